@@ -1,25 +1,64 @@
 // calls.c: the beginning of every watched call.
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "config.h"
 #include "live.h"
 #include "session.h"
 
-bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
-    if (pl_depth > 0 || (!pl_config()->records && pl_config()->limit_bytes == 0 && !pl_config()->caches)) return false;
+// The device of a context is the same as long as it lives: each thread asks once for the one it uses.
+static atomic_uint_fast64_t generation; // of contexts
+static _Thread_local struct {
+    const struct pl_driver *driver;
+    uint64_t context, generation;
+    uint32_t device;
+} last __attribute__((tls_model("initial-exec")));
+
+void pl_contexts_changed(void) { atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); }
+
+static bool device_of_current(const struct pl_driver *driver, uint64_t context, uint32_t *device) {
+    const uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    int32_t found = 0;
+    if (context == 0 || last.driver != driver || last.context != context || last.generation != now) {
+        if (driver->ctx_get_device == NULL || driver->ctx_get_device(&found) != PL_SUCCESS || found < 0 || found >= PL_DEVICES)
+            return false;
+        last.driver = driver;
+        last.context = context;
+        last.generation = now;
+        last.device = (uint32_t)found;
+    }
+    *device = last.device;
+    return true;
+}
+
+static bool open_call(const struct pl_slot *slot, struct pl_call *call) {
+    const struct pl_config *config = pl_config();
+    if (pl_depth > 0 || (!config->records && config->limit_bytes == 0 && !config->caches)) return false;
     *call = (struct pl_call){.slot = slot, .caller = pl_caller, .saved_errno = errno};
     pl_depth++;
     // What is asked of the system on the way would be places where a thread is cancelled, under a lock.
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
     pl_process_setup();
-    const struct pl_driver *driver = slot->driver;
-    int32_t device = 0;
-    if (driver->ctx_get_device != NULL && driver->ctx_get_device(&device) == PL_SUCCESS && device >= 0 && device < PL_DEVICES) {
-        call->has_device = true;
-        call->device = (uint32_t)device;
-    }
-    if (driver->ctx_get_current != NULL && driver->ctx_get_current(&call->context) != PL_SUCCESS) call->context = 0;
+    return true;
+}
+
+static void find_context(struct pl_call *call) {
+    const struct pl_driver *driver = call->slot->driver;
+    if (driver->ctx_get_current == NULL || driver->ctx_get_current(&call->context) != PL_SUCCESS) call->context = 0;
+    call->has_device = device_of_current(driver, call->context, &call->device);
+}
+
+bool pl_begin(const struct pl_slot *slot, struct pl_call *call) {
+    if (!open_call(slot, call)) return false;
+    find_context(call);
+    call->serial = pl_births();
+    return true;
+}
+
+bool pl_begin_free(const struct pl_slot *slot, struct pl_call *call) {
+    if (!open_call(slot, call)) return false;
+    if (pl_config()->caches) find_context(call);
     call->serial = pl_births();
     return true;
 }

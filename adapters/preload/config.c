@@ -9,6 +9,7 @@
 
 static struct pl_config config;
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
+_Atomic(const struct pl_config *) pl_config_known;
 
 static bool copy_variable(const char *name, char *text) {
     const char *value = getenv(name);
@@ -40,8 +41,9 @@ static void read_config(void) {
     config.caches = has("VRAM_RUN_CACHE", "1");
 }
 
-const struct pl_config *pl_config(void) {
+const struct pl_config *pl_config_first(void) {
     (void)pthread_once(&config_once, read_config);
+    atomic_store_explicit(&pl_config_known, &config, memory_order_release);
     return &config;
 }
 

@@ -9,6 +9,8 @@
 #ifndef PL_CONFIG_H
 #define PL_CONFIG_H
 
+#include <stdatomic.h>
+
 #include "preload.h"
 #include "vram/stack.h"
 
@@ -25,7 +27,12 @@ struct pl_config {
 };
 
 // Read at the first call; the environment may change later. Never NULL.
-const struct pl_config *pl_config(void);
+const struct pl_config *pl_config_first(void);
+extern _Atomic(const struct pl_config *) pl_config_known __attribute__((visibility("hidden")));
+static inline const struct pl_config *pl_config(void) {
+    const struct pl_config *known = atomic_load_explicit(&pl_config_known, memory_order_acquire);
+    return known != NULL ? known : pl_config_first();
+}
 // The name of this process's file, as vram_expand_path() has it; `number` above 0 is put before the last suffix, for a name that is
 // taken. False when it is too long, or the pattern is none.
 bool pl_config_path(const char *pattern, unsigned number, char *path, size_t capacity);

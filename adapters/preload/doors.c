@@ -28,12 +28,15 @@ static _Atomic(const struct pl_slot *) global_slots[ROWS]; // of the exported sy
 
 static const struct pl_slot *global_slot(enum row row);
 
+// The program's own call, which the stack written down begins with.
+#define ENTERED_FROM(address, frame)                                                   \
+    if (pl_depth == 0) pl_caller = (struct pl_caller){address, frame}
 #define WITH_SLOT(...) slot, __VA_ARGS__
 #define X(handler, symbol, exported, version, per_thread, parameters, arguments)       \
     int32_t exported parameters {                                                      \
         const struct pl_slot *slot = global_slot(ROW_##exported);                      \
         if (slot == NULL) return PL_NOT_INITIALIZED;                                   \
-        if (pl_depth == 0) pl_caller = __builtin_return_address(0);                    \
+        ENTERED_FROM(__builtin_return_address(0), __builtin_frame_address(0));          \
         return pl_on_##handler(WITH_SLOT arguments);                                   \
     }
 #include "doors.def"
@@ -43,7 +46,7 @@ static const struct pl_slot *global_slot(enum row row);
 #define X_BODY(number, handler, exported, parameters, arguments)                       \
     static int32_t exported##_##number parameters {                                    \
         const struct pl_slot *slot = &slots[ROW_##exported][number];                   \
-        if (pl_depth == 0) pl_caller = __builtin_return_address(0);                    \
+        ENTERED_FROM(__builtin_return_address(0), __builtin_frame_address(0));          \
         return pl_on_##handler(WITH_SLOT arguments);                                   \
     }
 #define X(handler, symbol, exported, version, per_thread, parameters, arguments)       \

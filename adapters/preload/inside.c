@@ -5,7 +5,7 @@
 #include "preload.h"
 
 _Thread_local int pl_depth;
-_Thread_local const void *pl_caller;
+_Thread_local struct pl_caller pl_caller;
 
 void pl_end(const struct pl_call *call) {
     (void)pthread_setcancelstate(call->cancel_state, NULL);

@@ -36,7 +36,9 @@ struct caller {
 // And by the stack.
 #define KNOWN_STACKS 1024
 struct known_stack {
-    uint32_t stack, name;
+    uint32_t stack;
+    uint32_t name; // of the library, in the recording
+    uint32_t id;   // its own, in the recording
 };
 
 #define TOTALS 64 // devices whose memory is written down
@@ -68,11 +70,11 @@ void pl_journal_prepare(void) {
     if (pl_config()->records && pl_config()->stacks != VRAM_STACK_NONE) (void)table_of_stacks();
 }
 
-PL_NOINLINE uint32_t pl_journal_stack(uint32_t skip) {
+uint32_t pl_journal_stack(const struct pl_caller *caller) {
     const struct pl_config *config = pl_config();
     if (!config->records || config->stacks == VRAM_STACK_NONE) return 0;
     struct vram_stacks *table = table_of_stacks();
-    return table == NULL ? 0 : vram_stack_take(table, config->stacks, skip + 1);
+    return table == NULL ? 0 : vram_stack_take_at(table, config->stacks, caller->frame);
 }
 
 static void fail(const char *why) {
@@ -109,7 +111,7 @@ static void write_tags(void) {
 
 // A name that is taken is another process's, or what this one was before exec().
 static enum vram_status create(struct vram_error *error) {
-    const struct vram_log_options options = {.producer = "vram run"};
+    const struct vram_log_options options = {.producer = "vram run", .serialized = true};
     enum vram_status status = VRAM_IO;
     for (unsigned number = 0; number < NAMES_MAX && status == VRAM_IO; number++) {
         if (!pl_config_path(pl_config()->pattern, number, journal.path, sizeof journal.path)) return VRAM_LIMIT;
@@ -158,20 +160,17 @@ static uint32_t library_by_address(const void *address) {
     return id;
 }
 
-// A stack means the same for ever.
-static uint32_t library_by_stack(uint32_t stack) {
+// A stack means the same for ever. NULL: there is none.
+static const struct known_stack *known_stack(uint32_t stack) {
     struct known_stack *known = &journal.known[stack % KNOWN_STACKS];
     struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire);
-    if (stack == 0 || table == NULL) return 0;
-    if (known->stack == stack) return known->name;
+    if (stack == 0 || table == NULL) return NULL;
+    if (known->stack == stack) return known;
+    uint32_t id = 0;
+    if (vram_stack_log(table, stack, journal.log, &id) != VRAM_OK) return NULL;
     const char *name = vram_stack_module(table, stack, between, sizeof between / sizeof between[0]);
-    *known = (struct known_stack){stack, name == NULL || name[0] == '\0' ? 0 : name_id(name)};
-    return known->name;
-}
-
-static uint32_t library(const struct pl_entry *entry) {
-    const uint32_t name = library_by_stack(entry->stack);
-    return name != 0 ? name : library_by_address(entry->caller);
+    *known = (struct known_stack){stack, name == NULL || name[0] == '\0' ? 0 : name_id(name), id};
+    return known;
 }
 
 static uint64_t now_ns(void) {
@@ -180,29 +179,32 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static void append(const struct vram_log_event *event) {
+    const enum vram_status status = vram_log_append(journal.log, event, 1);
+    if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
+}
+
 uint64_t pl_journal_write(const struct pl_entry *entry) {
     if (!is_open()) return 0;
     if (thread_number == 0) thread_number = (uint32_t)syscall(SYS_gettid);
-    struct vram_log_event events[2] = {{.address = entry->address,
-                                        .size_bytes = entry->size_bytes,
-                                        .stream = entry->stream,
-                                        .time_ns = now_ns(),
-                                        .device = entry->device,
-                                        .action = entry->action,
-                                        .thread = thread_number,
-                                        .metadata = library(entry),
-                                        .tag = entry->kind < 0 ? 0 : journal.tags[entry->kind]}};
-    events[0].pool.second = entry->pool;
-    struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire);
-    if (entry->stack != 0 && table != NULL) {
-        uint32_t id;
-        if (vram_stack_log(table, entry->stack, journal.log, &id) == VRAM_OK) events[0].stack = id;
+    const struct known_stack *known = known_stack(entry->stack);
+    struct vram_log_event event = {.address = entry->address,
+                                   .size_bytes = entry->size_bytes,
+                                   .stream = entry->stream,
+                                   .time_ns = now_ns(),
+                                   .pool = {.second = entry->pool},
+                                   .device = entry->device,
+                                   .action = entry->action,
+                                   .thread = thread_number,
+                                   .stack = known == NULL ? 0 : known->id,
+                                   .metadata = known != NULL && known->name != 0 ? known->name : library_by_address(entry->caller),
+                                   .tag = entry->kind < 0 ? 0 : journal.tags[entry->kind]};
+    append(&event);
+    if (entry->action == VRAM_LOG_FREE_REQUESTED && !journal.ended) {
+        event.action = VRAM_LOG_FREE_COMPLETED;
+        append(&event);
     }
-    events[1] = events[0];
-    events[1].action = VRAM_LOG_FREE_COMPLETED;
-    const enum vram_status status = vram_log_append(journal.log, events, entry->action == VRAM_LOG_FREE_REQUESTED ? 2 : 1);
-    if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
-    return events[0].time_ns;
+    return event.time_ns;
 }
 
 void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns) {

@@ -17,8 +17,8 @@ struct pl_entry {
     const void *caller; // where the program called from
 };
 
-// The caller's stack without its `skip` innermost frames; 0: none. Any thread, without the lock.
-uint32_t pl_journal_stack(uint32_t skip);
+// The program's stack where it called the door; 0: none. Any thread, without the lock.
+uint32_t pl_journal_stack(const struct pl_caller *caller);
 // Makes what has hooks around fork() of its own. Called before ours are set: the last ones set take their locks first, and the session's
 // lock is taken before those of the stacks.
 void pl_journal_prepare(void);

@@ -71,7 +71,7 @@ int32_t pl_on_mem_alloc_from_pool(const struct pl_slot *slot, uint64_t *address,
 
 int32_t pl_on_mem_free_async(const struct pl_slot *slot, uint64_t address, uint64_t stream) {
     struct pl_call call;
-    if (is_capturing(slot, stream) || !pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t, uint64_t), (address, stream));
+    if (is_capturing(slot, stream) || !pl_begin_free(slot, &call)) return PL_REAL(slot, (uint64_t, uint64_t), (address, stream));
     call.stream = stream_meant(slot, stream);
     int32_t result;
     if (!pl_cache_free_async(&call, address, &result)) result = PL_REAL(slot, (uint64_t, uint64_t), (address, stream));

@@ -28,6 +28,7 @@ int32_t pl_on_primary_ctx_release(const struct pl_slot *slot, int32_t device) {
     struct pl_call call;
     if (!pl_begin(slot, &call)) return PL_REAL(slot, (int32_t), (device));
     const int32_t result = PL_REAL(slot, (int32_t), (device));
+    pl_contexts_changed(); // also where the driver cannot say whether it ended
     uint32_t flags = 0;
     int32_t active = 1; // somebody else may hold it still
     const struct pl_driver *driver = slot->driver;

@@ -63,7 +63,7 @@ int32_t pl_on_mem_alloc_managed(const struct pl_slot *slot, uint64_t *address, u
 
 int32_t pl_on_mem_free_v1(const struct pl_slot *slot, uint32_t address) {
     struct pl_call call;
-    if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint32_t), (address));
+    if (!pl_begin_free(slot, &call)) return PL_REAL(slot, (uint32_t), (address));
     const int32_t result = PL_REAL(slot, (uint32_t), (address));
     if (result == PL_SUCCESS) pl_died(&call, PL_DEVICE, address);
     pl_end(&call);
@@ -72,7 +72,7 @@ int32_t pl_on_mem_free_v1(const struct pl_slot *slot, uint32_t address) {
 
 int32_t pl_on_mem_free(const struct pl_slot *slot, uint64_t address) {
     struct pl_call call;
-    if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t), (address));
+    if (!pl_begin_free(slot, &call)) return PL_REAL(slot, (uint64_t), (address));
     int32_t result;
     if (!pl_cache_free(&call, address, &result)) result = PL_REAL(slot, (uint64_t), (address));
     if (result == PL_SUCCESS) pl_died(&call, PL_DEVICE, address);
@@ -111,7 +111,7 @@ int32_t pl_on_mem_host_alloc(const struct pl_slot *slot, uint64_t *host, uint64_
 
 int32_t pl_on_mem_free_host(const struct pl_slot *slot, uint64_t host) {
     struct pl_call call;
-    if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t), (host));
+    if (!pl_begin_free(slot, &call)) return PL_REAL(slot, (uint64_t), (host));
     const int32_t result = PL_REAL(slot, (uint64_t), (host));
     if (result == PL_SUCCESS) pl_died(&call, PL_PINNED, host);
     pl_end(&call);
@@ -129,7 +129,7 @@ int32_t pl_on_mem_host_register(const struct pl_slot *slot, uint64_t host, uint6
 
 int32_t pl_on_mem_host_unregister(const struct pl_slot *slot, uint64_t host) {
     struct pl_call call;
-    if (!pl_begin(slot, &call)) return PL_REAL(slot, (uint64_t), (host));
+    if (!pl_begin_free(slot, &call)) return PL_REAL(slot, (uint64_t), (host));
     const int32_t result = PL_REAL(slot, (uint64_t), (host));
     if (result == PL_SUCCESS) pl_died(&call, PL_REGISTERED, host);
     pl_end(&call);

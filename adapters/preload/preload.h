@@ -18,8 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_EXPORT   __attribute__((visibility("default")))
-#define PL_NOINLINE __attribute__((noinline))
+#define PL_EXPORT __attribute__((visibility("default")))
 
 enum { PL_DEVICES = 64 }; // that the limit and the accounts know
 enum { PL_SUCCESS = 0, PL_INVALID_VALUE = 1, PL_OUT_OF_MEMORY = 2, PL_NOT_INITIALIZED = 3 };
@@ -117,8 +116,11 @@ pl_function *pl_wrap_lookup(const char *exported, pl_function *real);
 // --- inside.c, session.c: what is going on ----------------------------------------------------------------------------
 
 extern _Thread_local int pl_depth __attribute__((tls_model("initial-exec"), visibility("hidden")));
-// Where the program called us from; set by the doors.
-extern _Thread_local const void *pl_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
+// Where the program called us from, and the frame of the door, which is there as long as the call; set by the doors.
+struct pl_caller {
+    const void *address, *frame;
+};
+extern _Thread_local struct pl_caller pl_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // X(constant, tag in the recording)
 #define PL_KINDS(X)                                                                                                                        \
@@ -139,7 +141,7 @@ enum pl_kind {
 // A call that is being watched. pl_begin() fills it.
 struct pl_call {
     const struct pl_slot *slot;
-    const void *caller;
+    struct pl_caller caller;
     uint64_t context; // current context, 0: none
     uint64_t serial;  // what is alive now is older than this
     uint64_t stream;
@@ -159,10 +161,12 @@ struct pl_call {
 // calls.c, inside.c. Opens a call: true when it is the program's own and is to be watched (then pl_end() must follow), false when it only
 // passes through. errno is kept by pl_end().
 bool pl_begin(const struct pl_slot *slot, struct pl_call *call);
+// The same for calls that give memory back. Which context is current is asked for only where our allocator serves (--cache).
+bool pl_begin_free(const struct pl_slot *slot, struct pl_call *call);
+// A context may have ended: its handle may be that of another one, of another device.
+void pl_contexts_changed(void);
 void pl_end(const struct pl_call *call);
 
-// The stack written down is that of the caller's caller's caller, for all that write something: doors call handlers, handlers these.
-//
 // A call that gives memory: first pl_charge(), then, if that says so, the driver, then pl_settle() in any case, which also ends the call.
 // pl_charge() takes `size` bytes of `device` from the limit. False: they go past it, and the call is to fail with PL_OUT_OF_MEMORY (that is
 // written down here).

@@ -1,6 +1,7 @@
 // process.c: what happens to a process: fork, and the end.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +65,11 @@ static void setup(void) {
 
 void pl_process_setup(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, setup);
+    static atomic_bool done; // what pthread_once() says, in one load
+    if (!atomic_load_explicit(&done, memory_order_acquire)) {
+        (void)pthread_once(&once, setup);
+        atomic_store_explicit(&done, true, memory_order_release);
+    }
     if (mark != NULL && *mark == 0) renew();
 }
 

@@ -41,6 +41,7 @@ void pl_session_renew(void) {
 void pl_session_forget(void) {
     pl_live_clear(&session.live);
     memset(&session, 0, sizeof session);
+    pl_contexts_changed();
     pl_accounts_forget();
     pl_journal_abandon();
     pl_control_forget();
@@ -76,7 +77,7 @@ static void write_piece(const struct pl_call *call, const struct pl_piece *piece
                                    .device = piece->device,
                                    .kind = piece->kind,
                                    .stack = stack,
-                                   .caller = call->caller};
+                                   .caller = call->caller.address};
     pl_journal_write(&entry);
 }
 
@@ -152,13 +153,14 @@ static void died(const struct pl_call *call, enum pl_space space, uint64_t key, 
 }
 
 void pl_died(const struct pl_call *call, enum pl_kind kind, uint64_t key) {
-    const uint32_t stack = pl_journal_stack(3);
+    const uint32_t stack = pl_journal_stack(&call->caller);
     died(call, space_of(kind), key, stack);
 }
 
 void pl_context_gone(const struct pl_call *call, uint64_t context) {
+    pl_contexts_changed();
     pl_accounts_context_gone(context);
-    const uint32_t stack = pl_journal_stack(3);
+    const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
     for (struct pl_piece *piece = pl_live_next(&session.live, NULL); piece != NULL; piece = pl_live_next(&session.live, piece))
         if (context != 0 && piece->context == context && piece->serial < call->serial) end_locked(call, piece, stack);
@@ -196,7 +198,7 @@ static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t siz
                                    .device = device,
                                    .kind = -1,
                                    .stack = stack,
-                                   .caller = call->caller};
+                                   .caller = call->caller.address};
     const uint64_t time_ns = pl_journal_write(&entry);
     if (accounts != NULL) pl_journal_accounts(accounts, time_ns);
     if (pl_config()->dumps_on_oom) pl_journal_dump();
@@ -228,7 +230,7 @@ bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_
     if (!call->refused) session.used[device] += size;
     pl_session_unlock();
     if (!call->refused) return true;
-    struct refusal refusal = {.call = call, .free_bytes = left, .stack = pl_journal_stack(3)};
+    struct refusal refusal = {.call = call, .free_bytes = left, .stack = pl_journal_stack(&call->caller)};
     vram_stack_spare(refuse, &refusal);
     return false;
 }
@@ -274,7 +276,7 @@ static void settle(void *argument) {
 
 void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
     const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
-    const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(3) : 0;
+    const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(&call->caller) : 0;
     struct settlement settlement = {
         .call = call, .result = result, .key = key, .size = size, .stack = stack, .out_of_memory = out_of_memory};
     if (out_of_memory) // NVML is loaded, other processes are asked for, files copied
@@ -327,7 +329,7 @@ static void end_if_unused(const struct pl_call *call, struct pl_piece *piece, ui
 }
 
 void pl_released(const struct pl_call *call, uint64_t handle) {
-    const uint32_t stack = pl_journal_stack(3);
+    const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
     struct pl_piece *piece = physical_of(handle);
     if (piece != NULL && piece->serial < call->serial && piece->references > 0) {
@@ -340,13 +342,18 @@ void pl_released(const struct pl_call *call, uint64_t handle) {
 
 static void write_range(const struct pl_call *call, enum vram_log_action action, uint32_t device, uint64_t address, uint64_t size,
                         uint32_t stack) {
-    const struct pl_entry entry = {
-        .action = action, .address = address, .size_bytes = size, .device = device, .kind = -1, .stack = stack, .caller = call->caller};
+    const struct pl_entry entry = {.action = action,
+                                   .address = address,
+                                   .size_bytes = size,
+                                   .device = device,
+                                   .kind = -1,
+                                   .stack = stack,
+                                   .caller = call->caller.address};
     pl_journal_write(&entry);
 }
 
 void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint64_t handle) {
-    const uint32_t stack = pl_journal_stack(3);
+    const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
     // First the range, then the piece: adding may move pieces.
     struct pl_piece *range = add_locked(PL_SPACE_RANGES, address);
@@ -364,7 +371,7 @@ void pl_mapped(const struct pl_call *call, uint64_t address, uint64_t size, uint
 
 // One call may undo several mappings, which lie one behind the other.
 void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size) {
-    const uint32_t stack = pl_journal_stack(3);
+    const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
     for (uint64_t at = address; at - address < size;) {
         struct pl_piece *range = pl_live_find(&session.live, PL_SPACE_RANGES, at);
@@ -383,7 +390,7 @@ void pl_unmapped(const struct pl_call *call, uint64_t address, uint64_t size) {
 
 // A pool's memory is written as one range that grows and shrinks at its end.
 void pl_pool_holds(const struct pl_call *call, uint32_t device, uint64_t pool, uint64_t bytes) {
-    const uint32_t stack = pl_journal_stack(3);
+    const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
     struct pl_piece *piece = pl_live_find(&session.live, PL_SPACE_POOLS, pool);
     if (piece == NULL && bytes != 0) {

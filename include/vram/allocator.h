@@ -99,6 +99,30 @@ VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t
 // hot paths.
 VRAM_API VRAM_NODISCARD enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 
+// Whether the live block that starts at `address` lies in an expandable segment: under one stream's lock, for hot paths. False for anything
+// else.
+VRAM_API bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address);
+// An expandable segment: a range of address space of one stream that grows by mapping pages.
+struct vram_expandable_segment {
+    uint64_t stream;
+    uint64_t address;
+    uint64_t reserved_bytes; // address space
+    uint64_t mapped_bytes;   // that memory stands behind
+    bool small_pool;
+};
+// Writes the device's expandable segments by ascending address into segments[0, capacity); *count is how many there are, which may be more.
+// Takes the device's own lock, not those of its streams. INVALID_ARGUMENT.
+VRAM_API VRAM_NODISCARD enum vram_status vram_expandable_segments(struct vram_allocator *allocator, uint32_t device,
+                                                                  struct vram_expandable_segment *segments, size_t capacity, size_t *count);
+// What the cache of a device has.
+struct vram_cache_info {
+    uint64_t cached_bytes;       // in free blocks of all pools
+    uint64_t largest_free_bytes; // the largest of these blocks
+    uint64_t free_blocks;
+};
+// All zeros for a device never used. INVALID_ARGUMENT.
+VRAM_API VRAM_NODISCARD enum vram_status vram_cache_info(struct vram_allocator *allocator, uint32_t device, struct vram_cache_info *info);
+
 // --- settings -----------------------------------------------------------------------------------------------------------
 // Reads an option string as PyTorch does at run time (some options reset, some only apply to later segments). conf: NULL is "". BAD_OPTION
 // and NO_HOST_MEMORY change nothing. error may be NULL.
@@ -176,6 +200,10 @@ struct vram_block_view {
     struct vram_block_info block; // requested_bytes is 0 for a free block
     enum vram_block_state state;
     bool small_pool;
+    uint32_t age;            // searches since the block became free last, while garbage collection is on
+    uint64_t segment_number; // segments of the process in the order they were made
+    void *context;         // of an event listener's (vram/events.h), where the block was handed out; NULL: unknown. Borrowed for the visit
+    void *segment_context; // where its segment was made
 };
 // Calls visit for every mapped block of the device in ascending address order (one that the driver gave out itself is a segment of its
 // own), on a copy made under the locks; stops when it returns false. INVALID_ARGUMENT, NO_HOST_MEMORY.

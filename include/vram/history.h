@@ -83,6 +83,9 @@ VRAM_API void vram_pop_tag(void);
 // `compile_context`: the same for the region of compiled code that runs.
 VRAM_API VRAM_NODISCARD enum vram_status vram_push_context(const char *name);
 VRAM_API void vram_pop_context(void);
+// The innermost of each. As vram_metadata().
+VRAM_API size_t vram_tag(char *text, size_t capacity);
+VRAM_API size_t vram_compile_context(char *text, size_t capacity);
 
 // --- marks ------------------------------------------------------------------------------------------------------------------------------
 // Writes a name onto the live block at `address` (it stands at the block in snapshots) and records the action `annotate`. Also without a

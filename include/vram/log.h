@@ -28,6 +28,7 @@ struct vram_log_options {
     const char *producer;  // what made the file ("vram run"); NULL: "vram"
     bool replace;          // a file that is there is replaced; else the call fails with IO
     uint64_t table_bytes;  // of host memory for distinct strings, frames and stacks; what is new beyond gets LIMIT and no id; 0: 1 GiB
+    bool serialized;       // the caller lets one call at a time in, under a lock of its own: the log then takes none
 };
 
 // Makes the file at `path`. *log is given to the caller: vram_log_close(). IO with the reason in *error, NO_HOST_MEMORY.

@@ -27,13 +27,16 @@ struct vram_pool_options {
     vram_pool_allocate allocate;     // NULL: the driver, as the options say
     vram_pool_deallocate deallocate; // not NULL when allocate is not
     void *user;
-    bool for_graph;  // its id is (n, 0)
-    bool use_on_oom; // requests for the default pool may take cached blocks of this one before they fail
-    bool no_split;   // blocks are handed out whole
+    bool for_graph;         // its id is (n, 0)
+    bool use_on_oom;        // requests for the default pool may take cached blocks of this one before they fail
+    bool no_split;          // blocks are handed out whole
+    bool keep_cache;        // the last release gives nothing back: vram_empty_cache() and vram_pool_empty_cache() do later
+    struct vram_pool_id id; // its id, for programs that give the numbers themselves; (0, 0): the next one
 };
 
 // Makes a pool with one reference. options may be NULL. *pool is given to the caller: vram_pool_release().
-// INVALID_ARGUMENT, NO_HOST_MEMORY, DRIVER; UNSUPPORTED for functions of its own with backend:cudaMallocAsync.
+// INVALID_ARGUMENT (also for an id that a pool of the device has, be it one that nobody holds and that has memory still), NO_HOST_MEMORY,
+// DRIVER; UNSUPPORTED for functions of its own with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
                                                           const struct vram_pool_options *options, struct vram_pool **pool);
 // One reference more / less. After the last release the handle is dead; live blocks of the pool stay valid until they are freed. NULL is
@@ -42,6 +45,13 @@ VRAM_API void vram_pool_retain(struct vram_pool *pool);
 VRAM_API void vram_pool_release(struct vram_pool *pool);
 VRAM_API struct vram_pool_id vram_pool_id(const struct vram_pool *pool);
 VRAM_API uint32_t vram_pool_references(const struct vram_pool *pool);
+// The pool of this id that somebody holds, with one reference more, which is given to the caller: vram_pool_release(). INVALID_ARGUMENT
+// when the device has none.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_find(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id,
+                                                        struct vram_pool **pool);
+// Switches what the options of the same names said, from the next request on: blocks that are handed out stay as they are. Any thread.
+VRAM_API void vram_pool_set_use_on_oom(struct vram_pool *pool, bool use_on_oom);
+VRAM_API void vram_pool_set_no_split(struct vram_pool *pool, bool no_split);
 
 // Who is routed into a pool.
 enum vram_route_kind {
@@ -49,16 +59,21 @@ enum vram_route_kind {
     VRAM_ROUTE_STREAM,  // requests on `stream`
     VRAM_ROUTE_CAPTURE, // requests on `stream` and on every stream that takes part in the same capture
     VRAM_ROUTE_ALL,
+    VRAM_ROUTE_FILTER, // requests whose stream `accepts` says yes to
 };
+// Called by the thread whose request it is, under the device's locks, with the request's stream: must not call the allocator.
+typedef bool (*vram_route_filter)(uint64_t stream, void *user);
 struct vram_route {
     enum vram_route_kind kind;
     uint64_t stream;
+    vram_route_filter accepts; // VRAM_ROUTE_FILTER only; must be good until the route is closed
+    void *user;                // its second argument
 };
 // Opens a route into the pool and takes a reference; a pool may have several. Any thread. INVALID_ARGUMENT for a kind that is
-// none, NO_HOST_MEMORY.
+// none and for a filter that is NULL, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route);
-// Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD) and gives its reference
-// back. INVALID_ARGUMENT when there is none.
+// Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD; with the same function and
+// user, for VRAM_ROUTE_FILTER) and gives its reference back. INVALID_ARGUMENT when there is none.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route);
 // vram_malloc() in this pool whatever the routes say. Statuses of vram_malloc().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
@@ -66,6 +81,10 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool
 // Returns the pool's wholly free segments. A pool that a capture used keeps them while it has references: graphs know the addresses.
 // Statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
+// vram_empty_cache_device() for the private pool of this id alone, where nobody holds it any more: waits for its pending frees and returns
+// its free memory, also of a graph's pool. Nothing for an id that no such pool has; for (0, 0) vram_empty_cache_device() itself. Statuses
+// as there.
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
 struct vram_pool_stats {
     struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
@@ -76,12 +95,23 @@ struct vram_pool_stats {
     uint64_t segments;
 };
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
+// What a private pool of the device held from the driver. A pool that is gone stays in the list until peaks and sums are reset: its current
+// value is 0.
+struct vram_private_pool_stats {
+    struct vram_pool_id id;
+    bool ended;
+    struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
+};
+// Writes those of the device's private pools, ended ones too, by ascending id into stats[0, capacity); *count is how many there are, which
+// may be more. A device never used has none. INVALID_ARGUMENT, NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint32_t device,
+                                                                 struct vram_private_pool_stats *stats, size_t capacity, size_t *count);
 // vram_walk() over the blocks of one pool.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user);
 
 // --- checkpoints ----------------------------------------------------------------------------------------------------------------
 struct vram_checkpoint;
-// Remembers which blocks of the pool are live, and where. INVALID_ARGUMENT while a block of the pool waits for fences. *checkpoint is given
+// Remembers which blocks of the pool are live, and where; a block that was freed and waits for other streams is none. *checkpoint is given
 // to the caller: vram_checkpoint_destroy(). NO_HOST_MEMORY; UNSUPPORTED here and below with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
 // NULL is ignored.
@@ -92,14 +122,14 @@ struct vram_restore_observer {
     void (*created)(uint64_t address, uint64_t size_bytes, void *user); // may be NULL
     void *user;
 };
-// Brings the pool back to the blocks of the checkpoint: every live block is freed, those of the checkpoint are made again at their
-// addresses. Segments made since stay, free. Where another stream uses a live block, the block's own stream waits for it, not the host.
-// INVALID_ARGUMENT (and nothing changed) while a block waits for fences, or would have to in a capture, or when memory of the
-// checkpoint was given back; DRIVER; NO_HOST_MEMORY. observer may be NULL.
+// Brings the pool back to the blocks of the checkpoint, as PyTorch does: every live block is freed, every piece of the checkpoint's
+// segments is handed out again, free ones too, then those are freed. So peaks, sums and events count the whole of these segments, and a
+// block that is made again has its size as what was requested. Segments made since stay, free. Where another stream uses a live block, or
+// one that was freed and waits for it, the block's own stream waits for it, not the host. INVALID_ARGUMENT (and nothing changed) where a
+// capture forbids that, or when memory of a block of the checkpoint was given back; DRIVER; NO_HOST_MEMORY. observer may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_checkpoint *checkpoint,
                                                            const struct vram_restore_observer *observer);
-// Whether the live blocks of the pool are exactly these, in any order. INVALID_ARGUMENT while a block of the pool waits for fences;
-// NO_HOST_MEMORY.
+// Whether the live blocks of the pool are exactly these, in any order; those that were freed and wait are none. NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count,
                                                                  bool *equal);
 
@@ -128,6 +158,13 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_capture_end(struct vram_pool *pool
 // for the default stream, and when there is nothing to leave; NO_HOST_MEMORY; leave also DRIVER, when a put-off free cannot be completed.
 VRAM_API VRAM_NODISCARD enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream);
 VRAM_API VRAM_NODISCARD enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream);
+
+// Says that others capture on `stream` of the device, without saying where its memory is to come from (routes do): what a capture forbids
+// holds from now on, for the requests that the option `pytorch` says. stream may be 0: one that is not known. To be called before the
+// capture begins and after it has ended. Marks nest. INVALID_ARGUMENT, also for an end without a begin on the same device and stream;
+// DRIVER, NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_mark_begin(struct vram_allocator *allocator, uint32_t device, uint64_t stream);
+VRAM_API VRAM_NODISCARD enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_t device, uint64_t stream);
 
 // --- graphs ------------------------------------------------------------------------------------------------------------------------------
 // CUDA graphs whose memory is safe: capture a region, launch it any number of times, destroy it.

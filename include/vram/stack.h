@@ -37,10 +37,13 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_stacks_create(const struct vram_st
 VRAM_API void vram_stacks_destroy(struct vram_stacks *stacks);
 
 // The stack of the caller, without its `skip` innermost frames of machine code (0: the caller of this function is the innermost); frames of
-// Python are not skipped. Gives 0 where nothing can
-// be taken (no memory, VRAM_STACK_NONE, a Python-only request on a thread without Python). Never fails. Safe under the caller's locks as
-// long as they are not taken by the interpreter.
+// Python are not skipped. Gives 0 where nothing can be taken (no memory, VRAM_STACK_NONE, a Python-only request on a thread without
+// Python). Never fails. Safe under the caller's locks as long as they are not taken by the interpreter.
 VRAM_API uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip);
+// The same from the caller of a function of this thread that has not returned and keeps a frame pointer: `frame_address` is what
+// __builtin_frame_address(0) says in that function. A library that is many calls deep takes its user's stack so without walking over its
+// own frames. NULL: as vram_stack_take() without a skip.
+VRAM_API uint32_t vram_stack_take_at(struct vram_stacks *stacks, enum vram_stack_kind kind, const void *frame_address);
 
 // A frame, resolved. Strings are borrowed from the table and live as long as it.
 struct vram_frame {

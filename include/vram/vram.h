@@ -9,6 +9,7 @@
 
 #include "vram/allocator.h"
 #include "vram/driver.h"
+#include "vram/events.h"
 #include "vram/history.h"
 #include "vram/host.h"
 #include "vram/options.h"

@@ -11,6 +11,7 @@ struct role_finding {
     uint8_t *pass;        // by row
     struct vr_map expect; // size -> how many gradients of it one step has
     bool python_only;     // most stacks have Python frames only
+    bool tells;           // some stack says something of what is done
     bool has_forward, has_backward, has_optimizer, has_state;
     bool ends_in_oom;
 };
@@ -26,9 +27,10 @@ static uint32_t marks_of(struct role_finding *finding, size_t row) {
 // The pass of what stands in no pass by its own stack: a loss is computed after the forward pass, data are prepared before it.
 static enum role_pass pass_outside(const struct role_finding *finding, uint32_t marks, enum role_pass before) {
     if ((marks & VR_MARK_FRAMES) == 0) {
-        const bool engine = finding->python_only && (before == PASS_FORWARD || before == PASS_BACKWARD);
-        return engine ? PASS_BACKWARD : PASS_IDLE;
+        const bool computes = before == PASS_FORWARD || before == PASS_BACKWARD || (before == PASS_INPUT && !finding->has_forward);
+        return finding->python_only && computes ? PASS_BACKWARD : PASS_IDLE;
     }
+    if (!finding->tells) return PASS_IDLE;
     if ((marks & (VR_MARK_TEMPORARY | VR_MARK_COMMUNICATION)) != 0) return PASS_IDLE;
     if ((marks & VR_MARK_MADE) != 0) return PASS_INPUT;
     if (before == PASS_FORWARD) return PASS_FORWARD;
@@ -55,16 +57,19 @@ static bool pass_by_marks(uint32_t marks, enum role_pass *pass) {
 static void look_over(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const struct vr_history *history = finding->view->history;
-    size_t python = 0, native = 0;
+    size_t python = 0, native = 0, bare = 0;
     for (size_t row = 0; row < lifetimes->count; row++) {
         const uint32_t marks = marks_of(finding, row);
         enum role_pass pass = PASS_IDLE;
         python += (marks & (VR_MARK_PYTHON | VR_MARK_NATIVE)) == VR_MARK_PYTHON;
         native += (marks & VR_MARK_NATIVE) != 0;
+        bare += row >= lifetimes->start_count && (marks & VR_MARK_FRAMES) == 0;
+        finding->tells = finding->tells || (marks & ~(uint32_t)(VR_MARK_FRAMES | VR_MARK_PYTHON)) != 0;
         if (!pass_by_marks(marks, &pass)) continue;
         finding->has_forward = finding->has_forward || pass == PASS_FORWARD;
     }
     finding->python_only = python > native;
+    finding->tells = finding->tells || bare != 0;
     for (size_t i = history->count; i > 0 && history->count - i < 64 && !finding->ends_in_oom; i--)
         finding->ends_in_oom = history->action[i - 1] == VR_ACTION_OOM;
 }
@@ -95,6 +100,7 @@ struct passes_ahead {
     uint32_t backward_of_next; // and of the backward pass after that
     uint32_t last_of_pass;     // the last birth of the backward pass that is under way
     enum role_pass following;  // of the row that comes next
+    uint32_t birth;            // of that row
 };
 
 static bool sees(const struct role_finding *finding, size_t row, uint32_t event) {
@@ -157,14 +163,27 @@ static bool sees_any(const struct role_finding *finding, size_t row, const struc
            sees(finding, row, ahead->next[PASS_BACKWARD]) || sees(finding, row, ahead->next[PASS_OPTIMIZER]);
 }
 
+// What is made by name, or computed outside of modules, and that no later pass sees or only the backward pass.
+static enum vram_role role_of_passing(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
+    const uint32_t backward = ahead->next[PASS_BACKWARD];
+    if (!sees_any(finding, row, ahead)) {
+        // A result for which room is made before it is computed, where the pass that does so is none of a module's.
+        const bool used = (marks & VR_MARK_MADE) != 0 && !finding->has_backward && sees(finding, row, ahead->birth);
+        if (!used) return VRAM_ROLE_TEMPORARIES;
+        return finding->has_forward ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
+    }
+    const bool consumed = sees(finding, row, backward) && !sees(finding, row, ahead->last_of_pass);
+    return !finding->has_forward && consumed ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
+}
+
 static enum vram_role role_outside(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const bool stays = finding->lifetimes->death[row] == VR_NEVER;
     switch ((enum role_pass)finding->pass[row]) {
     case PASS_LOAD: return sees_any(finding, row, ahead) ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
-    case PASS_INPUT: return sees_any(finding, row, ahead) ? VRAM_ROLE_INPUT : VRAM_ROLE_TEMPORARIES;
+    case PASS_INPUT: return role_of_passing(finding, row, marks, ahead);
     default: break;
     }
-    if ((marks & VR_MARK_FRAMES) == 0) return VRAM_ROLE_UNKNOWN;
+    if ((marks & VR_MARK_FRAMES) == 0 || !finding->tells) return VRAM_ROLE_UNKNOWN;
     // After a backward pass: the next batch, or what is done with gradients.
     if ((marks & VR_MARK_TEMPORARY) == 0 && sees(finding, row, ahead->next[PASS_FORWARD])) return VRAM_ROLE_INPUT;
     return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
@@ -186,6 +205,7 @@ static enum vram_role role_of(const struct role_finding *finding, size_t row, ui
 }
 
 static void pass_by(struct passes_ahead *ahead, enum role_pass pass, uint32_t marks, uint32_t event) {
+    ahead->birth = event;
     if (pass == PASS_BACKWARD && ahead->following != PASS_BACKWARD) {
         ahead->last_of_pass = event;
         ahead->backward_of_next = ahead->next[PASS_BACKWARD];
@@ -200,7 +220,8 @@ static const struct passes_ahead nothing_ahead = {.next = {VR_NEVER, VR_NEVER, V
                                                   .plain_backward = VR_NEVER,
                                                   .forward_of_next = VR_NEVER,
                                                   .backward_of_next = VR_NEVER,
-                                                  .last_of_pass = VR_NEVER};
+                                                  .last_of_pass = VR_NEVER,
+                                                  .birth = VR_NEVER};
 
 // What the program or the user said; VRAM_ROLE_COUNT: nothing.
 static enum vram_status stated_role(const struct role_finding *finding, struct vr_role_rules *rules, size_t row, enum vram_role *role) {

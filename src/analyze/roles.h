@@ -10,6 +10,7 @@
 #include "analyze/role_notes.h"
 #include "analyze/role_rules.h"
 #include "base/text.h"
+#include "vram/roles.h"
 
 // Columns by row of the lifetimes.
 struct vr_roles {
@@ -23,6 +24,15 @@ enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifet
                                struct vr_roles *roles);
 // A zeroed one is fine.
 void vr_roles_release(struct vr_roles *roles);
+
+// What each role has over a whole history, of `events` events.
+struct vr_role_totals {
+    struct vram_report_sum made[VRAM_ROLE_COUNT];    // all allocations, and what was live before the first event
+    struct vram_report_sum highest[VRAM_ROLE_COUNT]; // the most at any moment, each at its own
+};
+// NO_HOST_MEMORY; *totals must be zeroed.
+enum vram_status vr_roles_count(const struct vr_roles *roles, const struct vr_lifetimes *lifetimes, size_t events,
+                                struct vr_role_totals *totals);
 
 // The module of a row: a number that is the same for all rows of a module, or VR_NO_MODULE_KEY.
 #define VR_NO_MODULE_KEY UINT64_MAX

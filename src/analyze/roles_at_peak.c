@@ -10,17 +10,41 @@ struct roles_made {
     struct vr_arena arena;
 };
 
+static void add(struct vram_report_sum *sum, uint64_t bytes) {
+    sum->count++;
+    sum->bytes += bytes;
+}
+
+// Rows are born in order, and die at one event each.
+enum vram_status vr_roles_count(const struct vr_roles *roles, const struct vr_lifetimes *lifetimes, size_t events,
+                                struct vr_role_totals *totals) {
+    struct vram_report_sum live[VRAM_ROLE_COUNT] = {{0}};
+    uint32_t *dies = calloc(events + 1, sizeof *dies); // by event: 1 + row
+    if (dies == NULL) return VRAM_NO_HOST_MEMORY;
+    size_t event = 0;
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const uint8_t role = roles->role[row];
+        if (lifetimes->death[row] != VR_NEVER) dies[lifetimes->death[row]] = (uint32_t)row + 1;
+        for (; row >= lifetimes->start_count && event <= lifetimes->birth[row]; event++) {
+            if (dies[event] == 0) continue;
+            struct vram_report_sum *less = &live[roles->role[dies[event] - 1]];
+            less->count--;
+            less->bytes -= lifetimes->size_bytes[dies[event] - 1];
+        }
+        add(&live[role], lifetimes->size_bytes[row]);
+        add(&totals->made[role], lifetimes->size_bytes[row]);
+        if (live[role].bytes > totals->highest[role].bytes) totals->highest[role] = live[role];
+    }
+    free(dies);
+    return VRAM_OK;
+}
+
 struct role_counting {
     struct vr_profile profile;
     struct vr_roles roles;
     struct vr_role_rules rules;
     struct roles_made *made;
 };
-
-static void add(struct vram_report_sum *sum, uint64_t bytes) {
-    sum->count++;
-    sum->bytes += bytes;
-}
 
 static void count_peak(struct role_counting *counting) {
     struct vram_roles *out = &counting->made->roles;
@@ -36,28 +60,12 @@ static void count_peak(struct role_counting *counting) {
     }
 }
 
-// What each role has from event to event: rows are born in order, and die at one event each.
 static enum vram_status count_history(struct role_counting *counting) {
     struct vram_roles *out = &counting->made->roles;
-    const struct vr_lifetimes *lifetimes = &counting->profile.lifetimes;
-    struct vram_report_sum live[VRAM_ROLE_COUNT] = {{0}};
-    uint32_t *dies = calloc(out->event_count + 1, sizeof *dies); // by event: 1 + row
-    if (dies == NULL) return VRAM_NO_HOST_MEMORY;
-    size_t event = 0;
-    for (size_t row = 0; row < lifetimes->count; row++) {
-        const uint8_t role = counting->roles.role[row];
-        if (lifetimes->death[row] != VR_NEVER) dies[lifetimes->death[row]] = (uint32_t)row + 1;
-        for (; row >= lifetimes->start_count && event <= lifetimes->birth[row]; event++) {
-            if (dies[event] == 0) continue;
-            struct vram_report_sum *less = &live[counting->roles.role[dies[event] - 1]];
-            less->count--;
-            less->bytes -= lifetimes->size_bytes[dies[event] - 1];
-        }
-        add(&live[role], lifetimes->size_bytes[row]);
-        add(&out->made[role], lifetimes->size_bytes[row]);
-        if (live[role].bytes > out->highest[role].bytes) out->highest[role] = live[role];
-    }
-    free(dies);
+    struct vr_role_totals totals = {.made = {{0}}};
+    VR_TRY(vr_roles_count(&counting->roles, &counting->profile.lifetimes, out->event_count, &totals));
+    memcpy(out->made, totals.made, sizeof out->made);
+    memcpy(out->highest, totals.highest, sizeof out->highest);
     return VRAM_OK;
 }
 

@@ -5,14 +5,17 @@ enum { MAP_LIMIT = 1 << 18 };
 
 enum vram_status vr_address_map_init(struct vr_address_map *map) {
     *map = (struct vr_address_map){.secret = vr_hash_secret(map) | 1};
-    void *regions = NULL;
+    void *regions = NULL, *segments = NULL;
     VR_TRY(vr_os_reserve(VR_REGIONS * sizeof *map->regions, &regions));
-    const enum vram_status status = vr_slab_init(&map->maps, sizeof(struct vr_mib_map), MAP_LIMIT);
+    enum vram_status status = vr_os_reserve(MAP_LIMIT * sizeof *map->segments, &segments);
+    if (status == VRAM_OK) status = vr_slab_init(&map->maps, sizeof(struct vr_mib_map), MAP_LIMIT);
     if (status != VRAM_OK) {
+        if (segments != NULL) vr_os_unreserve(segments, MAP_LIMIT * sizeof *map->segments);
         vr_os_unreserve(regions, VR_REGIONS * sizeof *map->regions);
         return status;
     }
     map->regions = regions;
+    map->segments = segments;
     vr_mutex_init(&map->mutex);
     return VRAM_OK;
 }
@@ -24,6 +27,7 @@ void vr_address_map_release(struct vr_address_map *map) {
         if (region != NULL) vr_os_unreserve(region, sizeof *region);
     }
     vr_os_unreserve(map->regions, VR_REGIONS * sizeof *map->regions);
+    vr_os_unreserve(map->segments, MAP_LIMIT * sizeof *map->segments);
     vr_slab_release(&map->maps);
     vr_mutex_destroy(&map->mutex);
     *map = (struct vr_address_map){0};
@@ -48,9 +52,7 @@ static _Atomic uint32_t *slot_of(const struct vr_address_map *map, uint64_t addr
     return &vr_address_map_region(map, address)->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
 }
 
-static struct vr_mib_map *map_of(const struct vr_address_map *map, uint32_t slot_value) {
-    return (struct vr_mib_map *)(void *)map->maps.items + (slot_value & ~VR_SLOT_MAP);
-}
+static uint32_t *segments_of(const struct vr_address_map *map, uint32_t slot_value) { return &map->segments[slot_value & ~VR_SLOT_MAP]; }
 
 static bool needs_map(uint64_t mib, uint64_t address, uint64_t size, bool small) {
     return small || mib < address || mib + VR_MIB > address + size;
@@ -60,12 +62,12 @@ static enum vram_status add_map_locked(struct vr_address_map *map, uint64_t mib)
     _Atomic uint32_t *slot = slot_of(map, mib);
     const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
     if ((value & VR_SLOT_MAP) != 0) {
-        map_of(map, value)->segments++;
+        ++*segments_of(map, value);
         return VRAM_OK;
     }
     uint32_t made = 0;
     VR_TRY(vr_slab_take(&map->maps, 1, &made));
-    map_of(map, made)->segments = 1;
+    *segments_of(map, made) = 1;
     atomic_store_explicit(slot, VR_SLOT_MAP | made, memory_order_release);
     return VRAM_OK;
 }
@@ -75,7 +77,7 @@ static void drop_map_locked(struct vr_address_map *map, uint64_t mib) {
     _Atomic uint32_t *slot = slot_of(map, mib);
     const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
     assert((value & VR_SLOT_MAP) != 0);
-    if (--map_of(map, value)->segments != 0) return;
+    if (--*segments_of(map, value) != 0) return;
     atomic_store_explicit(slot, 0, memory_order_release);
     vr_slab_give(&map->maps, value & ~VR_SLOT_MAP);
 }
@@ -122,7 +124,7 @@ static bool check_region(const struct vr_address_map *map, struct vr_region *reg
     if (vr_address_map_region(map, region->number << VR_REGION_SHIFT) != region) return false;
     for (size_t i = 0; i < VR_REGION_SLOTS; i++) {
         const uint32_t value = atomic_load_explicit(&region->slot[i], memory_order_relaxed);
-        if ((value & VR_SLOT_MAP) != 0 && map_of(map, value)->segments == 0) return false;
+        if ((value & VR_SLOT_MAP) != 0 && *segments_of(map, value) == 0) return false;
     }
     return true;
 }

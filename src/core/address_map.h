@@ -19,13 +19,13 @@ enum {
 };
 
 struct vr_region {
-    uint64_t number;                        // address >> VR_REGION_SHIFT
     _Atomic uint32_t slot[VR_REGION_SLOTS]; // 0, a block, or VR_SLOT_MAP | number of a map
+    uint64_t number;                        // address >> VR_REGION_SHIFT
 };
 
+// A power of two in size: the hot path finds the next by a shift.
 struct vr_mib_map {
     _Atomic uint32_t entry[VR_MAP_ENTRIES];
-    uint32_t segments; // how many segments need this map; guarded by vr_address_map.mutex
 };
 
 struct vr_address_map {
@@ -34,6 +34,7 @@ struct vr_address_map {
     _Atomic(struct vr_region *) *regions;
     uint32_t region_count;
     struct vr_slab maps;
+    uint32_t *segments; // how many segments need each map; reserved, guarded by `mutex`
 };
 
 #define VR_SLOT_MAP 0x80000000u

@@ -90,6 +90,7 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
 
 void vr_allocator_destroy(struct vram_allocator *allocator) {
     vr_extensions_end(&allocator->extensions);
+    vr_client_listener_end(allocator);
     if (allocator->driver != NULL) vr_raw_release(allocator);
     vr_imports_release(allocator);
     // First all fences: an event returns to the pool of its stream's device, which may be another than the block's.

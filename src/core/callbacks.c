@@ -65,10 +65,10 @@ enum vram_status vr_run_callbacks(struct vr_device *device, uint64_t size_bytes,
     const uint32_t count = atomic_load_explicit(&allocator->callback_count, memory_order_relaxed);
     memcpy(callbacks, allocator->callbacks, count * sizeof *callbacks);
     vr_mutex_unlock(&allocator->mutex);
-    const uint32_t stack = vr_current_stack;
+    const uint32_t stack = vr_stack_keep(vr_current_stack);
     running = true;
     for (uint32_t i = 0; i < count; i++) *freed |= callbacks[i].function(device->ordinal, size_bytes, callbacks[i].user);
     running = false;
-    vr_current_stack = stack; // theirs are other calls
+    vr_current_stack_set(stack); // theirs are other calls
     return vr_driver_status(vr_cu(allocator->driver, ctx_set_current, device->context));
 }

@@ -19,6 +19,36 @@ static int64_t increased_of(const struct vr_totals *totals, unsigned pool, int f
     }
 }
 
+// Sums of hundreds of exabytes wrap around, as each step for itself would have let them.
+static int64_t times(uint64_t count, int64_t change) { return (int64_t)(count * (uint64_t)change); }
+
+static void close_family(struct vr_counters *counters, unsigned pool, int family, uint64_t rises, int64_t rise, int64_t room) {
+    counters->increased[pool][family] += times(rises, rise);
+    counters->slack[pool][family] += room;
+    counters->slack_both[family] += room;
+}
+
+// A change that goes up at the hand-out or at the free; the books hold room for the higher value.
+static void close_split_family(struct vr_counters *counters, unsigned pool, int family, const struct vr_hot_pair *pair, bool back,
+                               int64_t change) {
+    const uint64_t taken = pair->rounds, returns = pair->rounds + back;
+    if (change >= 0) {
+        close_family(counters, pool, family, taken, change, back ? change : 0);
+    } else {
+        close_family(counters, pool, family, returns, -change, back ? 0 : -change);
+    }
+}
+
+void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back) {
+    const int64_t size = (int64_t)pair->size, requested = (int64_t)pair->requested;
+    close_family(counters, pool, VR_F_COUNT, pair->rounds, 1, back);
+    close_family(counters, pool, VR_F_BYTES, pair->rounds, size, back ? size : 0);
+    close_family(counters, pool, VR_F_REQUESTED, pair->rounds, requested, back ? requested : 0);
+    close_split_family(counters, pool, VR_F_SPLITS, pair, back, pair->splits);
+    close_split_family(counters, pool, VR_F_SPLIT_BYTES, pair, back, pair->split_bytes);
+    pair->block = 0;
+}
+
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
     memcpy(totals->current, totals->resting, sizeof totals->current);
     memcpy(totals->increased, totals->resting_increased, sizeof totals->increased);
@@ -82,17 +112,29 @@ void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters) {
 }
 
 // Shard by shard: the lines of one's counters lie in the same places of the processor's cache as those of the next.
-void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
-    int64_t both[VR_FAMILIES], own[VR_POOLS][VR_FAMILIES];
+void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich) {
     leave_to_rest(totals, shards, count);
-    for (int f = 0; f < VR_FAMILIES && count != 0; f++) {
-        both[f] = distance_both(totals, f) / count;
-        for (unsigned p = 0; p < VR_POOLS; p++) own[p][f] = distance(totals, p, f) / count;
-    }
     for (uint32_t s = 0; s < count; s++) {
-        memcpy(shards[s]->slack_both, both, sizeof both);
+        if (shards[s] == rich) continue;
+        memset(shards[s]->slack_both, 0, sizeof shards[s]->slack_both);
         for (unsigned p = 0; p < VR_POOLS; p++) {
-            for (int f = 0; f < VR_FAMILIES; f++) set_slack(shards[s], p, f, own[p][f]);
+            for (int f = 0; f < VR_FAMILIES; f++) set_slack(shards[s], p, f, 0);
+        }
+    }
+    for (int f = 0; f < VR_FAMILIES && rich != NULL; f++) {
+        rich->slack_both[f] = distance_both(totals, f);
+        for (unsigned p = 0; p < VR_POOLS; p++) set_slack(rich, p, f, distance(totals, p, f));
+    }
+}
+
+void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces) {
+    for (int f = 0; f <= VR_F_SPLIT_BYTES; f++) {
+        const int64_t both = pieces == 1 ? lender->slack_both[f] : lender->slack_both[f] / pieces;
+        lender->slack_both[f] -= both, counters->slack_both[f] += both;
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            const int64_t own = pieces == 1 ? lender->slack[p][f] : lender->slack[p][f] / pieces;
+            lender->slack[p][f] -= own, lender->limit[p][f] -= own;
+            counters->slack[p][f] += own, counters->limit[p][f] += own;
         }
     }
 }
@@ -121,7 +163,7 @@ void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, uns
 void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
     vr_totals_gather(totals, &counters, 1);
     vr_totals_apply(totals, counters, pool, delta, 0, 0);
-    vr_totals_share(totals, &counters, 1);
+    vr_totals_share(totals, &counters, 1, counters);
 }
 
 static int64_t sum_of(const struct vr_totals *totals, int view, int family, int64_t (*value)(const struct vr_totals *, unsigned, int)) {

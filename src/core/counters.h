@@ -2,8 +2,10 @@
 //
 // Invariant: each shard counts for itself and holds an allowance ("slack") of growth, per pool and for both pools together;
 // over all shards of a device the allowances never add up to more than the distance between the device's current value and its
-// peak. So growth within a shard's allowance cannot be a new peak and needs no look at other shards. Growth that does not fit is
-// done under all locks, where the true sums are known; then the peaks are raised and the distance is shared out again.
+// peak. So growth within a shard's allowance cannot be a new peak and needs no look at other shards. Growth that does not fit takes what it
+// lacks from one other shard, under both locks (slack.c). Where that has not enough, either, it is done under all locks, where the true
+// sums are known; then the peaks are raised, and one shard gets the whole distance: the others come and take of it, so that a small
+// distance is not cut into pieces that are of use to nobody.
 //
 // Shards that rest (device.h) have no allowance and are not looked at: their sums are kept in one place.
 //
@@ -33,6 +35,43 @@ struct vr_counters {
 VR_INLINE int64_t vr_counters_current(const struct vr_counters *counters, unsigned pool, int family) {
     return counters->limit[pool][family] - counters->slack[pool][family];
 }
+
+// A hand-out and its free that repeat: the last block of a pool, which comes back and goes out again unchanged (pool.h). What they change
+// is booked once. While their books are open each family stands at the larger of its two values, with the block out and with it back; so
+// what fits beside that can be no peak that was missed, and each further round only counts itself. Whoever needs the true values, or the
+// room that is kept, closes the books first. Guarded by the shard's lock.
+struct vr_hot_pair {
+    uint32_t block;  // whose books are open; 0: none are
+    uint64_t rounds; // times it went out since
+    int64_t splits;  // what its hand-out changes in inactive_split
+    int64_t split_bytes;
+    uint64_t requested; // what the other families change by, besides one block
+    uint64_t size;
+};
+
+VR_INLINE int64_t vr_rise(int64_t change) { return change > 0 ? change : 0; }
+
+// At its free: opens the books. The hand-out is booked in full already, `splits` and `split_bytes` are set. False when what the free adds
+// to inactive_split is beyond the allowance; then nothing has changed.
+VR_INLINE bool vr_hot_pair_open(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, uint32_t block, uint64_t size,
+                                uint64_t requested) {
+    const int64_t splits = vr_rise(-pair->splits), bytes = vr_rise(-pair->split_bytes);
+    int64_t *own = counters->slack[pool], *both = counters->slack_both;
+    if (VR_UNLIKELY(((own[VR_F_SPLITS] - splits) | (own[VR_F_SPLIT_BYTES] - bytes) | (both[VR_F_SPLITS] - splits) |
+                     (both[VR_F_SPLIT_BYTES] - bytes)) < 0)) {
+        return false;
+    }
+    own[VR_F_SPLITS] -= splits, both[VR_F_SPLITS] -= splits;
+    own[VR_F_SPLIT_BYTES] -= bytes, both[VR_F_SPLIT_BYTES] -= bytes;
+    pair->block = block;
+    pair->rounds = 0;
+    pair->size = size;
+    pair->requested = requested;
+    return true;
+}
+
+// Books the rounds and gives the room back that the present state leaves. back: the block is free now. The books are open.
+void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back);
 
 // Families of the device-wide view: the five above, then these.
 enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
@@ -84,10 +123,12 @@ VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, co
     if (delta->of[VR_F_SPLIT_BYTES] > 0) increased[VR_F_SPLIT_BYTES] += delta->of[VR_F_SPLIT_BYTES];
 }
 
-// Starts and ends a stretch under all locks: sums up the shards' counters; shares the distance to the peaks out again. `shards` are those
-// that do not rest, before and afterwards.
+// Starts and ends a stretch under all locks: sums up the shards' counters; gives the distance to the peaks to `rich`, one of them (NULL:
+// there are none). `shards` are those that do not rest, before and afterwards.
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
-void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
+void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich);
+// Under both shards' locks, with all books closed: takes over one of so many pieces of the lender's allowance.
+void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces);
 // Between share and gather: a shard rests no more. It has no allowance yet.
 void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters);
 // Books a change of one shard under all locks and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting.

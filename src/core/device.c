@@ -1,7 +1,7 @@
 // Devices: their locks, their context, facts about them.
 #include "core/device.h"
 
-enum { SPINS_BEFORE_YIELD = 200, MANY_AWAKE = 64 };
+enum { SPINS_BEFORE_YIELD = 200, FEW_AWAKE = 4 };
 
 void vr_shard_add_awake(struct vr_shard *shard) {
     struct vr_shards *shards = &shard->device->shards;
@@ -40,29 +40,32 @@ void vr_device_lock(struct vr_device *device) {
     for (uint32_t i = 0; i < device->shards.awake_count; i++) {
         struct vr_shard *shard = device->shards.awake[i];
         vr_shard_lock(shard);
-        for (int p = 0; p < VR_POOLS; p++) {
-            if (shard->pool[p].last != 0) vr_pool_settle(shard, &shard->pool[p]); // a pool that nobody used is not written to
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            if (shard->pool[p].last != 0) vr_pool_settle(shard, p); // a pool that nobody used is not written to
         }
     }
     vr_totals_gather(&device->stats.totals, device->shards.counters, device->shards.awake_count);
 }
 
-// Whether the shard handed anything out since the last time it was asked.
+// Whether the shard handed anything out, or took anything back, since the last time it was asked.
 static bool is_in_use(struct vr_shard *shard) {
     const struct vr_counters *counters = &shard->counters;
-    const int64_t handed_out = counters->increased[VR_SMALL][VR_F_COUNT] + counters->increased[VR_LARGE][VR_F_COUNT];
-    const bool changed = handed_out != shard->handed_out;
-    shard->handed_out = handed_out;
+    int64_t operations = 0;
+    for (unsigned p = 0; p < VR_POOLS; p++)
+        operations += 2 * counters->increased[p][VR_F_COUNT] - vr_counters_current(counters, p, VR_F_COUNT);
+    const bool changed = operations != shard->operations;
+    shard->operations = operations;
     return changed;
 }
 
-// Lets shards rest that are not of the default pools and, where these are many, those that were not in use.
+// Lets shards rest that nobody used, where they are not few, and those that belong to nobody. The rich one stays.
 static void lay_to_rest(struct vr_device *device) {
+    const struct vr_shard *rich = atomic_load_explicit(&device->shards.rich, memory_order_relaxed);
     const uint32_t count = device->shards.awake_count;
     device->shards.awake_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct vr_shard *shard = device->shards.awake[i];
-        if (shard->owner == NULL && !shard->idle && (count <= MANY_AWAKE || is_in_use(shard))) {
+        if (shard == rich || (!shard->idle && (is_in_use(shard) || count <= FEW_AWAKE))) {
             vr_shard_add_awake(shard);
         } else {
             atomic_store_explicit(&shard->lock, VR_SHARD_RESTS, memory_order_release);
@@ -70,10 +73,21 @@ static void lay_to_rest(struct vr_device *device) {
     }
 }
 
+void vr_device_enrich(struct vr_shard *shard) {
+    if (atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_RESTS) {
+        atomic_store_explicit(&shard->lock, VR_SHARD_LOCKED, memory_order_relaxed);
+        vr_shard_add_awake(shard);
+    }
+    atomic_store_explicit(&shard->device->shards.rich, shard, memory_order_relaxed);
+}
+
 void vr_device_unlock(struct vr_device *device) {
+    struct vr_shards *shards = &device->shards;
+    struct vr_shard *rich = atomic_load_explicit(&shards->rich, memory_order_relaxed);
+    if (rich == NULL && shards->awake_count != 0) vr_device_enrich(rich = shards->awake[0]);
     lay_to_rest(device);
-    vr_totals_share(&device->stats.totals, device->shards.counters, device->shards.awake_count);
-    for (uint32_t i = device->shards.awake_count; i-- > 0;) vr_shard_unlock(device->shards.awake[i]);
+    vr_totals_share(&device->stats.totals, shards->counters, shards->awake_count, rich != NULL ? &rich->counters : NULL);
+    for (uint32_t i = shards->awake_count; i-- > 0;) vr_shard_unlock(shards->awake[i]);
     vr_mutex_unlock(&device->mutex);
 }
 

@@ -23,11 +23,13 @@ void vr_device_release(struct vr_device *device);
 void vr_shard_add_awake(struct vr_shard *shard);
 
 VR_NOINLINE void vr_shard_lock_contended(struct vr_shard *shard);
-VR_INLINE void vr_shard_lock(struct vr_shard *shard) {
+VR_INLINE bool vr_shard_try_lock(struct vr_shard *shard) {
     uint32_t expected = VR_SHARD_OPEN;
-    if (VR_UNLIKELY(
-            !atomic_compare_exchange_strong_explicit(&shard->lock, &expected, VR_SHARD_LOCKED, memory_order_acquire, memory_order_relaxed)))
-        vr_shard_lock_contended(shard);
+    return VR_LIKELY(
+        atomic_compare_exchange_strong_explicit(&shard->lock, &expected, VR_SHARD_LOCKED, memory_order_acquire, memory_order_relaxed));
+}
+VR_INLINE void vr_shard_lock(struct vr_shard *shard) {
+    if (!vr_shard_try_lock(shard)) vr_shard_lock_contended(shard);
 }
 VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&shard->lock, VR_SHARD_OPEN, memory_order_release); }
 
@@ -35,6 +37,8 @@ VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&
 // two everything of the device may be read and changed. The device's context is current in between where `context` is asked for.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
+// Between the two: the shard is the one that gets the slack, since it is at work. It does not rest then.
+void vr_device_enrich(struct vr_shard *shard);
 
 // Makes the device's context current for this thread and remembers the one that was; leaves it as it was.
 struct vr_context_guard {
@@ -54,6 +58,8 @@ void vr_device_gate(struct vr_device *device, uint32_t bit, bool on);
 
 // Takes the allocator's listener over. Under all locks (or before the device is seen by others).
 void vr_device_listen(struct vr_device *device);
+// The same for all devices in use. Under the allocator's mutex.
+void vr_allocator_listen_locked(struct vram_allocator *allocator);
 
 // What physical memory of this device is asked for with.
 struct vr_cu_allocation_prop vr_device_allocation_prop(const struct vr_device *device);
@@ -76,6 +82,12 @@ VR_INLINE bool vr_stream_is_gone(vr_cu_result result) {
 
 // --- blocks by address -----------------------------------------------------------------------------------------------------------
 
+// Whether a block that was found by its address, by nobody's lock, is that of this shard now. Under the shard's lock.
+VR_INLINE bool vr_is_allocated_at(const struct vr_block *item, uint64_t address, const struct vr_shard *shard) {
+    return VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == shard->number && item->state == VR_ALLOCATED &&
+                     item->address == address);
+}
+
 // The allocated block that starts at `address`, with its shard locked; 0 (and nothing locked) when there is none.
 // The slot may name a block that was handed out here once and is something else now: only under its shard's lock can that be told.
 VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
@@ -85,8 +97,7 @@ VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t a
     const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
     struct vr_shard *candidate = allocator->shards[number];
     vr_shard_lock(candidate);
-    if (VR_LIKELY(atomic_load_explicit(&item->shard, memory_order_relaxed) == number && item->state == VR_ALLOCATED &&
-                  item->address == address)) {
+    if (vr_is_allocated_at(item, address, candidate)) {
         *shard = candidate;
         return block;
     }

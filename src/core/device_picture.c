@@ -11,7 +11,7 @@ static enum vram_status add_segment(struct vr_picture *picture, const struct vra
         .stream = shard->stream,
         .counter = segment->counter,
         .pool = shard->owner == NULL ? (struct vram_pool_id){0, 0} : shard->owner->id,
-        .stack = segment->stack,
+        .stack = vr_history_stack(segment->stack),
         .small = segment->small != 0,
         .expandable = segment->expandable != 0,
         .first_block = picture->block_count,
@@ -26,7 +26,7 @@ static enum vram_status add_block(struct vr_picture *picture, const struct vr_bl
         .address = block->address,
         .size = block->size,
         .requested = free ? 0 : block->requested,
-        .stack = free ? 0 : block->stack,
+        .stack = free ? 0 : vr_history_stack(block->stack),
         .words = free ? 0 : block->words,
         .state = block->state,
     };
@@ -58,12 +58,12 @@ static enum vram_status add_raw(struct vr_picture *picture, const struct vr_raw_
                                                                               .size = block->size,
                                                                               .stream = block->stream,
                                                                               .pool = block->pool,
-                                                                              .stack = block->stack,
+                                                                              .stack = vr_history_stack(block->stack),
                                                                               .first_block = picture->block_count};
     picture->blocks[picture->block_count++] = (struct vr_picture_block){.address = block->address,
                                                                         .size = block->size,
                                                                         .requested = block->size,
-                                                                        .stack = block->stack,
+                                                                        .stack = vr_history_stack(block->stack),
                                                                         .state = block->postponed ? VR_PENDING : VR_ALLOCATED};
     picture->active_bytes += block->size;
     return VRAM_OK;

@@ -195,6 +195,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
     assert(item->state == VR_PENDING && item->held.pending == 0);
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
+    item->stack = vr_stack_end(item->stack);
     vr_delta_of_merge(allocator, item, &delta);
     vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
                     held ? -(int64_t)item->size : 0);
@@ -242,8 +243,23 @@ enum vram_status vr_fences_wait(struct vr_device *device) {
     return status;
 }
 
+// What is done about a fence of a pool's block: the host waits, or the block's own stream does.
+typedef vr_cu_result vr_fence_wait(const struct vr_device *device, const struct vr_fence *fence);
+
+static vr_cu_result host_waits(const struct vr_device *device, const struct vr_fence *fence) {
+    return vr_cu(device->allocator->driver, event_synchronize, fence->event);
+}
+
+static vr_cu_result stream_waits(const struct vr_device *device, const struct vr_fence *fence) {
+    const struct vr_shard *shard = vr_shard_of(device->allocator, vr_block_at(device->allocator, fence->block));
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_wait_event, shard->stream, fence->event, 0);
+    // A stream that is gone orders nothing any more.
+    return vr_stream_is_gone(result) ? host_waits(device, fence) : result;
+}
+
 // Waits for the fences of the pool's blocks; the others keep their order. A fence that cannot be waited for stays.
-static enum vram_status wait_queue_of_pool(struct vr_device *device, struct vr_fence_queue *queue, const struct vram_pool *pool) {
+static enum vram_status wait_queue_of_pool(struct vr_device *device, struct vr_fence_queue *queue, const struct vram_pool *pool,
+                                           vr_fence_wait *wait) {
     struct vram_allocator *allocator = device->allocator;
     const size_t mask = queue->capacity - 1, count = queue->count;
     enum vram_status first = VRAM_OK;
@@ -252,7 +268,7 @@ static enum vram_status wait_queue_of_pool(struct vr_device *device, struct vr_f
         const struct vr_fence fence = queue->fences[(queue->head + i) & mask];
         struct vr_block *block = vr_block_at(allocator, fence.block);
         const bool ours = first == VRAM_OK && vr_shard_of(allocator, block)->owner == pool;
-        if (ours) first = vr_driver_status(vr_cu(allocator->driver, event_synchronize, fence.event));
+        if (ours) first = vr_driver_status(wait(device, &fence));
         if (!ours || first != VRAM_OK) {
             queue->fences[(queue->head + kept++) & mask] = fence;
             continue;
@@ -264,13 +280,21 @@ static enum vram_status wait_queue_of_pool(struct vr_device *device, struct vr_f
     return first;
 }
 
-enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool) {
-    device->stats.num_sync_all_streams++;
+static enum vram_status pass_pool(struct vr_device *device, const struct vram_pool *pool, vr_fence_wait *wait) {
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++)
-        status = wait_queue_of_pool(device, &device->fences.queues[i], pool);
+        status = wait_queue_of_pool(device, &device->fences.queues[i], pool, wait);
     drop_empty_queues(device);
     return status;
+}
+
+enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool) {
+    device->stats.num_sync_all_streams++;
+    return pass_pool(device, pool, host_waits);
+}
+
+enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool) {
+    return pass_pool(device, pool, stream_waits);
 }
 
 void vr_fences_init(struct vr_device *device) { vr_mutex_init(&device->fences.events.mutex); }

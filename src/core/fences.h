@@ -66,6 +66,11 @@ enum vram_status vr_fences_wait(struct vr_device *device);
 // The same for the blocks of one private pool alone.
 enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram_pool *pool);
 
+// The own stream of each block of the pool that waits is made to wait for its fences instead: the blocks are complete, in the order of
+// their streams. Not while a capture is under way: a fence would become part of it. DRIVER: the rest waits on. Under all locks, context
+// current.
+enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool);
+
 // The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
 

@@ -8,20 +8,18 @@ static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
     *delta = (struct vr_delta){{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size, [VR_F_REQUESTED] = -(int64_t)item->requested}};
 }
 
-// The block is the last one handed out and nothing has happened since: book it, leave the merge for later. False when its
-// inactive_split would be a new peak beyond the allowance.
+// The block is the last one handed out and nothing has happened since: leave the merge for later. The first such free opens the books of
+// the pair, the next ones only say where the block is. False when its inactive_split would be a new peak beyond the allowance.
 VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool notified) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
-    struct vr_delta delta;
-    delta_of_free(item, &delta);
-    delta.of[VR_F_SPLITS] = -pool->last_splits;
-    delta.of[VR_F_SPLIT_BYTES] = -pool->last_split_bytes;
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
-    if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
-    vr_counters_apply(&shard->counters, kind, &delta);
+    if (pool->pair.block != block &&
+        VR_UNLIKELY(!vr_hot_pair_open(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) {
+        return false;
+    }
     if (notified) vr_notify_freed(shard, item);
     item->state = VR_LAZY;
-    pool->lazy = block;
+    pool->lazy = pool->ready = block;
     return true;
 }
 
@@ -33,7 +31,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     struct vr_pool *pool = &shard->pool[kind];
     if (pool->last == block && put_back_lazily(shard, pool, block, notified)) return true;
-    vr_pool_settle(shard, pool);
+    vr_pool_settle(shard, kind);
     struct vr_delta delta;
     delta_of_free(item, &delta);
     vr_delta_of_merge(device->allocator, item, &delta);
@@ -93,7 +91,9 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
     if (block == 0) return VRAM_INVALID_POINTER;
+    struct vr_shard *shard = vr_shard_of(allocator, vr_block_at(allocator, block));
     const enum vram_status status = free_locked(device, block);
+    vr_device_enrich(shard);
     vr_device_unlock(device);
     return status;
 }
@@ -102,10 +102,10 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
 // vr_gather().
 VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block,
                                                        uint64_t address) {
-    vr_current_stack = 0;
+    vr_current_stack_set(0);
     if (vr_takes_stack(shard->device, VR_LEVEL_ALL)) {
         vr_shard_unlock(shard);
-        vr_gather(shard->device, VR_LEVEL_ALL, 1);
+        vr_gather(shard->device, VR_LEVEL_ALL, 2);
         block = vr_find_and_lock(allocator, address, &shard);
         if (block == 0) return vr_raw_free(allocator, address);
     }
@@ -114,23 +114,60 @@ VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *al
     return done ? VRAM_OK : vr_free_slow(allocator, address);
 }
 
-VR_INLINE enum vram_status take_back(struct vram_allocator *allocator, uint64_t address) {
-    struct vr_shard *shard = NULL;
-    // No block starts at 0: the address map says so, and the hot path need not ask.
-    const uint32_t block = vr_find_and_lock(allocator, address, &shard);
-    if (VR_UNLIKELY(block == 0)) return address == 0 ? VRAM_OK : vr_raw_free(allocator, address);
-    if (VR_UNLIKELY(vr_has_listener(shard->device))) {
-        const enum vram_status status = take_back_notified(allocator, shard, block, address);
-        VR_NO_TAIL_CALL();
-        return status;
-    }
+// The shard is locked, and is not any more afterwards.
+VR_INLINE enum vram_status take_back_locked(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block, uint64_t address) {
+    if (VR_UNLIKELY(vr_has_listener(shard->device))) return take_back_notified(allocator, shard, block, address);
     const bool done = put_back(shard, block, false);
     vr_shard_unlock(shard);
     return VR_LIKELY(done) ? VRAM_OK : vr_free_slow(allocator, address);
 }
 
+// What the leaf hands on with the shard locked.
+VR_NOINLINE static enum vram_status take_back(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block, uint64_t address) {
+    const enum vram_status status = take_back_locked(allocator, shard, block, address);
+    VR_NO_TAIL_CALL();
+    return status;
+}
+
+// Nothing of ours starts there, or somebody has the lock of its shard.
+VR_NOINLINE static enum vram_status find_and_take_back(struct vram_allocator *allocator, uint64_t address) {
+    struct vr_shard *shard = NULL;
+    const uint32_t block = vr_find_and_lock(allocator, address, &shard);
+    // No block starts at 0: the address map says so, and the hot path need not ask.
+    const enum vram_status status = block != 0     ? take_back_locked(allocator, shard, block, address)
+                                    : address != 0 ? vr_raw_free(allocator, address)
+                                                   : VRAM_OK;
+    VR_NO_TAIL_CALL();
+    return status;
+}
+
+// The pair that repeats: see take_ready() of malloc.c.
+VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
+    struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
+    if (pool->pair.block != block || item->held.uses != 0) return false;
+    item->state = VR_LAZY;
+    pool->lazy = pool->ready = block;
+    return true;
+}
+
+// A leaf, as vram_malloc() is.
 enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
-    return vr_checked(allocator, take_back(allocator, address));
+    const uint32_t block = vr_address_map_find(&allocator->addresses, address);
+    struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_shard *shard = vr_shard_of(allocator, item);
+    enum vram_status status = VRAM_OK;
+    if (VR_UNLIKELY(block == 0) || !vr_shard_try_lock(shard)) {
+        status = find_and_take_back(allocator, address);
+    } else if (!vr_is_allocated_at(item, address, shard)) {
+        vr_shard_unlock(shard);
+        status = find_and_take_back(allocator, address);
+    } else if (VR_LIKELY(!vr_has_listener(shard->device)) && put_back_ready(shard, item, block)) {
+        vr_shard_unlock(shard);
+    } else {
+        status = take_back(allocator, shard, block, address);
+    }
+    VR_NO_TAIL_CALL();
+    return vr_checked(allocator, status);
 }
 
 // While captures are under way it matters whether the use is a captured one: its stream takes part now.

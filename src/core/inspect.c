@@ -57,6 +57,10 @@ static void for_each_plain_stat(struct vr_device *device, void (*change)(struct 
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
         for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&pool->reserved[v]);
     }
+    for (size_t i = 0; i < device->ended_pools.count; i++) {
+        for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&device->ended_pools.items[i].reserved[v]);
+    }
+    vr_private_forget_reset(device);
 }
 
 static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }
@@ -144,6 +148,60 @@ uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address)
     return size;
 }
 
+bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address) {
+    if (allocator == NULL) return false;
+    struct vr_shard *shard = NULL;
+    const uint32_t block = vr_find_and_lock(allocator, address, &shard);
+    if (block == 0) return false;
+    const bool expandable = vr_block_at(allocator, block)->expandable != 0;
+    vr_shard_unlock(shard);
+    return expandable;
+}
+
+// The books change under the device's mutex and all shards' locks: the mutex alone is enough to read them.
+enum vram_status vram_expandable_segments(struct vram_allocator *allocator, uint32_t ordinal, struct vram_expandable_segment *segments,
+                                          size_t capacity, size_t *count) {
+    VR_REQUIRE(allocator && count && (segments || capacity == 0));
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    size_t found = 0;
+    if (device != NULL) {
+        vr_mutex_lock(&device->mutex);
+        for (size_t i = 0; i < device->segments.count; i++) {
+            const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
+            if (!segment->expandable || found++ >= capacity) continue;
+            segments[found - 1] = (struct vram_expandable_segment){.stream = allocator->shards[segment->shard]->stream,
+                                                                   .address = segment->address,
+                                                                   .reserved_bytes = segment->size,
+                                                                   .mapped_bytes = segment->mapped,
+                                                                   .small_pool = segment->small != 0};
+        }
+        vr_mutex_unlock(&device->mutex);
+    }
+    *count = found;
+    return VRAM_OK;
+}
+
+enum vram_status vram_cache_info(struct vram_allocator *allocator, uint32_t ordinal, struct vram_cache_info *info) {
+    VR_REQUIRE(allocator && info);
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    *info = (struct vram_cache_info){0};
+    if (device == NULL) return VRAM_OK;
+    vr_device_lock(device);
+    for (size_t i = 0; i < device->segments.count; i++) {
+        for (uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first; at != 0; at = vr_block_at(allocator, at)->next) {
+            const struct vr_block *block = vr_block_at(allocator, at);
+            if (block->state != VR_FREE) continue;
+            info->cached_bytes += block->size;
+            info->free_blocks++;
+            if (block->size > info->largest_free_bytes) info->largest_free_bytes = block->size;
+        }
+    }
+    vr_device_unlock(device);
+    return VRAM_OK;
+}
+
 static bool find_in_device(struct vr_device *device, uint64_t address, struct vram_block_info *info) {
     const struct vram_allocator *allocator = device->allocator;
     const uint32_t block = vr_block_containing(device, address);
@@ -174,9 +232,19 @@ struct view_list {
     struct vram_block_view *views;
     size_t count;
     size_t views_capacity;
+    uint32_t *stacks; // of clients' contexts, each with a reference
+    size_t stack_count, stacks_capacity;
 };
 
-static enum vram_status add_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct view_list *list) {
+// The context stays until the visits are over. Without memory for that there is none.
+static void *kept_context(struct view_list *list, uint32_t stack) {
+    if (!vr_stack_is_foreign(stack) || VR_GROW(list, stacks, list->stack_count + 1) != VRAM_OK) return NULL;
+    list->stacks[list->stack_count++] = vr_stack_keep(stack);
+    return vr_foreign_stack_context(stack, NULL);
+}
+
+static enum vram_status add_segment(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
+    const struct vram_allocator *allocator = device->allocator;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
         if (block->state == VR_HOLE) continue;
@@ -187,6 +255,10 @@ static enum vram_status add_segment(const struct vram_allocator *allocator, cons
                      : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
                                                   : VRAM_BLOCK_ALLOCATED,
             .small_pool = block->small != 0,
+            .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small ? VR_SMALL : VR_LARGE] - block->age_base : 0,
+            .segment_number = segment->counter,
+            .context = block->state == VR_FREE ? NULL : kept_context(list, block->stack),
+            .segment_context = kept_context(list, segment->stack),
         };
     }
     return VRAM_OK;
@@ -205,7 +277,9 @@ static enum vram_status add_raw(const struct vr_device *device, const struct vra
     const enum vram_status status = VR_GROW(list, views, list->count + count);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         const enum vram_block_state state = blocks[i].postponed ? VRAM_BLOCK_PENDING : VRAM_BLOCK_ALLOCATED;
-        list->views[list->count++] = (struct vram_block_view){.block = describe_raw(&blocks[i]), .state = state};
+        void *context = kept_context(list, blocks[i].stack);
+        list->views[list->count++] =
+            (struct vram_block_view){.block = describe_raw(&blocks[i]), .state = state, .context = context, .segment_context = context};
     }
     free(blocks);
     if (count != 0 && status == VRAM_OK) qsort(list->views, list->count, sizeof *list->views, by_address);
@@ -218,7 +292,7 @@ static enum vram_status list_views(const struct vr_device *device, const struct 
     for (size_t i = 0; i < device->segments.count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
-        VR_TRY(add_segment(allocator, segment, list));
+        VR_TRY(add_segment(device, segment, list));
     }
     return add_raw(device, only, list);
 }
@@ -230,6 +304,8 @@ static enum vram_status walk(struct vr_device *device, const struct vram_pool *o
     vr_device_unlock(device);
     for (size_t i = 0; status == VRAM_OK && i < list.count && visit(&list.views[i], user); i++) {
     }
+    for (size_t i = 0; i < list.stack_count; i++) vr_stack_drop(list.stacks[i]);
+    free(list.stacks);
     free(list.views);
     return status;
 }

@@ -2,24 +2,41 @@
 // exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
 #include "core/serve.h"
 
-// A block that was just freed and is booked as free already: give it out again as it was.
+// The pair that repeats (pool.h): its block goes out again, and nothing is booked before its books are closed.
+VR_INLINE bool take_ready(const struct vram_allocator *allocator, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    // A request that some option rounds up into the other pool finds no pair of its size here.
+    struct vr_pool *pool = &shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE];
+    if (pool->ready == 0 || pool->pair.requested != size_bytes) return false;
+    struct vr_block *item = vr_block_at(allocator, pool->ready);
+    pool->lazy = pool->ready = 0;
+    pool->pair.rounds++;
+    item->state = VR_ALLOCATED;
+    item->labels = 0;
+    *address = item->address;
+    return true;
+}
+
+// A block that was just freed and is booked as free already, or whose books are open for another request of the same rounded size: give it
+// out again as it was.
 VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool notified,
                          uint64_t *address) {
-    struct vr_device *device = shard->device;
-    struct vr_block *item = vr_block_at(device->allocator, pool->lazy);
-    const struct vr_delta delta = {{[VR_F_COUNT] = 1,
-                                    [VR_F_BYTES] = (int64_t)item->size,
-                                    [VR_F_REQUESTED] = (int64_t)size_bytes,
-                                    [VR_F_SPLITS] = pool->last_splits,
-                                    [VR_F_SPLIT_BYTES] = pool->last_split_bytes}};
-    if (VR_UNLIKELY(!vr_counters_fit(&shard->counters, kind, &delta))) return false;
-    vr_counters_apply(&shard->counters, kind, &delta);
-    pool->lazy = 0;
-    item->state = VR_ALLOCATED;
-    item->requested = size_bytes;
-    item->labels = 0;
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, pool->lazy);
+    if (!take_ready(allocator, shard, size_bytes, address)) {
+        const struct vr_delta delta = {{[VR_F_COUNT] = 1,
+                                        [VR_F_BYTES] = (int64_t)item->size,
+                                        [VR_F_REQUESTED] = (int64_t)size_bytes,
+                                        [VR_F_SPLITS] = pool->pair.splits,
+                                        [VR_F_SPLIT_BYTES] = pool->pair.split_bytes}};
+        vr_pool_close_pair(shard, kind);
+        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+        pool->lazy = 0;
+        item->state = VR_ALLOCATED;
+        item->requested = size_bytes;
+        item->labels = 0;
+        *address = item->address;
+    }
     if (notified) vr_notify_hand_out(shard, item);
-    *address = item->address;
     return true;
 }
 
@@ -29,10 +46,8 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     const uint64_t rounded = vr_round_for(device, size_bytes);
     const unsigned kind = vr_pool_kind(rounded);
     struct vr_pool *pool = &shard->pool[kind];
-    if (pool->lazy != 0) {
-        if (pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, notified, address)) return true;
-        vr_pool_settle(shard, pool);
-    }
+    if (pool->lazy != 0 && pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, notified, address)) return true;
+    vr_pool_settle(shard, kind);
     const uint32_t block = vr_pool_search(shard, kind, rounded, shard->expandable);
     if (VR_UNLIKELY(block == 0) || VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
     const struct vr_block *item = vr_block_at(device->allocator, block);
@@ -45,8 +60,8 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     vr_hand_out_as(&request, block, block_size, false, notified);
     pool->last = block;
     pool->last_rounded = rounded;
-    pool->last_splits = delta.of[VR_F_SPLITS];
-    pool->last_split_bytes = delta.of[VR_F_SPLIT_BYTES];
+    pool->pair.splits = delta.of[VR_F_SPLITS];
+    pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
     *address = item->address;
     return true;
 }
@@ -56,11 +71,11 @@ VR_NOINLINE static bool take_notified(struct vr_shard *shard, uint64_t size_byte
     return take_cached(shard, size_bytes, true, address);
 }
 
-// Whatever the bare fast way could not do. Called by the public function itself: see the depth given to vr_gather().
+// Whatever the bare fast way could not do. Called by the public function's own callee: see the depth given to vr_gather().
 VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
     if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_LISTENER) != 0) {
-        vr_gather(device, VR_LEVEL_STATE, 1);
+        vr_gather(device, VR_LEVEL_STATE, 2);
         if (size_bytes < VR_REQUEST_LIMIT) {
             vr_shard_lock(shard);
             const bool bare = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_LISTENER;
@@ -72,8 +87,29 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
     return vr_malloc_slow(shard, NULL, size_bytes, address);
 }
 
-VR_INLINE enum vram_status serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
-                                 uint64_t *address) {
+// The shard is locked, and is not any more afterwards.
+VR_INLINE enum vram_status serve_locked(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    const bool served = size_bytes - 1 < VR_REQUEST_LIMIT - 1 && atomic_load_explicit(&shard->device->gate, memory_order_relaxed) == 0 &&
+                        take_cached(shard, size_bytes, false, address);
+    vr_shard_unlock(shard);
+    if (VR_LIKELY(served)) return VRAM_OK;
+    if (VR_UNLIKELY(size_bytes == 0)) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    return serve_slowly(shard, size_bytes, address);
+}
+
+// What the leaf hands on with the shard locked.
+VR_NOINLINE static enum vram_status serve(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    const enum vram_status status = serve_locked(shard, size_bytes, address);
+    VR_NO_TAIL_CALL();
+    return status;
+}
+
+// A stream that was not met before, or whose shard is not where the search for it begins, or whose lock somebody has.
+VR_NOINLINE static enum vram_status find_and_serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
+                                                   uint64_t *address) {
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (VR_UNLIKELY(device == NULL)) VR_TRY(vr_device_get(allocator, ordinal, &device));
     if (VR_UNLIKELY(size_bytes == 0)) {
@@ -82,18 +118,24 @@ VR_INLINE enum vram_status serve(struct vram_allocator *allocator, uint32_t ordi
     }
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(device, stream, &shard));
-    if (VR_LIKELY(size_bytes < VR_REQUEST_LIMIT) && VR_LIKELY(atomic_load_explicit(&device->gate, memory_order_relaxed) == 0)) {
-        vr_shard_lock(shard);
-        const bool served =
-            atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_cached(shard, size_bytes, false, address);
-        vr_shard_unlock(shard);
-        if (VR_LIKELY(served)) return VRAM_OK;
-    }
-    const enum vram_status status = serve_slowly(shard, size_bytes, address);
+    vr_shard_lock(shard);
+    const enum vram_status status = serve_locked(shard, size_bytes, address);
     VR_NO_TAIL_CALL();
     return status;
 }
 
+// A leaf: what it cannot do itself goes on, with the shard locked if it has it. So a pair that repeats saves no register.
 enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    return vr_checked(allocator, serve(allocator, ordinal, size_bytes, stream, address));
+    const struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    struct vr_shard *shard = VR_LIKELY(device != NULL) ? vr_shard_guess(device, stream) : NULL;
+    enum vram_status status = VRAM_OK;
+    if (VR_UNLIKELY(shard == NULL) || !vr_shard_try_lock(shard)) {
+        status = find_and_serve(allocator, ordinal, size_bytes, stream, address);
+    } else if (atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_ready(allocator, shard, size_bytes, address)) {
+        vr_shard_unlock(shard);
+    } else {
+        status = serve(shard, size_bytes, address);
+    }
+    VR_NO_TAIL_CALL();
+    return vr_checked(allocator, status);
 }

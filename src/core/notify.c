@@ -1,5 +1,6 @@
 // What the allocator does is told to a listener.
 #include "core/device.h"
+#include "core/event_listener.h"
 
 _Thread_local uint32_t vr_current_stack;
 
@@ -7,14 +8,16 @@ void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
     uint32_t stack = 0;
     if (vr_takes_stack(device, need)) {
         const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_acquire);
-        if (listener != NULL) stack = listener->gather(above + 2, listener->user);
+        if (listener != NULL) stack = listener->gather(above + 2, need, listener->user);
     }
-    vr_current_stack = stack;
+    vr_current_stack_set(stack);
 }
 
 static void send(struct vr_device *device, struct vr_record *record) {
     const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_relaxed);
     if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->listening.sequence, 1, memory_order_relaxed);
+    // Of a call that began while a client listened.
+    if (!listener->foreign) record->stack = vr_history_stack(record->stack);
     listener->record(record, listener->user);
 }
 
@@ -32,6 +35,7 @@ static struct vr_record of_block(const struct vr_shard *shard, enum vr_record_ac
         .device = shard->device->ordinal,
         .action = action,
         .stack = current != 0 ? current : block->stack,
+        .kept = block->stack,
         .words = block->words,
     };
 }
@@ -41,17 +45,19 @@ void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, c
     send(shard->device, &record);
 }
 
-void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block) {
+void vr_notify_freed(struct vr_shard *shard, struct vr_block *block) {
     struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
     record.completed = atomic_load_explicit(&shard->device->listening.listener, memory_order_relaxed)->pairs;
     send(shard->device, &record);
-    if (record.completed) return;
-    record.action = VR_RECORD_FREE_COMPLETED;
-    send(shard->device, &record);
+    if (!record.completed) {
+        record.action = VR_RECORD_FREE_COMPLETED;
+        send(shard->device, &record);
+    }
+    block->stack = vr_stack_end(block->stack);
 }
 
 void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block) {
-    block->stack = vr_current_stack;
+    block->stack = vr_current_stack_kept();
     vr_notify_block_now(shard, VR_RECORD_ALLOC, block);
 }
 
@@ -66,6 +72,7 @@ void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, c
         .device = shard->device->ordinal,
         .action = action,
         .stack = current != 0 || segment == NULL ? current : segment->stack,
+        .kept = segment == NULL ? 0 : segment->stack,
     };
     send(shard->device, &record);
 }
@@ -80,6 +87,7 @@ static void send_raw(struct vr_device *device, enum vr_record_action action, con
         .device = device->ordinal,
         .action = action,
         .stack = current != 0 ? current : block->stack,
+        .kept = block->stack,
     };
     send(device, &record);
 }
@@ -100,35 +108,4 @@ void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint6
         .stack = vr_current_stack,
     };
     send(device, &record);
-}
-
-// --- who listens ------------------------------------------------------------------------------------------------------------------------
-
-void vr_device_listen(struct vr_device *device) {
-    const struct vram_allocator *allocator = device->allocator;
-    const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
-    const struct vr_listener *listener = wanted ? allocator->listener : NULL;
-    atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
-    vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
-}
-
-void vr_allocator_set_listener(struct vram_allocator *allocator, const struct vr_listener *listener, uint64_t devices) {
-    vr_mutex_lock(&allocator->mutex);
-    allocator->listener = listener;
-    allocator->listened_devices = devices;
-    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device == NULL) continue;
-        vr_device_lock(device);
-        vr_device_listen(device);
-        vr_device_unlock(device);
-    }
-    vr_mutex_unlock(&allocator->mutex);
-}
-
-void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder recorder, void *user) {
-    allocator->recorder.record = recorder;
-    allocator->recorder.user = user;
-    allocator->recorder.numbered = true;
-    vr_allocator_set_listener(allocator, recorder == NULL ? NULL : &allocator->recorder, UINT64_MAX);
 }

@@ -160,8 +160,10 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     return block;
 }
 
-void vr_pool_settle(struct vr_shard *shard, struct vr_pool *pool) {
+void vr_pool_settle_now(struct vr_shard *shard, unsigned kind) {
+    struct vr_pool *pool = &shard->pool[kind];
     const uint32_t lazy = pool->lazy;
-    pool->last = pool->lazy = 0;
+    vr_pool_close_pair(shard, kind);
+    pool->lazy = 0;
     if (lazy != 0) (void)vr_pool_merge(shard, lazy);
 }

@@ -37,8 +37,19 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
 // Merges with free neighbours (previous, then next) and puts the result into the index. The block is in no index.
 // Returns the block that stands now.
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
-// Does what a LAZY block's free left undone, and forgets `last`.
-void vr_pool_settle(struct vr_shard *shard, struct vr_pool *pool);
+// Closes the books of the pool's pair where they are open.
+VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
+    struct vr_pool *pool = &shard->pool[kind];
+    if (pool->pair.block != 0) vr_hot_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
+    pool->ready = 0;
+}
+// Does what a LAZY block's free left undone, closes the books of the pair, and forgets `last`.
+VR_NOINLINE void vr_pool_settle_now(struct vr_shard *shard, unsigned kind);
+VR_INLINE void vr_pool_settle(struct vr_shard *shard, unsigned kind) {
+    struct vr_pool *pool = &shard->pool[kind];
+    if ((pool->lazy | pool->pair.block) != 0) vr_pool_settle_now(shard, kind);
+    pool->last = 0;
+}
 
 // The same as vr_round_request(), with a shortcut for the usual case of no divisors.
 VR_INLINE uint64_t vr_round_for(const struct vr_device *device, uint64_t size_bytes) {

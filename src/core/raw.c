@@ -46,9 +46,9 @@ static enum vram_status free_direct(struct vr_device *device, uint64_t address) 
     // Another thread may have freed it since.
     enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back(allocator, &block) : VRAM_INVALID_POINTER;
     if (status == VRAM_OK) {
-        vr_raw_forget(allocator, address);
         vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, &block);
         vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, &block);
+        vr_raw_forget(allocator, address);
     }
     vr_device_unlock(device);
     return status;
@@ -62,7 +62,7 @@ enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address)
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block) || block.driver_pool) return VRAM_INVALID_POINTER;
     struct vr_device *device = vr_device_if_used(allocator, block.device);
-    vr_gather(device, VR_LEVEL_ALL, 0);
+    vr_gather(device, VR_LEVEL_ALL, 2);
     return free_direct(device, address);
 }
 

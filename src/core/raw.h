@@ -47,6 +47,10 @@ bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_r
 enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block);
 void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block);
 void vr_raw_forget(struct vram_allocator *allocator, uint64_t address);
+// Blocks keep no context of a client's any more.
+void vr_raw_forget_stacks(struct vram_allocator *allocator);
+// The client's context of a block, with a reference; false when the address is not a raw block.
+bool vr_raw_context(struct vram_allocator *allocator, uint64_t address, void **context);
 bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block);
 // A copy of the device's blocks, of one pool or (only NULL) of all, by ascending address, which the caller frees. Under the device's locks.
 // NO_HOST_MEMORY.

@@ -34,6 +34,7 @@ enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct 
     const enum vram_status status = make_room(raw);
     if (status == VRAM_OK) {
         raw->slots[slot_of(raw, block->address)] = *block;
+        raw->slots[slot_of(raw, block->address)].stack = vr_stack_keep(block->stack);
         raw->count++;
         atomic_store_explicit(&raw->any, 1, memory_order_relaxed);
     }
@@ -79,8 +80,28 @@ void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *
 void vr_raw_forget(struct vram_allocator *allocator, uint64_t address) {
     struct vr_raw *raw = &allocator->raw;
     vr_mutex_lock(&raw->mutex);
+    const uint32_t stack = raw->slots[slot_of(raw, address)].stack;
     erase_locked(raw, slot_of(raw, address));
     vr_mutex_unlock(&raw->mutex);
+    vr_stack_drop(stack);
+}
+
+void vr_raw_forget_stacks(struct vram_allocator *allocator) {
+    struct vr_raw *raw = &allocator->raw;
+    vr_mutex_lock(&raw->mutex);
+    for (size_t i = 0; i < raw->capacity; i++) raw->slots[i].stack = vr_stack_end(raw->slots[i].stack);
+    vr_mutex_unlock(&raw->mutex);
+}
+
+bool vr_raw_context(struct vram_allocator *allocator, uint64_t address, void **context) {
+    struct vr_raw *raw = &allocator->raw;
+    struct vr_raw_block block;
+    if (atomic_load_explicit(&raw->any, memory_order_relaxed) == 0) return false;
+    vr_mutex_lock(&raw->mutex);
+    const bool found = find_locked(raw, address, &block) && !block.postponed;
+    if (found) *context = vr_foreign_stack_retain(block.stack);
+    vr_mutex_unlock(&raw->mutex);
+    return found;
 }
 
 bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, size_t *at, struct vr_raw_block *block) {

@@ -32,6 +32,7 @@ struct vr_record {
     uint32_t device;
     enum vr_record_action action;
     uint32_t stack; // of the call that is under way, else of the block or segment; 0: none
+    uint32_t kept;  // the stack of the block or segment; 0: none
     uint32_t words; // the client's name of the block: a number that only the listener understands
     bool completed; // FREE_REQUESTED: the block is free at once; FREE_COMPLETED is not told of its own (listeners that take pairs)
 };
@@ -45,11 +46,13 @@ enum vr_level { VR_LEVEL_NEVER, VR_LEVEL_STATE, VR_LEVEL_ALLOC, VR_LEVEL_ALL };
 // Who listens. Lives until the allocator is destroyed, or until no other thread can be in a call on it.
 struct vr_listener {
     vr_recorder record;
-    // Takes the stack of the caller without its `skip` innermost frames and gives its number, 0 for none. Without any lock. May be NULL.
-    uint32_t (*gather)(uint32_t skip, void *user);
+    // Takes the stack of the caller without its `skip` innermost frames, for a call of this level, and gives its number, 0 for none.
+    // Without any lock. May be NULL.
+    uint32_t (*gather)(uint32_t skip, enum vr_level need, void *user);
     void *user;
     bool numbered;          // wants sequence numbers
     bool pairs;             // takes both halves of a free in one record
+    bool foreign;           // knows stacks that are clients' contexts (foreign_stacks.h)
     _Atomic uint32_t level; // enum vr_level; NEVER without gather
 };
 

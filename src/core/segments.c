@@ -85,6 +85,7 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     struct vr_segment *entry = vr_segment_at(allocator, segment);
     delist(shard->device, segment);
     vr_shard_recycle(shard, entry->first);
+    vr_stack_drop(entry->stack);
     *entry = (struct vr_segment){0};
     vr_slab_give(&allocator->segments, segment);
 }

@@ -19,16 +19,14 @@ VR_INLINE enum vram_status vr_checked(struct vram_allocator *allocator, enum vra
 }
 
 // Books a change of the shard under its lock alone. False when it would be a new peak beyond the allowance and other shards count, too:
-// only all locks can say then.
+// only all locks can say then. The pool's own pair is settled.
+VR_NOINLINE bool vr_shard_book_tight(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta);
 VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
     if (VR_LIKELY(vr_counters_fit(&shard->counters, kind, delta))) {
         vr_counters_apply(&shard->counters, kind, delta);
         return true;
     }
-    struct vr_device *device = shard->device;
-    if (atomic_load_explicit(&device->shards.count, memory_order_acquire) != 1) return false;
-    vr_totals_apply_single(&device->stats.totals, &shard->counters, kind, delta);
-    return true;
+    return vr_shard_book_tight(shard, kind, delta);
 }
 
 // A request on its way through the allocator.

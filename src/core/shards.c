@@ -81,7 +81,7 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
     VR_TRY(make_shard_locked(device, shard));
     dress_shard(*shard, NULL, stream);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
-    size_t at = vr_mix64(stream) % VR_SHARD_SLOTS;
+    size_t at = vr_shard_home(stream);
     while (atomic_load_explicit(&device->shards.slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
     vr_shard_add_awake(*shard);
     atomic_store_explicit(&device->shards.slots[at], *shard, memory_order_release);

@@ -8,12 +8,19 @@
 enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
 // The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
 enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
-// By the stream's handle as the driver gave it: no file says what that is, a replay has streams of its own. So no secret is needed.
+// Where the search for a stream's shard begins. By the handle as the driver gave it: no file says what that is, a replay has streams of its
+// own. So no secret is needed, and one multiplication spreads handles that rise evenly (the golden ratio in 64 bits).
+VR_INLINE size_t vr_shard_home(uint64_t stream) { return (size_t)((stream * 0x9e3779b97f4a7c15u) >> (64 - VR_SHARD_SLOT_BITS)); }
 VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_t stream) {
-    for (size_t at = vr_mix64(stream) % VR_SHARD_SLOTS;; at = (at + 1) % VR_SHARD_SLOTS) {
+    for (size_t at = vr_shard_home(stream);; at = (at + 1) % VR_SHARD_SLOTS) {
         struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[at], memory_order_acquire);
         if (shard == NULL || shard->stream == stream) return shard;
     }
+}
+// The stream's shard if it lies where the search begins, as nearly all do; NULL otherwise.
+VR_INLINE struct vr_shard *vr_shard_guess(const struct vr_device *device, uint64_t stream) {
+    struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[vr_shard_home(stream)], memory_order_acquire);
+    return VR_LIKELY(shard != NULL) && VR_LIKELY(shard->stream == stream) ? shard : NULL;
 }
 VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
     *shard = vr_shard_find(device, stream);

@@ -186,6 +186,7 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
     struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
     const enum vram_status status = serve_locked(&request, pool, &guard, address, &oom);
+    vr_device_enrich(request.shard);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);

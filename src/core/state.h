@@ -7,7 +7,7 @@
 //
 // Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
 // device (a segment made or given back, a fence, a new peak, a picture) runs under all its shards' locks, taken after
-// the device's mutex: see device.h. No fast path takes a second lock.
+// the device's mutex: see device.h. No fast path waits for a second lock.
 #ifndef VR_CORE_STATE_H
 #define VR_CORE_STATE_H
 
@@ -17,6 +17,7 @@
 #include "core/capture/private.h"
 #include "core/capture/routes.h"
 #include "core/counters.h"
+#include "core/event_listener.h"
 #include "core/extension.h"
 #include "core/fences.h"
 #include "core/index.h"
@@ -35,26 +36,33 @@ enum vr_lock_rank {
     VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_address_map.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
-enum { VR_MAX_SHARDS = 65536, VR_SHARD_SLOTS = 16384, VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2, VR_MAX_CALLBACKS = 16 };
+enum {
+    VR_MAX_SHARDS = 65536,
+    VR_SHARD_SLOT_BITS = 14,
+    VR_SHARD_SLOTS = 1 << VR_SHARD_SLOT_BITS,
+    VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2,
+    VR_MAX_CALLBACKS = 16
+};
 
 // Free memory of one stream and size class.
 //
 // Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
 // pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
-// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have.
+// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. A pair that
+// repeats has its books open (counters.h) from its first free on: pair.block is 0 or `last`.
 struct vr_pool {
     uint32_t holes; // tree by address
     uint32_t last;
     uint32_t lazy;
+    uint32_t ready; // `lazy` while its books are open: a request of pair.requested bytes takes it
+    struct vr_hot_pair pair;
     uint64_t last_rounded; // the request that `last` answered, rounded
-    int64_t last_splits;   // what handing `last` out changed in inactive_split
-    int64_t last_split_bytes;
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
-// A shard of a private pool, or of none, rests whenever the device's locks are given back: its lock then belongs to the device's mutex, so
-// that taking all locks costs as many steps as there are shards in use, not as there are pools. So does, among many, that of a stream which
-// was not used since they were given back before. Who needs it wakes it.
+// A shard that was not used since the device's locks were given back before rests when they are given back again, unless few are awake: its
+// lock then belongs to the device's mutex. So taking all locks costs as many steps as shards were used since it was done last, however many
+// streams and private pools there are. Who needs a shard that rests wakes it, under the mutex alone.
 enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
 
 struct vr_shard {
@@ -69,7 +77,7 @@ struct vr_shard {
     bool whole;                         // blocks are handed out whole (no_split)
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
-    int64_t handed_out; // blocks handed out, ever, when it was last asked whether the shard is in use
+    int64_t operations; // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
 };
@@ -98,6 +106,7 @@ struct vr_shards {
     struct vr_counters **counters; // of these
     uint32_t awake_count;
     _Atomic uint32_t count;
+    _Atomic(struct vr_shard *) rich; // who was given an allowance last, or took some; NULL: nobody yet
     size_t capacity;
     struct vr_shard **idle; // of pools that are gone
     size_t idle_count;
@@ -123,6 +132,7 @@ struct vr_device {
     struct vr_segment_books segments;
     struct vr_fences fences;
     struct vram_pool *pools; // private pools with references or segments
+    struct vr_ended_pools ended_pools;
     struct vr_routes routes;
     struct vr_captures captures;
     struct vr_async async;
@@ -177,8 +187,9 @@ struct vram_allocator {
     struct vr_options options;
     char *conf;
     const struct vr_listener *listener;
-    uint64_t listened_devices;   // bit per ordinal
-    struct vr_listener recorder; // of vr_allocator_set_recorder()
+    uint64_t listened_devices;         // bit per ordinal
+    struct vr_client_listener *client; // made with the first vram_set_event_listener(), for good
+    struct vr_listener recorder;       // of vr_allocator_set_recorder()
     struct vr_observer *observers;
     size_t observer_count;
     size_t observers_capacity;
@@ -222,8 +233,8 @@ VR_NOINLINE void vr_notify_raw_now(struct vr_device *device, enum vr_record_acti
 VR_NOINLINE void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
                                uint64_t stream);
 
-// Both halves of a free that waits for nothing.
-VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, const struct vr_block *block);
+// Both halves of a free that waits for nothing; the block keeps no context of a client any more.
+VR_NOINLINE void vr_notify_freed(struct vr_shard *shard, struct vr_block *block);
 // A hand-out: the block keeps the stack from now on.
 VR_NOINLINE void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block);
 

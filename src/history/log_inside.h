@@ -12,6 +12,7 @@ enum { VR_LOG_SPANS_MAX = 1 << 14 };
 // holds, too, and a span of blocks for the index each time.
 struct vram_log {
     struct vr_mutex lock;
+    bool serialized; // by the caller: the lock is not taken
     struct vr_logfile file;
     uint64_t block_events;
     uint64_t max_bytes;       // UINT64_MAX: none

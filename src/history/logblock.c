@@ -96,18 +96,21 @@ static enum vram_status add_part(struct vr_log_maker *maker, const struct vr_byt
     return VRAM_OK;
 }
 
-static int64_t to_us(const struct vr_log_batch *batch, uint64_t time) {
-    int64_t value = (int64_t)time;
+static int64_t to_us(const struct vr_log_batch *batch, int64_t value) {
     if (batch->time_unit_ns == 1000) return value;
     return value / 1000 - (value % 1000 < 0);
 }
 
 static void find_times(const struct vr_log_batch *batch, struct vr_log_block_header *header) {
-    for (size_t i = 0; i < batch->count; i++) {
-        int64_t time_us = to_us(batch, batch->column[VR_LOG_COLUMN_TIME][i]);
-        if (i == 0 || time_us < header->first_us) header->first_us = time_us;
-        if (i == 0 || time_us > header->last_us) header->last_us = time_us;
+    const uint64_t *times = batch->column[VR_LOG_COLUMN_TIME];
+    if (batch->count == 0) return;
+    int64_t first = (int64_t)times[0], last = first;
+    for (size_t i = 1; i < batch->count; i++) {
+        first = (int64_t)times[i] < first ? (int64_t)times[i] : first;
+        last = (int64_t)times[i] > last ? (int64_t)times[i] : last;
     }
+    header->first_us = to_us(batch, first);
+    header->last_us = to_us(batch, last);
 }
 
 enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence, uint64_t offset, struct vr_log_block_header *header) {
@@ -125,6 +128,7 @@ enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence
     maker->tables.out.count = 0;
     maker->tables.rows = 0;
     maker->batch.count = 0;
+    maker->batch.alike = false;
     *header = made;
     return VRAM_OK;
 }
@@ -157,22 +161,64 @@ uint32_t vr_log_event_has(const struct vr_log_record_event *event) {
     return has;
 }
 
-void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event) {
-    assert(batch->count < batch->capacity);
-    size_t i = batch->count++;
-    batch->column[VR_LOG_COLUMN_ACTION][i] = event->action;
-    batch->column[VR_LOG_COLUMN_ADDRESS][i] = event->address;
-    batch->column[VR_LOG_COLUMN_SIZE][i] = event->size_bytes;
-    batch->column[VR_LOG_COLUMN_TIME][i] = event->time_ns;
-    batch->column[VR_LOG_COLUMN_STACK][i] = event->stack;
-    batch->column[VR_LOG_COLUMN_STREAM][i] = event->stream;
-    batch->column[VR_LOG_COLUMN_DEVICE][i] = event->device;
-    batch->column[VR_LOG_COLUMN_POOL_FIRST][i] = event->pool_first;
-    batch->column[VR_LOG_COLUMN_POOL_SECOND][i] = event->pool_second;
+// The columns in which events that follow each other seldom differ: those from STREAM on.
+static void fill_rare(struct vr_log_batch *batch, size_t begin, size_t end, const struct vr_log_record_event *event) {
+    uint64_t rare[VR_LOG_COLUMN_COUNT] = {
+        [VR_LOG_COLUMN_STREAM] = event->stream,         [VR_LOG_COLUMN_DEVICE] = event->device,
+        [VR_LOG_COLUMN_POOL_FIRST] = event->pool_first, [VR_LOG_COLUMN_POOL_SECOND] = event->pool_second,
 #define VR_FIELD(...)
-#define VR_NUMBER(member, type, density, number, LOG, since, KEY) batch->column[VR_LOG_COLUMN_##LOG][i] = event->member;
-#define VR_TEXT(member, type, density, number, LOG, since, KEY)   batch->column[VR_LOG_COLUMN_##LOG][i] = event->member;
+#define VR_NUMBER(member, type, density, number, LOG, since, KEY) [VR_LOG_COLUMN_##LOG] = event->member,
+#define VR_TEXT(member, type, density, number, LOG, since, KEY)   [VR_LOG_COLUMN_##LOG] = event->member,
 #include "model/entry_fields.def"
-    batch->column[VR_LOG_COLUMN_HAS][i] = vr_log_event_has(event);
-    batch->column[VR_LOG_COLUMN_UNKNOWN][i] = 0;
+        [VR_LOG_COLUMN_HAS] = vr_log_event_has(event),
+    };
+    for (size_t column = VR_LOG_COLUMN_STREAM; column < VR_LOG_COLUMN_COUNT; column++) {
+        for (size_t i = begin; i < end; i++) batch->column[column][i] = rare[column];
+    }
+}
+
+// Whether fill_rare() writes the same for both.
+static bool is_alike(const struct vr_log_record_event *a, const struct vr_log_record_event *b) {
+    uint64_t differ = (a->stream ^ b->stream) | (a->pool_first ^ b->pool_first) | (a->pool_second ^ b->pool_second) |
+                      (uint64_t)(a->device ^ b->device) | (uint64_t)((a->action == VR_ACTION_OOM) ^ (b->action == VR_ACTION_OOM));
+#define VR_FIELD(...)
+#define VR_NUMBER(member, ...) differ |= (uint64_t)(a->member ^ b->member);
+#define VR_TEXT(member, ...)   differ |= (uint64_t)(a->member ^ b->member);
+#include "model/entry_fields.def"
+    return differ == 0;
+}
+
+static void fill_dense(struct vr_log_batch *batch, size_t at, const struct vr_log_record_event *event) {
+    assert(at < batch->capacity);
+    batch->column[VR_LOG_COLUMN_ACTION][at] = event->action;
+    batch->column[VR_LOG_COLUMN_ADDRESS][at] = event->address;
+    batch->column[VR_LOG_COLUMN_SIZE][at] = event->size_bytes;
+    batch->column[VR_LOG_COLUMN_TIME][at] = event->time_ns;
+    batch->column[VR_LOG_COLUMN_STACK][at] = event->stack;
+}
+
+void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event) {
+    const size_t at = batch->count++;
+    fill_dense(batch, at, event);
+    fill_rare(batch, at, at + 1, event);
+}
+
+void vr_log_batch_take_records(struct vr_log_batch *batch, const unsigned char *at, const unsigned char *end, uint64_t sequence) {
+    const struct vr_log_record_event *first_alike = NULL;
+    size_t begin = 0, count = 0, length;
+    unsigned kind;
+    for (; (at = vr_log_next_record(at, end, sequence, &kind, &length)) != NULL; at += length) {
+        if (kind != VR_LOG_RECORD_EVENT) continue;
+        const struct vr_log_record_event *event = (const void *)at;
+        assert(length == sizeof *event);
+        if (first_alike == NULL || !is_alike(first_alike, event)) {
+            if (first_alike != NULL) fill_rare(batch, begin, count, first_alike);
+            first_alike = event;
+            begin = count;
+        }
+        fill_dense(batch, count++, event);
+    }
+    batch->alike = begin == 0 && count != 0;
+    if (first_alike != NULL) fill_rare(batch, begin, batch->alike ? 1 : count, first_alike);
+    batch->count = count;
 }

@@ -36,7 +36,8 @@ VR_INLINE unsigned char *vr_varint_put(unsigned char *at, uint64_t value) {
     *at++ = (unsigned char)value;
     return at;
 }
-VR_INLINE size_t vr_varint_length(uint64_t value) { return (vr_log2_floor(value | 1) + 7) / 7; }
+// (bit + 7) / 7, which (9 * bit + 73) / 64 is for every bit there is.
+VR_INLINE size_t vr_varint_length(uint64_t value) { return (9 * vr_log2_floor(value | 1) + 73) / 64; }
 
 VR_INLINE uint64_t vr_zigzag(uint64_t value) { return (value << 1) ^ (uint64_t)((int64_t)value >> 63); }
 VR_INLINE uint64_t vr_unzigzag(uint64_t value) { return (value >> 1) ^ (~(value & 1) + 1); }

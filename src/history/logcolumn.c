@@ -17,11 +17,18 @@ static size_t choice_of(struct choices *choices, uint64_t value) {
     return count;
 }
 
+// In stretches without a way out, which the compiler turns into vectors; most columns that differ do so at once.
+enum { STRETCH = 64 };
 static bool all_same(const uint64_t *values, size_t count) {
-    for (size_t i = 1; i < count; i++) {
-        if (values[i] != values[0]) return false;
+    const uint64_t first = values[0];
+    size_t at = 0;
+    for (; count - at >= STRETCH; at += STRETCH) {
+        uint64_t differ = 0;
+        for (size_t i = 0; i < STRETCH; i++) differ |= values[at + i] ^ first;
+        if (differ != 0) return false;
     }
-    return true;
+    while (at < count && values[at] == first) at++;
+    return at == count;
 }
 
 // The choice of each row into `rows`. False when there are `most` or more.
@@ -54,6 +61,11 @@ static bool write_choice(struct vr_bytes *out, const uint64_t *values, size_t co
     return true;
 }
 
+void vr_column_write_same(struct vr_bytes *out, uint64_t value) {
+    vr_bytes_add(out, &(unsigned char){VR_CODING_SAME}, 1);
+    vr_bytes_varint(out, value);
+}
+
 void vr_column_write_plain(struct vr_bytes *out, const uint64_t *values, size_t count) {
     if (count == 0 || !vr_bytes_reserve(out, 1 + VR_VARINT_MAX * count)) return;
     unsigned char *at = out->data + out->count;
@@ -78,8 +90,7 @@ void vr_column_write(struct vr_bytes *out, const uint64_t *values, size_t count,
     uint64_t plain = 0, change = 0, before = 0;
     if (count == 0) return;
     if (!varied && all_same(values, count)) {
-        vr_bytes_add(out, &(unsigned char){VR_CODING_SAME}, 1);
-        vr_bytes_varint(out, values[0]);
+        vr_column_write_same(out, values[0]);
         return;
     }
     for (size_t i = 0; i < count; i++) {

@@ -16,6 +16,8 @@ enum { VR_CHOICE_MAX = 256 };
 
 // Writes `count` values. `varied`: not as SAME, so that every row takes a byte at least. `count` 0 writes nothing.
 void vr_column_write(struct vr_bytes *out, const uint64_t *values, size_t count, bool varied);
+// Any number of values that are all this one.
+void vr_column_write_same(struct vr_bytes *out, uint64_t value);
 // Writes values of which it is known what suits them.
 void vr_column_write_plain(struct vr_bytes *out, const uint64_t *values, size_t count);
 void vr_column_write_change(struct vr_bytes *out, const uint64_t *values, size_t count);

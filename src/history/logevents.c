@@ -126,7 +126,12 @@ void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     vr_column_write_plain(out, batch->scratch[SIZES], counts[SIZES]);
     vr_column_write(out, batch->scratch[STACKS], counts[STACKS], false);
     vr_column_write(out, batch->column[VR_LOG_COLUMN_TIME], batch->count, false);
-    for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) vr_column_write(out, batch->column[i], batch->count, false);
+    for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
+        if (batch->alike)
+            vr_column_write_same(out, batch->column[i][0]);
+        else
+            vr_column_write(out, batch->column[i], batch->count, false);
+    }
 }
 
 // How many values each of the first columns has, from the flags.

@@ -28,6 +28,7 @@ struct vr_log_batch {
     size_t count;
     size_t capacity;
     uint64_t time_unit_ns; // 1 or 1000
+    bool alike;            // of whoever writes: the columns from STREAM on have only row 0, which holds for all
 };
 
 // Room for `capacity` events, at most VR_LOG_BATCH_MAX; what was in it is lost. NO_HOST_MEMORY; it is then as before.

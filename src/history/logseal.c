@@ -56,16 +56,11 @@ enum vram_status vr_log_put_locked(struct vram_log *log) {
 
 // The events of the tail's records.
 static enum vram_status gather_events(struct vram_log *log) {
-    const unsigned char *at = log->file.records, *end = at + log->file.used;
-    unsigned kind;
-    size_t length;
+    const unsigned char *records = log->file.records;
     VR_TRY(vr_log_batch_reserve(&log->maker.batch, (size_t)log->block_events));
     log->maker.batch.count = 0;
     log->maker.batch.time_unit_ns = 1;
-    while ((at = vr_log_next_record(at, end, log->file.sequence, &kind, &length)) != NULL) {
-        if (kind == VR_LOG_RECORD_EVENT) vr_log_batch_add(&log->maker.batch, (const void *)at);
-        at += length;
-    }
+    vr_log_batch_take_records(&log->maker.batch, records, records + log->file.used, log->file.sequence);
     vr_log_batch_coarsen(&log->maker.batch);
     return VRAM_OK;
 }

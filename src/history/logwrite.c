@@ -52,6 +52,7 @@ static enum vram_status create(const char *path, const struct vram_log_options *
     made->max_bytes = or_default(options->max_bytes, UINT64_MAX);
     made->packed_strings = made->packed_stacks = 1; // the empty ones are everywhere
     made->span_blocks = 1;
+    made->serialized = options->serialized;
     vr_mutex_init(&made->lock);
     *log = made;
     return VRAM_OK;
@@ -92,6 +93,13 @@ void vram_log_abandon(struct vram_log *log) {
     if (log == NULL) return;
     vr_logfile_abandon(&log->file);
     free_log(log);
+}
+
+static void enter(struct vram_log *log) {
+    if (!log->serialized) vr_mutex_lock(&log->lock);
+}
+static void leave(struct vram_log *log) {
+    if (!log->serialized) vr_mutex_unlock(&log->lock);
 }
 
 // ---- records
@@ -158,9 +166,9 @@ static enum vram_status text_locked(struct vram_log *log, const char *text, uint
 
 enum vram_status vram_log_string(struct vram_log *log, const char *bytes, size_t length, uint32_t *id) {
     VR_REQUIRE(log && id && (bytes || length == 0));
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = string_locked(log, bytes, length, id);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -178,9 +186,9 @@ static enum vram_status frame_locked(struct vram_log *log, uint32_t name, uint32
 
 enum vram_status vram_log_frame(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
     VR_REQUIRE(log && id);
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = frame_locked(log, name, filename, line, id);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -206,9 +214,9 @@ static enum vram_status module_locked(struct vram_log *log, const char *path, co
 
 enum vram_status vram_log_module(struct vram_log *log, const char *path, const char *build_id, uint32_t *id) {
     VR_REQUIRE(log && path && id);
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = module_locked(log, path, build_id, id);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -223,9 +231,9 @@ static enum vram_status code_locked(struct vram_log *log, uint32_t module, uint6
 
 enum vram_status vram_log_code(struct vram_log *log, uint32_t module, uint64_t offset, uint32_t *frame) {
     VR_REQUIRE(log && frame);
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = code_locked(log, module, offset, frame);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -250,9 +258,9 @@ enum vram_status vram_log_stack(struct vram_log *log, const uint32_t *frames, si
     if (count > STACK_FRAMES_MAX) return VRAM_INVALID_ARGUMENT;
     if (count > STACK_FRAMES_USUAL) rows = malloc(count * sizeof *rows);
     if (rows == NULL) return VRAM_NO_HOST_MEMORY;
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = stack_locked(log, frames, count, rows, id);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     if (rows != usual) free(rows);
     return status;
 }
@@ -280,7 +288,7 @@ static enum vram_status append_locked(struct vram_log *log, const struct vram_lo
         if (log->stopped != VRAM_OK) return log->stopped;
         record = log->file.records;
     }
-    const struct vr_log_record_event made = {
+    *(struct vr_log_record_event *)(void *)record = (struct vr_log_record_event){
         .head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, length),
         .device = event->device,
         .address = event->address,
@@ -296,7 +304,6 @@ static enum vram_status append_locked(struct vram_log *log, const struct vram_lo
 #define VR_TEXT(column, ...)   .column = event->column,
 #include "model/entry_fields.def"
     };
-    memcpy(record, &made, length);
     vr_logfile_publish(&log->file, length);
     log->tail_events++;
     log->events++;
@@ -306,9 +313,9 @@ static enum vram_status append_locked(struct vram_log *log, const struct vram_lo
 enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_event *events, size_t count) {
     VR_REQUIRE(log && (events || count == 0));
     enum vram_status status = VRAM_OK;
-    vr_mutex_lock(&log->lock);
+    enter(log);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) status = append_locked(log, &events[i]);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -330,9 +337,9 @@ static enum vram_status annotation_locked(struct vram_log *log, uint32_t device,
 
 enum vram_status vram_log_annotation(struct vram_log *log, uint32_t device, const char *stage, const char *name, uint64_t time_ns) {
     VR_REQUIRE(log && stage && name);
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = annotation_locked(log, device, stage, name, time_ns == 0 ? vr_os_epoch_ns() : time_ns);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -350,9 +357,9 @@ static enum vram_status setting_locked(struct vram_log *log, const char *key, co
 
 enum vram_status vram_log_setting(struct vram_log *log, const char *key, const char *json) {
     VR_REQUIRE(log && key && json);
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = setting_locked(log, key, json);
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
@@ -360,29 +367,29 @@ enum vram_status vram_log_setting(struct vram_log *log, const char *key, const c
 
 enum vram_status vram_log_state(struct vram_log *log, const struct vram_log_segment *segments, size_t count) {
     VR_REQUIRE(log && (segments || count == 0));
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
     if (status == VRAM_OK) status = vr_log_state_sections(log, segments, count);
     if (status == VRAM_OK) status = vr_log_put_locked(log);
     log->maker.tables.out.count = 0;
     log->maker.tables.rows = 0;
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
 enum vram_status vram_log_flush(struct vram_log *log) {
     VR_REQUIRE(log);
-    vr_mutex_lock(&log->lock);
+    enter(log);
     enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
-    vr_mutex_unlock(&log->lock);
+    leave(log);
     return status;
 }
 
 void vram_log_counts(struct vram_log *log, struct vram_log_counts *counts) {
     if (log == NULL || counts == NULL) return;
-    vr_mutex_lock(&log->lock);
+    enter(log);
     counts->events = log->events;
     counts->bytes = log->file.end + log->file.used;
     counts->stacks = log->builder.stacks.count - 1;
-    vr_mutex_unlock(&log->lock);
+    leave(log);
 }

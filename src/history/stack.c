@@ -108,13 +108,25 @@ void vram_stack_spare(void (*function)(void *argument), void *argument) {
     if (function != NULL) vr_os_on_spare_stack(function, argument);
 }
 
+// The frame pointer of the caller of a function lies where that function's own points, the return address above.
+VR_UNSANITIZED VR_INLINE uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip,
+                                            const void *frame_address) {
+    const volatile uint64_t *frame = frame_address;
+    const struct caller caller = {.pc = frame[1], .sp = (uint64_t)(uintptr_t)frame + 16, .bp = frame[0]};
+    return stacks->max_frames <= SMALL ? take_small(stacks, kind, skip, &caller) : take_large(stacks, kind, skip, &caller);
+}
+
+// These functions keep a frame pointer because they ask for it.
 VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip) {
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
-    // This function keeps a frame pointer because it asks for it: the caller's lies where it points, the return address above.
-    const uint64_t frame = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    const struct caller caller = {
-        .pc = (uint64_t)(uintptr_t)__builtin_return_address(0), .sp = frame + 16, .bp = *(const volatile uint64_t *)(uintptr_t)frame};
-    const uint32_t id = stacks->max_frames <= SMALL ? take_small(stacks, kind, skip, &caller) : take_large(stacks, kind, skip, &caller);
+    const uint32_t id = take_from(stacks, kind, skip, __builtin_frame_address(0));
+    VR_NO_TAIL_CALL();
+    return id;
+}
+
+VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take_at(struct vram_stacks *stacks, enum vram_stack_kind kind, const void *frame_address) {
+    if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
+    const uint32_t id = take_from(stacks, kind, 0, frame_address == NULL ? __builtin_frame_address(0) : frame_address);
     VR_NO_TAIL_CALL();
     return id;
 }

@@ -57,13 +57,17 @@ void vr_thread_text_append(uint32_t word, struct vr_text *text) {
 
 enum vram_status vram_set_metadata(const char *text) { return vr_thread_text_number(text, &vr_thread_text.origin.metadata); }
 
-size_t vram_metadata(char *text, size_t capacity) {
+static size_t copy_word(uint32_t word, char *text, size_t capacity) {
     struct vr_text copy = {0};
-    vr_thread_text_append(vr_thread_text.origin.metadata, &copy);
+    vr_thread_text_append(word, &copy);
     const int length = snprintf(text, capacity, "%s", vr_text_string(&copy));
     vr_text_release(&copy);
     return (size_t)length;
 }
+
+size_t vram_metadata(char *text, size_t capacity) { return copy_word(vr_thread_text.origin.metadata, text, capacity); }
+size_t vram_tag(char *text, size_t capacity) { return copy_word(vr_thread_text.origin.tag, text, capacity); }
+size_t vram_compile_context(char *text, size_t capacity) { return copy_word(vr_thread_text.origin.context, text, capacity); }
 
 static enum vram_status push(struct vr_thread_text_stack *stack, const char *text, uint32_t *innermost) {
     if (stack->depth == VR_THREAD_TEXT_DEPTH) return VRAM_LIMIT;

@@ -26,7 +26,7 @@ struct device_moment {
 static void note_moment(struct vr_device *device, const struct vr_picture *picture, void *user) {
     struct device_moment *moment = user;
     if (moment->tracer != NULL) moment->mark = vr_ring_mark(&moment->tracer->rings[device->ordinal]);
-    vr_current_stack = 0;
+    vr_current_stack_set(0);
     vr_notify(device, VR_RECORD_SNAPSHOT, 0, picture->active_bytes, 0);
 }
 

@@ -111,7 +111,8 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
 static void listen(const struct vr_record *record, void *user) { vr_tracer_notify(user, record->device, record); }
 
 // One frame more than the core's own is skipped: this function's.
-static uint32_t gather(uint32_t skip, void *user) {
+static uint32_t gather(uint32_t skip, enum vr_level need, void *user) {
+    (void)need;
     struct vr_tracer *tracer = user;
     const enum vram_stack_kind kind = (enum vram_stack_kind)atomic_load_explicit(&tracer->kind, memory_order_relaxed);
     const uint32_t stack = vram_stack_take(tracer->stacks, kind, skip + 1);

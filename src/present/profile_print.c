@@ -12,7 +12,14 @@ struct profile {
     struct vr_grouping grouping;
     struct vr_group *groups;
     size_t count, top;
+    struct vr_role_totals totals; // by role
 };
+
+static enum vram_status count_roles(struct profile *profile) {
+    if (profile->grouping.by != VR_GROUP_ROLE) return VRAM_OK;
+    const struct vr_profile *subject = &profile->subject;
+    return vr_roles_count(&profile->grouping.roles, &subject->lifetimes, subject->view->history->count, &profile->totals);
+}
 
 static enum vram_status open_profile(const struct vram_recording *recording, const struct vram_profile_options *options,
                                      struct profile *profile, struct vram_error *error) {
@@ -21,7 +28,11 @@ static enum vram_status open_profile(const struct vram_recording *recording, con
     enum vram_status status = vr_profile_grouping(&profile->subject, options, &profile->grouping, error);
     if (status == VRAM_OK) {
         status = vr_grouping_sum(&profile->grouping, profile->subject.rows, profile->subject.count, &profile->groups, &profile->count);
-        if (status != VRAM_OK) vr_grouping_release(&profile->grouping);
+        if (status == VRAM_OK) status = count_roles(profile);
+        if (status != VRAM_OK) {
+            free(profile->groups);
+            vr_grouping_release(&profile->grouping);
+        }
     }
     if (status != VRAM_OK) vr_profile_close(&profile->subject);
     return status;
@@ -90,6 +101,29 @@ static void print_groups(const struct profile *profile, const struct vram_style 
     }
 }
 
+// Of roles also what is not live at the moment: the most that each had, and all that was made.
+static void print_totals(const struct profile *profile, const struct vram_style *style, struct vr_text *text) {
+    static const struct vr_table_column headed[] = {
+        {.title = "highest", .align = VR_RIGHT},
+        {.title = "made in all", .align = VR_RIGHT},
+        {.title = "count", .align = VR_RIGHT},
+        {.title = "role", .align = VR_LEFT, .flexible = true},
+    };
+    struct vr_table table;
+    vr_table_init(&table, headed, VR_COUNT_OF(headed));
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
+        const struct vram_report_sum *made = &profile->totals.made[role], *highest = &profile->totals.highest[role];
+        if (made->count == 0) continue;
+        vr_table_cell(&table, "%s", vr_bytes(highest->bytes).text);
+        vr_table_cell(&table, "%s", vr_bytes(made->bytes).text);
+        vr_table_cell(&table, "%s", vr_count(made->count).text);
+        vr_table_cell(&table, "%s", vram_role_title(role));
+    }
+    vr_text_puts(text, "\n");
+    vr_table_print(&table, text, style, 2);
+    vr_table_release(&table);
+}
+
 enum vram_status vram_profile_text(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
                                    const struct vram_style *style, vram_write write, void *user, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, recording && options && write);
@@ -109,10 +143,27 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
         vr_text_puts(&text, "\n");
         print_groups(&profile, shown, &text);
     }
+    if (profile.grouping.by == VR_GROUP_ROLE) print_totals(&profile, shown, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);
     close_profile(&profile);
     return status;
+}
+
+static void put_totals(const struct profile *profile, struct vr_json *json) {
+    vr_json_array(json, "totals");
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
+        const struct vram_report_sum *made = &profile->totals.made[role], *highest = &profile->totals.highest[role];
+        if (made->count == 0) continue;
+        vr_json_object(json, NULL);
+        vr_json_string(json, "name", vram_role_word(role));
+        vr_json_u64(json, "highest_bytes", highest->bytes);
+        vr_json_u64(json, "highest_count", highest->count);
+        vr_json_u64(json, "made_bytes", made->bytes);
+        vr_json_u64(json, "made_count", made->count);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
 }
 
 static enum vram_status put_json(const struct profile *profile, struct vr_json *json) {
@@ -132,6 +183,7 @@ static enum vram_status put_json(const struct profile *profile, struct vr_json *
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
+    if (profile->grouping.by == VR_GROUP_ROLE) put_totals(profile, json);
     return VRAM_OK;
 }
 

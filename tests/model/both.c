@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "driver/driver.h"
 #include "support/random.h"
 
 uint64_t both_draw(struct both *both, uint64_t limit) { return vr_random_below(&both->random, limit); }
@@ -66,9 +68,14 @@ bool both_got(struct both *both, enum vram_status core, enum vram_status naive, 
     return true;
 }
 
-static bool do_malloc(struct both *both) {
-    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
-    const uint64_t stream = both->world.stream[device][both_draw(both, 3)], size = both_draw_size(both);
+uint64_t both_draw_stream(struct both *both, uint32_t device) {
+    if (device != 0 || both->more_count == 0) return both->world.stream[device][both_draw(both, 3)];
+    if (both_draw(both, 8) == 0) both->busy_stream = both_draw(both, both->more_count);
+    const uint64_t at = both_draw(both, 2) == 0 ? both->busy_stream + both_draw(both, 3) : both_draw(both, both->more_count);
+    return both->more_streams[at % both->more_count];
+}
+
+static bool malloc_on(struct both *both, uint32_t device, uint64_t stream, uint64_t size) {
     both_say(both, "malloc %" PRIu64 " device %u stream 0x%" PRIx64, size, (unsigned)device, stream);
     uint64_t found = 0, expected = 0;
     const enum vram_status core = vram_malloc(both->world.allocator, device, size, stream, &found);
@@ -76,6 +83,12 @@ static bool do_malloc(struct both *both) {
     const struct both_live live = {
         .address = found, .size_bytes = size, .stream = stream, .device = device, .direct = !vram_caching(both->world.allocator)};
     return both_got(both, core, naive, &live, expected);
+}
+
+static bool do_malloc(struct both *both) {
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t stream = both_draw_stream(both, device);
+    return malloc_on(both, device, stream, both_draw_size(both));
 }
 
 static bool do_special_malloc(struct both *both) {
@@ -101,6 +114,21 @@ static bool free_at(struct both *both, size_t index) {
 static bool do_free(struct both *both) { return both->live_count == 0 || free_at(both, both_draw(both, both->live_count)); }
 
 static bool do_free_newest(struct both *both) { return both->live_count == 0 || free_at(both, both->live_count - 1); }
+
+// The same request again and again, given back at once; now and then a little smaller, or with a counted look in between.
+static bool do_pairs(struct both *both) {
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t stream = both_draw_stream(both, device), size = both_draw_size(both);
+    for (uint64_t left = 1 + both_draw(both, 6); left > 0; left--) {
+        const size_t live = both->live_count;
+        if (live >= BOTH_MAX_LIVE) return true;
+        if (!malloc_on(both, device, stream, size - (both_draw(both, 8) == 0 ? both_draw(both, size) : 0))) return false;
+        if (!both_compare_counters(both)) return false;
+        if (both->live_count != live && both_draw(both, 10) != 0 && !free_at(both, live)) return false;
+        if (!both_compare_counters(both)) return false;
+    }
+    return true;
+}
 
 static bool do_free_many(struct both *both) {
     for (uint64_t left = both_draw(both, both->live_count + 1); left > 0; left--)
@@ -226,6 +254,7 @@ static bool do_bad_pointer(struct both *both) {
     X(do_record_and_free, 400)                                                                                                             \
     X(do_complete, 300)                                                                                                                    \
     X(do_complete_all, 60)                                                                                                                 \
+    X(do_pairs, 300)                                                                                                                       \
     X(do_free_newest, 600)                                                                                                                 \
     X(do_free_many, 4)                                                                                                                     \
     X(do_special_malloc, 10)                                                                                                               \
@@ -309,11 +338,20 @@ static bool open_both(struct both *both) {
                 .profile = VRAM_SIM_FREE},
         .conf = both->conf,
         .tie_break = both->tie_break,
+        .without_record = both->setup->bare,
     };
     both->naive = naive_create(&info);
     const enum vram_status status = vr_world_open(&both->world, &options);
     if (status != VRAM_OK) both_differ(both, "no allocator with options \"%s\": %s", both->conf, vram_status_name(status));
-    return status == VRAM_OK;
+    if (status != VRAM_OK) return false;
+    for (; both->more_count < both->setup->streams; both->more_count++)
+        if (vr_cu(both->world.sim, stream_create, &both->more_streams[both->more_count], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS)
+            abort();
+    return true;
+}
+
+static void destroy_more_streams(struct both *both) {
+    for (uint64_t i = 0; i < both->more_count; i++) (void)vr_cu(both->world.sim, stream_destroy, both->more_streams[i]);
 }
 
 bool both_run(struct both *both, const struct both_setup *setup) {
@@ -326,13 +364,14 @@ bool both_run(struct both *both, const struct both_setup *setup) {
     equal = equal && touch_devices(both);
     while (equal && both->operation < setup->operations) {
         both->operation++;
-        equal = step(both) && (both->operation % setup->every != 0 || both_compare_all(both));
+        equal = step(both) && both_compare_counters(both) && (both->operation % setup->every != 0 || both_compare_all(both));
     }
     equal = equal && both_pool_end(both) && both_compare_all(both);
     naive_destroy(both->naive);
     both->naive = NULL;
     vr_world_destroy_allocator(&both->world);
     equal = both_own_close(both) && equal;
+    destroy_more_streams(both);
     const uint64_t left = vr_world_close(&both->world);
     if (equal && left) both_differ(both, "%" PRIu64 " driver objects were left behind", left);
     return equal && left == 0;

@@ -6,7 +6,7 @@
 #include "model/naive.h"
 #include "support/world.h"
 
-enum { BOTH_MAX_LIVE = 2048, BOTH_POOLS = 5, BOTH_ROUTES = 4, BOTH_CAPTURES = 2 };
+enum { BOTH_MAX_LIVE = 2048, BOTH_POOLS = 5, BOTH_ROUTES = 4, BOTH_CAPTURES = 2, BOTH_MORE_STREAMS = 1024 };
 
 // What a run is. Everything that is not here is drawn from the seed.
 struct both_setup {
@@ -14,7 +14,9 @@ struct both_setup {
     uint64_t operations;
     uint64_t every; // everything is compared after this many operations; addresses, statuses and records after each
     enum conf_kind kind;
-    bool verbose; // prints each operation
+    uint64_t streams; // so many more of device 0
+    bool bare;        // nobody listens: the ways that a program without a history takes
+    bool verbose;     // prints each operation
 };
 
 struct both_live {
@@ -62,6 +64,9 @@ struct both {
     bool one_event_stream; // record_stream names one stream only: the order of completions is defined, so inactive_split peaks are too
     bool toggles_caching;
     bool changes_limits;
+    uint64_t more_streams[BOTH_MORE_STREAMS];
+    uint64_t more_count;
+    uint64_t busy_stream; // some of these are used more than others, in turn
     struct both_live live[BOTH_MAX_LIVE];
     size_t live_count;
     struct both_pool pools[BOTH_POOLS];
@@ -81,6 +86,8 @@ bool both_run(struct both *both, const struct both_setup *setup);
 void both_say(const struct both *both, const char *format, ...) VRAM_PRINTF(2, 3);
 uint64_t both_draw(struct both *both, uint64_t limit);
 uint64_t both_draw_size(struct both *both);
+// A stream that requests on the device are made on.
+uint64_t both_draw_stream(struct both *both, uint32_t device);
 // Compares what a request gave and enters it into `live`.
 bool both_got(struct both *both, enum vram_status core, enum vram_status naive, const struct both_live *found, uint64_t expected);
 void both_forget_live(struct both *both, size_t index);
@@ -97,6 +104,9 @@ bool both_own_close(struct both *both);
 void both_differ(struct both *both, const char *format, ...) VRAM_PRINTF(2, 3);
 // Status, address and records of the operation just done. Clears the records.
 bool both_compare_step(struct both *both, enum vram_status core, enum vram_status naive, uint64_t core_address, uint64_t naive_address);
+// What is counted of blocks, read where it lies: nothing is locked, settled or shared out for it, as the calls of a program that asks for
+// no statistics leave it.
+bool both_compare_counters(struct both *both);
 // Statistics, picture, driver memory, questions about addresses, the allocator's own check.
 bool both_compare_all(struct both *both);
 bool both_compare_snapshot(struct both *both); // part of the former

@@ -184,7 +184,7 @@ static bool do_end(struct both *both) {
 static bool do_pool_malloc(struct both *both) {
     const struct both_pool *pool = draw_pool(both);
     if (!pool || both->live_count >= BOTH_MAX_LIVE || both->live_count > 2 * both->target) return true;
-    const uint64_t stream = both->world.stream[pool->device][both_draw(both, 3)], size = both_draw_size(both);
+    const uint64_t stream = both_draw_stream(both, pool->device), size = both_draw_size(both);
     both_say(both, "malloc %" PRIu64 " pool %u stream 0x%" PRIx64, size, number_of(both, pool), stream);
     struct both_live live = {.size_bytes = size, .stream = stream, .device = pool->device};
     uint64_t expected = 0;

@@ -243,13 +243,30 @@ static void finish_event(struct naive *naive, struct naive_device *device, size_
     if (--block->events == 0) naive_complete_free(naive, device, block);
 }
 
+// The block's own stream waits for what `other` had before the event `until`, or (0) has now.
+static void wait_for(struct naive *naive, const struct naive_device *device, const struct naive_block *block, uint64_t other,
+                     uint64_t until) {
+    naive_make_room((void **)&naive->waits, &naive->wait_capacity, naive->wait_count + 1, sizeof *naive->waits);
+    const uint64_t now = naive->next_event++;
+    naive->waits[naive->wait_count++] = (struct naive_wait){
+        .device = device->ordinal, .stream = block->segment->stream, .other = other, .order = now, .until = until != 0 ? until : now};
+}
+
 void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block) {
-    for (size_t i = 0; i < block->use_count; i++) {
-        naive_make_room((void **)&naive->waits, &naive->wait_capacity, naive->wait_count + 1, sizeof *naive->waits);
-        naive->waits[naive->wait_count++] = (struct naive_wait){
-            .device = device->ordinal, .stream = block->segment->stream, .other = block->uses[i], .order = naive->next_event++};
-    }
+    for (size_t i = 0; i < block->use_count; i++) wait_for(naive, device, block, block->uses[i], 0);
     block->use_count = 0;
+}
+
+void naive_order_pending(struct naive *naive, struct naive_device *device, const struct naive_pool *pool) {
+    for (size_t i = 0; i < device->event_count;) {
+        const struct naive_event *event = &device->events[i];
+        if (event->block->segment->pool != pool) {
+            i++;
+            continue;
+        }
+        if (!event->complete) wait_for(naive, device, event->block, event->stream, event->order + 1);
+        finish_event(naive, device, i);
+    }
 }
 
 static void complete_before(struct naive *naive, uint32_t device, uint64_t stream, uint64_t order);
@@ -263,7 +280,7 @@ static void complete_waits(struct naive *naive, uint32_t device, uint64_t stream
             continue;
         }
         naive->waits[i] = naive->waits[--naive->wait_count];
-        complete_before(naive, wait.device, wait.other, wait.order);
+        complete_before(naive, wait.device, wait.other, wait.until);
         i = 0;
     }
 }

@@ -100,6 +100,7 @@ struct naive_wait {
     uint32_t device; // of the legacy stream, on either side
     uint64_t stream, other;
     uint64_t order; // among the events
+    uint64_t until; // it waits for those of the other stream before this one
 };
 
 struct naive_options {
@@ -196,6 +197,8 @@ void naive_hand_out(struct naive *naive, struct naive_device *device, const stru
 void naive_request_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
 // The block's own stream waits for the others, which are forgotten.
 void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block);
+// Completes the pending blocks of the pool: their own streams wait for their events.
+void naive_order_pending(struct naive *naive, struct naive_device *device, const struct naive_pool *pool);
 void naive_complete_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
 void naive_record_events(struct naive *naive, struct naive_device *device, struct naive_block *block);
 bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream);

@@ -160,8 +160,9 @@ enum vram_status naive_malloc_at(struct naive *naive, uint32_t ordinal, uint64_t
 // --- checkpoints ---------------------------------------------------------------------------------------------------------------
 
 struct saved {
-    uint64_t address, size_bytes, requested_bytes, stream;
-    bool small;
+    uint64_t address, size_bytes, stream;
+    const struct naive_segment *segment;
+    bool small, live;
 };
 
 struct naive_checkpoint {
@@ -169,30 +170,38 @@ struct naive_checkpoint {
     struct saved blocks[];
 };
 
-size_t naive_checkpoint_blocks(const struct naive_checkpoint *checkpoint) { return checkpoint->count; }
+size_t naive_checkpoint_blocks(const struct naive_checkpoint *checkpoint) {
+    size_t count = 0;
+    for (size_t i = 0; i < checkpoint->count; i++) count += checkpoint->blocks[i].live;
+    return count;
+}
 
 static int by_address(const void *left, const void *right) {
     const uint64_t a = ((const struct saved *)left)->address, b = ((const struct saved *)right)->address;
     return a < b ? -1 : a > b;
 }
 
-static size_t count_blocks(const struct naive_device *device, const struct naive_pool *pool, enum naive_state state) {
+static size_t count_pieces(const struct naive_device *device, const struct naive_pool *pool) {
     size_t count = 0;
     for (size_t i = 0; i < device->segment_count; i++)
         for (const struct naive_block *block = device->segments[i]->first; block; block = block->next)
-            count += device->segments[i]->pool == pool && block->state == state;
+            count += device->segments[i]->pool == pool && block->state != NAIVE_UNMAPPED;
     return count;
 }
 
 static struct naive_checkpoint *save(const struct naive_device *device, const struct naive_pool *pool) {
-    struct naive_checkpoint *made = calloc(1, sizeof *made + count_blocks(device, pool, NAIVE_ALLOCATED) * sizeof *made->blocks);
+    struct naive_checkpoint *made = calloc(1, sizeof *made + count_pieces(device, pool) * sizeof *made->blocks);
     if (!made) abort();
     for (size_t i = 0; i < device->segment_count; i++) {
         const struct naive_segment *segment = device->segments[i];
         for (const struct naive_block *block = segment->first; block && segment->pool == pool; block = block->next) {
-            if (block->state != NAIVE_ALLOCATED) continue;
-            made->blocks[made->count++] =
-                (struct saved){block->address, block->size_bytes, block->requested_bytes, segment->stream, segment->small};
+            if (block->state == NAIVE_UNMAPPED) continue;
+            made->blocks[made->count++] = (struct saved){.address = block->address,
+                                                         .size_bytes = block->size_bytes,
+                                                         .stream = segment->stream,
+                                                         .segment = segment,
+                                                         .small = segment->small,
+                                                         .live = block->state == NAIVE_ALLOCATED};
         }
     }
     qsort(made->blocks, made->count, sizeof *made->blocks, by_address);
@@ -200,14 +209,13 @@ static struct naive_checkpoint *save(const struct naive_device *device, const st
 }
 
 // Frees put off by a capture that is over stand in nobody's way.
-static bool is_settled(struct naive *naive, struct naive_device *device, const struct naive_pool *pool) {
+static void settle(struct naive *naive, struct naive_device *device) {
     if (!device->capture_count) naive_convert(naive, device);
-    return count_blocks(device, pool, NAIVE_PENDING) == 0;
 }
 
 enum vram_status naive_pool_checkpoint(struct naive *naive, struct naive_pool *pool, struct naive_checkpoint **checkpoint) {
     struct naive_device *device = &naive->device[pool->device];
-    if (!is_settled(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
+    settle(naive, device);
     *checkpoint = save(device, pool);
     return VRAM_OK;
 }
@@ -228,19 +236,17 @@ static uint64_t bytes_there(const struct naive_device *device, const struct naiv
     return bytes;
 }
 
-static void free_all(struct naive *naive, struct naive_device *device, struct naive_pool *pool) {
-    struct naive_checkpoint *live = save(device, pool);
-    for (size_t i = 0; i < live->count; i++) {
-        for (size_t s = 0; s < device->segment_count; s++) {
-            struct naive_block *block = device->segments[s]->first;
-            while (block && block->address != live->blocks[i].address) block = block->next;
-            if (!block) continue;
-            naive_order_uses(naive, device, block);
-            naive_request_free(naive, device, block);
-            break;
-        }
-    }
-    free(live);
+static struct naive_block *block_at(const struct naive_device *device, uint64_t address) {
+    for (size_t s = 0; s < device->segment_count; s++)
+        for (struct naive_block *block = device->segments[s]->first; block; block = block->next)
+            if (block->address == address) return block;
+    abort();
+}
+
+static void free_at(struct naive *naive, struct naive_device *device, uint64_t address) {
+    struct naive_block *block = block_at(device, address);
+    naive_order_uses(naive, device, block);
+    naive_request_free(naive, device, block);
 }
 
 // Ordering streams would change the graph of a capture.
@@ -250,27 +256,44 @@ static bool order_is_forbidden(const struct naive *naive, const struct naive_dev
     for (size_t s = 0; s < device->segment_count && captures; s++) {
         if (device->segments[s]->pool != pool) continue;
         for (const struct naive_block *block = device->segments[s]->first; block; block = block->next)
-            if (block->state == NAIVE_ALLOCATED && block->use_count) return true;
+            if (block->state == NAIVE_PENDING || (block->state == NAIVE_ALLOCATED && block->use_count)) return true;
     }
     return false;
 }
 
+static bool is_there(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
+    return bytes_there(device, pool, saved) == saved->size_bytes;
+}
+
+// Free pieces that can be made, besides all live ones.
+static bool is_made(const struct naive_device *device, const struct naive_pool *pool, const struct saved *saved) {
+    return saved->live || ((saved->small || saved->size_bytes > VR_MIB) && is_there(device, pool, saved));
+}
+
+static void make(struct naive *naive, struct naive_device *device, struct naive_pool *pool, const struct saved *saved) {
+    const struct naive_request request = {
+        .stream = saved->stream, .size_bytes = saved->size_bytes, .rounded_bytes = saved->size_bytes, .pool = pool, .small = saved->small};
+    struct naive_block *block = cut_below(device, free_around(device, &request, saved->address), saved->address);
+    naive_hand_out(naive, device, &request, block, block->size_bytes > saved->size_bytes);
+}
+
 enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool, const struct naive_checkpoint *checkpoint) {
     struct naive_device *device = &naive->device[pool->device];
-    if (!is_settled(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
+    settle(naive, device);
     for (size_t i = 0; i < checkpoint->count; i++)
-        if (bytes_there(device, pool, &checkpoint->blocks[i]) != checkpoint->blocks[i].size_bytes) return VRAM_INVALID_ARGUMENT;
+        if (checkpoint->blocks[i].live && !is_there(device, pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;
     if (order_is_forbidden(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
-    free_all(naive, device, pool);
-    for (size_t i = 0; i < checkpoint->count; i++) {
-        const struct saved *saved = &checkpoint->blocks[i];
-        const struct naive_request request = {.stream = saved->stream,
-                                              .size_bytes = saved->requested_bytes,
-                                              .rounded_bytes = saved->size_bytes,
-                                              .pool = pool,
-                                              .small = saved->small};
-        struct naive_block *block = cut_below(device, free_around(device, &request, saved->address), saved->address);
-        naive_hand_out(naive, device, &request, block, block->size_bytes > saved->size_bytes);
+    struct naive_checkpoint *all = save(device, pool);
+    naive_order_pending(naive, device, pool);
+    for (size_t i = 0; i < all->count; i++)
+        if (all->blocks[i].live) free_at(naive, device, all->blocks[i].address);
+    free(all);
+    const struct saved *saved = checkpoint->blocks;
+    for (size_t from = 0, end; from < checkpoint->count; from = end) {
+        for (end = from; end < checkpoint->count && saved[end].segment == saved[from].segment; end++)
+            if (is_made(device, pool, &saved[end])) make(naive, device, pool, &saved[end]);
+        for (size_t i = from; i < end; i++)
+            if (!saved[i].live && is_made(device, pool, &saved[i])) free_at(naive, device, saved[i].address);
     }
     return VRAM_OK;
 }

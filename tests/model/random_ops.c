@@ -1,6 +1,9 @@
 // random_ops: random operations on the allocator and on the naive model, compared step by step.
 //
-//   random_ops [--seed N] [--seeds COUNT] [--ops M] [--conf KIND] [--every K] [--verbose]
+//   random_ops [--seed N] [--seeds COUNT] [--ops M] [--conf KIND] [--every K] [--streams S] [--bare] [--verbose]
+//
+// --streams: so many more streams are used. --bare: nobody listens; records are not compared. What is counted is compared after each
+// operation, without a call that would settle it; everything else after every K.
 //
 // Without --conf, seed n uses the kind n modulo the number of kinds. Exit status: 0 all agree, 1 a difference (with the line that
 // repeats it), 2 usage.
@@ -14,8 +17,8 @@
 #include "model/both.h"
 
 struct arguments {
-    uint64_t seed, seeds, operations, every;
-    bool any_kind, verbose;
+    uint64_t seed, seeds, operations, every, streams;
+    bool any_kind, bare, verbose;
     enum conf_kind kind;
 };
 
@@ -36,10 +39,15 @@ static bool parse_arguments(int argc, char **argv, struct arguments *arguments) 
     } numbers[] = {{"--seed", 0, &arguments->seed},
                    {"--seeds", 1, &arguments->seeds},
                    {"--ops", 1, &arguments->operations},
-                   {"--every", 1, &arguments->every}};
+                   {"--every", 1, &arguments->every},
+                   {"--streams", 0, &arguments->streams}};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0) {
             arguments->verbose = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--bare") == 0) {
+            arguments->bare = true;
             continue;
         }
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -53,13 +61,15 @@ static bool parse_arguments(int argc, char **argv, struct arguments *arguments) 
         if (!known) return false;
         i++;
     }
-    return true;
+    return arguments->streams <= BOTH_MORE_STREAMS;
 }
 
 int main(int argc, char **argv) {
     struct arguments arguments = {.seed = 1, .seeds = 1, .operations = 10000, .every = 64, .any_kind = true};
     if (!parse_arguments(argc, argv, &arguments)) {
-        fprintf(stderr, "usage: random_ops [--seed N] [--seeds COUNT] [--ops M] [--conf KIND] [--every K] [--verbose]\nkinds:");
+        fprintf(
+            stderr,
+            "usage: random_ops [--seed N] [--seeds COUNT] [--ops M] [--conf KIND] [--every K] [--streams S] [--bare] [--verbose]\nkinds:");
         for (int kind = 0; kind < CONF_KIND_COUNT; kind++) fprintf(stderr, " %s", conf_kind_name((enum conf_kind)kind));
         fprintf(stderr, "\n");
         return 2;
@@ -70,16 +80,21 @@ int main(int argc, char **argv) {
     uint64_t operations = 0;
     for (uint64_t i = 0; i < arguments.seeds; i++) {
         const uint64_t seed = arguments.seed + i;
-        struct both_setup setup = {
-            .seed = seed, .operations = arguments.operations, .every = arguments.every, .verbose = arguments.verbose};
+        struct both_setup setup = {.seed = seed,
+                                   .operations = arguments.operations,
+                                   .every = arguments.every,
+                                   .streams = arguments.streams,
+                                   .bare = arguments.bare,
+                                   .verbose = arguments.verbose};
         setup.kind = arguments.any_kind ? (enum conf_kind)(seed % CONF_KIND_COUNT) : arguments.kind;
         const bool equal = both_run(&both, &setup);
         operations += both.operation;
         if (equal) continue;
         failed = 1;
-        printf("seed %" PRIu64 ", conf %s \"%s\": %s\nrepeat: random_ops --seed %" PRIu64 " --conf %s --ops %" PRIu64 " --every 1\n", seed,
-               conf_kind_name(setup.kind), both.conf, both.difference, seed, conf_kind_name(setup.kind),
-               both.operation ? both.operation : 1);
+        printf("seed %" PRIu64 ", conf %s \"%s\": %s\nrepeat: random_ops --seed %" PRIu64 " --conf %s --ops %" PRIu64 " --every %" PRIu64
+               " --streams %" PRIu64 "%s\n",
+               seed, conf_kind_name(setup.kind), both.conf, both.difference, seed, conf_kind_name(setup.kind),
+               both.operation ? both.operation : 1, setup.every, setup.streams, setup.bare ? " --bare" : "");
     }
     const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
     printf("%" PRIu64 " operations, %" PRIu64 " seeds, %.1f s: %s\n", operations, arguments.seeds, seconds,

@@ -52,6 +52,34 @@ static void same_frames_as_backtrace(void **state) {
     assert_int_equal(numbers[0], 1);
 }
 
+// Some calls below the function whose caller is meant.
+VR_NOINLINE static uint32_t take_deeper(const void *frame, unsigned depth) {
+    const uint32_t id = depth == 0 ? vram_stack_take_at(stacks, VRAM_STACK_C, frame) : take_deeper(frame, depth - 1);
+    VR_NO_TAIL_CALL();
+    return id;
+}
+
+VR_NOINLINE static uint32_t take_for_caller(unsigned depth) {
+    const uint32_t id = take_deeper(__builtin_frame_address(0), depth);
+    VR_NO_TAIL_CALL();
+    return id;
+}
+
+static void a_frame_further_out_begins_the_stack(void **state) {
+    (void)state;
+    uint32_t ids[4];
+    for (volatile unsigned i = 0; i < 4; i++) ids[i] = take_for_caller(i); // volatile: one call in a loop
+    for (unsigned i = 1; i < 4; i++) assert_int_equal(ids[i], ids[0]);
+    struct vram_frame frame;
+    assert_true(vram_stack_frames(stacks, ids[0], &frame, 1) >= 1);
+    assert_string_equal(frame.name, __func__);
+    const uint32_t here = vram_stack_take_at(stacks, VRAM_STACK_C, NULL);
+    assert_true(vram_stack_frames(stacks, here, &frame, 1) >= 1);
+    assert_string_equal(frame.name, __func__);
+    assert_int_equal(vr_stacks_get(stacks, ids[0])->words[1], vr_stacks_get(stacks, here)->words[1]);
+    assert_int_equal(vram_stack_take_at(stacks, VRAM_STACK_NONE, NULL), 0);
+}
+
 VR_NOINLINE static uint32_t recurse(unsigned depth, uint32_t *kept) {
     volatile uint32_t here = depth;
     if (depth == 0) return vram_stack_take(stacks, VRAM_STACK_C, 0);
@@ -353,6 +381,7 @@ static void lines_of_the_three_tables(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_frames_as_backtrace),
+        cmocka_unit_test(a_frame_further_out_begins_the_stack),
         cmocka_unit_test(deep_recursion_keeps_the_innermost),
         cmocka_unit_test(equal_stacks_have_one_number),
         cmocka_unit_test(frames_have_names),

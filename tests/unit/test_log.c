@@ -106,6 +106,74 @@ static void test_events_come_back(void **state) {
     }
 }
 
+// An event of a run: the columns that seldom change change one at a time, now and then, also at a block's border.
+static struct vram_log_event changed(struct vram_log_event event, unsigned what, uint32_t text) {
+    event.action = VRAM_LOG_ALLOC;
+    switch (what % 9) {
+    case 0: event.stream ^= 7; break;
+    case 1: event.pool.first ^= 1; break;
+    case 2: event.pool.second ^= 1; break;
+    case 3: event.thread ^= 3; break;
+    case 4: event.context ^= text; break;
+    case 5: event.metadata ^= text; break;
+    case 6: event.tag ^= text; break;
+    case 7: event.device ^= 1; break;
+    default: event.action = VRAM_LOG_OOM; break;
+    }
+    return event;
+}
+
+static void assert_has(const struct vr_model *model, const struct vr_history *history, size_t row, const struct vram_log_event *event) {
+    assert_int_equal(history->action[row], event->action);
+    assert_int_equal(history->address[row], event->address);
+    assert_int_equal(history->size_bytes[row], event->size_bytes);
+    assert_int_equal(history->stream[row], event->stream);
+    assert_int_equal(history->time_us[row], event->time_ns / 1000);
+    assert_int_equal(history->pool_first[row], event->pool.first);
+    assert_int_equal(history->pool_second[row], event->pool.second);
+    assert_int_equal(history->thread[row], event->thread);
+    assert_string_equal(vr_model_string(model, history->context[row]), event->context == 0 ? "" : "text");
+    assert_string_equal(vr_model_string(model, history->metadata[row]), event->metadata == 0 ? "" : "text");
+    assert_string_equal(vr_model_string(model, history->tag[row]), event->tag == 0 ? "" : "text");
+    assert_int_equal((history->has[row] & VR_HAS_DEVICE_FREE) != 0, event->action == VRAM_LOG_OOM);
+    assert_int_equal((history->has[row] & VR_HAS_POOL_ID) != 0, event->pool.first != 0 || event->pool.second != 0);
+}
+
+static void test_runs_of_alike_events(void **state) {
+    (void)state;
+    enum { EVENTS = 4000, BLOCK = 32 };
+    static struct vram_log_event events[EVENTS];
+    struct vram_log *log;
+    struct vram_error error;
+    const struct vram_log_options options = {.block_events = BLOCK, .replace = true, .serialized = true};
+    assert_int_equal(vram_log_create(path, &options, &log, &error), VRAM_OK);
+    uint32_t text;
+    assert_int_equal(vram_log_string(log, "text", 4, &text), VRAM_OK);
+    struct vram_log_event event = {.time_ns = 1700000000000000000u, .size_bytes = 512};
+    uint64_t random = 1;
+    size_t left = 0;
+    for (size_t i = 0; i < EVENTS; i++, left--) {
+        if (left == 0) {
+            random = vr_mix64(random + 1);
+            event = changed(event, (unsigned)(random >> 32), text);
+            left = random % 3 == 0 ? 1 : 1 + random % (3 * BLOCK); // single ones, and runs over several blocks
+        }
+        event.address += 4096;
+        event.time_ns += 1001 * (i % 7);
+        events[i] = event;
+        assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+    }
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    struct vram_recording *recording = read_back();
+    const struct vr_model *model = vr_recording_model(recording);
+    size_t rows[2] = {0, 0};
+    for (size_t i = 0; i < EVENTS; i++) assert_has(model, &model->histories[events[i].device], rows[events[i].device]++, &events[i]);
+    assert_int_equal(model->histories[0].count, rows[0]);
+    assert_int_equal(model->histories[1].count, rows[1]);
+    assert_true(rows[0] > EVENTS / 8 && rows[1] > EVENTS / 8);
+    vram_recording_destroy(recording);
+}
+
 static void test_tables_come_back(void **state) {
     (void)state;
     struct vram_log *log = open_log(64);
@@ -507,12 +575,19 @@ static void test_follow_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events_come_back), cmocka_unit_test(test_tables_come_back),
-        cmocka_unit_test(test_long_strings),     cmocka_unit_test(test_state),
-        cmocka_unit_test(test_killed),           cmocka_unit_test(test_state_of_a_killed_program),
-        cmocka_unit_test(test_cut_anywhere),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_limits),           cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_follow),           cmocka_unit_test(test_follow_a_running_writer),
+        cmocka_unit_test(test_events_come_back),
+        cmocka_unit_test(test_tables_come_back),
+        cmocka_unit_test(test_runs_of_alike_events),
+        cmocka_unit_test(test_long_strings),
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_state_of_a_killed_program),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_follow_a_running_writer),
         cmocka_unit_test(test_follow_names),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

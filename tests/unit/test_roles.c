@@ -24,7 +24,11 @@
 #define FRAMES_OF_AGAIN    FRAME("/home/me/model.py", "forward") "," FRAMES_OF_CHECK
 #define FRAMES_OF_GATHER   FRAME("/lib/torch/distributed/distributed_c10d.py", "all_gather") "," TRAIN
 #define FRAMES_OF_CACHE    FRAME("/lib/transformers/cache_utils.py", "update") "," FRAMES_OF_FORWARD
+#define FRAMES_OF_SEED     FRAME("/lib/torch/autograd/__init__.py", "_make_grads") "," FRAME("/lib/torch/autograd/__init__.py", "backward")
 #define FRAMES_OF_BACKWARD ""
+#define NATIVE(name)       FRAME("??", name)
+#define FRAMES_OF_SCRATCH  NATIVE("void at::cuda::blas::gemm_and_bias<float>(bool, bool)") "," FRAMES_OF_FORWARD
+#define FRAMES_OF_ROOM     NATIVE("torch::autograd::THPVariable_zeros(_object*, _object*, _object*)") "," TRAIN
 
 struct made {
     struct vr_text json;
@@ -231,11 +235,120 @@ static void old_blocks_pair_with_gradients(void **state) {
     vram_recording_destroy(recording);
 }
 
+static void roles_are(struct vram_recording *recording, const enum vram_role *expected, size_t count) {
+    struct vram_roles *roles = NULL;
+    assert_int_equal(vram_roles_create(recording, NULL, &roles, NULL), VRAM_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (roles->of_event[i] != expected[i])
+            fail_msg("event %zu is %s, not %s", i, vram_role_word(roles->of_event[i]), vram_role_word(expected[i]));
+    }
+    vram_roles_destroy(roles);
+    vram_recording_destroy(recording);
+}
+
+// What the backward pass begins with is no gradient; what cuBLAS's calls take for themselves is scratch.
+static void seeds_and_scratch_of_products(void **state) {
+    (void)state;
+    static const enum vram_role expected[] = {VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_WORKSPACES, VRAM_ROLE_UNKNOWN, VRAM_ROLE_TEMPORARIES,
+                                              VRAM_ROLE_GRADIENTS};
+    struct made made;
+    begin(&made);
+    take(&made, 1, 4000, FRAMES_OF_FORWARD);
+    take(&made, 2, 1048576, FRAMES_OF_SCRATCH);
+    give(&made, 2, 1048576);
+    take(&made, 3, 4, FRAMES_OF_SEED);
+    take(&made, 4, 1000, FRAMES_OF_BACKWARD);
+    give(&made, 1, 4000);
+    give(&made, 3, 4);
+    roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
+}
+
+// Room for a result, made beside all modules: an activation where modules ran and nothing is trained, else what a kernel is given.
+static void room_for_results(void **state) {
+    (void)state;
+    static const enum vram_role after_modules[] = {VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_ACTIVATIONS};
+    static const enum vram_role alone[] = {VRAM_ROLE_INPUT, VRAM_ROLE_UNKNOWN};
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_FORWARD);
+    take(&made, 2, 1000, FRAMES_OF_ROOM);
+    give(&made, 1, 1000);
+    take(&made, 1, 1000, FRAMES_OF_ROOM);
+    give(&made, 2, 1000);
+    roles_are(end(&made, ""), after_modules, VR_COUNT_OF(after_modules));
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_ROOM);
+    put(&made, "segment_alloc", 8, 2097152, FRAMES_OF_ROOM, "");
+    take(&made, 2, 1000, FRAMES_OF_ROOM);
+    give(&made, 1, 1000);
+    roles_are(end(&made, ""), alone, VR_COUNT_OF(alone));
+}
+
+// Frames of which none says anything say nothing of a role.
+static void stacks_that_tell_nothing(void **state) {
+    (void)state;
+    static const enum vram_role expected[] = {VRAM_ROLE_UNKNOWN, VRAM_ROLE_UNKNOWN};
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, FRAME("/home/me/foo.py", "foo"));
+    take(&made, 2, 1000, FRAME("/home/me/foo.py", "bar"));
+    give(&made, 1, 1000);
+    roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
+}
+
+// A program of functions alone: what its thread without Python frees was computed for it, and what it leaves is a gradient.
+static void training_without_modules(void **state) {
+    (void)state;
+    static const enum vram_role expected[] = {VRAM_ROLE_INPUT, VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_TEMPORARIES, VRAM_ROLE_UNKNOWN,
+                                              VRAM_ROLE_GRADIENTS};
+    struct made made;
+    begin(&made);
+    take(&made, 1, 700, TRAIN);
+    take(&made, 2, 4000, TRAIN);
+    take(&made, 3, 500, FRAMES_OF_BACKWARD);
+    give(&made, 2, 4000);
+    take(&made, 4, 1000, FRAMES_OF_BACKWARD);
+    give(&made, 3, 500);
+    take(&made, 6, 77, FRAMES_OF_BACKWARD);
+    give(&made, 6, 77);
+    take(&made, 5, 8, TRAIN);
+    roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
+}
+
+static bool keep(void *user, const char *bytes, size_t count) {
+    vr_text_append(user, bytes, count);
+    return true;
+}
+
+// The report by role has the totals of a history, also of roles that nothing at the peak has.
+static void reports_by_role_have_totals(void **state) {
+    (void)state;
+    struct vram_recording *recording = make_training();
+    const struct vram_profile_options options = {.device = -1, .by = "role"};
+    struct vr_text text = {0}, json = {0};
+    assert_int_equal(vram_profile_text(recording, &options, NULL, NULL, keep, &text, NULL), VRAM_OK);
+    assert_int_equal(vram_profile_json(recording, &options, NULL, keep, &json, NULL), VRAM_OK);
+    assert_non_null(strstr(vr_text_string(&text), "made in all"));
+    assert_non_null(strstr(vr_text_string(&text), "2  gradients"));
+    assert_non_null(strstr(vr_text_string(&json), "\"name\": \"gradients\",\n   \"highest_bytes\": 1000,\n   \"highest_count\": 1,\n"
+                                                  "   \"made_bytes\": 2000,\n   \"made_count\": 2\n"));
+    vr_text_release(&text);
+    vr_text_release(&json);
+    vram_recording_destroy(recording);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles_of_a_training_step),           cmocka_unit_test(a_cache_of_keys_is_one_where_nothing_is_trained),
-        cmocka_unit_test(rules_and_notes_come_before_stacks), cmocka_unit_test(wrong_rules_are_named_by_line),
+        cmocka_unit_test(roles_of_a_training_step),
+        cmocka_unit_test(a_cache_of_keys_is_one_where_nothing_is_trained),
+        cmocka_unit_test(rules_and_notes_come_before_stacks),
+        cmocka_unit_test(wrong_rules_are_named_by_line),
         cmocka_unit_test(old_blocks_pair_with_gradients),
+        cmocka_unit_test(seeds_and_scratch_of_products),
+        cmocka_unit_test(room_for_results),
+        cmocka_unit_test(stacks_that_tell_nothing),
+        cmocka_unit_test(training_without_modules),
+        cmocka_unit_test(reports_by_role_have_totals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,45 @@ static void a_restore_waits_for_other_streams(void **state) {
     expect_end(&world);
 }
 
+// A block that was freed and waits stands in nobody's way: its own stream takes the waiting over, and the others' order stays.
+static void a_restore_while_blocks_wait(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, 1);
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2];
+    struct vram_pool *pool = NULL;
+    struct vram_checkpoint *one = NULL;
+    uint64_t block = 0, beside = expect_malloc(&world, 2 * VR_MIB, own);
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    EXPECT_OK(vram_pool_malloc(pool, 3 * VR_MIB, own, &block));
+    EXPECT_OK(vram_pool_checkpoint(pool, &one));
+    EXPECT_OK(vram_sim_busy(world.sim, 0, other, 50 * MILLISECOND));
+    EXPECT_OK(vram_record_stream(world.allocator, beside, other));
+    EXPECT_OK(vram_record_stream(world.allocator, block, other));
+    expect_free(&world, beside);
+    expect_free(&world, block);
+    assert_int_equal(expect_blocks_in(&world, 0, VRAM_BLOCK_PENDING), 2);
+    const uint64_t before = vram_sim_clock_ns(world.sim);
+    struct vram_checkpoint *now = NULL;
+    bool equal = false;
+    EXPECT_OK(vram_pool_checkpoint(pool, &now)); // what waits is not live
+    EXPECT_OK(vram_pool_holds_exactly(pool, NULL, 0, &equal));
+    assert_true(equal);
+    EXPECT_OK(vram_pool_restore(pool, one, NULL));
+    assert_true(vram_sim_clock_ns(world.sim) < before + 50 * MILLISECOND); // the host does not wait
+    assert_int_equal(expect_size(&world, block), 3 * VR_MIB);
+    assert_int_equal(expect_blocks_in(&world, 0, VRAM_BLOCK_PENDING), 1); // the one of another pool
+    assert_false(is_idle(&world, own));
+    EXPECT_OK(vram_sim_advance(world.sim, 51 * MILLISECOND));
+    assert_true(is_idle(&world, own));
+    EXPECT_OK(vram_pool_restore(pool, now, NULL));
+    assert_int_equal(expect_size(&world, block), 0);
+    vram_checkpoint_destroy(one);
+    vram_checkpoint_destroy(now);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 static void a_restore_in_a_capture_is_refused(void **state) {
     (void)state;
     struct vr_world world;
@@ -164,7 +203,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_that_is_gone_is_waited_for), cmocka_unit_test(also_on_another_device),
         cmocka_unit_test(not_while_a_capture_is_under_way),    cmocka_unit_test(a_restore_waits_for_other_streams),
-        cmocka_unit_test(a_restore_in_a_capture_is_refused),   cmocka_unit_test(a_restore_after_the_stream_is_gone),
+        cmocka_unit_test(a_restore_while_blocks_wait),         cmocka_unit_test(a_restore_in_a_capture_is_refused),
+        cmocka_unit_test(a_restore_after_the_stream_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

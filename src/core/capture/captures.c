@@ -13,20 +13,18 @@ static enum vram_status make_capture_room(struct vr_device *device) {
     return VR_GROW(&device->captures, items, device->captures.count + 1);
 }
 
-// Opens the route of a capture that was counted in. Under all locks.
-static enum vram_status enter_locked(struct vram_pool *pool, uint64_t stream, bool others) {
-    struct vr_device *device = pool->device;
+// Opens the route of a capture that was counted in; of a mark (no pool) there is none. Under all locks.
+static enum vram_status enter_locked(struct vr_device *device, struct vram_pool *pool, uint64_t stream, bool others) {
     const struct vram_route route = {.kind = VRAM_ROUTE_CAPTURE, .stream = stream};
     VR_TRY(make_capture_room(device));
-    VR_TRY(vr_route_open(pool, &route));
+    if (pool != NULL) VR_TRY(vr_route_open(pool, &route));
     device->captures.items[device->captures.count++] =
         (struct vr_capture){.pool = pool, .stream = stream, .thread = vr_os_thread_id(), .others = others};
     return VRAM_OK;
 }
 
-// The newest of the pool's captures on the stream; NULL: there is none.
-static struct vr_capture *find_capture(const struct vram_pool *pool, uint64_t stream, bool others) {
-    const struct vr_device *device = pool->device;
+// The newest of the pool's captures (of the marks, for NULL) on the stream; NULL: there is none.
+static struct vr_capture *find_capture(const struct vr_device *device, const struct vram_pool *pool, uint64_t stream, bool others) {
     for (size_t i = device->captures.count; i-- > 0;) {
         struct vr_capture *capture = &device->captures.items[i];
         if (capture->stream == stream && capture->pool == pool && capture->others == others) return capture;
@@ -40,7 +38,7 @@ static void leave_locked(struct vr_device *device, struct vr_capture *capture) {
     struct vram_pool *pool = capture->pool;
     const size_t after = (size_t)(&device->captures.items[--device->captures.count] - capture);
     memmove(capture, capture + 1, after * sizeof *capture);
-    (void)vr_route_close(pool, &route);
+    if (pool != NULL) (void)vr_route_close(pool, &route);
 }
 
 static void count_out(struct vr_device *device) {
@@ -52,10 +50,10 @@ static void count_out(struct vr_device *device) {
 static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     struct vr_device *device = pool->device;
     if (vr_stream_is_capturing(device, stream)) return refuse(error, "this stream is capturing already");
-    VR_TRY(enter_locked(pool, stream, false));
+    VR_TRY(enter_locked(device, pool, stream, false));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
     if (result != VR_CU_SUCCESS) {
-        leave_locked(device, find_capture(pool, stream, false));
+        leave_locked(device, find_capture(device, pool, stream, false));
         (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the driver would not begin the capture: %s", vr_cu_result_name(result));
         if (error != NULL) error->driver_result = result;
         return VRAM_DRIVER;
@@ -112,7 +110,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     vr_device_lock(device);
     uint64_t made = 0;
     vr_cu_result result = VR_CU_SUCCESS;
-    struct vr_capture *capture = find_capture(pool, stream, false);
+    struct vr_capture *capture = find_capture(device, pool, stream, false);
     const bool known = capture != NULL;
     enum vram_status status = VRAM_OK;
     if (known) {
@@ -135,27 +133,22 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
 
 // --- captures of others -----------------------------------------------------------------------------------------------------------------
 
-enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
-    VR_REQUIRE(pool);
-    if (stream == 0) return VRAM_INVALID_ARGUMENT;
-    struct vr_device *device = pool->device;
+static enum vram_status enter(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
     vr_capture_count(device->allocator, true);
     vr_device_lock(device);
-    const enum vram_status status = enter_locked(pool, stream, true);
-    if (status == VRAM_OK) pool->captured = true;
+    const enum vram_status status = enter_locked(device, pool, stream, true);
+    if (status == VRAM_OK && pool != NULL) pool->captured = true;
     if (status != VRAM_OK) count_out(device);
     vr_device_unlock(device);
     return status;
 }
 
-enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
-    VR_REQUIRE(pool);
-    struct vr_device *device = pool->device;
+// The caller has taken the stack.
+static enum vram_status leave(struct vr_device *device, const struct vram_pool *pool, uint64_t stream) {
     struct vr_context_guard guard;
-    vr_gather(device, VR_LEVEL_ALL, 0);
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
-    struct vr_capture *capture = find_capture(pool, stream, true);
+    struct vr_capture *capture = find_capture(device, pool, stream, true);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (capture != NULL) {
         leave_locked(device, capture);
@@ -165,6 +158,32 @@ enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
     return status;
+}
+
+enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
+    VR_REQUIRE(pool);
+    return stream == 0 ? VRAM_INVALID_ARGUMENT : enter(pool->device, pool, stream);
+}
+
+enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
+    VR_REQUIRE(pool);
+    vr_gather(pool->device, VR_LEVEL_ALL, 0);
+    return leave(pool->device, pool, stream);
+}
+
+enum vram_status vram_capture_mark_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream) {
+    VR_REQUIRE(allocator);
+    struct vr_device *device = NULL;
+    VR_TRY(vr_device_get(allocator, ordinal, &device));
+    return enter(device, NULL, stream);
+}
+
+enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream) {
+    VR_REQUIRE(allocator);
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    if (device == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_gather(device, VR_LEVEL_ALL, 0);
+    return leave(device, NULL, stream);
 }
 
 void vr_captures_release(struct vr_captures *captures) {

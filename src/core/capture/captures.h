@@ -10,8 +10,8 @@ struct vram_pool;
 
 // A capture under way.
 struct vr_capture {
-    struct vram_pool *pool; // holds a reference
-    uint64_t stream;        // where it was begun
+    struct vram_pool *pool; // holds a reference; NULL: only marked, its memory goes where routes say
+    uint64_t stream;        // where it was begun; 0: not known
     uint64_t thread;        // who began it
     bool others;            // the driver was not asked to begin it by us, and is not asked to end it
 };

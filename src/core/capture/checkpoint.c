@@ -6,9 +6,10 @@
 struct saved_block {
     uint64_t address;
     uint64_t size;
-    uint64_t requested;
+    uint64_t segment; // its base
     uint64_t stream;
     uint8_t small;
+    bool live; // allocated; else a free piece, or one that only waits
 };
 
 struct vram_checkpoint {
@@ -18,7 +19,12 @@ struct vram_checkpoint {
 };
 
 static struct saved_block save(const struct vram_allocator *allocator, const struct vr_block *block) {
-    return (struct saved_block){block->address, block->size, block->requested, vr_shard_of(allocator, block)->stream, block->small};
+    return (struct saved_block){.address = block->address,
+                                .size = block->size,
+                                .segment = vr_segment_at(allocator, block->segment)->address,
+                                .stream = vr_shard_of(allocator, block)->stream,
+                                .small = block->small,
+                                .live = block->state == VR_ALLOCATED};
 }
 
 // Frees that a capture put off are no obstacle once it is over (allocator.md §private-pools).
@@ -31,8 +37,8 @@ static enum vram_status settle(struct vr_device *device) {
     return status;
 }
 
-// Lists the live blocks of a pool. INVALID_ARGUMENT while one of its blocks waits.
-static enum vram_status list_live(const struct vram_pool *pool, struct vram_checkpoint *list) {
+// Lists the mapped pieces of a pool: the live ones, or all.
+static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
     for (size_t i = 0; i < device->segments.count; i++) {
@@ -40,8 +46,7 @@ static enum vram_status list_live(const struct vram_pool *pool, struct vram_chec
         if (vr_shard_of(allocator, vr_block_at(allocator, at))->owner != pool) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
-            if (block->state == VR_PENDING) return VRAM_INVALID_ARGUMENT;
-            if (block->state != VR_ALLOCATED) continue;
+            if (block->state == VR_HOLE || (only_live && block->state != VR_ALLOCATED)) continue;
             VR_TRY(VR_GROW(list, blocks, list->count + 1));
             list->blocks[list->count++] = save(allocator, block);
         }
@@ -57,7 +62,7 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
     vr_device_lock(pool->device);
     enum vram_status status = settle(pool->device);
-    if (status == VRAM_OK) status = list_live(pool, made);
+    if (status == VRAM_OK) status = list_pieces(pool, false, made);
     vr_device_unlock(pool->device);
     if (status != VRAM_OK) {
         vram_checkpoint_destroy(made);
@@ -73,7 +78,7 @@ void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint) {
     free(checkpoint);
 }
 
-// Whether the saved block's place belongs to the pool still: then it will be free once everything of the pool is.
+// Whether the saved piece's place belongs to the pool still: then it will be free once everything of the pool is.
 static bool place_is_there(const struct vram_pool *pool, const struct saved_block *saved) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -96,48 +101,86 @@ static void free_live(struct vram_pool *pool, const struct saved_block *live) {
     vr_free_now(device, block);
 }
 
-// The live blocks' own streams wait for the other streams that use them: the memory goes on at once, in the order of its stream.
-// INVALID_ARGUMENT where a capture forbids that.
-static enum vram_status order_uses(struct vr_device *device, const struct vram_checkpoint *live) {
+// The own streams of blocks that other streams use, live or freed, wait for these: the memory goes on at once, in the order of its stream.
+// INVALID_ARGUMENT, before anything is ordered, where a capture forbids that.
+static enum vram_status order_uses(const struct vram_pool *pool, const struct vram_checkpoint *all) {
+    struct vr_device *device = pool->device;
     struct vram_allocator *allocator = device->allocator;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < live->count && status == VRAM_OK; i++) {
-        struct vr_block *block = vr_block_at(allocator, vr_address_map_find(&allocator->addresses, live->blocks[i].address));
-        if (block->held.uses == 0) continue;
-        const bool forbidden = vr_any_captures(device) || vr_use_captures(device, block);
-        status = forbidden ? VRAM_INVALID_ARGUMENT : vr_uses_order(device, block);
+    for (size_t i = 0; i < all->count && status == VRAM_OK; i++) {
+        const uint32_t at = vr_block_containing(device, all->blocks[i].address);
+        const struct vr_block *block = vr_block_at(allocator, at);
+        const bool waits = block->state == VR_PENDING, used = block->state == VR_ALLOCATED && block->held.uses != 0;
+        if ((waits || used) && (vr_any_captures(device) || vr_use_captures(device, block))) status = VRAM_INVALID_ARGUMENT;
     }
+    for (size_t i = 0; i < all->count && status == VRAM_OK; i++) {
+        struct vr_block *block = vr_block_at(allocator, vr_block_containing(device, all->blocks[i].address));
+        if (block->state == VR_ALLOCATED && block->held.uses != 0) status = vr_uses_order(device, block);
+    }
+    if (status == VRAM_OK) status = vr_fences_order_pool(device, pool);
     vr_context_leave(&guard);
     return status;
 }
 
+// PyTorch hands a piece out with its own size as what was requested.
 static enum vram_status make_saved(struct vram_pool *pool, const struct saved_block *saved) {
-    struct vr_alloc_request request = {.size_bytes = saved->requested, .rounded = saved->size, .kind = saved->small ? VR_SMALL : VR_LARGE};
+    struct vr_alloc_request request = {.size_bytes = saved->size, .rounded = saved->size, .kind = saved->small ? VR_SMALL : VR_LARGE};
     VR_TRY(vr_shard_of_pool(pool, saved->stream, &request.shard));
     VR_TRY(vr_shard_reserve_records(request.shard, 8));
     return vr_hand_out_at(&request, saved->address, saved->size);
 }
 
-static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *live) {
-    VR_TRY(settle(pool->device));
-    VR_TRY(list_live(pool, live));
-    for (size_t i = 0; i < checkpoint->count; i++) {
-        if (!place_is_there(pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;
+// A free piece is made only where it can be: its memory may have been given back, and a piece of the large pool of 1 MiB or less, left by
+// vram_malloc_at(), is no block that could be handed out.
+static bool is_made(const struct vram_pool *pool, const struct saved_block *saved) {
+    return saved->live || ((saved->small != 0 || saved->size > VR_SMALL_LIMIT) && place_is_there(pool, saved));
+}
+
+// A segment, saved[0, count): all of its pieces are handed out, in order, then the free ones are freed. So are splits what they were,
+// whatever the options say today, and every number what PyTorch has.
+static enum vram_status make_segment(struct vram_pool *pool, const struct saved_block *saved, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (is_made(pool, &saved[i])) VR_TRY(make_saved(pool, &saved[i]));
     }
-    VR_TRY(order_uses(pool->device, live));
-    for (size_t i = 0; i < live->count; i++) free_live(pool, &live->blocks[i]);
-    for (size_t i = 0; i < checkpoint->count; i++) VR_TRY(make_saved(pool, &checkpoint->blocks[i]));
+    for (size_t i = 0; i < count; i++) {
+        if (!saved[i].live && is_made(pool, &saved[i])) free_live(pool, &saved[i]);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status check_places(const struct vram_pool *pool, const struct vram_checkpoint *checkpoint) {
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        if (checkpoint->blocks[i].live && !place_is_there(pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;
+    }
+    return VRAM_OK;
+}
+
+// *all: the pool's pieces as they were.
+static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
+    VR_TRY(settle(pool->device));
+    VR_TRY(list_pieces(pool, false, all));
+    VR_TRY(check_places(pool, checkpoint));
+    VR_TRY(order_uses(pool, all));
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->blocks[i].live) free_live(pool, &all->blocks[i]);
+    }
+    for (size_t from = 0, end; from < checkpoint->count; from = end) {
+        for (end = from + 1; end < checkpoint->count && checkpoint->blocks[end].segment == checkpoint->blocks[from].segment;) end++;
+        VR_TRY(make_segment(pool, &checkpoint->blocks[from], end - from));
+    }
     return VRAM_OK;
 }
 
 static void notify_restored(const struct vram_restore_observer *observer, const struct vram_checkpoint *freed,
                             const struct vram_checkpoint *created) {
     if (observer == NULL) return;
-    for (size_t i = 0; observer->freed != NULL && i < freed->count; i++) observer->freed(freed->blocks[i].address, observer->user);
+    for (size_t i = 0; observer->freed != NULL && i < freed->count; i++) {
+        if (freed->blocks[i].live) observer->freed(freed->blocks[i].address, observer->user);
+    }
     for (size_t i = 0; observer->created != NULL && i < created->count; i++) {
-        observer->created(created->blocks[i].address, created->blocks[i].size, observer->user);
+        if (created->blocks[i].live) observer->created(created->blocks[i].address, created->blocks[i].size, observer->user);
     }
 }
 
@@ -145,13 +188,13 @@ enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_che
                                    const struct vram_restore_observer *observer) {
     VR_REQUIRE(pool && checkpoint);
     if (!pool->device->allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
-    struct vram_checkpoint live = {0};
+    struct vram_checkpoint all = {0};
     vr_gather(pool->device, VR_LEVEL_STATE, 0);
     vr_device_lock(pool->device);
-    const enum vram_status status = restore_locked(pool, checkpoint, &live);
+    const enum vram_status status = restore_locked(pool, checkpoint, &all);
     vr_device_unlock(pool->device);
-    if (status == VRAM_OK) notify_restored(observer, &live, checkpoint);
-    free(live.blocks);
+    if (status == VRAM_OK) notify_restored(observer, &all, checkpoint);
+    free(all.blocks);
     return vr_checked(pool->device->allocator, status);
 }
 
@@ -163,7 +206,7 @@ enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t 
     qsort(sorted, count, sizeof *sorted, vr_order_u64);
     struct vram_checkpoint live = {0};
     vr_device_lock(pool->device);
-    const enum vram_status status = list_live(pool, &live);
+    const enum vram_status status = list_pieces(pool, true, &live);
     vr_device_unlock(pool->device);
     bool same = live.count == count;
     for (size_t i = 0; same && i < count; i++) same = live.blocks[i].address == sorted[i];

@@ -7,6 +7,29 @@
 
 // --- life -----------------------------------------------------------------------------------------------------------------------------
 
+static bool is_default(struct vram_pool_id id) { return id.first == 0 && id.second == 0; }
+
+static struct vram_pool_id next_id(struct vram_allocator *allocator, bool for_graph) {
+    const uint64_t number = atomic_fetch_add_explicit(&allocator->pools_made[for_graph ? 0 : 1], 1, memory_order_relaxed) + 1;
+    return for_graph ? (struct vram_pool_id){number, 0} : (struct vram_pool_id){0, number};
+}
+
+// Numbers that are given here later lie above those that clients gave.
+static void raise_to(_Atomic uint64_t *counter, uint64_t number) {
+    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
+    while (before < number &&
+           !atomic_compare_exchange_weak_explicit(counter, &before, number, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+static void enlist(struct vr_device *device, struct vram_pool *made) {
+    raise_to(&device->allocator->pools_made[0], made->id.first);
+    raise_to(&device->allocator->pools_made[1], made->id.second);
+    vr_private_revive(made);
+    made->next = device->pools;
+    device->pools = made;
+}
+
 enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_pool_options *options,
                                   struct vram_pool **pool) {
     VR_REQUIRE(allocator && pool);
@@ -21,15 +44,46 @@ enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ord
     made->device = device;
     made->options = *options;
     made->references = 1;
-    const int kind = options->for_graph ? 0 : 1;
-    const uint64_t number = atomic_fetch_add_explicit(&allocator->pools_made[kind], 1, memory_order_relaxed) + 1;
-    made->id = options->for_graph ? (struct vram_pool_id){number, 0} : (struct vram_pool_id){0, number};
+    made->id = is_default(options->id) ? next_id(allocator, options->for_graph) : options->id;
     vr_device_lock(device);
-    made->next = device->pools;
-    device->pools = made;
+    const bool taken = vr_private_by_id(device, made->id) != NULL;
+    if (!taken) enlist(device, made);
     vr_device_unlock(device);
+    if (taken) {
+        free(made);
+        return VRAM_INVALID_ARGUMENT;
+    }
     *pool = made;
     return VRAM_OK;
+}
+
+enum vram_status vram_pool_find(struct vram_allocator *allocator, uint32_t ordinal, struct vram_pool_id id, struct vram_pool **pool) {
+    VR_REQUIRE(allocator && pool);
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    if (device == NULL) return VRAM_INVALID_ARGUMENT;
+    vr_device_lock(device);
+    struct vram_pool *found = vr_private_by_id(device, id);
+    if (found != NULL && found->references == 0) found = NULL;
+    if (found != NULL) vr_private_retain(found);
+    vr_device_unlock(device);
+    if (found == NULL) return VRAM_INVALID_ARGUMENT;
+    *pool = found;
+    return VRAM_OK;
+}
+
+void vram_pool_set_use_on_oom(struct vram_pool *pool, bool use_on_oom) {
+    if (pool == NULL) return;
+    vr_device_lock(pool->device);
+    pool->options.use_on_oom = use_on_oom;
+    vr_device_unlock(pool->device);
+}
+
+void vram_pool_set_no_split(struct vram_pool *pool, bool no_split) {
+    if (pool == NULL) return;
+    vr_device_lock(pool->device);
+    pool->options.no_split = no_split;
+    for (size_t i = 0; i < pool->shard_count; i++) pool->shards[i]->whole = no_split;
+    vr_device_unlock(pool->device);
 }
 
 void vram_pool_retain(struct vram_pool *pool) {
@@ -41,13 +95,16 @@ void vram_pool_retain(struct vram_pool *pool) {
 }
 
 // A pool of the user, not of graphs, gives its cache back at its end. What fails is offered again with the rest of the cache.
-static void empty_at_end(struct vram_pool *pool) {
+static enum vram_status empty_at_end(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
+    enum vram_status status = VRAM_OK;
     if (!vr_device_captures(device)) {
-        (void)!vr_deferred_convert(device);
-        (void)!vr_fences_wait_pool(device, pool);
+        status = vr_deferred_convert(device);
+        const enum vram_status waited = vr_fences_wait_pool(device, pool);
+        if (status == VRAM_OK) status = waited;
     }
-    (void)!vr_release_pool(pool);
+    const enum vram_status released = vr_release_pool(pool);
+    return status == VRAM_OK ? released : status;
 }
 
 void vram_pool_release(struct vram_pool *pool) {
@@ -55,7 +112,8 @@ void vram_pool_release(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     const bool may_empty = device->allocator->pytorch >= VR_PYTORCH_POOL_END_EMPTIES && !pool->options.for_graph &&
-                           device->allocator->backend->has_blocks && vr_context_enter(device, &guard) == VRAM_OK;
+                           !pool->options.keep_cache && device->allocator->backend->has_blocks &&
+                           vr_context_enter(device, &guard) == VRAM_OK;
     if (may_empty) {
         vr_gather(device, VR_LEVEL_ALL, 0);
         vr_device_lock_guarded(device, &guard);
@@ -63,7 +121,7 @@ void vram_pool_release(struct vram_pool *pool) {
         vr_device_lock(device);
     }
     vr_private_drop(pool);
-    if (may_empty && pool->references == 0) empty_at_end(pool);
+    if (may_empty && pool->references == 0) (void)!empty_at_end(pool);
     vr_private_bury_one(pool);
     vr_device_unlock(device);
     if (may_empty) vr_context_leave(&guard);
@@ -87,7 +145,8 @@ uint32_t vram_pool_references(const struct vram_pool *pool) {
 
 enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route) {
     VR_REQUIRE(pool && route);
-    if ((unsigned)route->kind > VRAM_ROUTE_ALL) return VRAM_INVALID_ARGUMENT;
+    if ((unsigned)route->kind > VRAM_ROUTE_FILTER) return VRAM_INVALID_ARGUMENT;
+    if (route->kind == VRAM_ROUTE_FILTER && route->accepts == NULL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = pool->device;
     vr_device_lock(device);
     const enum vram_status status = vr_route_open(pool, route);
@@ -139,6 +198,27 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     return status;
 }
 
+enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t ordinal, struct vram_pool_id id) {
+    VR_REQUIRE(allocator);
+    if (is_default(id)) return vram_empty_cache_device(allocator, ordinal);
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    if (device == NULL) return VRAM_OK;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_gather(device, VR_LEVEL_ALL, 0);
+    vr_device_lock_guarded(device, &guard);
+    struct vram_pool *pool = vr_private_by_id(device, id);
+    enum vram_status status = VRAM_OK;
+    if (pool != NULL && pool->references == 0) {
+        status = empty_at_end(pool);
+        vr_private_bury_one(pool);
+    }
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    return vr_checked(allocator, status);
+}
+
 // --- figures -----------------------------------------------------------------------------------------------------------------------
 
 static bool belongs(const struct vram_pool *pool, const struct vr_block *block) {
@@ -165,5 +245,42 @@ enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats 
         for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
     }
     vr_device_unlock(device);
+    return VRAM_OK;
+}
+
+static struct vram_private_pool_stats stats_of(struct vram_pool_id id, const struct vram_stat *reserved, bool ended) {
+    struct vram_private_pool_stats stats = {.id = id, .ended = ended};
+    memcpy(stats.reserved_bytes, reserved, sizeof stats.reserved_bytes);
+    return stats;
+}
+
+static int by_id(const void *a, const void *b) {
+    const struct vram_pool_id x = ((const struct vram_private_pool_stats *)a)->id, y = ((const struct vram_private_pool_stats *)b)->id;
+    return x.first != y.first ? VR_ORDER(x.first, y.first) : VR_ORDER(x.second, y.second);
+}
+
+enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_private_pool_stats *stats,
+                                         size_t capacity, size_t *count) {
+    VR_REQUIRE(allocator && count && (stats || capacity == 0));
+    if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
+    struct vr_device *device = vr_device_if_used(allocator, ordinal);
+    size_t found = 0;
+    struct vram_private_pool_stats *all = NULL;
+    if (device != NULL) {
+        vr_device_lock(device);
+        size_t most = device->ended_pools.count;
+        for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) most++;
+        all = malloc((most + 1) * sizeof *all);
+        for (const struct vram_pool *pool = device->pools; pool != NULL && all != NULL; pool = pool->next)
+            all[found++] = stats_of(pool->id, pool->reserved, false);
+        for (size_t i = 0; i < device->ended_pools.count && all != NULL; i++)
+            all[found++] = stats_of(device->ended_pools.items[i].id, device->ended_pools.items[i].reserved, true);
+        vr_device_unlock(device);
+        if (all == NULL) return VRAM_NO_HOST_MEMORY;
+        qsort(all, found, sizeof *all, by_id);
+    }
+    if (capacity != 0 && found != 0) memcpy(stats, all, (found < capacity ? found : capacity) * sizeof *all);
+    free(all);
+    *count = found;
     return VRAM_OK;
 }

@@ -30,7 +30,44 @@ static void drop_empty_reservations(struct vr_shard *shard) {
 
 static bool is_dead(const struct vram_pool *pool) { return pool->references == 0 && pool->segments == 0; }
 
+struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id) {
+    struct vram_pool *pool = device->pools;
+    while (pool != NULL && (pool->id.first != id.first || pool->id.second != id.second)) pool = pool->next;
+    return pool;
+}
+
+void vr_private_revive(struct vram_pool *pool) {
+    struct vr_ended_pools *ended = &pool->device->ended_pools;
+    for (size_t i = 0; i < ended->count; i++) {
+        if (ended->items[i].id.first != pool->id.first || ended->items[i].id.second != pool->id.second) continue;
+        memcpy(pool->reserved, ended->items[i].reserved, sizeof pool->reserved);
+        ended->items[i] = ended->items[--ended->count];
+        return;
+    }
+}
+
+// Without memory for it the statistics are gone with the pool. A pool that never held anything has none.
+static void keep_stats(const struct vram_pool *pool) {
+    struct vr_ended_pools *ended = &pool->device->ended_pools;
+    const struct vram_stat *all = &pool->reserved[VRAM_STAT_ALL];
+    if ((all->peak == 0 && all->allocated == 0) || VR_GROW(ended, items, ended->count + 1) != VRAM_OK) return;
+    ended->items[ended->count].id = pool->id;
+    memcpy(ended->items[ended->count].reserved, pool->reserved, sizeof pool->reserved);
+    ended->count++;
+}
+
+void vr_private_forget_reset(struct vr_device *device) {
+    struct vr_ended_pools *ended = &device->ended_pools;
+    size_t kept = 0;
+    for (size_t i = 0; i < ended->count; i++) {
+        const struct vram_stat *all = &ended->items[i].reserved[VRAM_STAT_ALL];
+        if (all->peak != 0 || all->allocated != 0 || all->freed != 0) ended->items[kept++] = ended->items[i];
+    }
+    ended->count = kept;
+}
+
 static void bury(struct vram_pool *pool) {
+    keep_stats(pool);
     for (size_t i = 0; i < pool->shard_count; i++) {
         drop_empty_reservations(pool->shards[i]);
         retire_shard(pool->device, pool->shards[i]);
@@ -64,4 +101,6 @@ void vr_private_release_all(struct vr_device *device) {
         free(device->pools);
         device->pools = next;
     }
+    free(device->ended_pools.items);
+    device->ended_pools = (struct vr_ended_pools){0};
 }

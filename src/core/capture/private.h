@@ -25,6 +25,23 @@ struct vram_pool {
     struct vram_pool *next;          // in the device's list
 };
 
+// What pools that are gone held, by their ids: statistics until they are reset.
+struct vr_ended_pool {
+    struct vram_pool_id id;
+    struct vram_stat reserved[VRAM_STAT_POOLS];
+};
+struct vr_ended_pools {
+    struct vr_ended_pool *items;
+    size_t count, items_capacity;
+};
+
+// The pool with this id, held or not; NULL: there is none. Under all locks.
+struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id);
+// A new pool goes on with the statistics of the one that had its id. Under all locks.
+void vr_private_revive(struct vram_pool *pool);
+// Forgets ended pools whose statistics were reset to nothing. Under all locks.
+void vr_private_forget_reset(struct vr_device *device);
+
 // References, under all locks. Dropping the last makes the pool freeable.
 void vr_private_retain(struct vram_pool *pool);
 void vr_private_drop(struct vram_pool *pool);

@@ -7,6 +7,7 @@ static bool accepts(const struct vr_device *device, const struct vr_open_route *
     switch (open->route.kind) {
     case VRAM_ROUTE_THREAD: return open->thread == vr_os_thread_id();
     case VRAM_ROUTE_STREAM: return open->route.stream == stream;
+    case VRAM_ROUTE_FILTER: return open->route.accepts(stream, open->route.user);
     case VRAM_ROUTE_CAPTURE: return open->route.stream == stream || vr_same_capture(device, open->route.stream, stream);
     default: return true;
     }
@@ -54,6 +55,7 @@ static bool is_route(const struct vr_open_route *open, const struct vram_pool *p
     switch (route->kind) {
     case VRAM_ROUTE_THREAD: return open->thread == vr_os_thread_id();
     case VRAM_ROUTE_ALL: return true;
+    case VRAM_ROUTE_FILTER: return open->route.accepts == route->accepts && open->route.user == route->user;
     default: return open->route.stream == route->stream;
     }
 }

@@ -205,9 +205,9 @@ static enum vram_status free_locked(struct vr_device *device, struct vr_raw_bloc
         return VRAM_OK;
     }
     VR_TRY(give_to_driver(device, block));
-    vr_raw_forget(allocator, block->address);
     vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
     vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    vr_raw_forget(allocator, block->address);
     book(device, block, -1, -1, 0);
     forget_uses(allocator, block->uses);
     return VRAM_OK;
@@ -231,9 +231,9 @@ static enum vram_status async_free(struct vram_allocator *allocator, uint64_t ad
 
 static enum vram_status free_postponed_block(struct vr_device *device, const struct vr_raw_block *block) {
     VR_TRY(give_to_driver(device, block));
-    vr_raw_forget(device->allocator, block->address);
     device->async.postponed_count--;
     vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
+    vr_raw_forget(device->allocator, block->address);
     book(device, block, 0, -1, -1);
     forget_uses(device->allocator, block->uses);
     return VRAM_OK;

@@ -182,7 +182,7 @@ static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t
     segment->mapped += wanted;
     vr_reserved_add(shard, segment->small, (int64_t)wanted);
     device->stats.num_device_alloc++;
-    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack;
+    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack_kept();
     vr_notify_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, wanted);
     return VRAM_OK;
 }

@@ -42,7 +42,7 @@ enum vram_status vr_whole_make(struct vr_shard *shard, const struct vr_source_op
     device->stats.num_device_alloc++;
     struct vr_segment *made = vr_segment_at(device->allocator, vr_block_at(device->allocator, *block)->segment);
     count_segment(shard, made, 1);
-    if (vr_has_listener(device)) made->stack = vr_current_stack;
+    if (vr_has_listener(device)) made->stack = vr_current_stack_kept();
     vr_notify_range(shard, VR_RECORD_SEGMENT_ALLOC, made, facts.address, segment_bytes);
     return VRAM_OK;
 }

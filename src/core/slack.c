@@ -1,0 +1,57 @@
+// Growth that the allowance of a shard does not cover (counters.h).
+#include "core/serve.h"
+
+// Who waits for the lock of the other while it holds its own: two that want of each other do not both wait for long.
+enum { SPINS_DOWN = 20, SPINS_UP = 200 };
+
+static bool try_lock_for_long(const struct vr_shard *shard, struct vr_shard *other) {
+    for (int spins = shard->number < other->number ? SPINS_UP : SPINS_DOWN; spins > 0; spins--) {
+        const uint32_t state = atomic_load_explicit(&other->lock, memory_order_relaxed);
+        if (state == VR_SHARD_RESTS) return false;
+        if (state == VR_SHARD_OPEN && vr_shard_try_lock(other)) return true;
+    }
+    return false;
+}
+
+enum { PLENTY = 32 }; // requests like this one
+
+static bool has_plenty(const struct vr_counters *lender, unsigned kind, const struct vr_delta *delta) {
+    const int64_t size = delta->of[VR_F_BYTES] < 0 ? -delta->of[VR_F_BYTES] : delta->of[VR_F_BYTES];
+    return lender->slack_both[VR_F_COUNT] >= PLENTY && lender->slack[kind][VR_F_COUNT] >= PLENTY &&
+           lender->slack_both[VR_F_BYTES] >= PLENTY * size && lender->slack[kind][VR_F_BYTES] >= PLENTY * size;
+}
+
+// The rich shard gives of its allowance: half of it where that is plenty, so that two do not run to each other at each call; all where it
+// is not, so that many in turn do not leave crumbs behind. A second lock, but one that is only tried: no two wait for each other for ever.
+VR_INLINE bool borrow(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
+    struct vr_shards *shards = &shard->device->shards;
+    struct vr_shard *lender = atomic_load_explicit(&shards->rich, memory_order_acquire);
+    if (lender == NULL || lender == shard || !try_lock_for_long(shard, lender)) return false;
+    for (unsigned p = 0; p < VR_POOLS; p++) vr_pool_close_pair(lender, p);
+    bool enough = false;
+    if (has_plenty(&lender->counters, kind, delta)) {
+        vr_counters_take_over(&shard->counters, &lender->counters, 2);
+        enough = vr_counters_fit(&shard->counters, kind, delta);
+    }
+    if (!enough) vr_counters_take_over(&shard->counters, &lender->counters, 1);
+    vr_shard_unlock(lender);
+    atomic_store_explicit(&shards->rich, shard, memory_order_release);
+    return enough || vr_counters_fit(&shard->counters, kind, delta);
+}
+
+bool vr_shard_book_tight(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
+    struct vr_device *device = shard->device;
+    bool fits = false;
+    // The other pool's pair keeps room for the higher of its two states.
+    if (shard->pool[kind ^ 1].pair.block != 0) {
+        vr_pool_close_pair(shard, kind ^ 1);
+        fits = vr_counters_fit(&shard->counters, kind, delta);
+    }
+    if (!fits && atomic_load_explicit(&device->shards.count, memory_order_acquire) == 1) {
+        vr_totals_apply_single(&device->stats.totals, &shard->counters, kind, delta);
+        return true;
+    }
+    if (!fits && !borrow(shard, kind, delta)) return false;
+    vr_counters_apply(&shard->counters, kind, delta);
+    return true;
+}

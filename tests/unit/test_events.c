@@ -1,0 +1,233 @@
+// vram/events.h: every event told to the program, with contexts that blocks and segments keep.
+#include "support/expect.h"
+#include "support/history.h"
+#include "vram/events.h"
+#include "vram/pool.h"
+
+enum { MIB = 1 << 20, MOST = 4096 };
+
+// A program that counts: contexts are numbers, each with its own count of references.
+struct program {
+    struct vr_world *world;
+    struct vram_event events[MOST];
+    size_t count;
+    uint64_t made;
+    int references[MOST];
+    int live; // references of all contexts
+};
+
+static void note_event(const struct vram_event *event, void *user) {
+    struct program *program = user;
+    assert_true(program->count < MOST);
+    if (event->context != NULL) assert_true(program->references[(uintptr_t)event->context] > 0);
+    program->events[program->count++] = *event;
+}
+
+static void *take_context(void *user) {
+    struct program *program = user;
+    assert_true(++program->made < MOST);
+    program->references[program->made]++;
+    program->live++;
+    return (void *)(uintptr_t)program->made;
+}
+
+static void retain(void *context, void *user) {
+    struct program *program = user;
+    assert_true(program->references[(uintptr_t)context]++ > 0);
+    program->live++;
+}
+
+static void release(void *context, void *user) {
+    struct program *program = user;
+    assert_true(program->references[(uintptr_t)context]-- > 0);
+    program->live--;
+}
+
+static void listen(struct program *program, enum vram_context_level level) {
+    const struct vram_event_listener listener = {note_event, take_context, retain, release, level, program};
+    EXPECT_OK(vram_set_event_listener(program->world->allocator, &listener));
+}
+
+static void expect_event(struct program *program, size_t at, enum vram_event_action action, uint64_t address, uint64_t size_bytes) {
+    assert_true(at < program->count);
+    const struct vram_event *event = &program->events[at];
+    assert_int_equal(event->action, action);
+    assert_int_equal(event->address, address);
+    assert_int_equal(event->size_bytes, size_bytes);
+    assert_true(event->time_ns > 1600000000ull * 1000000000ull);
+}
+
+static void each_event_with_its_context(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    static struct program program;
+    program = (struct program){.world = &world};
+    listen(&program, VRAM_CONTEXT_ALL);
+    const uint64_t stream = world.stream[0][1];
+    const uint64_t a = expect_malloc(&world, 1000, stream);
+    expect_event(&program, 0, VRAM_EVENT_SEGMENT_ALLOC, a, 2 * MIB);
+    expect_event(&program, 1, VRAM_EVENT_ALLOC, a, 1000);
+    assert_int_equal(program.events[1].stream, stream);
+    const uint64_t first = (uintptr_t)program.events[1].context;
+    assert_int_not_equal(first, 0);
+    const uint64_t b = expect_malloc(&world, 3000, stream);
+    assert_int_not_equal((uintptr_t)program.events[2].context, first);
+    void *context = NULL;
+    EXPECT_OK(vram_block_context(world.allocator, a, &context));
+    assert_int_equal((uintptr_t)context, first);
+    release(context, &program);
+    EXPECT_STATUS(INVALID_POINTER, vram_block_context(world.allocator, a + 512, &context));
+    EXPECT_OK(vram_annotate(world.allocator, a, "weights"));
+    expect_event(&program, 3, VRAM_EVENT_ANNOTATE, a, 1000);
+    expect_free(&world, a);
+    expect_event(&program, 4, VRAM_EVENT_FREE_REQUESTED, a, 1000);
+    expect_event(&program, 5, VRAM_EVENT_FREE_COMPLETED, a, 1000);
+    assert_int_not_equal((uintptr_t)program.events[4].context, first); // its own: the level says so
+    // The segment keeps the context of the call that made it, as long as it is there.
+    assert_true(program.references[first] > 0);
+    expect_free(&world, b);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    expect_event(&program, 8, VRAM_EVENT_SEGMENT_FREE, a, 2 * MIB);
+    assert_int_equal(program.references[first], 0);
+    EXPECT_OK(vram_set_event_listener(world.allocator, NULL));
+    assert_int_equal(program.live, 0);
+    const size_t events = program.count;
+    expect_free(&world, expect_malloc(&world, 1000, stream));
+    assert_int_equal(program.count, events);
+    expect_end(&world);
+}
+
+// Without contexts of frees an event of a free has the block's.
+static void frees_show_the_context_of_their_block(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    static struct program program;
+    program = (struct program){.world = &world};
+    listen(&program, VRAM_CONTEXT_ALLOC);
+    const uint64_t stream = world.stream[0][1], other = world.stream[0][2];
+    const uint64_t a = expect_malloc(&world, 1000, stream), b = expect_malloc(&world, 5 * MIB, stream);
+    const void *of_a = program.events[1].context;
+    EXPECT_OK(vram_sim_launch(world.sim, 0, other, NULL, NULL, 10));
+    EXPECT_OK(vram_record_stream(world.allocator, a, other));
+    expect_free(&world, a);
+    assert_ptr_equal(program.events[program.count - 1].context, of_a);
+    assert_int_equal(program.events[program.count - 1].action, VRAM_EVENT_FREE_REQUESTED);
+    EXPECT_OK(vr_world_complete(&world, 0, other));
+    const uint64_t c = expect_malloc(&world, 1000, stream);
+    assert_int_equal(program.events[program.count - 2].action, VRAM_EVENT_FREE_COMPLETED);
+    assert_int_equal((uintptr_t)program.events[program.count - 2].context, program.made); // of the request that found it
+    // Replaced: what is kept stays with those who gave it.
+    static struct program later;
+    later = (struct program){.world = &world};
+    listen(&later, VRAM_CONTEXT_NEVER);
+    expect_free(&world, b);
+    expect_event(&later, 0, VRAM_EVENT_FREE_REQUESTED, b, 5 * MIB);
+    expect_free(&world, c);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_OK(vram_set_event_listener(world.allocator, NULL));
+    assert_int_equal(program.live, 0);
+    assert_int_equal(later.made, 0);
+    expect_end(&world);
+}
+
+static bool sees_contexts(const struct vram_block_view *view, void *user) {
+    struct program *program = user;
+    assert_true(program->references[(uintptr_t)view->segment_context] > 0);
+    assert_int_equal(view->context != NULL, view->state != VRAM_BLOCK_FREE);
+    if (view->context != NULL) expect_free(program->world, view->block.address);
+    if (view->context != NULL) assert_true(program->references[(uintptr_t)view->context] > 0);
+    return true;
+}
+
+static void a_walk_shows_contexts(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    static struct program program;
+    program = (struct program){.world = &world};
+    listen(&program, VRAM_CONTEXT_STATE);
+    for (int i = 0; i < 5; i++) (void)expect_malloc(&world, 1000 << i, world.stream[0][1]);
+    EXPECT_OK(vram_walk(world.allocator, 0, sees_contexts, &program));
+    EXPECT_CURRENT(&world, allocated_bytes, 0);
+    // vram_destroy() gives the rest back.
+    (void)expect_malloc(&world, 100, 0);
+    vr_world_destroy_allocator(&world);
+    assert_int_equal(program.live, 0);
+    assert_int_equal(vr_world_close(&world), 0);
+}
+
+// A history and a listener at once: neither sees the other.
+static void beside_a_history(void **state) {
+    (void)state;
+    struct vr_world world;
+    history_world(&world, NULL, 1, (uint64_t)1 << 30);
+    static struct program program;
+    program = (struct program){.world = &world};
+    start(&world, NULL);
+    const uint64_t a = expect_malloc(&world, 1000, 0);
+    listen(&program, VRAM_CONTEXT_ALL);
+    const uint64_t b = expect_malloc(&world, 2000, 0);
+    expect_free(&world, a);
+    EXPECT_OK(vram_set_event_listener(world.allocator, NULL));
+    expect_free(&world, b);
+    struct vram_recording *recording = snap(&world, NULL);
+    const struct vr_history *history = &model_of(recording)->histories[0];
+    const uint64_t addresses[] = {a, a, b, a, a, b, b};
+    assert_int_equal(history->count, VR_COUNT_OF(addresses));
+    for (size_t i = 0; i < VR_COUNT_OF(addresses); i++) {
+        assert_int_equal(history->address[i], addresses[i]);
+        assert_int_not_equal(history->stack[i], 0);
+    }
+    vram_recording_destroy(recording);
+    assert_int_equal(program.count, 3);
+    assert_int_equal(program.live, 0);
+    history_end(&world);
+}
+
+static void outside_of_the_pools(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    static struct program program;
+    program = (struct program){.world = &world};
+    listen(&program, VRAM_CONTEXT_ALL);
+    vram_set_caching(world.allocator, false);
+    const uint64_t a = expect_malloc(&world, 1000, 0);
+    void *context = NULL;
+    EXPECT_OK(vram_block_context(world.allocator, a, &context));
+    assert_ptr_equal(context, program.events[0].context);
+    release(context, &program);
+    expect_free(&world, a);
+    expect_event(&program, 4, VRAM_EVENT_SEGMENT_FREE, a, 1000);
+    (void)expect_malloc(&world, 1000, 0);
+    EXPECT_OK(vram_set_event_listener(world.allocator, NULL));
+    assert_int_equal(program.live, 0);
+    expect_end(&world);
+}
+
+static void an_oom_is_an_event(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 64 * MIB);
+    static struct program program;
+    program = (struct program){.world = &world};
+    listen(&program, VRAM_CONTEXT_ALL);
+    uint64_t address = 0;
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 100 * MIB + 1, 0, &address));
+    expect_event(&program, 0, VRAM_EVENT_OOM, 64 * MIB, 100 * MIB + 512);
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_set_event_listener(world.allocator, &(struct vram_event_listener){.take_context = take_context}));
+    EXPECT_STATUS(INVALID_ARGUMENT,
+                  vram_set_event_listener(world.allocator, &(struct vram_event_listener){.level = (enum vram_context_level)9}));
+    expect_end(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_event_with_its_context), cmocka_unit_test(frees_show_the_context_of_their_block),
+        cmocka_unit_test(a_walk_shows_contexts),       cmocka_unit_test(beside_a_history),
+        cmocka_unit_test(outside_of_the_pools),        cmocka_unit_test(an_oom_is_an_event),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
