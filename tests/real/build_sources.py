@@ -28,8 +28,11 @@ def make_toolkit(folder, build):
     """Wheels and stand-ins, laid out as an installed toolkit."""
     wheels, toolkit = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13", folder / "toolkit"
     (toolkit / "lib64").mkdir(parents=True, exist_ok=True)
-    for name in ("bin", "nvvm", "include"):
+    for name in ("nvvm", "include"):
         link(toolkit / name, wheels / name)
+    (toolkit / "bin").mkdir(exist_ok=True)
+    for program in wheels.glob("bin/*"):  # one by one: who looks beside the compiler looks here
+        link(toolkit / "bin" / program.name, program)
     link(toolkit / "lib", "lib64")
     brought = [path for path in (wheels / "lib").iterdir() if path.suffix == ".a" or ".so" in path.name]
     ours = [path for part in ("simcudart", "standins", "simcuda") for path in (build / part).glob("lib*.so*")]
@@ -141,12 +144,26 @@ def hwloc(source, folder, toolkit):
     autotools(source, folder / "hwloc", options, ["include", "hwloc", "utils/hwloc", "utils/lstopo"], CFLAGS="-O0", LDFLAGS=f"-L{toolkit}/lib64 -Wl,-rpath-link,{toolkit}/lib64")
 
 
+# Its test of allocation and eviction, and an example with a kernel.
+STARPU_PROGRAMS = {
+    "allocate": ["tests/datawizard/allocate.c"],
+    "vector_scal": [f"examples/basic_examples/vector_scal{part}" for part in (".c", "_cpu.c", "_cuda.cu")],
+}
+
+
 def starpu(source, folder, toolkit):
     options = ["--enable-cuda", f"--with-cuda-dir={toolkit}", "--disable-opencl", "--disable-mpi", "--disable-build-doc", "--disable-build-doc-pdf", "--disable-fortran",
                "--disable-socl", "--disable-starpupy", "--disable-starpufft", "--disable-hdf5", "--disable-static", "--disable-glpk", "--disable-julia", "--disable-icc",
                "--disable-build-tests", "--disable-build-examples", "--disable-starpu-top", "--disable-full-gdb-information"]
-    autotools(source, folder / "starpu", options, ["src"], CFLAGS="-O0", CXXFLAGS="-O0", LD_LIBRARY_PATH=toolkit / "lib64", NVCC=toolkit / "bin/nvcc",
+    place = folder / "starpu"
+    autotools(source, place, options, ["src"], CFLAGS="-O0", CXXFLAGS="-O0", LD_LIBRARY_PATH=toolkit / "lib64", NVCC=toolkit / "bin/nvcc",
               NVCCFLAGS=f"-arch={ARCHITECTURE} -cudart shared -I{toolkit}/include/cccl")
+    (place / "programs").mkdir(exist_ok=True)
+    common = [toolkit / "bin/nvcc", f"-arch={ARCHITECTURE}", "-cudart", "shared", "-w", "-DSTARPU_USE_CUDA", f"-I{toolkit}/include/cccl", f"-I{place}/include", f"-I{place}/src",
+              f"-I{place}/tests", f"-L{place}/src/.libs", f"-L{toolkit}/lib64", "-Xlinker", f"-rpath,{place}/src/.libs", "-Xlinker", f"-rpath-link,{toolkit}/lib64"]
+    library = next((place / "src/.libs").glob("libstarpu-*.so"))
+    for name, sources in STARPU_PROGRAMS.items():
+        run(*common, *(place / path for path in sources), "-o", place / "programs" / name, f"-l{library.stem[3:]}", "-lhwloc", "-lcublas", "-lcudart", "-lpthread", cwd=place)
 
 
 def pycuda(source, folder, toolkit):
