@@ -24,10 +24,17 @@ def link(place, target):
     place.symlink_to(target)
 
 
+def has_headers(wheels, library):
+    """A library without its headers is one that is not installed: configure scripts look for the one and use the other."""
+    name = library.partition(".so")[0].removeprefix("lib")
+    return name in ("cuda", "cudart", "nvidia-ml") or any((wheels / "include").glob(f"{name}*.h"))
+
+
 def make_toolkit(folder, build):
     """Wheels and stand-ins, laid out as an installed toolkit."""
     wheels, toolkit = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia/cu13", folder / "toolkit"
-    (toolkit / "lib64").mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(toolkit, ignore_errors=True)
+    (toolkit / "lib64").mkdir(parents=True)
     for name in ("nvvm", "include"):
         link(toolkit / name, wheels / name)
     (toolkit / "bin").mkdir(exist_ok=True)
@@ -35,7 +42,7 @@ def make_toolkit(folder, build):
         link(toolkit / "bin" / program.name, program)
     link(toolkit / "lib", "lib64")
     brought = [path for path in (wheels / "lib").iterdir() if path.suffix == ".a" or ".so" in path.name]
-    ours = [path for part in ("simcudart", "standins", "simcuda") for path in (build / part).glob("lib*.so*")]
+    ours = [path for part in ("simcudart", "standins", "simcuda") for path in (build / part).glob("lib*.so*") if has_headers(wheels, path.name)]
     for library in brought + ours:
         link(toolkit / "lib64" / library.name, library)
     # The name that the linker looks for: of several versions the newest.

@@ -1,30 +1,47 @@
 """The samples of a folder (build_sources.py), each in its own folder, one after the other: each ends, or says why it does not go on. Kernels compute nothing, so a sample that checks values says that
 they are wrong, and that is an end; a signal, a time-out, or silence is none."""
+import collections
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 
 import nvrtc
 
 SECONDS = 60
+MOST_LINES = 100000  # one says a line for each of 64 million bytes that no kernel wrote
 LEAST = 45
 SAID = re.compile(r"fail|error|not support|requires|waiv|wrong|mismatch|differ|cannot|could not|unable|invalid", re.I)
 
 
 def outcome(sample, folder, environment):
     """How it ended, and the line that says so; the first word is "no" where it did not."""
-    try:
-        done = subprocess.run([sample], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
-                              timeout=SECONDS, cwd=folder, env=environment)
-    except subprocess.TimeoutExpired:
-        return "no end", f"over {SECONDS} s"
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    if done.returncode == 0:
+    process = subprocess.Popen([sample], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                               cwd=folder, env=environment, start_new_session=True)
+    late = threading.Timer(SECONDS, end, [process])
+    late.start()
+    lines, count = collections.deque(maxlen=200), 0
+    for line in process.stdout:
+        lines.extend([line.strip()] if line.strip() else [])
+        count += 1
+        if count == MOST_LINES:
+            end(process)
+    code = process.wait()
+    over = not late.is_alive()
+    late.cancel()
+    said = next((line for line in reversed(lines) if SAID.search(line)), None)
+    if code == 0:
         return "ends", ""
-    if done.returncode > 0 and lines:
-        return "says why", next((line for line in reversed(lines) if SAID.search(line)), lines[-1])
-    return "no end", f"{done.returncode}: {(lines or [''])[-1]}"
+    if lines and (code > 0 or (count >= MOST_LINES and said)):
+        return "says why", said or lines[-1]
+    return "no end", f"over {SECONDS} s" if over else f"{code}: {(lines or [''])[-1]}"
+
+
+def end(process):
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def main():
