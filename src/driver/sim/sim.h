@@ -120,7 +120,16 @@ VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
         atomic_store_explicit(&sim->published[sim->devices[i].ordinal], sim->devices[i].used_bytes, memory_order_relaxed);
 }
 // Waits for a signal with the lock given up. The running call's own fields are its own again afterwards.
-void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_t most_ns);
+VR_INLINE void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_t most_ns) {
+    const uint64_t charge_ns = sim->charge_ns;
+    const struct vr_sim_read read = sim->read;
+    const struct vr_sim_reader reader = sim->reader;
+    sim->read = (struct vr_sim_read){0};
+    vr_signal_wait(signal, &sim->lock, most_ns);
+    sim->charge_ns = charge_ns;
+    sim->read = read;
+    sim->reader = reader;
+}
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);
 

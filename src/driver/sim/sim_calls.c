@@ -23,17 +23,6 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
     sim->watch->tell(&reader, &read);
 }
 
-void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_t most_ns) {
-    const uint64_t charge_ns = sim->charge_ns;
-    const struct vr_sim_read read = sim->read;
-    const struct vr_sim_reader reader = sim->reader;
-    sim->read = (struct vr_sim_read){0};
-    vr_signal_wait(signal, &sim->lock, most_ns);
-    sim->charge_ns = charge_ns;
-    sim->read = read;
-    sim->reader = reader;
-}
-
 // Of this member, may device memory come to the host's? The compiler answers.
 VR_INLINE bool may_read(const char *member) {
     return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
