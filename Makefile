@@ -8,15 +8,17 @@
 #   make bench             the measurements of docs/benchmarks.md
 #   make nightly           what takes too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
+#   make torch-native      libraries that put vram in PyTorch's place, for releases of it (VERSIONS="2.15.0 2.6.0")
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 RECORDING ?=
 ROWS ?=
+VERSIONS ?=
 export FUZZ_SECONDS
 
-.PHONY: all setup demo test check-asan check-tsan check-real fuzz bench nightly format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -47,6 +49,9 @@ bench: all
 check-real: all
 	@tools/setup.sh real
 	python3 tests/real/check_real.py $(ROWS)
+
+torch-native: all
+	python3 tools/torch_native.py build/release $(VERSIONS)
 
 nightly: setup
 	@tools/test.sh nightly

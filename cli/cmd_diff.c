@@ -8,42 +8,53 @@
 #include "input_files.h"
 #include "moment.h"
 #include "ui.h"
+#include "verdicts.h"
 
 int cmd_diff(int argc, char **argv);
 
 struct settings {
     struct moment_settings moment;
     struct vram_profile_options options;
-    const char *threshold; // as given, or NULL
-    uint64_t threshold_bytes;
-    double threshold_share; // of what the first holds; < 0: the bytes count
+    const char *fail_over; // as given, or NULL
+    uint64_t fail_over_bytes;
+    double fail_over_share; // of what the first holds; < 0: the bytes count
     bool json;
+    struct verdicts verdicts;
 };
 
 // "100MiB" or "5%".
-static bool settle_threshold(struct settings *settings) {
-    const char *text = settings->threshold;
-    settings->threshold_bytes = UINT64_MAX;
-    settings->threshold_share = -1;
-    if (text == NULL || args_size(text, &settings->threshold_bytes)) return true;
+static bool settle_fail_over(struct settings *settings) {
+    const char *text = settings->fail_over;
+    settings->fail_over_bytes = UINT64_MAX;
+    settings->fail_over_share = -1;
+    if (text == NULL || args_size(text, &settings->fail_over_bytes)) return true;
     const size_t whole = strspn(text, "0123456789");
     const size_t digits = whole + (text[whole] == '.' ? 1 + strspn(text + whole + 1, "0123456789") : 0);
     if (whole != 0 && strcmp(text + digits, "%") == 0) {
-        settings->threshold_share = strtod(text, NULL) / 100;
+        settings->fail_over_share = strtod(text, NULL) / 100;
         return true;
     }
-    ui_say("vram: --threshold: '%s' is neither a size such as 100MiB nor a share such as 5%%", text);
+    ui_say("vram: --fail-over: '%s' is neither a size such as 100MiB nor a share such as 5%%", text);
     return false;
 }
 
 static bool is_over(const struct settings *settings, const uint64_t bytes[2]) {
-    if (bytes[1] <= bytes[0] || settings->threshold == NULL) return false;
-    if (settings->threshold_share >= 0) return (double)(bytes[1] - bytes[0]) > settings->threshold_share * (double)bytes[0];
-    return bytes[1] - bytes[0] > settings->threshold_bytes;
+    if (bytes[1] <= bytes[0] || settings->fail_over == NULL) return false;
+    if (settings->fail_over_share >= 0) return (double)(bytes[1] - bytes[0]) > settings->fail_over_share * (double)bytes[0];
+    return bytes[1] - bytes[0] > settings->fail_over_bytes;
+}
+
+static void judge(struct settings *settings, const char *name, const uint64_t bytes[2]) {
+    char before[UI_SIZE_CAPACITY], after[UI_SIZE_CAPACITY], apart[UI_SIZE_CAPACITY];
+    const bool more = bytes[1] > bytes[0];
+    const uint64_t difference = more ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
+    verdicts_add(&settings->verdicts, name, !is_over(settings, bytes), "%s after %s: %s %s (%.2f %%), allowed more: %s",
+                 ui_size(bytes[1], after), ui_size(bytes[0], before), ui_size(difference, apart), more ? "more" : "less",
+                 bytes[0] == 0 ? 0.0 : 100.0 * (double)difference / (double)bytes[0], settings->fail_over);
 }
 
 // Compares one pair of files.
-static int compare(const struct settings *settings, const char *const paths[2]) {
+static int compare(struct settings *settings, const char *const paths[2]) {
     struct vram_recording *recording[2] = {NULL, NULL};
     struct input_facts facts[2];
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -59,9 +70,9 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
         struct vram_diff_result result = {.most_grown_bytes = 0};
         const enum vram_status status = settings->json ? vram_diff_json(&diff, ui_write, NULL, &result, &error)
                                                        : vram_diff_text(&diff, &style, ui_write, NULL, &result, &error);
-        const bool over = is_over(settings, result.bytes);
+        if (status == VRAM_OK && settings->fail_over != NULL) judge(settings, input_base_name(facts[1].name), result.bytes);
         if (status == VRAM_OK && settings->json) printf("\n");
-        code = ui_result(status, over, NULL, &error);
+        code = ui_result(status, false, NULL, &error);
     }
     vram_recording_destroy(recording[0]);
     vram_recording_destroy(recording[1]);
@@ -69,7 +80,7 @@ static int compare(const struct settings *settings, const char *const paths[2]) 
 }
 
 // A rank of the one job against the same rank, by order of names, of the other.
-static int compare_all(const struct settings *settings, const struct input_files files[2]) {
+static int compare_all(struct settings *settings, const struct input_files files[2]) {
     int worst = CLI_OK;
     if (files[0].count != files[1].count) {
         ui_say("vram: %d recordings before and %d after: each needs its partner", files[0].count, files[1].count);
@@ -86,14 +97,20 @@ static int compare_all(const struct settings *settings, const struct input_files
 }
 
 int cmd_diff(int argc, char **argv) {
-    struct settings settings = {.threshold = NULL};
+    struct settings settings = {.fail_over = NULL, .verdicts = {.suite = "vram diff"}};
     const struct args_option options[] = {
         ARGS_JSON("folders: an array", &settings.json),
-        {.name = "threshold",
+        {.name = "fail-over",
          .kind = ARGS_STRING,
          .value = "SIZE|N%",
          .help = "exit code 1 when the second holds more than so much above the first, e.g. 100MiB or 5%",
-         .target = &settings.threshold},
+         .target = &settings.fail_over},
+        {.name = "threshold",
+         .kind = ARGS_STRING,
+         .value = "SIZE|N%",
+         .help = "the older name of --fail-over",
+         .target = &settings.fail_over},
+        VERDICT_OPTIONS(&settings.verdicts),
         MOMENT_OPTIONS(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
         INPUT_OPTION,
@@ -105,7 +122,7 @@ int cmd_diff(int argc, char **argv) {
         .summary = "Puts what is live at the peaks of two recordings side by side, by call site: what grew, what is new, what is gone.\n"
                    "Call sites whose line moved are found by file and function. Two folders: rank by rank.",
         .examples = "  vram diff yesterday.pickle today.pickle\n"
-                    "  vram diff --threshold 100MiB base.vram pull-request.vram   # in CI\n"
+                    "  vram diff --fail-over 2% --github base.vram pull-request.vram   # in CI\n"
                     "  vram diff --by category rank0.pickle rank7.pickle\n",
         .options = options,
         .min_operands = 2,
@@ -114,7 +131,9 @@ int cmd_diff(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (!settle_threshold(&settings) || !moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
+    if (!settle_fail_over(&settings) || !moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
+    if (settings.fail_over == NULL && (settings.verdicts.junit != NULL || settings.verdicts.github))
+        return ui_usage("diff", "vram: --junit and --github need --fail-over");
     struct input_files files[2];
     code = input_files_open(argv + 1, 1, &files[0]);
     if (code != CLI_OK) return code;
@@ -124,5 +143,5 @@ int cmd_diff(int argc, char **argv) {
         input_files_close(&files[1]);
     }
     input_files_close(&files[0]);
-    return code;
+    return verdicts_end(&settings.verdicts, code);
 }

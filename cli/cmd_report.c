@@ -9,6 +9,7 @@
 #include "report_profile.h"
 #include "report_ranks.h"
 #include "ui.h"
+#include "verdicts.h"
 #include "vram/oom.h"
 #include "vram/profile.h"
 #include "vram/recording.h"
@@ -19,7 +20,9 @@ int cmd_report(int argc, char **argv);
 struct settings {
     bool json, check, no_cure;
     uint64_t top, memory_bytes;
-    unsigned list; // enum vram_listing; VRAM_LISTING_COUNT: the report
+    unsigned list;            // enum vram_listing; VRAM_LISTING_COUNT: the report
+    uint64_t fail_over_bytes; // UINT64_MAX: not asked for
+    struct verdicts verdicts;
     struct report_profile profile;
     struct report_ranks *ranks; // of the reports for people
 };
@@ -31,9 +34,31 @@ static bool has_oom(const struct vram_report *report) {
     return false;
 }
 
+// What a device must have for it: what was reserved, or allocated where the recording does not say.
+static uint64_t needed_bytes(const struct vram_report_device *device, bool *is_reserved) {
+    *is_reserved = device->reserved.peak_bytes > 0 && !device->whole_program;
+    return *is_reserved ? (uint64_t)device->reserved.peak_bytes : device->allocated.peak.bytes;
+}
+
+static void judge(struct settings *settings, const char *name, const struct vram_report *report) {
+    char needed[UI_SIZE_CAPACITY], limit[UI_SIZE_CAPACITY], most[UI_SIZE_CAPACITY], title[1024];
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct vram_report_device *device = &report->devices[i];
+        if (device->is_host) continue;
+        bool is_reserved;
+        const uint64_t bytes = needed_bytes(device, &is_reserved);
+        const struct vram_report_live *live = &device->allocated;
+        (void)snprintf(title, sizeof title, report->device_count == 1 ? "%s" : "%s, device %u", name, (unsigned)device->device);
+        verdicts_add(&settings->verdicts, title, bytes <= settings->fail_over_bytes, "%s %s at the peak, limit %s%s%s%s%s",
+                     ui_size(bytes, needed), is_reserved ? "reserved" : "allocated", ui_size(settings->fail_over_bytes, limit),
+                     live->site_count == 0 ? "" : "; the largest site then: ", live->site_count == 0 ? "" : live->sites[0].name,
+                     live->site_count == 0 ? "" : ", ", live->site_count == 0 ? "" : ui_size(live->sites[0].bytes, most));
+    }
+}
+
 // Reads, reports and prints one file.
 static int report_file(const char *path, const char *before, void *context) {
-    const struct settings *settings = context;
+    struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
     const int code = input_named_recording(path, &recording, &facts);
@@ -59,6 +84,7 @@ static int report_file(const char *path, const char *before, void *context) {
     printf("%s", before);
     status = settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
     if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, report);
+    if (settings->fail_over_bytes != UINT64_MAX) judge(settings, source.file, report);
     const bool found = settings->check && has_oom(report);
     vram_cures_destroy(cures);
     vram_report_destroy(report);
@@ -85,7 +111,7 @@ static int list_file(const char *path, const char *before, void *context) {
 
 int cmd_report(int argc, char **argv) {
     static const char *const listings[] = {"stats", "segments", "memory", "trace", NULL};
-    struct settings settings = {.top = 10, .list = VRAM_LISTING_COUNT};
+    struct settings settings = {.top = 10, .list = VRAM_LISTING_COUNT, .fail_over_bytes = UINT64_MAX, .verdicts = {.suite = "vram report"}};
     const struct args_option options[] = {
         ARGS_JSON("several files: an array", &settings.json),
         {.name = "top",
@@ -105,6 +131,12 @@ int cmd_report(int argc, char **argv) {
          .help = "after an out of memory: do not replay the history under other settings",
          .target = &settings.no_cure},
         {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 when the recording has an out of memory", .target = &settings.check},
+        {.name = "fail-over",
+         .kind = ARGS_SIZE,
+         .value = "SIZE",
+         .help = "exit code 1 when a device held more than this, e.g. 22GiB: what was reserved, or allocated where that is not known",
+         .target = &settings.fail_over_bytes},
+        VERDICT_OPTIONS(&settings.verdicts),
         {.name = "list",
          .kind = ARGS_CHOICE,
          .value = "WHAT",
@@ -130,6 +162,7 @@ int cmd_report(int argc, char **argv) {
                     "  vram report --by category job/\n"
                     "  vram report --timeline snapshot.pickle\n"
                     "  ssh node cat snapshot.pickle | vram report -\n"
+                    "  vram report --fail-over 22GiB --junit memory.xml job/   # in CI\n"
                     "  vram report --json job/ | jq '.[].devices[].allocated.peak_bytes'\n",
         .options = options,
         .min_operands = 1,
@@ -142,10 +175,14 @@ int cmd_report(int argc, char **argv) {
     settings.profile.json = settings.json;
     settings.profile.moment.top = settings.top;
     if (!report_profile_settle(&settings.profile)) return CLI_USAGE;
+    const bool lists = settings.list < VRAM_LISTING_COUNT || settings.profile.wanted;
+    if (settings.fail_over_bytes == UINT64_MAX ? settings.verdicts.junit != NULL || settings.verdicts.github : lists)
+        return ui_usage("report", "vram: %s",
+                        lists ? "--fail-over goes with the report, not with a list" : "--junit and --github need --fail-over");
     if (settings.profile.wanted) return report_profiles(&settings.profile, argv + 1, count);
     struct report_ranks ranks = {.rows = NULL};
     settings.ranks = &ranks;
     code = input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
     report_ranks_end(&ranks);
-    return code;
+    return verdicts_end(&settings.verdicts, code);
 }

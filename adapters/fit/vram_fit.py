@@ -264,7 +264,7 @@ class Recorder:
         return int(os.environ.get("RANK", 0) or 0), 1
 
     def traced(self):
-        return [device for device in range(self.torch.cuda.device_count()) if self.stats(device)["segment"]["all"]["allocated"]]
+        return [device for device in range(self.torch.cuda.device_count()) if self.stats(device)["reserved_bytes"]["all"]["allocated"]]
 
     def stats(self, device):
         return self.torch.cuda.memory_stats_as_nested_dict(device)

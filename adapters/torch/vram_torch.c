@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vram/driver.h"
 #include "vram/options.h"
@@ -19,6 +20,8 @@ static _Atomic(vram_torch_raise) the_raise;
 // Guards the making of the allocator and the report.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char oom_report[TEXT_BYTES];
+static char rules[16];         // of a version of PyTorch; "": the newest
+static bool on_process_driver; // libcuda.so.1, whatever VRAM_SIM says
 static _Thread_local char error_text[TEXT_BYTES];
 
 // --- failures -----------------------------------------------------------------------------------------------------------------------
@@ -61,13 +64,48 @@ static enum vram_status make_simulated(const char *settings, struct vram_driver 
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
 }
 
+const char *vr_torch_environment_options(void) {
+    static const char *const variables[] = {"VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]) != NULL) return getenv(variables[i]);
+    return "";
+}
+
+// The environment's options after the rules of the PyTorch that is here: what a user says of `pytorch` counts, being later.
+static enum vram_status make_by_rules(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
+    const char *options = vr_torch_environment_options();
+    const size_t capacity = strlen(options) + sizeof rules + sizeof "pytorch:,";
+    char *text = malloc(capacity);
+    if (text == NULL) return VRAM_NO_HOST_MEMORY;
+    (void)snprintf(text, capacity, "pytorch:%s,%s", rules, options);
+    struct vram_create_info ruled = *info;
+    ruled.conf = rules[0] == '\0' ? options : text;
+    const enum vram_status status = vram_create(&ruled, allocator, error);
+    free(text);
+    return status;
+}
+
 static enum vram_status make(struct vram_allocator **allocator, struct vram_error *error) {
-    const char *settings = getenv("VRAM_SIM");
+    const char *settings = on_process_driver ? NULL : getenv("VRAM_SIM");
     struct vram_create_info info = {0};
-    enum vram_status status = settings == NULL ? VRAM_OK : make_simulated(settings, &info.driver, error);
-    if (status == VRAM_OK) status = vram_create(&info, allocator, error);
+    // A mistake is shown where the user made it, and not behind words of ours.
+    enum vram_status status = vram_options_check(vr_torch_environment_options(), error);
+    if (status == VRAM_OK && settings != NULL) status = make_simulated(settings, &info.driver, error);
+    if (status == VRAM_OK) status = make_by_rules(&info, allocator, error);
     if (status != VRAM_OK) vram_driver_destroy(info.driver);
     return status;
+}
+
+int vram_torch_follow(const char *version) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "pytorch:%s", version);
+    const int status = vram_torch_check_options(text);
+    if (status != VRAM_OK) return status;
+    pthread_mutex_lock(&lock);
+    on_process_driver = true;
+    (void)snprintf(rules, sizeof rules, "%s", version);
+    pthread_mutex_unlock(&lock);
+    return VRAM_OK;
 }
 
 int vr_torch_first_use(struct vram_allocator **allocator) {
@@ -87,15 +125,30 @@ int vr_torch_first_use(struct vram_allocator **allocator) {
 
 // --- memory -------------------------------------------------------------------------------------------------------------------------
 
-// The words "CUDA out of memory." are what programs look for to try again with less.
+// As PyTorch writes sizes.
+static const char *text_of_size(uint64_t bytes, char text[32]) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+    unsigned unit = 0;
+    double value = (double)bytes;
+    while (unit < 3 && value > 1024) value /= 1024, unit++;
+    (void)snprintf(text, 32, unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
+    return text;
+}
+
+void vr_torch_oom_message(const struct vram_oom *oom, char *text, size_t capacity) {
+    char report[TEXT_BYTES], asked[32], total[32], left[32];
+    (void)vram_oom_text(oom, report, sizeof report);
+    (void)snprintf(text, capacity, "CUDA out of memory. Tried to allocate %s. GPU %u has a total capacity of %s of which %s is free. %s",
+                   text_of_size(oom->segment_bytes, asked), (unsigned)oom->device, text_of_size(oom->device_total_bytes, total),
+                   text_of_size(oom->device_free_bytes, left), report);
+}
+
 static int out_of_memory(enum vram_status status) {
     struct vram_oom oom;
-    char report[TEXT_BYTES - 64];
     if (!vram_last_oom(&oom)) return vr_torch_answer(status, "allocation");
-    (void)vram_oom_text(&oom, report, sizeof report);
-    (void)snprintf(error_text, sizeof error_text, "CUDA out of memory. %s", report);
+    vr_torch_oom_message(&oom, error_text, sizeof error_text);
     pthread_mutex_lock(&lock);
-    (void)snprintf(oom_report, sizeof oom_report, "%s", report);
+    (void)vram_oom_text(&oom, oom_report, sizeof oom_report);
     pthread_mutex_unlock(&lock);
     return (int)status;
 }
@@ -134,6 +187,18 @@ int vram_torch_set_fraction(int device, double fraction) {
     struct vram_allocator *allocator = NULL;
     const int made = vr_torch_first_use(&allocator);
     return made != VRAM_OK ? made : vr_torch_answer(vram_set_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
+}
+
+int vram_torch_fraction(int device, double *fraction) {
+    struct vram_allocator *allocator = NULL;
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_memory_fraction(allocator, (uint32_t)device, fraction), "memory fraction");
+}
+
+int vram_torch_add_oom_observer(void (*observer)(const struct vram_oom *oom, void *user)) {
+    struct vram_allocator *allocator = NULL;
+    const int made = vr_torch_first_use(&allocator);
+    return made != VRAM_OK ? made : vr_torch_answer(vram_add_oom_observer(allocator, observer, NULL), "observer");
 }
 
 int vram_torch_configure(const char *conf) {
@@ -201,6 +266,8 @@ int vram_torch_annotate(uint64_t address, const char *text) {
     return made != VRAM_OK ? made : vr_torch_answer(vram_annotate(allocator, address, text), "annotation");
 }
 
+size_t vram_torch_metadata(char *text, size_t capacity) { return vram_metadata(text, capacity); }
+
 int vram_torch_set_metadata(const char *text) { return vr_torch_answer(vram_set_metadata(text), "metadata"); }
 
 // false: *stats is not filled, and `text` is the empty string.
@@ -234,7 +301,9 @@ size_t vram_torch_configuration(char *text, size_t capacity) {
 
 void *vram_torch_malloc(ssize_t size, int device, void *stream) {
     uint64_t address = 0;
-    if (vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address) != VRAM_OK) vr_torch_raise_last("vram_torch_malloc");
+    const int status = vram_torch_allocate((uint64_t)size, device, VRAM_STREAM(stream), &address);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_torch_raise_oom("vram_torch_malloc", error_text);
+    if (status != VRAM_OK) vr_torch_raise_last("vram_torch_malloc");
     return (void *)(uintptr_t)address;
 }
 

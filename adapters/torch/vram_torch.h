@@ -18,6 +18,15 @@
 
 #define VRAM_TORCH_API __attribute__((visibility("default")))
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Before the first use: the allocator serves a PyTorch of this version ("2.6"). It is made on the driver that PyTorch has, libcuda.so.1,
+// whatever VRAM_SIM says, and where the versions differ the rules are that one's, unless the options say otherwise. BAD_OPTION for a
+// version that the option `pytorch` does not know: nothing changes.
+VRAM_TORCH_API int vram_torch_follow(const char *version);
+
 // --- hooks of PyTorch -------------------------------------------------------------------------------------------------------------
 // Types as PyTorch's binding has them (its pages say ssize_t where the binding says size_t; the bits are the same).
 
@@ -26,6 +35,10 @@
 typedef void (*vram_torch_raise)(const char *function, const char *file, uint32_t line, const char *message);
 // From now on failing hooks call `function` with one line of text; NULL (the state at the start): they only return.
 VRAM_TORCH_API void vram_torch_set_raise(vram_torch_raise function);
+
+// From now on requests that fail for lack of memory raise PyTorch's own class for it (torch.OutOfMemoryError). `folder`: of its libraries,
+// which are loaded. Whether all that it takes was found; without it they raise as others do, where a function for that was set.
+VRAM_TORCH_API int vram_torch_use_oom_error(const char *folder);
 
 // alloc_fn: `size` bytes on `device` for use on `stream`; NULL for 0 bytes. On failure raises, or returns NULL.
 VRAM_TORCH_API void *vram_torch_malloc(ssize_t size, int device, void *stream);
@@ -73,6 +86,7 @@ VRAM_TORCH_API int vram_torch_release(uint64_t address);
 VRAM_TORCH_API int vram_torch_use_on(uint64_t address, uint64_t stream);
 VRAM_TORCH_API int vram_torch_empty_cache(void);
 VRAM_TORCH_API int vram_torch_set_fraction(int device, double fraction);
+VRAM_TORCH_API int vram_torch_fraction(int device, double *fraction);
 // vram_configure(): an option string for the running allocator.
 VRAM_TORCH_API int vram_torch_configure(const char *conf);
 // Whether an option string is right, without making anything. conf may be NULL.
@@ -93,6 +107,10 @@ VRAM_TORCH_API int vram_torch_snapshot_save(const char *path);
 VRAM_TORCH_API int vram_torch_annotate(uint64_t address, const char *text);
 VRAM_TORCH_API int vram_torch_set_metadata(const char *text);
 
+// vram_add_oom_observer(), for the rest of the process.
+struct vram_oom;
+VRAM_TORCH_API int vram_torch_add_oom_observer(void (*observer)(const struct vram_oom *oom, void *user));
+
 // --- texts ------------------------------------------------------------------------------------------------------------------------
 // `text` gets at most `capacity` bytes with the NUL and may be NULL for 0. Returned is the length without the NUL that was wanted; 0 and
 // an empty text where there is nothing to say, or on failure (then vram_torch_error() has why).
@@ -103,6 +121,8 @@ VRAM_TORCH_API size_t vram_torch_stats_json(int device, char *text, size_t capac
 VRAM_TORCH_API size_t vram_torch_summary(int device, int abbreviated, char *text, size_t capacity);
 // The option string in force: vram_configuration().
 VRAM_TORCH_API size_t vram_torch_configuration(char *text, size_t capacity);
+// What vram_torch_set_metadata() said last in the calling thread.
+VRAM_TORCH_API size_t vram_torch_metadata(char *text, size_t capacity);
 // The report of the newest request that failed for lack of memory, of any thread. PyTorch's backward pass runs on threads of its own.
 VRAM_TORCH_API size_t vram_torch_oom_text(char *text, size_t capacity);
 // One line about the newest failure of any function here, in the calling thread.
@@ -110,4 +130,7 @@ VRAM_TORCH_API size_t vram_torch_error(char *text, size_t capacity);
 // The library's version. Never NULL.
 VRAM_TORCH_API const char *vram_torch_version(void);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -9,42 +9,24 @@ Without PyTorch, `Allocator` is the same allocator through ctypes. The library i
 environment variable VRAM_TORCH_LIBRARY names. Options: VRAM_ALLOC_CONF, then PyTorch's own variables. docs/guides/torch.md has the rest.
 """
 import collections
+import contextlib
 import ctypes
 import functools
 import json
 import os
 import pickle
+import re
 import sys
 import tempfile
-import threading
-import warnings
 
 __all__ = [
-    "Allocator", "Annotation", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
+    "Allocator", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "record_memory_history", "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats", "snapshot",
+    "reset_peak_memory_stats", "snapshot", "way",
 ]
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
-
-# Methods of torch._C._CUDAPluggableAllocator and the symbols they take.
-HOOKS = (
-    ("set_init_fn", "vram_torch_init"),
-    ("set_reset_fn", "vram_torch_reset"),
-    ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
-    ("set_base_alloc_fn", "vram_torch_base_alloc"),
-    ("set_record_stream_fn", "vram_torch_record_stream"),
-)
-# The same for private pools. CUDA graphs need all of them.
-POOL_HOOKS = (
-    ("set_begin_allocate_to_pool", "vram_torch_begin_allocate_to_pool"),
-    ("set_end_allocate_to_pool_fn", "vram_torch_end_allocate_to_pool"),
-    ("set_release_pool", "vram_torch_release_pool"),
-)
-
-# c10::detail::torchCheckFail(const char *, const char *, uint32_t, const char *)
-RAISE_SYMBOL = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"
 
 # enum vram_status, as far as it is told apart here.
 OUT_OF_MEMORY, REJECTED = 4, 5
@@ -70,6 +52,7 @@ _FUNCTIONS = (
     ("set_fraction", ctypes.c_int, (ctypes.c_int, ctypes.c_double)),
     ("configure", ctypes.c_int, (_TEXT,)),
     ("check_options", ctypes.c_int, (_TEXT,)),
+    ("follow", ctypes.c_int, (_TEXT,)),
     ("reset_peak_stats", ctypes.c_int, (ctypes.c_int,)),
     ("reset_accumulated_stats", ctypes.c_int, (ctypes.c_int,)),
     ("memory_info", ctypes.c_int, (ctypes.c_int, _OUT, _OUT)),
@@ -78,6 +61,9 @@ _FUNCTIONS = (
     ("history", ctypes.c_int, (_TEXT,)),
     ("snapshot_save", ctypes.c_int, (_TEXT,)),
     ("annotate", ctypes.c_int, (_ADDRESS, _TEXT)),
+    ("fraction", ctypes.c_int, (ctypes.c_int, ctypes.POINTER(ctypes.c_double))),
+    ("add_oom_observer", ctypes.c_int, (ctypes.c_void_p,)),
+    ("metadata", _SIZE, (_TEXT, _SIZE)),
     ("set_metadata", ctypes.c_int, (_TEXT,)),
     ("stats_json", _SIZE, (ctypes.c_int, _TEXT, _SIZE)),
     ("summary", _SIZE, (ctypes.c_int, ctypes.c_int, _TEXT, _SIZE)),
@@ -184,6 +170,12 @@ class Allocator:
         """Limits what is held on the device to this share of its memory."""
         self._call("set_fraction", device, fraction)
 
+    def memory_fraction(self, device=0):
+        """The share of the device's memory that may be held."""
+        fraction = ctypes.c_double(0)
+        self._call("fraction", device, ctypes.byref(fraction))
+        return fraction.value
+
     # Questions
 
     def memory_stats(self, device=0):
@@ -240,10 +232,10 @@ class Allocator:
         `enabled` None stops it. `stacks` may also be "c".
         """
         del device
-        if enabled is None:
+        if enabled is None or enabled is False:
             self._call("history", b"off")
             return
-        words = [f"enabled={enabled}", f"context={context or 'none'}"]
+        words = [f"enabled={'all' if enabled is True else enabled}", f"context={context or 'none'}"]
         if context is not None:
             words.append(f"stacks={stacks}")
         if max_entries < sys.maxsize:
@@ -276,7 +268,15 @@ class Allocator:
         """What stands in the events of the calling thread from now on, as user_metadata."""
         self._call("set_metadata", text.encode())
 
+    def memory_metadata(self):
+        """What set_memory_metadata() said in the calling thread."""
+        return self._text("metadata")
+
     # Failures
+
+    def add_oom_observer(self, function):
+        """A ctypes function (const struct vram_oom *, void *) that is called when a request fails; the caller keeps it alive."""
+        self._call("add_oom_observer", ctypes.cast(function, ctypes.c_void_p))
 
     def last_oom(self):
         """The report of the newest request that failed for lack of memory, of any thread; None if there was none."""
@@ -303,6 +303,7 @@ class _Enabled:
     allocator = None
     pluggable = None
     torch = None
+    way = ""
 
 
 def _usable_torch():
@@ -317,124 +318,145 @@ def _usable_torch():
         raise Error("vram_torch: this PyTorch is built without CUDA")
     if torch.cuda.is_initialized():
         raise Error("vram_torch: CUDA is initialised already; enable() must come before anything uses it")
-    if "VRAM_SIM" in os.environ:
-        raise Error("vram_torch: VRAM_SIM is set; a GPU cannot use the addresses of a simulated device")
+    if "VRAM_SIM" in os.environ and not _under_vram_sim():
+        raise Error("vram_torch: VRAM_SIM is set, but PyTorch's driver is not simulated; run the program by `vram sim`")
     return torch
 
 
-def _check_environment(made):
+def _under_vram_sim():
+    """Whether `vram sim` started this process: the driver that PyTorch loads is a simulated one then."""
+    return "VRAM_SIM_FRONT" in os.environ or any("/simcuda" in path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+
+
+def _check_options(made, conf):
+    if conf is not None:
+        made.check_options(conf)
+        return
     for variable in OPTION_VARIABLES:
         if variable in os.environ:
             made.check_options(os.environ[variable])
             return
 
 
-def _set_hooks(pluggable, made):
-    """Whether PyTorch took those for private pools."""
-    hooks = pluggable.allocator()
-    pools = all(hasattr(hooks, method) for method, _ in POOL_HOOKS)
-    for method, symbol in HOOKS + (POOL_HOOKS if pools else ()):
-        if hasattr(hooks, method):
-            getattr(hooks, method)(made.address_of(symbol))
-    return pools
+def _redirect_settings(torch, made):
+    """What changes PyTorch's settings at run time changes this allocator's, too."""
+    module = getattr(torch, "_C", None)
+    for name in ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings"):
+        before = getattr(module, name, None)
+        if before is None:
+            continue
+
+        def set_settings(text, before=before):
+            made.check_options(text)
+            before(text)
+            made.configure(text)
+            if hasattr(made._library, "vram_native_configure_pinned"):
+                made._library.vram_native_configure_pinned(text.encode())
+
+        setattr(module, name, functools.wraps(before)(set_settings))
 
 
-def _set_raise(torch, made):
-    """Failures become exceptions: PyTorch's own function throws them."""
-    path = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib", "libc10.so")
+def _enable_native(torch, wanted, conf):
+    """(Allocator in PyTorch's own place, how); (None, why) where only the pluggable interface is left."""
+    import vram_torch_native
+
     try:
-        function = getattr(ctypes.CDLL(path), RAISE_SYMBOL)
-    except (OSError, AttributeError):
-        warnings.warn("vram_torch: this PyTorch has no way to raise; a request that fails gives a tensor without memory", RuntimeWarning)
-        return
-    made._library.vram_torch_set_raise(ctypes.cast(function, ctypes.c_void_p))
+        path, how, release = vram_torch_native.library_for(torch)
+        made = _loaded(path)
+        _check_options(made, conf)
+        _follow(made, release.rules())
+        vram_torch_native.install(made._library, release)
+    except vram_torch_native.Unavailable as error:
+        if wanted == "native":
+            raise Error(f"vram_torch: no library for this PyTorch: {error}") from None
+        return None, f"pluggable: no library for this PyTorch: {error}"
+    return made, f"native: {how}: {path}"
 
 
-def _offer_graphs(torch, made):
-    """Captures say on which stream they begin: the hook of PyTorch's does not, in words that C understands."""
-    graph = getattr(torch.cuda, "CUDAGraph", None)
-    if graph is None:
-        return
-    begin = graph.capture_begin
+def _loaded(path):
+    import vram_torch_native
 
-    @functools.wraps(begin)
-    def capture_begin(self, *arguments, **named):
-        made._library.vram_torch_expect_capture(torch.cuda.current_stream().cuda_stream)
-        try:
-            return begin(self, *arguments, **named)
-        finally:
-            made._library.vram_torch_expect_capture(0)
-
-    graph.capture_begin = capture_begin
+    try:
+        return Allocator(path)
+    except (Error, AttributeError) as error:
+        raise vram_torch_native.Unavailable(str(error)) from None
 
 
-def _refuse_graphs(torch):
-    """A graph would be captured with memory that is given out again while the graph still writes to it."""
-
-    def refuse(self, *_arguments, **_named):
-        raise Error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/guides/torch.md)")
-
-    graph = getattr(torch.cuda, "CUDAGraph", None)
-    if graph is not None:
-        graph.__init__ = refuse
-        graph.capture_begin = refuse
+def _follow(made, version):
+    made._call("follow", version.encode())
 
 
-def _redirect(torch):
-    """PyTorch's questions about memory, which it would only answer with an error now, are answered by this allocator."""
-    answers = {
-        "memory_stats": memory_stats,
-        "memory_stats_as_nested_dict": memory_stats_as_nested_dict,
-        "memory_summary": memory_summary,
-        "memory_allocated": memory_allocated,
-        "max_memory_allocated": max_memory_allocated,
-        "memory_reserved": memory_reserved,
-        "max_memory_reserved": max_memory_reserved,
-        "reset_peak_memory_stats": reset_peak_memory_stats,
-        "reset_accumulated_memory_stats": reset_accumulated_memory_stats,
-    }
-    for module in (torch.cuda, torch.cuda.memory):
-        for name, function in answers.items():
-            if hasattr(module, name):
-                setattr(module, name, function)
+def _enable_pluggable(torch, library, conf, redirect):
+    import vram_torch_pluggable as interface
 
-
-def enable(library=None, conf=None, redirect=True):
-    """Makes vram PyTorch's CUDA allocator for the rest of the process, and returns its Allocator. Calling it again changes nothing.
-
-    library: path of libvram_torch.so. conf: option string, as VRAM_ALLOC_CONF. redirect: torch.cuda.memory_stats() and its relatives
-    answer from here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if the
-    library cannot be loaded, or if the option string is wrong.
-    """
-    if _Enabled.pluggable is not None:
-        return _Enabled.allocator
-    torch = _usable_torch()
     made = Allocator(library)
-    if conf is None:
-        _check_environment(made)
-    else:
-        made.check_options(conf)
+    _check_options(made, conf)
+    release = re.match(r"\d+\.\d+", str(getattr(torch, "__version__", "")))
+    if release:
+        with contextlib.suppress(Error):  # one that is newer than the rules: the newest of them
+            _follow(made, release[0])
     pluggable = torch.cuda.memory.CUDAPluggableAllocator(made.path, "vram_torch_malloc", "vram_torch_free")
-    pools = _set_hooks(pluggable, made)
+    pools = interface.set_hooks(pluggable, made)
     try:
         torch.cuda.memory.change_current_allocator(pluggable)
     except RuntimeError as error:
         raise Error(f"vram_torch: PyTorch keeps its own allocator ({str(error).splitlines()[0]})") from None
-    _Enabled.allocator, _Enabled.pluggable, _Enabled.torch = made, pluggable, torch
-    if conf is not None:
-        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
-    _set_raise(torch, made)
+    _Enabled.pluggable = pluggable
+    interface.set_raise(torch, made)
     if pools:
-        _offer_graphs(torch, made)
+        interface.offer_graphs(torch, made)
     else:
-        _refuse_graphs(torch)
+        interface.refuse_graphs(torch, Error)
+    interface.refuse(torch, Error)
     if redirect:
-        _redirect(torch)
+        interface.redirect(torch, made, sys.modules[__name__])
     return made
 
 
+def enable(library=None, conf=None, redirect=True, way=None):
+    """Makes vram PyTorch's CUDA allocator for the rest of the process, and returns its Allocator. Calling it again changes nothing.
+
+    way: "native" takes the place of PyTorch's own class of allocators, with everything that PyTorch can ask of it, by a library that is
+    compiled for this PyTorch once; "pluggable" is the interface that PyTorch has for other allocators. None: VRAM_TORCH_WAY, else native
+    where it can be had. way() says which it became, and why. library: path of libvram_torch.so, for the pluggable interface. conf: option
+    string, as VRAM_ALLOC_CONF. redirect: torch.cuda.memory_stats() and its relatives, which the pluggable interface refuses, answer from
+    here. Raises Error, and has changed nothing then, if there is no PyTorch with CUDA, if CUDA was used already, if a library cannot be
+    loaded, or if the option string is wrong.
+    """
+    if _Enabled.way:
+        return _Enabled.allocator
+    torch = _usable_torch()
+    wanted = way or os.environ.get("VRAM_TORCH_WAY") or ("pluggable" if library else None)
+    if wanted not in (None, "native", "pluggable"):
+        raise Error(f"vram_torch: no such way: {wanted} (native, pluggable)")
+    made, how = (None, "pluggable: as asked for") if wanted == "pluggable" else _enable_native(torch, wanted, conf)
+    if made is None:
+        made = _enable_pluggable(torch, library, conf, redirect)
+    _Enabled.allocator, _Enabled.torch, _Enabled.way = made, torch, how
+    if conf is not None:
+        os.environ["VRAM_ALLOC_CONF"] = conf  # read when PyTorch asks for memory first: until then the process may fork
+    _redirect_settings(torch, made)
+    return made
+
+
+def way():
+    """How enable() did it: "native: ..." or "pluggable: ..." with where the library came from, or why there is none; "" before."""
+    return _Enabled.way
+
+
+def annotate(model=None, optimizer=None):
+    """Names for recordings: `vram report --by role` and `--by module` take them before anything that they would conclude themselves.
+
+    Of a model (torch.nn.Module) the parameters and buffers now, gradients as they are put down, and in whose forward() an allocation is made; of
+    an optimizer its state, when it has made it. Switch the history on first. Returns an Annotation, whose remove() ends it. Any allocator.
+    """
+    import vram_torch_annotate
+
+    return vram_torch_annotate.annotate(model, optimizer)
+
+
 def is_enabled():
-    return _Enabled.pluggable is not None
+    return bool(_Enabled.way)
 
 
 def allocator():
@@ -479,6 +501,7 @@ max_memory_reserved = _of_device("max_memory_reserved")
 reset_peak_memory_stats = _of_device("reset_peak_memory_stats")
 reset_accumulated_memory_stats = _of_device("reset_accumulated_memory_stats")
 mem_get_info = _of_device("mem_get_info")
+memory_fraction = _of_device("memory_fraction")
 
 
 def empty_cache():
@@ -511,111 +534,37 @@ def dump_snapshot(filename="dump_snapshot.pickle"):
     allocator().dump_snapshot(filename)
 
 
-# --- what memory is for -------------------------------------------------------------------------------------------------------------------
+# --- as torch.cuda.memory has them, in whose places they stand where PyTorch refuses its own ----------------------------------------------------
 
 
-class Annotation:
-    """What annotate() hooked into a program; remove() takes it out again."""
-
-    def __init__(self):
-        self._handles = []
-
-    def remove(self):
-        """Nothing further is said; what was said stays in the recording."""
-        while self._handles:
-            self._handles.pop().remove()
+def _snapshot_of(device=None, augment_with_fx_traces=False):
+    del device, augment_with_fx_traces
+    return snapshot()
 
 
-class _Speaker:
-    """Says roles and modules where a recording keeps them: in this allocator's history or PyTorch's, else as record_function() does, which
-    recordings have with global_record_annotations=True."""
-
-    def __init__(self, torch):
-        self._torch, self._own = torch, _Enabled.allocator
-        self._memory = torch.cuda.memory
-        self._open = {}  # without metadata: by thread, what record_function() has open
-
-    def role(self, role, tensor, name):
-        tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor, what this process has of it
-        if not tensor.is_cuda or not (address := tensor.untyped_storage().data_ptr()):
-            return
-        if self._own is not None:
-            try:
-                self._own.annotate_memory(address, f"vram.role {role} {name}")
-            except Error:
-                pass  # memory of another allocator's
-        elif hasattr(self._memory, "_annotate_tensor"):
-            self._memory._annotate_tensor(tensor, f"vram.role {role} {name}")
-        else:
-            with self._torch.autograd.profiler.record_function(f"vram.role {role} {address:#x} {name}"):
-                pass
-
-    def begin(self, module, name):
-        """The module's name stands with what its thread allocates, until end()."""
-        stack = self._open.setdefault(threading.get_ident(), [])
-        if self._own is not None:
-            self._own.set_memory_metadata(f"vram.module {name}")
-            stack.append((module, name, None))
-        elif hasattr(self._memory, "_set_memory_metadata"):
-            stack.append((module, name, self._memory._get_memory_metadata()))
-            self._memory._set_memory_metadata(f"vram.module {name}")
-        else:
-            record = self._torch.autograd.profiler.record_function(f"vram.module {name}")
-            record.__enter__()
-            stack.append((module, name, record))
-
-    def end(self, module):
-        """Ends the module, and what a failure left open inside it."""
-        stack = self._open.get(threading.get_ident(), [])
-        if all(entry[0] is not module for entry in stack):
-            return
-        while stack:
-            opened, _, before = stack.pop()
-            if self._own is not None:
-                self._own.set_memory_metadata(f"vram.module {stack[-1][1]}" if stack else "")
-            elif isinstance(before, str):
-                self._memory._set_memory_metadata(before)
-            else:
-                before.__exit__(None, None, None)
-            if opened is module:
-                return
+def _dump_snapshot_to(filename="dump_snapshot.pickle", augment_with_fx_traces=False):
+    del augment_with_fx_traces
+    dump_snapshot(filename)
 
 
-def annotate(model=None, optimizer=None):
-    """Names for recordings: `vram report --by role` and `--by module` take them before anything that they would conclude themselves.
-
-    Of a model (torch.nn.Module) the parameters and buffers now, gradients as they are put down, and in whose forward() an allocation is made; of
-    an optimizer its state, when it has made it. Switch the history on first. Returns an Annotation, whose remove() ends it. Any allocator.
-    """
-    import torch
-
-    speaker, made, names = _Speaker(torch), Annotation(), {}
-    keep = made._handles.append
-    for name, tensor in (*model.named_parameters(), *model.named_buffers()) if model is not None else ():
-        speaker.role("parameters", tensor, name)
-        names[tensor] = name
-    for name, parameter in model.named_parameters() if model is not None else ():
-        if parameter.requires_grad and hasattr(parameter, "register_post_accumulate_grad_hook"):
-            keep(parameter.register_post_accumulate_grad_hook(
-                lambda p, name=name: speaker.role("gradients", p.grad, name) if p.grad is not None else None))
-    for name, module in model.named_modules() if model is not None else ():
-        shown = name or type(module).__name__
-        keep(module.register_forward_pre_hook(lambda m, _, shown=shown: speaker.begin(m, shown)))
-        keep(module.register_forward_hook(lambda m, *_: speaker.end(m)))
-    if optimizer is not None:
-        keep(optimizer.register_step_post_hook(_state_hook(speaker, names)))
-    return made
+def memory_snapshot(mempool_id=None, include_traces=True):
+    """The segments of torch.cuda.memory_snapshot(), of one pool or of all."""
+    del include_traces
+    segments = snapshot()["segments"]
+    if mempool_id is None or tuple(mempool_id) == (0, 0):
+        return segments
+    return [segment for segment in segments if tuple(segment["segment_pool_id"]) == tuple(mempool_id)]
 
 
-def _state_hook(speaker, names):
-    said = set()  # addresses: state is made once
+def set_memory_metadata(metadata):
+    """torch.cuda.memory._set_memory_metadata() of this allocator."""
+    allocator().set_memory_metadata(metadata if isinstance(metadata, str) else json.dumps(metadata))
 
-    def after_step(optimizer, *_):
-        for parameter, state in optimizer.state.items():
-            for value in state.values() if isinstance(state, dict) else ():
-                if not hasattr(value, "untyped_storage") or not value.is_cuda or value.data_ptr() in said:
-                    continue
-                said.add(value.data_ptr())
-                speaker.role("optimizer_state", value, names.get(parameter, "parameter"))
 
-    return after_step
+def memory_metadata():
+    return allocator().memory_metadata()
+
+
+def annotate_tensor(tensor, metadata):
+    """torch.cuda.memory._annotate_tensor() of this allocator."""
+    allocator().annotate_memory(tensor.untyped_storage().data_ptr(), metadata if isinstance(metadata, str) else json.dumps(metadata))

@@ -4,7 +4,7 @@
 // were at the capture, or for a user who wants memory from functions of his own. Which pool a request goes to is decided by
 // routes: vram_pool_begin() opens one, and the newest that accepts the request wins. A pool lives until its last reference is
 // released: then what is free in it goes back to the driver, after a wait for its pending frees (of a graph's pool, or by the rules before
-// PyTorch 2.7: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
+// PyTorch 2.6: at the next vram_empty_cache() or retry), the rest as the last users free it and the cache is emptied.
 #ifndef VRAM_POOL_H
 #define VRAM_POOL_H
 
@@ -82,8 +82,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool
 // Statuses of vram_empty_cache().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
 // vram_empty_cache_device() for the private pool of this id alone, where nobody holds it any more: waits for its pending frees and returns
-// its free memory, also of a graph's pool. Nothing for an id that no such pool has; for (0, 0) vram_empty_cache_device() itself. Statuses
-// as there.
+// its free memory, also of a graph's pool. An id that no pool has is that of one that ended empty: the wait is counted, no more. For (0, 0)
+// vram_empty_cache_device() itself. Statuses as there.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
 struct vram_pool_stats {

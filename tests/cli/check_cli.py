@@ -9,9 +9,11 @@ import json
 import lzma
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASE = 0x7F0000000000
@@ -161,10 +163,17 @@ CASES = [
     ("flame_itself", ["flame", "good.pickle", "-o", "good.pickle"], 2, None, True),
     ("diff_same", ["diff", "good.pickle", "good.json"], 0, None, True),
     ("diff_json", ["diff", "--json", "good.pickle", "good.json"], 0, None, True),
-    ("diff_within", ["diff", "--threshold", "9900%", "two_devices.pickle", "good.pickle", "--device", "0"], 0, None, False),
-    ("diff_beyond", ["diff", "--threshold", "9899.9%", "two_devices.pickle", "good.pickle", "--device", "0"], 1, None, False),
-    ("diff_any", ["diff", "--threshold", "0%", "good.pickle", "good.json"], 0, None, False),
-    ("diff_share", ["diff", "--threshold", "5 percent", "good.pickle", "good.json"], 2, None, True),
+    ("diff_within", ["diff", "--fail-over", "9900%", "two_devices.pickle", "good.pickle", "--device", "0"], 0, None, False),
+    ("diff_beyond", ["diff", "--fail-over", "9899.9%", "two_devices.pickle", "good.pickle", "--device", "0"], 1, None, False),
+    ("diff_any", ["diff", "--fail-over", "0%", "good.pickle", "good.json"], 0, None, False),
+    ("diff_share", ["diff", "--fail-over", "5 percent", "good.pickle", "good.json"], 2, None, True),
+    ("diff_fails", ["diff", "--fail-over", "1KiB", "--junit", "-", "two_devices.pickle", "hostile.pickle"], 1, None, True),
+    ("diff_older_name", ["diff", "--threshold", "0%", "good.pickle", "good.json"], 0, None, False),
+    ("diff_no_limit", ["diff", "--github", "good.pickle", "good.json"], 2, None, True),
+    ("report_within", ["report", "--fail-over", "1TiB", "--check", "--github", "good.json"], 1, None, True),
+    ("report_past", ["report", "--fail-over", "1", "--github", "--junit", "-", "two_devices.pickle", "hostile.pickle"], 1, None, True),
+    ("report_limit_of_list", ["report", "--fail-over", "1GiB", "--site", "good.pickle"], 2, None, True),
+    ("report_junit_nowhere", ["report", "--fail-over", "1TiB", "--junit", "absent/x.xml", "good.pickle"], 3, None, False),
     ("diff_one", ["diff", "good.pickle"], 2, None, True),
     ("diff_stack", ["diff", "--by", "stack", "good.pickle", "good.json"], 2, None, True),
     ("leaks_no_steps", ["leaks", "good.pickle"], 0, None, True),
@@ -244,6 +253,28 @@ def check_terminal_safety(vram, folder):
     return found
 
 
+def check_verdicts(vram, folder):
+    """Hostile names come through JUnit's XML and GitHub's summary as text."""
+    name = 'a<b>&"|`*_[x](y)\x1b[31m.pickle'
+    shutil.copy(os.path.join(folder, "hostile.pickle"), os.path.join(folder, name))
+    summary = os.path.join(folder, "summary.md")
+    with_summary = {**os.environ, "GITHUB_STEP_SUMMARY": summary}
+    command = [vram, "report", "--fail-over", "1", "--junit", "verdicts.xml", "--github", name, "good.pickle"]
+    made = subprocess.run(command, cwd=folder, env=with_summary, capture_output=True, timeout=60)
+    suite = xml.etree.ElementTree.parse(os.path.join(folder, "verdicts.xml")).getroot()[0]
+    with open(summary, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    annotations = [line for line in made.stderr.decode().splitlines() if line.startswith("::error title=vram report::")]
+    found = []
+    if made.returncode != 1 or int(suite.get("tests")) != len(suite) or int(suite.get("failures")) != len(annotations):
+        found.append("verdicts: code %d, %s, %d annotations" % (made.returncode, suite.attrib, len(annotations)))
+    if not any(case.get("name").startswith('a<b>&"|`*_[x](y)\\x1B[31m.pickle') for case in suite):
+        found.append("verdicts: %s" % [case.get("name") for case in suite])
+    if any(sum(line.count(mark) for mark in "<`_[") or line.count("|") != 4 for line in lines[5:-1]) or "failed" not in lines[4]:
+        found.append("the summary has markup of a name: %s" % lines)
+    return found
+
+
 def check_whole_programs(vram, folder):
     """Of programs under `vram run` what is reserved is not known: the table of several never shows less than what is allocated."""
     segment = {"action": "segment_alloc", "addr": 4096, "size": 2 << 20, "stream": 0}
@@ -278,7 +309,7 @@ def main(vram, update):
             if golden:
                 found += check_golden(name, result, update)
         styled = run(vram, ["report", "good.pickle"], folder, style="colour")
-        found += check_golden("good_in_colour", styled, update) + check_same(vram, folder) + check_arrays(vram, folder)
+        found += check_golden("good_in_colour", styled, update) + check_same(vram, folder) + check_arrays(vram, folder) + check_verdicts(vram, folder)
         found += check_terminal_safety(vram, folder) + check_full_disk(vram, folder) + check_whole_programs(vram, folder)
     for line in found:
         print(line)

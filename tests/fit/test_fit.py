@@ -112,6 +112,12 @@ class PyTorch(unittest.TestCase):
         answer = json.loads(fit("--json", *python(TRAIN, "1000"), FAKE_REMAINDER="4096").stdout)
         self.assertEqual((answer["ended"], answer["steps"]), ("repeats", 4))
 
+    def test_expandable_segments(self):
+        """PyTorch counts no segments then."""
+        result = fit("--json", *python(TRAIN, "1000"), PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual((json.loads(result.stdout)["ended"], json.loads(result.stdout)["allocated_bytes"]), ("repeats", 248 * MIB))
+
     def test_steps_that_are_never_alike(self):
         differs = TRAIN.replace("(32, 16, 8)", "(32, 16, 8 + 2 * (step * 31 % 97))")
         answer = json.loads(fit("--json", *python(differs, "1000")).stdout)

@@ -4,7 +4,9 @@
 For each environment of rows.toml in turn: its packages are installed into a cache outside the tree, its rows run under `vram sim`, a table is
 printed, the environment is removed. A row that worked once (known.tsv) and no longer does makes the exit code 1.
 
-usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [NAME...]   NAME: an environment, or environment/row
+usage: check_real.py [--list] [--keep] [--learn] [--python PATH] [--allocator WAY [--compare]] [NAME...]   NAME: an environment, or environment/row
+--allocator native|pluggable: rows with PyTorch run with vram in the place of its allocator (docs/guides/torch.md); known.tsv has them as ROW@WAY.
+--compare: and every event, the state and every counter of such a run are compared with those of PyTorch's own allocator (same_memory.py).
 VRAM_PROGRAMS: a folder with the sources that no registry has (sources.tsv).
 The cache: VRAM_REAL_CACHE, else ~/.cache/vram/real; one environment at a time, at most 25 GB."""
 import argparse
@@ -22,6 +24,7 @@ import time
 import tomllib
 
 import recorded
+import same_memory
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -44,7 +47,12 @@ class Row:
         self.outside = options.get("outside", False)
         self.last = re.compile(options.get("last", "^(ok)+$"))
         self.recorded = options.get("recorded", False)
+        self.allocator, self.compared = None, False
         self.id = f"{environment}/{name}"
+
+    def with_allocator(self, way, compared):
+        self.allocator, self.compared, self.id, self.recorded = way, compared, f"{self.environment}/{self.name}@{way}", False
+        return self
 
 
 def read_rows():
@@ -154,6 +162,43 @@ def command_of(row, python, recorder=()):
     return [str(part) for part in sim] + ["--", *recorder, *shlex.split(program)]
 
 
+def put_allocator(row, variables):
+    """The start-up module that puts vram in the place of PyTorch's allocator in every process of the row."""
+    ways = LOGS / "ways" / row.id.replace("/", ".")
+    shutil.rmtree(ways, ignore_errors=True)
+    ways.mkdir(parents=True)
+    variables.update(PYTHONPATH=f"{HERE / 'startup'}:{BUILD / 'adapters/torch'}", XDG_CACHE_HOME=str(CACHE / "compiled"),
+                     VRAM_TORCH_WAY=row.allocator, VRAM_REAL_WAYS=str(ways))
+
+
+def allocator_was_put(row):
+    path = LOGS / "ways" / row.id.replace("/", ".") / "ways"
+    ways = set(path.read_text().splitlines()) if path.exists() else set()
+    return bool(ways) and all(way.startswith(row.allocator) for way in ways)
+
+
+def run_recorded(row, python, allocator, most_seconds):
+    """Runs the row with PyTorch's allocator (None) or vram's, recording what it says of its memory: (log, exit code, folder)."""
+    name = f"{row.id.replace('/', '.')}{'' if allocator else '.own'}"
+    folder, log = LOGS / "memory" / name, LOGS / f"{name}.log"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    variables = {**environment_of(row, python), "VRAM_REAL_MEMORY": str(folder)}
+    if allocator is None:
+        del variables["VRAM_REAL_WAYS"]
+    return log, finish(command_of(row, python), log, variables, most_seconds), folder
+
+
+def compare_memory(row, python, ours, most_seconds):
+    """Runs the row with PyTorch's own allocator and compares all that PyTorch says of its memory: what is wrong, or ""."""
+    log, code, own = run_recorded(row, python, None, most_seconds)
+    if code != 0:
+        return f"with PyTorch's allocator: {cause(log, code)}"
+    rows, found = same_memory.compare(own, ours)
+    print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()), flush=True)
+    return "differs: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items()) if found or not rows else ""
+
+
 def environment_of(row, python):
     variables = {**os.environ, "VRAM_LIBRARY": str(BUILD / "libvram.so"), **row.variables, "PYTHONPATH": "", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1",
                  "VRAM_REAL_CACHE": str(CACHE), "VRAM_BUILD": str(BUILD)}
@@ -164,6 +209,8 @@ def environment_of(row, python):
     variables["PATH"] = f"{python.parent}:{variables['PATH']}"
     caches.mkdir(parents=True)
     # NVRTC 13.0's wheel does not look for its own second half beside itself (pytorch/pytorch, issue 178196): here, too, it has to be told.
+    if row.allocator:
+        put_allocator(row, variables)
     halves = list(python.parents[1].glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc-builtins.so.13.0"))
     if halves:
         variables["LD_LIBRARY_PATH"] = ":".join([str(halves[0].parent), *filter(None, [variables.get("LD_LIBRARY_PATH")])])
@@ -222,12 +269,19 @@ def record(row, python):
 def run_row(row, python, most_seconds=ROW_SECONDS):
     log = LOGS / f"{row.id.replace('/', '.')}.log"
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, time.monotonic()
-    code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
+    if row.compared:
+        log, code, recorded_in = run_recorded(row, python, row.allocator, most_seconds)
+    else:
+        code = finish(command_of(row, python), log, environment_of(row, python), most_seconds)
     lines = last_lines(log)
     works = code == 0 and any(row.last.search(line) for line in lines[-3:])
     why = "" if works else cause(log, code)
+    if works and row.allocator and not allocator_was_put(row):
+        works, why = False, "PyTorch's own allocator was in use"
     if works and row.recorded:
         why = record(row, python)
+    if works and why == "" and row.compared:
+        why = compare_memory(row, python, recorded_in, most_seconds)
     shutil.rmtree(LOGS / "caches" / row.id.replace("/", "."), ignore_errors=True)
     peak = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     return why == "" and works, time.monotonic() - begun, peak, why
@@ -293,10 +347,14 @@ def main():
     for flag in ("--list", "--keep", "--learn"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--python")
+    parser.add_argument("--compare", action="store_true")
+    parser.add_argument("--allocator", choices=["native", "pluggable"])
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     environments, rows = read_rows()
     rows, known, results = chosen(rows, options.names), read_known(), []
+    if options.allocator:
+        rows = [row.with_allocator(options.allocator, options.compare) for row in rows if row.environment.startswith("torch") and not row.outside]
     if options.list:
         return print("\n".join(row.id for row in rows))
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -2,15 +2,15 @@
 """Other estimates for the programs of truth.toml, where the truth is a real GPU's recording: PyTorch's MemTracker (under `vram sim`, for it wants a
 device), accelerate's estimate-memory, fitcheck-llm, vramcalc.
 
-usage: fit_peers.py --truth FILE --out FILE [ID...]
-FILE of --truth is what truth.py --out wrote. VRAM_PEERS: a folder with the calculators (pip install --target FOLDER --no-deps accelerate fitcheck-llm
+usage: fit_peers.py (--truth FILE | --own) --out FILE [ID...]
+FILE of --truth is what truth.py --out wrote. --own: programs of our own (programs/peer_programs.py), where the truth is what `vram fit` itself says:
+another table. VRAM_PEERS: a folder with the calculators (pip install --target FOLDER --no-deps accelerate fitcheck-llm
 vramcalc huggingface_hub safetensors). fit_tables.py makes the tables of docs/fit.md from both files."""
 import argparse
 import json
 import os
 import pathlib
 import shlex
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -20,71 +20,99 @@ import truth
 
 HERE = pathlib.Path(__file__).resolve().parent
 PEERS = os.environ.get("VRAM_PEERS", "")
-SECONDS = 300
+SECONDS = 900
 CALCULATORS = ("accelerate", "fitcheck", "vramcalc")
+NO_MODEL = "no language model that it knows"
 
 
-def run_timed(command, variables, folder):
-    """{allocated, seconds, host} or {failed, seconds}."""
+def answer_of(command, variables, folder):
+    """{allocated, seconds, processor, host} or {failed, seconds}."""
     log = pathlib.Path(folder) / "peer"
-    with open(log, "wb") as file:
-        begun = truth.time.monotonic()
-        process = subprocess.Popen([str(part) for part in command], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, cwd=folder,
-                                   start_new_session=True)
-        code, usage = truth.wait_for(process, begun, lambda: truth.time.monotonic() > begun + SECONDS)
-    seconds = round(truth.time.monotonic() - begun, 1)
+    code, took = truth.run_timed(command, variables, folder, log, SECONDS)
     if code != 0:
-        return {"failed": f"over {SECONDS} s" if code == "stopped" else check_real.cause(log, code), "seconds": seconds}
-    return {**json.loads(check_real.last_lines(log)[-1]), "seconds": seconds, "host": usage.ru_maxrss * 1024}
+        return {"failed": f"over {SECONDS} s" if code == "time" else check_real.cause(log.with_suffix(".errors"), code), **took}
+    return {**json.loads(check_real.last_lines(log)[-1]), **took}
 
 
 def memtracker(run):
     command = shlex.split(run.filled(run.group["command"], run.python()))
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(work) / "run"
-        variables = truth.prepared(run, folder)
+        variables = {**truth.prepared([run], folder), "VRAM_TRUTH_SKIP": "", "VRAM_TRUTH_END": ""}
         wrapped = [command[0], HERE / "peers/memtracker.py", run.snapshot(), *command[1:]]
-        return run_timed([check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--", *wrapped], variables, folder)
+        return answer_of([check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--", *wrapped], variables, folder)
 
 
 def calculator(name, run, setting):
+    if name == "accelerate" and not ("model" in setting or "parameters" in setting) or name != "accelerate" and "model" not in setting:
+        return {"failed": NO_MODEL}
     with tempfile.TemporaryDirectory() as folder:
         variables = {**os.environ, "PYTHONPATH": PEERS, "HF_HUB_OFFLINE": "1"}
         outside = [check_real.BUILD / "cli/vram", "sim", "--"] if name == "accelerate" else []  # it imports torch, which wants libraries
-        return run_timed([*outside, run.python(), HERE / "peers/calculators.py", name, json.dumps(setting)], variables, folder)
+        return answer_of([*outside, run.python(), HERE / "peers/calculators.py", name, json.dumps(setting)], variables, folder)
 
 
 def answers(run, setting):
-    result = {"id": run.id, "memtracker": memtracker(run)}
-    for name in CALCULATORS:
-        result[name] = calculator(name, run, setting) if setting else {"failed": "no language model"}
-    return result
+    return {"id": run.id, "memtracker": memtracker(run), **{name: calculator(name, run, setting) for name in CALCULATORS}}
+
+
+def own_runs(table):
+    """Programs of our own, as if they had recordings."""
+    group = {"environment": "models", "device": "a100-80", "sources": [], "repository": "", "snapshot": "none", "command": "{python} {here}/programs/peer_programs.py {0}"}
+    return [truth.Run(name, group, name) for name in table]
+
+
+def own_truth(run):
+    """What `vram fit` says, in the form of truth.py's rows: both columns the same, for there is no other truth here."""
+    with tempfile.TemporaryDirectory() as work:
+        answer = truth.run_fit([run], pathlib.Path(work) / run.id)
+    if "failed" in answer:
+        return {"failed": answer["failed"]}
+    return {"id": run.id, "allocated": [answer["allocated_bytes"]] * 2, "reserved": [answer["reserved_bytes"]] * 2,
+            "fit": {name: answer[name] for name in ("seconds", "processor", "host")}}
+
+
+def wanted_runs(options, table):
+    """(run, its row of the truth, its setting); what is absent is named and left out."""
+    settings = table["own" if options.own else "settings"]
+    known = {} if options.own else {row["id"]: row for row in json.loads(options.truth.read_text())}
+    for run in own_runs(settings) if options.own else truth.read_runs():
+        if run.id not in settings or (options.ids and run.id not in options.ids):
+            continue
+        if options.own:
+            absent, row = "" if run.python().exists() else f"no environment {run.environment}", None
+        else:
+            row = known.get(run.id, {})
+            absent = run.absent() or ("" if "allocated" in row else "truth.py has not measured it")
+        if absent:
+            print(f"skipped {run.id}: {absent}")
+            continue
+        row = row or own_truth(run)
+        setting = dict(settings[run.id])
+        if "model" in setting:
+            setting["model"] = table["models"][setting["model"]]
+        yield run, row, setting
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2].splitlines()[0])
-    parser.add_argument("--truth", type=pathlib.Path, required=True)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--truth", type=pathlib.Path)
+    source.add_argument("--own", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("ids", nargs="*")
     options = parser.parse_args()
     with open(HERE / "peers/settings.toml", "rb") as file:
         table = tomllib.load(file)
-    known = {row["id"]: row for row in json.loads(options.truth.read_text())}
-    for run in truth.read_runs():
-        if run.id not in table["settings"] or (options.ids and run.id not in options.ids):
+    for run, row, setting in wanted_runs(options, table):
+        if "failed" in row:
+            print(f"FAILS {run.id}  {row['failed']}", flush=True)
             continue
-        absent = run.absent() or ("" if "allocated" in known.get(run.id, {}) else "truth.py has not measured it")
-        if absent:
-            print(f"skipped {run.id}: {absent}")
-            continue
-        setting = dict(table["settings"][run.id])
-        if setting:
-            setting["model"] = table["models"][setting["model"]]
         result = answers(run, setting)
-        real = known[run.id]["allocated"][0]
-        print(run.id, *(f"{name} {row['failed'] if 'failed' in row else format(100 * (row['allocated'] / real - 1), '+.2f') + ' %'} {row.get('seconds', '')} s"
-                        for name, row in result.items() if name != "id"), sep="  ", flush=True)
-        truth.keep_results(options.out, [result])
+        real = row["allocated"][0]
+        print(run.id, *(f"{name} {told['failed'] if 'failed' in told else format(100 * (told['allocated'] / real - 1), '+.2f') + ' %'} {told.get('processor', '')} s"
+                        for name, told in result.items() if name != "id"), sep="  ", flush=True)
+        truth.keep_results(options.out, [{**result, "own": row}] if options.own else [result])
     print("ok")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tables of docs/fit.md, between their markers, from what truth.py and fit_peers.py measured.
 
-usage: fit_tables.py --truth FILE [--peers FILE] [--date YYYY-MM-DD]"""
+usage: fit_tables.py --truth FILE [--peers FILE] [--own FILE] [--date YYYY-MM-DD]   What truth.py and fit_peers.py (with --truth, with --own) wrote."""
 import argparse
 import datetime
 import json
@@ -10,11 +10,12 @@ import re
 import statistics
 
 import truth
+from fit_peers import NO_MODEL
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/fit.md"
 CARDS = [size << 30 for size in (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 141, 180)]
 PEERS = ("memtracker", "accelerate", "fitcheck", "vramcalc")
-TORCH = {"torch-cu12": "2.6", "torch-2-11": "2.11"}
+TORCH = {"torch-2-4": "2.4", "torch-2-5": "2.5", "torch-cu12": "2.6", "torch-2-11": "2.11"}
 
 
 def both(pair):
@@ -27,22 +28,48 @@ def more_of(row):
     return f", {more:,} more here" if more else ""
 
 
+def within(rows, name, part):
+    return sum(abs(row[name][1] - row[name][0]) <= part * row[name][0] for row in rows)
+
+
+def summary_of(rows):
+    exact = [within(rows, name, 0) for name in ("allocated", "reserved")]
+    sizes = [sum(row["sizes_equal"] == row["sizes"] for row in rows), sum(row["sizes_equal"] == row["sizes"] == row["sizes_here"] for row in rows)]
+    return (f"{len(rows)} recordings, {sum(row['events'] for row in rows):,} events. All recorded sizes in order in {sizes[0]} (and no others in {sizes[1]}); peak allocated to the "
+            f"byte in {exact[0]}; peak reserved in {exact[1]}, within 0.1 % in {within(rows, 'reserved', 0.001)}.")
+
+
+def notes(title, rows, text):
+    """A list of remarks, those of the same words once."""
+    same = {}
+    for row in rows:
+        if text(row):
+            same.setdefault(text(row), []).append(row["id"])
+    return ["", title, ""] + [f"- {' '.join(ids)}: {words}." for words, ids in same.items()] if same else []
+
+
+def outside_window(row):
+    """Where the whole program, of which `vram fit` tells, needs more than what is in the recording."""
+    fit = row["fit"]
+    return fit["requested_bytes"] > fit["allocated"] or fit["reserved_bytes"] > fit["reserved"]
+
+
 def truth_table(rows):
-    lines = ["| Recording | Program | PyTorch, as | Events equal | Sizes equal in order | Peak allocated, B | Peak reserved, B | s | Host, GB |",
+    lines = ["| Recording | Program | PyTorch, as | Events equal | Sizes equal in order | Peak allocated, B | Peak reserved, B | Processor s | Host, GB |",
              "| --- | --- | --- | --- | --- | --- | --- | --: | --: |"]
     for row in rows:
         events = f"{row['equal']:,} of {row['events']:,}"
         if row["equal"] < row["equal_any_order_of_frees"]:
             events += f" ({row['equal_any_order_of_frees']:,} but for the order of frees)"
-        lines.append(f"| {row['id']} | {row['repository']} | {TORCH[row['environment']]}, {row['device']} | {events} | {row['sizes_equal']:,} of {row['sizes']:,}{more_of(row)} "
-                     f"| {both(row['allocated'])} | {both(row['reserved'])} | {row['seconds']:.0f} | {row['host'] / 1e9:.1f} |")
-    exact = [sum(row[name][0] == row[name][1] for row in rows) for name in ("allocated", "reserved")]
-    sizes = sum(row["sizes_equal"] == row["sizes"] == row["sizes_here"] for row in rows)
-    lines += ["", f"{len(rows)} recordings, {sum(row['events'] for row in rows):,} events: all sizes in order in {sizes}; peak allocated to the byte in {exact[0]}, "
-              f"peak reserved in {exact[1]}."]
-    told = [f"- {row['id']}: {row['why']}." for row in rows if row["why"]]
-    prepared = [f"- {row['id']}: {row['prepared']}." for row in rows if row["prepared"]]
-    return "\n".join(lines + (["", "Differences:", ""] + told if told else []) + ["", "What was prepared (all else runs from its command alone):", ""] + prepared)
+        marks = ("*" if row["skip"] else "") + ("†" if row["reconstructed"] else "")
+        lines.append(f"| {row['id']}{marks} | {row['repository']} | {TORCH[row['environment']]}, {row['device']} | {events} | {row['sizes_equal']:,} of {row['sizes']:,}{more_of(row)} "
+                     f"| {both(row['allocated'])} | {both(row['reserved'])} | {row['fit']['processor']:.0f} | {row['fit']['host'] / 1e9:.1f} |")
+    lines += ["", summary_of(rows)]
+    lines += notes("Differences:", rows, lambda row: row["why"])
+    whole = lambda row: (f"the program goes on, or did more before: of the whole `vram fit` says {row['fit']['allocated_bytes']:,} B allocated (in blocks), "
+                         f"{row['fit']['reserved_bytes']:,} B reserved") if outside_window(row) else ""
+    lines += notes("The peaks above are those of `vram fit`'s recording between the events that the real one has. Where the whole program has others:", rows, whole)
+    return "\n".join(lines + notes("What was prepared (all else runs from its command alone):", rows, lambda row: row["prepared"]))
 
 
 def commands_table(rows):
@@ -60,28 +87,40 @@ def verdict(row, need):
     return "too big" if told is None or (right is not None and told > right) else "too small"
 
 
+def took(answer):
+    return f"{answer['processor']:.1f} s, {answer['host'] / 1e9:.1f} GB"
+
+
 def cell(row, answer):
     if answer is None or "failed" in answer:
         return "–"
     allocated, reserved = (100 * (answer["allocated"] / row[name][0] - 1) for name in ("allocated", "reserved"))
-    return f"{allocated:+.1f} ; {reserved:+.1f}; {verdict(row, answer['allocated'])}; {answer['seconds']:.0f} s, {answer['host'] / 1e9:.1f} GB"
+    return f"{allocated:+.1f} ; {reserved:+.1f}; {verdict(row, answer['allocated'])}; {took(answer)}"
 
 
-def peers_table(rows, peers):
-    lines = [f"| Recording | real allocated ; reserved, B | vram | {' | '.join(PEERS)} |", f"| --- | --- | --- |{' --- |' * len(PEERS)}"]
+def own_cell(row):
+    allocated, reserved = (100 * (row[name][1] / row[name][0] - 1) for name in ("allocated", "reserved"))
+    return f"{allocated:+.1f} ; {reserved:+.1f}; {verdict(row, row['reserved'][1])}; {took(row['fit'])}"
+
+
+def without_answer(peers):
+    failed = [f"- {peer['id']}, {name}: {peer[name]['failed']}." for peer in peers for name in PEERS if "failed" in peer.get(name, {}) and peer[name]["failed"] != NO_MODEL]
+    return ["", "No answer:", ""] + failed if failed else []
+
+
+def peers_table(rows, peers, truth_column, vram_cell, vram_summary):
+    """`rows` are the truth, in the form of truth.py's."""
     answers = {peer["id"]: peer for peer in peers}
-    for row in rows:
-        peer = answers.get(row["id"])
-        if peer is None:
-            continue
-        own = (f"{100 * (row['allocated'][1] / row['allocated'][0] - 1):+.1f} ; {100 * (row['reserved'][1] / row['reserved'][0] - 1):+.1f}; "
-               f"{verdict(row, row['reserved'][1])}; {row['seconds']:.0f} s, {row['host'] / 1e9:.1f} GB")
-        lines.append(f"| {row['id']} | {row['allocated'][0]:,} ; {row['reserved'][0]:,} | {own} | {' | '.join(cell(row, peer.get(name)) for name in PEERS)} |")
-    own_rows = [row for row in rows if row["id"] in answers]
-    lines.append(f"| median of absolute errors, % | | {summary([(row, {'allocated': row['allocated'][1], 'reserved': row['reserved'][1]}) for row in own_rows])} | "
-                 + " | ".join(summary([(row, answers[row["id"]][name]) for row in own_rows if "failed" not in answers[row["id"]].get(name, {"failed": ""})]) for name in PEERS) + " |")
-    failed = [f"- {peer['id']}, {name}: {peer[name]['failed']}." for peer in peers for name in PEERS if "failed" in peer.get(name, {}) and peer[name]["failed"] != "no language model"]
-    return "\n".join(lines + (["", "No answer:", ""] + failed if failed else []))
+    rows = [row for row in rows if row["id"] in answers]
+    lines = [f"| Program | {truth_column} allocated ; reserved, B | vram | {' | '.join(PEERS)} |", f"| --- | --- | --- |{' --- |' * len(PEERS)}"]
+    lines += [f"| {row['id']} | {row['allocated'][0]:,} ; {row['reserved'][0]:,} | {vram_cell(row)} | {' | '.join(cell(row, answers[row['id']].get(name)) for name in PEERS)} |" for row in rows]
+    told = {name: [(row, answers[row["id"]][name]) for row in rows if "failed" not in answers[row["id"]].get(name, {"failed": ""})] for name in PEERS}
+    lines.append(f"| median | | {vram_summary(rows)} | " + " | ".join(summary(told[name]) for name in PEERS) + " |")
+    return "\n".join(lines + without_answer(peers))
+
+
+def fit_as_answer(row):
+    return row, {**row["fit"], "allocated": row["allocated"][1], "reserved": row["reserved"][1]}
 
 
 def summary(pairs):
@@ -90,7 +129,12 @@ def summary(pairs):
     allocated = statistics.median(abs(100 * (answer["allocated"] / row["allocated"][0] - 1)) for row, answer in pairs)
     reserved = statistics.median(abs(100 * (answer.get("reserved", answer["allocated"]) / row["reserved"][0] - 1)) for row, answer in pairs)
     right = sum(verdict(row, answer.get("reserved", answer["allocated"])) == "right" for row, answer in pairs)
-    return f"{allocated:.1f} ; {reserved:.1f}; card right in {right} of {len(pairs)}"
+    return f"{allocated:.1f} ; {reserved:.1f}; right in {right} of {len(pairs)}; {medians_of(answer for _, answer in pairs)}"
+
+
+def medians_of(answers):
+    answers = list(answers)
+    return f"{statistics.median(answer['processor'] for answer in answers):.1f} s, {statistics.median(answer['host'] for answer in answers) / 1e9:.1f} GB"
 
 
 def put(text, name, body):
@@ -104,14 +148,23 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__.partition("usage: ")[2].splitlines()[0])
     parser.add_argument("--truth", type=pathlib.Path, required=True)
     parser.add_argument("--peers", type=pathlib.Path)
+    parser.add_argument("--own", type=pathlib.Path)
     parser.add_argument("--date", default=datetime.date.today().isoformat())
     options = parser.parse_args()
-    why = {run.id: run.differs.get("why", "") for run in truth.read_runs()}
-    rows = [{**row, "why": why[row["id"]]} for row in json.loads(options.truth.read_text()) if "allocated" in row]
-    text = put(PAGE.read_text(), "truth", f"Measured on {options.date}.\n\n{truth_table(rows)}")
+    known = {run.id: run for run in truth.read_runs()}
+    rows = [{**row, "why": known[row["id"]].differs.get("why", ""), "prepared": known[row["id"]].group.get("prepared", ""), "reconstructed": known[row["id"]].group.get("reconstructed", False)}
+            for row in json.loads(options.truth.read_text()) if "fit" in row]
+    measured = f"Measured on {options.date}.\n\n"
+    text = put(PAGE.read_text(), "truth", measured + truth_table(rows))
     text = put(text, "commands", commands_table(rows))
     if options.peers:
-        text = put(text, "peers", f"Measured on {options.date}.\n\n{peers_table(rows, json.loads(options.peers.read_text()))}")
+        peers = json.loads(options.peers.read_text())
+        table = peers_table(rows, peers, "real", own_cell, lambda rows: summary([fit_as_answer(row) for row in rows]))
+        text = put(text, "peers", measured + table)
+    if options.own:
+        peers = json.loads(options.own.read_text())
+        table = peers_table([peer["own"] for peer in peers], peers, "simulated", lambda row: took(row["fit"]), lambda rows: medians_of(row["fit"] for row in rows))
+        text = put(text, "own", measured + table)
     PAGE.write_text(text)
 
 

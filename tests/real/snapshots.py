@@ -1,4 +1,5 @@
 """Two PyTorch memory snapshots of one program, one made on a GPU and one here: what is equal. Peaks by what the events say (requested bytes)."""
+import array
 import base64
 import collections
 import io
@@ -69,25 +70,53 @@ class Snapshot:
                 live[event["addr"]] = event["size"]
         return live
 
-    def peak_allocated(self):
+    def peak_allocated(self, window=None):
+        """Most bytes of requests at once; with a window (first entry of the trace, the one after the last) within it."""
+        begin, end = window or (0, len(self.trace))
         live, total = dict(self.start), sum(self.start.values())
-        peak = total
-        for event in self.trace:
+        peak = total if begin == 0 else 0
+        for i, event in enumerate(self.trace[:end]):
             if event["action"] == "alloc":
                 total += event["size"] - live.pop(event["addr"], 0)
                 live[event["addr"]] = event["size"]
-                peak = max(peak, total)
             elif event["action"] in FREES:
                 total -= live.pop(event["addr"], 0)
+            if i + 1 >= begin:
+                peak = max(peak, total)
         return peak
 
-    def peak_reserved(self):
+    def peak_reserved(self, window=None):
+        begin, end = window or (0, len(self.trace))
         now = sum(segment["total_size"] for segment in self.segments) - sum(MOVES[action] * size for action, size in self.moves)
-        peak = now
-        for action, size in self.moves:
-            now += MOVES[action] * size
-            peak = max(peak, now)
+        peak = now if begin == 0 else 0
+        for i, event in enumerate(self.trace[:end]):
+            now += MOVES.get(event["action"], 0) * event["size"]
+            if i + 1 >= begin:
+                peak = max(peak, now)
         return peak
+
+
+def find_sequence(all_items, part):
+    """Where `part` lies in `all_items`, the last time; None when it does not."""
+    numbers = {}
+    pack = lambda items: array.array("Q", (numbers.setdefault(item, len(numbers)) for item in items)).tobytes()
+    text, wanted = pack(all_items), pack(part)
+    at = text.rfind(wanted)
+    while at > 0 and at % 8:
+        at = text.rfind(wanted, 0, at + len(wanted) - 1)
+    return None if at < 0 else at // 8
+
+
+def window_of(whole, part):
+    """The entries of a whole program's trace (first, one after the last) that another run's shorter history is of. Frees in another order do not matter."""
+    for wanted in (lambda event: event["action"] in USER, lambda event: event["action"] == "alloc"):
+        places = [i for i, event in enumerate(whole.trace) if wanted(event)]
+        items = [[(event["action"], event["size"]) for event in side.trace if wanted(event)] for side in (whole, part)]
+        at = find_sequence(*items)
+        if at is not None and items[1]:
+            after = at + len(items[1])
+            return places[at], places[after] if after < len(places) else len(whole.trace)
+    return None
 
 
 def sorted_frees(user):

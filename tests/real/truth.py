@@ -2,6 +2,7 @@
 """Real GPUs' recordings and their own programs, run again here: truth.toml, compared event by event.
 
 usage: truth.py [--list] [--keep] [--explain] [--twice] [--out FILE] [ID...]
+Each program runs under `vram sim`, which gives its own snapshots, and under `vram fit`, whose answer and recording are the prediction.
 Needs recordings (VRAM_RECORDINGS, else the build's), sources (VRAM_PROGRAMS; sources.tsv) and environments (check_real.py --keep makes them): what is
 absent is skipped by name. --out writes what was measured as JSON; fit_tables.py makes the tables of docs/fit.md from it. --twice runs each program two
 times and wants the same events, addresses and times. The last line is "ok" when nothing is worse than truth.toml's `differs` says."""
@@ -38,7 +39,7 @@ class Run:
         self.differs = group.get("differs", {}).get(id, {})
 
     def filled(self, text, python):
-        places = {"python": python, **{name: PROGRAMS / name for name in self.sources}}
+        places = {"python": python, "here": HERE, **{name: PROGRAMS / name for name in self.sources}}
         for name, place in places.items():
             text = text.replace("{%s}" % name, str(place))
         for number, value in enumerate(self.values):
@@ -64,7 +65,7 @@ class Run:
         return self.filled(self.group["snapshot"], "")
 
     def told(self):
-        return shlex.join(shlex.split(self.filled(self.group["command"], "python").replace(str(PROGRAMS) + "/", "")))
+        return shlex.join(shlex.split(self.filled(self.group["command"], "python").replace(str(PROGRAMS) + "/", "").replace(str(HERE) + "/", "")))
 
 
 def read_runs():
@@ -83,7 +84,8 @@ def make_installed(folder, names):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0\n")
 
 
-def prepared(run, folder):
+def prepared(runs, folder):
+    run = runs[0]
     shutil.rmtree(folder, ignore_errors=True)
     for name in ["site", *run.group.get("folders", [])]:
         (folder / name).mkdir(parents=True)
@@ -91,9 +93,12 @@ def prepared(run, folder):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     make_installed(folder / "site", run.group.get("installed", []))
+    shutil.copy(HERE / "programs/truth_site.py", folder / "site/sitecustomize.py")
     paths = [run.filled(path, "") for path in run.group.get("paths", [])]
+    wanted = ":".join(str(folder / each.snapshot()) for each in runs) if run.group.get("stop", False) else ""
     return {**os.environ, **run.group.get("variables", {}), "PYTHONPATH": ":".join([*paths, str(folder / "site")]), "HF_HUB_OFFLINE": "1",
-            "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), "TRITON_CACHE_DIR": str(folder / "triton")}
+            "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), "TRITON_CACHE_DIR": str(folder / "triton"),
+            "VRAM_TRUTH_SKIP": "1" if run.group.get("skip", False) else "", "VRAM_TRUTH_END": wanted}
 
 
 def is_written(path):
@@ -105,17 +110,14 @@ def is_written(path):
         return file.read(1) == b"."
 
 
-def wait_for(process, begun, stop):
-    """(exit status, "time" or "stopped", what it used); `stop` says when nothing more is wanted of the program."""
-    code = "time"
-    while time.monotonic() < begun + SECONDS:
+def wait_for(process, seconds):
+    """(exit status or "time", what it and all it waited for used)."""
+    code, until = "time", time.monotonic() + seconds
+    while time.monotonic() < until:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
             return process.returncode, usage
-        if stop():
-            code = "stopped"
-            break
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGKILL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -123,18 +125,34 @@ def wait_for(process, begun, stop):
     return code, usage
 
 
-def run_program(runs, folder):
-    """The program of some recordings, unmodified, on the simulated device: (exit status, seconds, bytes of the host)."""
-    run = runs[0]
-    wanted = [folder / each.snapshot() for each in runs]
-    variables = prepared(run, folder)
-    command = [check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
+def run_timed(command, variables, folder, output, seconds=SECONDS):
+    """The exit status with seconds, processor seconds (of all its processes) and the host's memory (of the largest one)."""
     begun = time.monotonic()
-    with open(folder / "output", "wb") as file:
-        process = subprocess.Popen([str(part) for part in command], stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=variables, cwd=folder,
+    with open(output, "wb") as file, open(output.with_suffix(".errors"), "wb") as errors:
+        process = subprocess.Popen([str(part) for part in command], stdout=file, stderr=errors, stdin=subprocess.DEVNULL, env=variables, cwd=folder,
                                    start_new_session=True)
-        code, usage = wait_for(process, begun, lambda: run.group.get("stop", False) and all(is_written(path) for path in wanted))
-    return code, time.monotonic() - begun, usage.ru_maxrss * 1024
+        code, usage = wait_for(process, seconds)
+    return code, {"seconds": round(time.monotonic() - begun, 1), "processor": round(usage.ru_utime + usage.ru_stime, 1), "host": usage.ru_maxrss * 1024}
+
+
+def run_program(runs, folder):
+    """The program of some recordings, unmodified, on the simulated device."""
+    run = runs[0]
+    variables = prepared(runs, folder)
+    command = [check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
+    return run_timed(command, variables, folder, folder / "output")
+
+
+def run_fit(runs, folder):
+    """The same under `vram fit`: its answer, with what it took; the recording is in the folder."""
+    run = runs[0]
+    variables = prepared(runs, folder)
+    command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--device", run.device, "--steps", "all", "-o", folder / "fit.pickle", "--",
+               *shlex.split(run.filled(run.group["command"], run.python()))]
+    code, took = run_timed(command, variables, folder, folder / "answer")
+    if code not in (0, 1):
+        return {"failed": f"vram fit: {check_real.cause(folder / 'answer.errors', code)}"}
+    return {**json.loads((folder / "answer").read_text()), **took}
 
 
 def fingerprint(snapshot):
@@ -159,19 +177,36 @@ def worse(run, result):
     return ", ".join(reasons)
 
 
-def measured(run, folder, ran, options):
+def predicted(run, here, folder, answer):
+    """What `vram fit` says: of the whole program, and of its recording within what the program itself records."""
+    if "failed" in answer or not is_written(folder / "fit.pickle"):
+        return {"failed": answer.get("failed", "vram fit: no recording")}
+    whole = snapshots.Snapshot(folder / "fit.pickle")
+    window = snapshots.window_of(whole, here)
+    if window is None:
+        return {"failed": "vram fit: its recording does not hold what the program recorded"}
+    names = ("allocated_bytes", "reserved_bytes", "need_bytes", "smallest_card", "seconds", "processor", "host")
+    return {**{name: answer[name] for name in names}, "allocated": whole.peak_allocated(window), "reserved": whole.peak_reserved(window),
+            "requested_bytes": whole.allocated_peak}
+
+
+def measured(run, folder, ran, answer, options):
     """One recording's row."""
-    code, seconds, host = ran
+    code, took = ran
     result = {"id": run.id, "repository": run.group["repository"], "environment": run.environment, "device": run.device, "command": run.told(),
-              "prepared": run.group.get("prepared", ""), "why": run.differs.get("why", ""), "seconds": round(seconds, 1), "host": host}
+              "prepared": run.group.get("prepared", ""), "skip": run.group.get("skip", False), "why": run.differs.get("why", ""), **took}
     snapshot = folder / run.snapshot()
     if not is_written(snapshot):
-        return {**result, "failed": check_real.cause(folder / "output", code)}
+        return {**result, "failed": check_real.cause(folder / "output.errors", code)}
     recorded, here = snapshots.Snapshot(run.recording()), snapshots.Snapshot(snapshot)
     result.update(snapshots.compare(recorded, here))
     if options.explain:
         print("\n".join(f"    {line}" for line in snapshots.explain(recorded, here)))
-    return result
+    fit = predicted(run, here, folder.with_name(f"{folder.name}.fit"), answer)
+    if "failed" in fit:
+        return {**result, "failed": fit["failed"]}
+    return {**result, "fit": fit, "allocated": [result["allocated"][0], fit["allocated"]], "reserved": [result["reserved"][0], fit["reserved"]],
+            "sim": [result["allocated"][1], result["reserved"][1]]}
 
 
 def repeats(runs, folder):
@@ -188,12 +223,14 @@ def measure(runs, options):
     """The rows of the recordings that one run of a program gives."""
     folder = WORK / runs[0].id
     ran = run_program(runs, folder)
-    results = [measured(run, folder, ran, options) for run in runs]
+    answer = run_fit(runs, folder.with_name(f"{folder.name}.fit"))
+    results = [measured(run, folder, ran, answer, options) for run in runs]
     if options.twice:
         same = repeats(runs, folder)
         results = [{**result, "repeats": same} for result in results]
     if not options.keep:
-        shutil.rmtree(folder, ignore_errors=True)
+        for path in WORK.glob(f"{folder.name}*"):
+            shutil.rmtree(path, ignore_errors=True)
     return results
 
 
@@ -203,7 +240,7 @@ def line_of(run, result, why):
     (real, here), (held, held_here) = result["allocated"], result["reserved"]
     return (f"{'FAILS' if why else 'equal' if not run.differs else 'as told'}  {run.id}  events {result['equal']}/{result['events']} (any order of frees {result['equal_any_order_of_frees']})"
             f"  sizes {result['sizes_equal']}/{result['sizes']}  allocated {here:,} of {real:,}  reserved {held_here:,} of {held:,}"
-            f"  {result['seconds']} s  host {result['host'] / 1e9:.1f} GB  {why}")
+            f"  vram fit {result['fit']['processor']} s of processors  host {result['fit']['host'] / 1e9:.1f} GB  {why}")
 
 
 def in_programs(runs):

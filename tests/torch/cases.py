@@ -21,7 +21,8 @@ def environment(**variables):
 
 
 def _variables(function):
-    dropped = ("VRAM_SIM", "VRAM_LIBCUDA", "VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "VRAM_TORCH_LIBRARY")
+    dropped = ("VRAM_SIM", "VRAM_LIBCUDA", "VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "VRAM_TORCH_LIBRARY", "VRAM_TORCH_WAY",
+               "VRAM_TORCH_PREBUILT")
     variables = {name: value for name, value in os.environ.items() if name not in dropped}
     variables.update(getattr(function, "environment", {}))
     return variables

@@ -17,12 +17,39 @@ void torchCheckFail(const char *function, const char *file, uint32_t line, const
 }
 } // namespace c10::detail
 
+// As PyTorch's: the constructor of the one and the table of the other are found by name.
+namespace c10 {
+struct SourceLocation {
+    const char *function;
+    const char *file;
+    uint32_t line;
+};
+class EXPORT Error : public std::exception {
+  public:
+    Error(SourceLocation location, std::string message);
+    const char *what() const noexcept override { return text.c_str(); }
+
+  private:
+    std::string text;
+};
+class EXPORT OutOfMemoryError : public Error {
+    using Error::Error;
+};
+
+Error::Error(SourceLocation location, std::string message)
+    : text(std::string(location.function) + "|" + location.file + "|" + std::to_string(location.line) + "|" + message) {}
+
+EXPORT void some_other_out_of_memory() { throw OutOfMemoryError({"", "", 0}, ""); }
+} // namespace c10
+
 namespace {
 // Runs `call`; the text of what it threw goes to `text`, which is empty otherwise.
 template <typename Call> void catching(char *text, size_t capacity, Call call) {
     std::string what;
     try {
         call();
+    } catch (const c10::OutOfMemoryError &error) {
+        what = std::string("OutOfMemoryError|") + error.what();
     } catch (const std::exception &error) {
         what = error.what();
     }

@@ -177,8 +177,9 @@ static void a_request_too_large_is_reported(void **state) {
     assert_null(vram_torch_malloc(2048ll * MIB, 0, NULL));
     assert_in_range(vram_torch_oom_text(first, sizeof first), 100, sizeof first - 1);
     assert_non_null(strstr(first, "request of 2.00 GiB on device 0"));
-    assert_int_equal(strncmp(last_error(), "CUDA out of memory. ", 20), 0);
-    assert_string_equal(last_error() + 20, first);
+    static const char begin[] = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 1024.00 MiB of which ";
+    assert_int_equal(strncmp(last_error(), begin, sizeof begin - 1), 0);
+    assert_string_equal(strstr(last_error(), "Out of memory: "), first);
 
     vram_torch_set_raise(note);
     const int before = raised.calls;

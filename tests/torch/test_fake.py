@@ -329,9 +329,10 @@ def test_the_hooks_work_as_pytorch_calls_them():
     assert caller.call("fake_reset", address["set_reset_fn"])[1] == ""
     assert made.memory_reserved() == 0
     assert caller.call("fake_fraction", address["set_memory_fraction_fn"], ctypes.c_double(0.5), 0)[1] == ""
-    function, file, line, text = caller.malloc(malloc, 600 * MIB)[1].split("|")
-    assert (function, file, line) == ("vram_torch_malloc", "vram_torch.c", "0")
-    assert text == "CUDA out of memory. " + vram_torch.last_oom() and "512.00 MiB" in text
+    kind, function, file, line, text = caller.malloc(malloc, 600 * MIB)[1].split("|")
+    assert (kind, function, file, line) == ("OutOfMemoryError", "vram_torch_malloc", "vram_torch.c", "0")
+    assert text == ("CUDA out of memory. Tried to allocate 600.00 MiB. GPU 0 has a total capacity of 1024.00 MiB of which 1024.00 MiB is free. " +
+                    vram_torch.last_oom()) and "512.00 MiB" in text
     assert caller.malloc(malloc, 400 * MIB)[1] == ""  # what was thrown through left everything as it was
     assert caller.malloc(malloc, 0) == (None, "")
     assert "vram_torch_memory_fraction" in caller.call("fake_fraction", address["set_memory_fraction_fn"], ctypes.c_double(2), 0)[1]

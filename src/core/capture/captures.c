@@ -93,10 +93,11 @@ static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, u
     return result;
 }
 
-// What the end of captures leaves to be done. Under all locks.
-static enum vram_status settle_ended(struct vr_device *device) {
-    const bool late = device->options.graph_capture_record_stream_reuse && !vr_device_captures(device);
-    return late ? vr_deferred_convert(device) : VRAM_OK;
+// What the end of captures leaves to be done: with reuse in captures blocks of the pool are free at once, all others with the next
+// request. Under all locks.
+static enum vram_status settle_ended(struct vr_device *device, const struct vram_pool *pool) {
+    const bool late = device->options.graph_capture_record_stream_reuse && pool != NULL && !vr_device_captures(device);
+    return late ? vr_deferred_convert_pool(device, pool) : VRAM_OK;
 }
 
 // Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
@@ -119,7 +120,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
         result = end_in_driver(device->allocator->driver, stream, &made);
         leave_locked(device, capture);
         count_out(device);
-        status = settle_ended(device);
+        status = settle_ended(device, pool);
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
@@ -153,7 +154,7 @@ static enum vram_status leave(struct vr_device *device, const struct vram_pool *
     if (capture != NULL) {
         leave_locked(device, capture);
         count_out(device);
-        status = settle_ended(device);
+        status = settle_ended(device, pool);
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);

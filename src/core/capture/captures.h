@@ -69,6 +69,8 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block);
 // No known capture is under way any more: completes deferred blocks, or fences the uses that were recorded outside a capture. Those with
 // a stream that captures all the same wait on.
 enum vram_status vr_deferred_convert(struct vr_device *device);
+// The same for blocks of one pool.
+enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool);
 // graph_capture_record_stream_reuse: completes the deferred blocks of `stream` whose markers all lie before what it does next.
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream);
 // Whether the block's free was put off.

@@ -100,6 +100,7 @@ bool vr_use_captures(const struct vr_device *device, const struct vr_block *bloc
 
 bool vr_must_defer(const struct vr_device *device, const struct vr_block *block) {
     const struct vram_allocator *allocator = device->allocator;
+    if (allocator->pytorch < VR_PYTORCH_STREAMS_CAPTURE && device->captures.count != 0) return true;
     if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
     return vr_use_captures(device, block);
 }

@@ -82,12 +82,14 @@ static enum vram_status fence(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-enum vram_status vr_deferred_convert(struct vr_device *device) {
+// `only`: blocks of this pool; NULL: all.
+static enum vram_status convert(struct vr_device *device, const struct vram_pool *only) {
     struct vram_allocator *allocator = device->allocator;
     enum vram_status status = VRAM_OK;
     for (size_t at = 0; at < device->captures.deferred_count && status == VRAM_OK; at++) {
         const uint32_t block = device->captures.deferred[at].block;
         struct vr_block *item = vr_block_at(allocator, block);
+        if (only != NULL && vr_shard_of(allocator, item)->owner != only) continue;
         if (vr_use_captures(device, item)) continue;
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
@@ -101,6 +103,10 @@ enum vram_status vr_deferred_convert(struct vr_device *device) {
     if (status == VRAM_OK) vr_capture_gate(device);
     return status;
 }
+
+enum vram_status vr_deferred_convert(struct vr_device *device) { return convert(device, NULL); }
+
+enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool) { return convert(device, pool); }
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
 

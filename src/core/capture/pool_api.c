@@ -214,6 +214,8 @@ enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_
         status = empty_at_end(pool);
         vr_private_bury_one(pool);
     }
+    // PyTorch remembers an ended pool that holds nothing until now, and counts its wait.
+    if (pool == NULL) device->stats.num_sync_all_streams++;
     vr_device_unlock(device);
     vr_context_leave(&guard);
     return vr_checked(allocator, status);

@@ -17,7 +17,7 @@ def vramcalc(setting):
     from vramcalc import estimate
 
     answer = estimate(config_of(setting), mode="train" if setting["train"] else "inference", dtype=setting["dtype"], batch=setting["batch"], seq_len=setting["length"],
-                      attn_impl="eager", optimizer="adamw")
+                      attn_impl="eager", optimizer="adamw", grad_checkpoint=setting.get("checkpointing", False))
     return answer.total
 
 
@@ -34,20 +34,28 @@ def fitcheck(setting):
         config = parser.fetch_model_config("local/model")
     card = dict(gpus.list_gpus())["h100"]
     if setting["train"]:
-        report = tool.estimate(config, tool.TrainingConfig(precision=setting["dtype"], batch_size=setting["batch"], seq_len=setting["length"], lora_rank=None), card)
+        report = tool.estimate(config, tool.TrainingConfig(precision=setting["dtype"], batch_size=setting["batch"], seq_len=setting["length"], lora_rank=None,
+                                                           grad_checkpoint=setting.get("checkpointing", False)), card)
     else:
         report = tool.estimate_inference(config, tool.ServingConfig(precision=setting["dtype"], seq_len=setting["length"], num_concurrent=setting["batch"]), card)
     return int(report.total_mib * MIB)
 
 
+def parameters_of(setting):
+    if "parameters" in setting:
+        return setting["parameters"]
+    model = setting["model"]
+    width, inner, layers = model["hidden_size"], model["intermediate_size"], model["num_hidden_layers"]
+    shared = width * model.get("num_key_value_heads", model["num_attention_heads"]) // model["num_attention_heads"]
+    return 2 * model["vocab_size"] * width + layers * (2 * width * width + 2 * width * shared + 3 * width * inner + 2 * width) + width
+
+
 def accelerate(setting):
     from accelerate.commands.estimate import estimate_training_usage
 
-    model = setting["model"]
-    width, inner, layers = model["hidden_size"], model["intermediate_size"], model["num_hidden_layers"]
-    parameters = 2 * model["vocab_size"] * width + layers * (4 * width * width + 3 * width * inner + 2 * width) + width
+    parameters = parameters_of(setting)
     if not setting["train"]:
-        return 4 * parameters
+        return (2 if setting.get("weights") == "bf16" else 4) * parameters
     return max(estimate_training_usage(4 * parameters, {"fp32": "float32", "bf16": "bfloat16"}[setting["dtype"]]).values())
 
 

@@ -71,6 +71,16 @@ def fit_fsdp2(vram):
     assert min(allocated) > 8 * MIB and max(allocated) - min(allocated) < MIB
 
 
+def fit_fsdp2_7b(vram):
+    """7 billion parameters over eight ranks: a rank has an eighth of 13.5 GB of weights, gradients and two states of them, and two whole layers at a time."""
+    begun = time.monotonic()
+    code, answer = fit(vram, "--device", "rtx4090,h100", "--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "8", PROGRAMS / "torch_7b_fsdp2.py")
+    seconds, allocated = time.monotonic() - begun, {one["allocated_bytes"] for one in answer["holdings"]}
+    print(f"{seconds:.1f} s, {code}, {answer['ended']}, {allocated}")
+    assert (code, answer["ended"], len(answer["holdings"])) == (0, "repeats", 8)
+    assert all(6.5 * GIB < one < 10 * GIB for one in allocated) and seconds < 300
+
+
 def fit_twice(vram):
     answers = [fit(vram, "--all", *own("scaled_training")) for _ in range(2)]
     for code, answer in answers:

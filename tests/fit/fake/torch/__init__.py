@@ -65,7 +65,8 @@ def _nested(device):
         return {}
     requested = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["requested"]}
     every = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["bytes"]}
-    return {"segment": {"all": {"allocated": _stats["allocations"]}}, "allocation": {"all": {"allocated": _stats["allocations"]}},
+    segments = 0 if "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "") else _stats["allocations"]  # as PyTorch counts them
+    return {"segment": {"all": {"allocated": segments}}, "allocation": {"all": {"allocated": _stats["allocations"]}},
             "allocated_bytes": {"all": every}, "requested_bytes": {"all": requested}, "reserved_bytes": {"all": every}, "num_ooms": _stats["ooms"], "num_alloc_retries": 0}
 
 

@@ -1,0 +1,87 @@
+// torch.OutOfMemoryError out of C: an object of PyTorch's class c10::OutOfMemoryError is made by functions that PyTorch's libraries and the
+// runtime of C++ export, and thrown as C++ throws. The class adds nothing to c10::Error but its name, so that an Error with the other
+// table of virtual functions is one.
+#include "inside.h"
+#include "vram_torch.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { OBJECT_BYTES = 1024 /* many times what the class has */, STRING_BYTES = 64, PATH_BYTES = 4096 };
+
+// c10::SourceLocation
+struct location {
+    const char *function;
+    const char *file;
+    uint32_t line;
+};
+
+static struct {
+    void *(*allocate)(size_t size);                                             // __cxa_allocate_exception
+    void (*throw_object)(void *object, void *type, void (*destroy)(void *));    // __cxa_throw
+    void (*make_string)(void *string, const char *text, const void *allocator); // of the ABI that PyTorch has
+    void (*make_error)(void *object, struct location location, void *string);   // c10::Error; a string by value is passed by address
+    void *type;
+    void **table; // the functions: the destructor first
+} oom_class;
+
+// Which std::string a PyTorch was built with shows in the names.
+static const struct {
+    const char *make_string, *make_error;
+} by_abi[] = {
+    {"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEC1EPKcRKS3_",
+     "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"},
+    {"_ZNSsC1EPKcRKSaIcE", "_ZN3c105ErrorC1ENS_14SourceLocationESs"},
+};
+
+// The library of this name, if it is loaded already: a handle that is kept.
+static void *loaded(const char *folder, const char *name) {
+    char path[PATH_BYTES];
+    const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name);
+    return length < 0 || (size_t)length >= sizeof path ? NULL : dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static void *find(void *const libraries[3], const char *name) {
+    void *found = NULL;
+    for (int i = 0; i < 3 && found == NULL; i++)
+        if (libraries[i] != NULL) found = dlsym(libraries[i], name);
+    return found;
+}
+
+// POSIX's way from an object's address to a function's.
+static bool find_function(void *const libraries[3], const char *name, void *function) {
+    void *found = find(libraries, name);
+    *(void **)function = found;
+    return found != NULL;
+}
+
+int vram_torch_use_oom_error(const char *folder) {
+    if (folder == NULL) return false;
+    void *const libraries[3] = {loaded(folder, "libc10.so"), loaded(folder, "libc10_cuda.so"), loaded("", "libstdc++.so.6")};
+    bool complete = false;
+    for (size_t i = 0; i < sizeof by_abi / sizeof *by_abi && !complete; i++)
+        complete = find_function(libraries, by_abi[i].make_error, &oom_class.make_error) &&
+                   find_function(libraries, by_abi[i].make_string, &oom_class.make_string);
+    complete = complete && find_function(libraries, "__cxa_allocate_exception", &oom_class.allocate) &&
+               find_function(libraries, "__cxa_throw", &oom_class.throw_object);
+    oom_class.type = find(libraries, "_ZTIN3c1016OutOfMemoryErrorE");
+    void **const table = find(libraries, "_ZTVN3c1016OutOfMemoryErrorE");
+    if (!complete || oom_class.type == NULL || table == NULL) return false;
+    oom_class.table = table + 2; // after the offset and the type
+    return true;
+}
+
+void vr_torch_raise_oom(const char *function, const char *message) {
+    if (oom_class.table == NULL) return;
+    // Aligned for every class; the string is small or its text is on the heap, and goes with the exception.
+    _Alignas(16) unsigned char string[STRING_BYTES] = {0};
+    const char no_allocator = 0;
+    oom_class.make_string(string, message, &no_allocator);
+    void *object = oom_class.allocate(OBJECT_BYTES);
+    oom_class.make_error(object, (struct location){function, "vram_torch.c", 0}, string);
+    *(void ***)object = oom_class.table;
+    void (*destroy)(void *) = NULL;
+    *(void **)(void *)&destroy = oom_class.table[0];
+    oom_class.throw_object(object, oom_class.type, destroy);
+}

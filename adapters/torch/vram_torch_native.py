@@ -1,0 +1,187 @@
+"""The library that puts vram in the place of PyTorch's own class of CUDA allocators: found or compiled for the PyTorch that is here.
+
+vram_torch.enable() uses this module. A library serves exactly one release of PyTorch with one string ABI, whatever the version of Python: it is
+looked for among those that were built before (`make torch-native VERSIONS=...`), then in the cache of the user, and is compiled there by
+the C++ compiler otherwise. docs/guides/torch.md has the rest.
+"""
+import contextlib
+import ctypes
+import fcntl
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+KNOWN = ((2, 6), (2, 15))  # releases whose class the sources know, both included
+COMPILER_SECONDS = 600
+# Where PyTorch's functions are found at run time: the names under which it loads its own libraries.
+LIBRARIES = ("libc10.so", "libc10_cuda.so", "libtorch_cpu.so")
+
+
+class Unavailable(Exception):
+    """Why there is no such library for this PyTorch; one line."""
+
+
+class Release:
+    """What a library is made for."""
+
+    def __init__(self, version, git, abi):
+        self.version, self.git, self.abi = version, git, int(abi)
+
+    @classmethod
+    def of(cls, torch):
+        """That of an imported PyTorch."""
+        version, git = getattr(torch, "__version__", None), getattr(torch.version, "git_version", None)
+        abi = getattr(getattr(torch, "_C", None), "_GLIBCXX_USE_CXX11_ABI", None)
+        if version is None or git is None or abi is None:
+            raise Unavailable("this PyTorch does not say its version, git hash and string ABI")
+        return cls(str(version), git, abi)
+
+    def numbers(self):
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def rules(self):
+        """The version as the option `pytorch` has it."""
+        return "{}.{}".format(*self.numbers())
+
+    def file_name(self):
+        return f"vram_torch_native-{self.version}-{self.git[:12]}-{'cxx11' if self.abi else 'cxx98'}.so"
+
+    def check(self):
+        if not KNOWN[0] <= self.numbers() <= KNOWN[1]:
+            raise Unavailable("PyTorch {} is not known to it ({}.{} to {}.{} are)".format(self.version, *KNOWN[0], *KNOWN[1]))
+
+
+def sources_folder():
+    """The sources, headers and archives beside this file."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
+
+
+def cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "vram", "torch")
+
+
+# --- compiling ------------------------------------------------------------------------------------------------------------------------
+
+
+def _fingerprint(folder):
+    """Of everything that a library is made from, and of how: this file."""
+    with open(os.path.abspath(__file__), "rb") as file:
+        hashed = hashlib.sha256(file.read())
+    for path in sorted(glob.glob(os.path.join(folder, "**"), recursive=True)):
+        if os.path.isfile(path) and not path.endswith(".so"):
+            facts = os.stat(path)
+            hashed.update(f"{os.path.relpath(path, folder)}:{facts.st_size}:{facts.st_mtime_ns}\n".encode())
+    return hashed.hexdigest()[:12]
+
+
+def cuda_headers(site):
+    """Folders with CUDA's headers, the first ones first: a toolkit, NVIDIA's wheels, and Triton's copy, which PyTorch brings along."""
+    toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    folders = [os.path.join(toolkit, "include") for toolkit in toolkits if toolkit]
+    folders += sorted(glob.glob(os.path.join(site, "nvidia", "*", "include")), reverse=True)
+    folders.append(os.path.join(site, "triton", "backends", "nvidia", "include"))
+    return [folder for folder in folders if os.path.exists(os.path.join(folder, "cuda_runtime_api.h"))]
+
+
+def _compiler():
+    found = shutil.which(os.environ.get("CXX") or "g++") or shutil.which("c++")
+    if found is None:
+        raise Unavailable("there is no C++ compiler (g++)")
+    return found
+
+
+def _run(command):
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=COMPILER_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"the compiler did not finish ({error})") from None
+    if done.returncode != 0:
+        lines = [line for line in done.stdout.decode(errors="replace").splitlines() if "error" in line]
+        raise Unavailable(f"the compiler failed: {(lines or ['no message'])[0][:200]}")
+
+
+def compile_library(release, torch_folder, target, folder=None):
+    """Makes `target` for the release whose headers are in torch_folder/include. The file appears whole or not at all."""
+    folder, site = folder or sources_folder(), os.path.dirname(torch_folder)
+    headers = os.path.join(torch_folder, "include")
+    source = os.path.join(folder, "torch_native", "torch_native.cpp")
+    if not os.path.exists(source):
+        raise Unavailable(f"its sources are not in {folder}")
+    if not os.path.exists(os.path.join(headers, "c10", "cuda", "CUDACachingAllocator.h")):
+        raise Unavailable(f"PyTorch's headers are not in {headers}")
+    cuda = cuda_headers(site)
+    if not cuda:
+        raise Unavailable("CUDA's headers are not there (CUDA_HOME, the wheel nvidia-cuda-runtime, or triton)")
+    compiler = _compiler()
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(target)) as work:
+        made = os.path.join(work, "made.so")
+        include = [os.path.join(folder, "include"), headers, os.path.join(headers, "torch", "csrc", "api", "include"), *cuda]
+        command = [compiler, "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", f"-D_GLIBCXX_USE_CXX11_ABI={release.abi}",
+                   f'-DVRAM_TORCH_RELEASE="{release.version}"', f'-DVRAM_TORCH_GIT="{release.git}"']
+        for path in include:
+            command += ["-isystem", path]
+        _run([*command, "-c", source, "-o", os.path.join(work, "made.o")])
+        # Empty libraries of the right names: the loader finds PyTorch's, whose files need not be here.
+        for name in LIBRARIES:
+            _run([compiler, "-shared", "-nostdlib", f"-Wl,-soname,{name}", "-x", "c++", os.devnull, "-o", os.path.join(work, name)])
+        _run([compiler, "-shared", "-o", made, os.path.join(work, "made.o"), os.path.join(folder, "libvram_torch.a"),
+              "-Wl,-u,vram_torch_version,-u,vram_torch_pool_count", f"-Wl,--version-script={os.path.join(folder, 'exports.map')}", "-Wl,--no-as-needed", *[os.path.join(work, name) for name in LIBRARIES],
+              "-Wl,-Bsymbolic", "-Wl,--strip-debug", "-lpthread", "-ldl", "-lm"])
+        os.replace(made, target)
+
+
+@contextlib.contextmanager
+def _locked(path):
+    """Of several processes one compiles; the others wait for it."""
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _compiled(release, torch_folder):
+    folder = os.path.join(cache_folder(), _fingerprint(sources_folder()))
+    target = os.path.join(folder, release.file_name())
+    if os.path.exists(target):
+        return target, "compiled before"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with _locked(target + ".lock"):
+            if os.path.exists(target):
+                return target, "compiled before"
+            sys.stderr.write(f"vram_torch: compiling its library for PyTorch {release.version}, once\n")
+            compile_library(release, torch_folder, target)
+    except OSError as error:
+        raise Unavailable(f"the cache cannot be written ({error})") from None
+    return target, "compiled now"
+
+
+# --- what enable() asks -----------------------------------------------------------------------------------------------------------------
+
+
+def library_for(torch):
+    """(path, how it came, Release) of a library for exactly this PyTorch. Unavailable says in one line why there is none."""
+    release = Release.of(torch)
+    release.check()
+    for folder in (os.environ.get("VRAM_TORCH_PREBUILT"), os.path.join(sources_folder(), "prebuilt")):
+        path = os.path.join(folder, release.file_name()) if folder else ""
+        if path and os.path.exists(path):
+            return path, "prebuilt", release
+    path, how = _compiled(release, os.path.dirname(os.path.abspath(torch.__file__)))
+    return path, how, release
+
+
+def install(library, release):
+    """Puts the loaded library's allocator into PyTorch's place; the library looks once more whether it was made for this PyTorch."""
+    function = library.vram_native_install
+    function.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+    text = ctypes.create_string_buffer(512)
+    if function(release.version.encode(), release.git.encode(), release.abi, text, len(text)) != 0:
+        raise Unavailable(text.value.decode())
+    library.vram_native_install_pinned()

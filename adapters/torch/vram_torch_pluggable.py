@@ -1,0 +1,227 @@
+"""PyTorch's interface for other allocators (CUDAPluggableAllocator), and what PyTorch refuses for every one of them.
+
+vram_torch.enable() uses this module where there is no library for the PyTorch that is here. What PyTorch refuses although vram has it is
+answered by vram; what cannot be had this way is refused at once, in words that say what to do.
+"""
+import ctypes
+import functools
+import os
+import threading
+import warnings
+
+# Methods of torch._C._CUDAPluggableAllocator and the symbols they take.
+HOOKS = (
+    ("set_init_fn", "vram_torch_init"),
+    ("set_reset_fn", "vram_torch_reset"),
+    ("set_memory_fraction_fn", "vram_torch_memory_fraction"),
+    ("set_base_alloc_fn", "vram_torch_base_alloc"),
+    ("set_record_stream_fn", "vram_torch_record_stream"),
+)
+# The same for private pools. CUDA graphs need all of them.
+POOL_HOOKS = (
+    ("set_begin_allocate_to_pool", "vram_torch_begin_allocate_to_pool"),
+    ("set_end_allocate_to_pool_fn", "vram_torch_end_allocate_to_pool"),
+    ("set_release_pool", "vram_torch_release_pool"),
+)
+
+# c10::detail::torchCheckFail(const char *, const char *, uint32_t, const char *)
+RAISE_SYMBOL = "_ZN3c106detail14torchCheckFailEPKcS2_jS2_"
+
+ADVICE = "vram_torch.way() says why this PyTorch has no library of its own, with which it works (docs/guides/torch.md)"
+
+
+def set_hooks(pluggable, made):
+    """Whether PyTorch took those for private pools."""
+    hooks = pluggable.allocator()
+    pools = all(hasattr(hooks, method) for method, _ in POOL_HOOKS)
+    for method, symbol in HOOKS + (POOL_HOOKS if pools else ()):
+        if hasattr(hooks, method):
+            getattr(hooks, method)(made.address_of(symbol))
+    return pools
+
+
+def set_raise(torch, made):
+    """Failures become exceptions: PyTorch's own function throws them, and for lack of memory its own class."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "lib")
+    try:
+        function = getattr(ctypes.CDLL(os.path.join(folder, "libc10.so")), RAISE_SYMBOL)
+    except (OSError, AttributeError):
+        warnings.warn("vram_torch: this PyTorch has no way to raise; a request that fails gives a tensor without memory", RuntimeWarning)
+        return
+    made._library.vram_torch_set_raise(ctypes.cast(function, ctypes.c_void_p))
+    made._library.vram_torch_use_oom_error(os.fsencode(folder))
+
+
+def offer_graphs(torch, made):
+    """Captures say on which stream they begin: the hook of PyTorch's does not, in words that C understands."""
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    if graph is None:
+        return
+    begin = graph.capture_begin
+
+    @functools.wraps(begin)
+    def capture_begin(self, *arguments, **named):
+        made._library.vram_torch_expect_capture(torch.cuda.current_stream().cuda_stream)
+        try:
+            return begin(self, *arguments, **named)
+        finally:
+            made._library.vram_torch_expect_capture(0)
+
+    graph.capture_begin = capture_begin
+
+
+# --- refused -----------------------------------------------------------------------------------------------------------------------------
+
+
+def refuse_graphs(torch, error):
+    """A graph would be captured with memory that is given out again while the graph still writes to it."""
+
+    def refuse(self, *_arguments, **_named):
+        raise error("vram_torch: this PyTorch has no hooks for private pools, and CUDA graphs need them (docs/guides/torch.md)")
+
+    graph = getattr(torch.cuda, "CUDAGraph", None)
+    if graph is not None:
+        graph.__init__ = refuse
+        graph.capture_begin = refuse
+
+
+def _refuse_mempool(torch, error):
+    pool = getattr(torch.cuda, "MemPool", None)
+    if pool is None:
+        return
+
+    def __init__(self, *_arguments, **_named):
+        raise error(f"vram_torch: torch.cuda.MemPool cannot be had by the pluggable interface; {ADVICE}")
+
+    pool.__init__ = __init__
+
+
+def _uses_cudagraphs(torch, named):
+    """Whether torch.compile() with these arguments keeps its memory in checkpoints of pools."""
+    if named.get("backend") == "cudagraphs" or (named.get("options") or {}).get("triton.cudagraphs"):
+        return True
+    mode = named.get("mode")
+    if mode is None:
+        return False
+    try:
+        from torch._inductor import list_mode_options
+        return bool(list_mode_options(mode).get("triton.cudagraphs"))
+    except Exception:  # of a mode that is none: PyTorch says so itself
+        return mode in ("reduce-overhead", "max-autotune")
+
+
+def _refuse_cudagraph_trees(torch, error):
+    compile_before = getattr(torch, "compile", None)
+    if compile_before is None:
+        return
+
+    @functools.wraps(compile_before)
+    def compile(*arguments, **named):
+        if _uses_cudagraphs(torch, named):
+            raise error('vram_torch: torch.compile() with CUDA graphs cannot be had by the pluggable interface: take mode="default" or '
+                        f'"max-autotune-no-cudagraphs"; {ADVICE}')
+        return compile_before(*arguments, **named)
+
+    torch.compile = compile
+
+
+def _has_cuda_tensor(torch, value, depth=4):
+    if isinstance(value, torch.Tensor):
+        return value.is_cuda
+    if depth == 0 or not isinstance(value, (list, tuple, set, dict)):
+        return False
+    return any(_has_cuda_tensor(torch, item, depth - 1) for item in (value.values() if isinstance(value, dict) else value))
+
+
+def _refuse_sharing(torch, error):
+    """Where a tensor is put, and not in a thread that feeds the queue while the receiver waits for ever."""
+    import multiprocessing.queues
+
+    words = f"vram_torch: a CUDA tensor cannot go to another process by the pluggable interface: send tensor.cpu(); {ADVICE}"
+    put = multiprocessing.queues.Queue.put
+
+    @functools.wraps(put)
+    def checked_put(self, value, *arguments, **named):
+        if _has_cuda_tensor(torch, value):
+            raise error(words)
+        return put(self, value, *arguments, **named)
+
+    def share(self, *_arguments, **_named):
+        raise error(words)
+
+    multiprocessing.queues.Queue.put = checked_put
+    storage = getattr(torch, "UntypedStorage", None)
+    if storage is not None and hasattr(storage, "_share_cuda_"):
+        storage._share_cuda_ = share
+
+
+def refuse(torch, error):
+    """What this interface cannot do is said where it is asked for, with what to do instead."""
+    _refuse_mempool(torch, error)
+    _refuse_cudagraph_trees(torch, error)
+    if hasattr(torch, "Tensor"):
+        _refuse_sharing(torch, error)
+
+
+# --- answered ----------------------------------------------------------------------------------------------------------------------------
+
+# Functions of torch.cuda and torch.cuda.memory, and those of vram_torch that take their places.
+ANSWERS = {name: name for name in (
+    "memory_stats", "memory_stats_as_nested_dict", "memory_summary", "memory_allocated", "max_memory_allocated", "memory_reserved",
+    "max_memory_reserved", "reset_peak_memory_stats", "reset_accumulated_memory_stats")}
+ANSWERS.update(_record_memory_history="record_memory_history", _snapshot="_snapshot_of", _dump_snapshot="_dump_snapshot_to",
+               memory_snapshot="memory_snapshot", get_per_process_memory_fraction="memory_fraction", _set_memory_metadata="set_memory_metadata",
+               _get_memory_metadata="memory_metadata", _annotate_tensor="annotate_tensor")
+# Of torch.accelerator and torch.accelerator.memory, which ask another place than torch.cuda does.
+ACCELERATOR_ANSWERS = {name: name for name in (
+    "memory_stats", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved", "empty_cache")}
+ACCELERATOR_ANSWERS.update(reset_peak_memory_stats="reset_peak_memory_stats", reset_accumulated_memory_stats="reset_accumulated_memory_stats")
+
+
+def _put(modules, answers, source):
+    for module in modules:
+        for name, answer in answers.items():
+            if module is not None and hasattr(module, name):
+                setattr(module, name, getattr(source, answer))
+
+
+# Observers are called by their thread's request that failed; each is kept as long as the process.
+_observers = []
+_observers_lock = threading.Lock()
+
+
+class _Oom(ctypes.Structure):
+    """struct vram_oom, as far as observers are told."""
+
+    _fields_ = [("device", ctypes.c_uint32)] + [(name, ctypes.c_uint64) for name in (
+        "stream", "requested_bytes", "rounded_bytes", "segment_bytes", "device_total_bytes", "device_free_bytes", "limit_bytes")]
+
+
+def _attach_observer(made):
+    """torch._C._cuda_attach_out_of_memory_observer: called with (device, allocated, total of the device, free of the device)."""
+    kind = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Oom), ctypes.c_void_p)
+
+    def attach(observer):
+        def call(oom, _user):
+            facts = oom.contents
+            total = min(facts.limit_bytes, facts.device_total_bytes)
+            observer(facts.device, facts.segment_bytes, total, facts.device_free_bytes)
+
+        function = kind(call)
+        with _observers_lock:
+            _observers.append(function)
+        made.add_oom_observer(function)
+
+    return attach
+
+
+def redirect(torch, made, source):
+    """PyTorch's questions about memory, which it would only answer with an error or with nothing now, are answered by this allocator.
+    `source`: the module vram_torch."""
+    _put((torch.cuda, torch.cuda.memory), ANSWERS, source)
+    accelerator = getattr(torch, "accelerator", None)
+    _put((accelerator, getattr(accelerator, "memory", None)), ACCELERATOR_ANSWERS, source)
+    bindings = getattr(torch, "_C", None)
+    for name in ("_cuda_attach_out_of_memory_observer", "_cudaCachingAllocator_attachOutOfMemoryObserver"):
+        if hasattr(bindings, name):
+            setattr(bindings, name, _attach_observer(made))

@@ -1,0 +1,11 @@
+// All of the library in one unit: PyTorch's headers are read once, which takes longer than the rest.
+#include "allocation.cpp"
+#include "failures.cpp"
+#include "history.cpp"
+#include "install.cpp"
+#include "pinned.cpp"
+#include "pools.cpp"
+#include "settings.cpp"
+#include "sharing.cpp"
+#include "snapshot.cpp"
+#include "statistics.cpp"

@@ -1,0 +1,97 @@
+"""vram in the place of PyTorch's allocator, by either way: what PyTorch answers then, and what is refused at once."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["VRAM_BUILD"], "adapters/torch"))
+
+import torch
+import vram_torch
+from rows import main, row
+
+MIB = 1 << 20
+
+
+def refused(function, *words):
+    try:
+        function()
+    except vram_torch.Error as error:
+        text = str(error)
+        assert "\n" not in text and all(word in text for word in words), text
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def out_of_memory():
+    try:
+        torch.empty(torch.cuda.mem_get_info()[1], dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError as error:
+        assert str(error).startswith("CUDA out of memory. Tried to allocate ") and " GPU 0 has a total capacity of " in str(error)
+        assert vram_torch.last_oom() is None or vram_torch.last_oom() in str(error)
+    else:
+        raise AssertionError("more than there is was given out")
+
+
+def answers():
+    torch.cuda.memory._record_memory_history(max_entries=1000)
+    x = torch.empty(3 * MIB, dtype=torch.uint8, device="cuda")
+    snapshot = torch.cuda.memory._snapshot()
+    assert [event["action"] for event in snapshot["device_traces"][0]].count("alloc") == 1
+    assert len(torch.cuda.memory_snapshot()) == 1 and torch.cuda.get_per_process_memory_fraction() == 1
+    if hasattr(getattr(torch, "accelerator", None), "memory_allocated"):
+        assert torch.accelerator.memory_allocated() == 3 * MIB
+    if hasattr(torch.cuda.memory, "_set_memory_metadata"):
+        torch.cuda.memory._set_memory_metadata("words")
+        assert torch.cuda.memory._get_memory_metadata() == "words"
+    torch.cuda.memory._set_allocator_settings("max_split_size_mb:64")
+    assert torch.cuda.memory_stats()["allocated_bytes.all.current"] == 3 * MIB and x.numel()
+    torch.cuda.memory._record_memory_history(enabled=None)
+
+
+def observers():
+    heard = []
+    torch._C._cuda_attach_out_of_memory_observer(lambda *facts: heard.append(facts))
+    out_of_memory()
+    assert len(heard) == 1 and heard[0][0] == 0 and heard[0][1] >= torch.cuda.mem_get_info()[1], heard
+
+
+def graph():
+    captured, x = torch.cuda.CUDAGraph(), torch.zeros(1000, device="cuda")
+    with torch.cuda.graph(captured):
+        y = x + 1
+    captured.replay()
+    torch.cuda.synchronize()
+    assert y.numel() == 1000
+
+
+def put_into_a_queue():
+    torch.multiprocessing.get_context("spawn").Queue().put([torch.zeros(5, device="cuda")])
+
+
+@row
+def adapter_pluggable():
+    vram_torch.enable(way="pluggable")
+    assert vram_torch.way() == "pluggable: as asked for" and torch.cuda.get_allocator_backend() == "pluggable"
+    answers()
+    out_of_memory()
+    observers()
+    graph()
+    refused(torch.cuda.MemPool, "MemPool", "way()")
+    refused(lambda: torch.compile(lambda x: x, mode="reduce-overhead"), "torch.compile", "max-autotune-no-cudagraphs")
+    refused(put_into_a_queue, "another process", "tensor.cpu()")
+    assert torch.compile(lambda x: x) is not None
+
+
+@row
+def adapter_native():
+    vram_torch.enable(way="native")
+    assert vram_torch.way().startswith("native: ") and torch.cuda.get_allocator_backend() == "native"
+    answers()
+    out_of_memory()
+    observers()
+    graph()
+    assert vram_torch.memory_reserved() == torch.cuda.memory_reserved()
+    vram_torch.allocator().check()
+
+
+if __name__ == "__main__":
+    main()
