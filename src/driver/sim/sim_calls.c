@@ -18,6 +18,7 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
     }
     const struct vr_sim_read read = sim->read;
     const struct vr_sim_reader reader = sim->reader;
+    sim->counted = 0; // of one read only
     sim->read = (struct vr_sim_read){0};
     vr_mutex_unlock(&sim->lock);
     sim->watch->tell(&reader, &read);

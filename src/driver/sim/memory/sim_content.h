@@ -59,6 +59,7 @@ struct vr_sim_read {
         uint64_t size_bytes;
     } gaps[VR_SIM_GAPS];
     size_t gap_count;
+    uint64_t counted; // elements that the last kernel looked at whose result is how many there are (vr_sim_launch_pass()); 0: none did
 };
 
 // Where in the program a call stands that may read, and what its reads get, in the words of who watches.
@@ -66,6 +67,7 @@ struct vr_sim_reader {
     uint64_t place;
     void *rule;
     const void *value; // chosen at its first read; NULL: not yet
+    bool counts;       // it asks how many of some there are
 };
 
 // Who watches reads that do not give what a GPU would have given. All three are called in the thread of the call, but for copies behind a

@@ -21,6 +21,7 @@ static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback)
     const struct vr_sim_read read = sim->read;
     sim->read = (struct vr_sim_read){0};
     if (sim->watch == NULL || !vr_sim_read_any(&read)) return;
+    sim->counted = 0;
     vr_mutex_unlock(&sim->lock);
     sim->watch->tell(&callback->reader, &read);
     vr_mutex_lock(&sim->lock);

@@ -115,6 +115,7 @@ static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t 
 
 // What nobody wrote was read: the bytes are the program's as soon as the copy is done, and no later.
 static void give_values(struct vr_sim *sim) {
+    sim->read.counted = sim->counted;
     if (sim->watch != NULL) sim->watch->give(&sim->reader, &sim->read);
     sim->read.gap_count = 0;
 }
