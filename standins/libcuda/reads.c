@@ -262,11 +262,11 @@ static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->counted, read->gaps[i].bytes, read->gaps[i].size_bytes);
 }
 
-static void tell(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     if (file != NULL) count_read((uint32_t)reader->place, read);
 }
 
-static const struct vr_sim_watch watch = {come, give, tell};
+static const struct vr_sim_watch watch = {come, give, notify};
 
 // --- opening --------------------------------------------------------------------------------------------------------
 

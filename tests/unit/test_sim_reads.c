@@ -23,7 +23,7 @@ static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     for (size_t i = 0; i < read->gap_count; i++) memcpy(read->gaps[i].bytes, given, (size_t)read->gaps[i].size_bytes);
 }
 
-static void tell(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     teller = reader->place;
     seen.unwritten_bytes += read->unwritten_bytes;
     seen.not_kept_bytes += read->not_kept_bytes;
@@ -31,7 +31,7 @@ static void tell(const struct vr_sim_reader *reader, const struct vr_sim_read *r
     calls++;
 }
 
-static const struct vr_sim_watch watch = {come, give, tell};
+static const struct vr_sim_watch watch = {come, give, notify};
 
 static struct vram_driver *open_watched(enum vram_sim_bytes kind) {
     struct vram_driver *driver = open_sim(&(struct vram_sim_options){.bytes = kind, .memory_bytes = VR_GIB});

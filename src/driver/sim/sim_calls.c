@@ -21,7 +21,7 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
     sim->counted = 0; // of one read only
     sim->read = (struct vr_sim_read){0};
     vr_mutex_unlock(&sim->lock);
-    sim->watch->tell(&reader, &read);
+    sim->watch->notify(&reader, &read);
 }
 
 // Of this member, may device memory come to the host's? The compiler answers.

@@ -79,7 +79,7 @@ struct vr_sim_watch {
     // Right after a copy, with the lock held: what comes after it in its stream finds values in the gaps.
     void (*give)(struct vr_sim_reader *reader, const struct vr_sim_read *read);
     // After the call, without the lock.
-    void (*tell)(const struct vr_sim_reader *reader, const struct vr_sim_read *read);
+    void (*notify)(const struct vr_sim_reader *reader, const struct vr_sim_read *read);
 };
 VR_INLINE bool vr_sim_read_any(const struct vr_sim_read *read) {
     return (read->unwritten_bytes | read->not_kept_bytes | read->passed_bytes) != 0;

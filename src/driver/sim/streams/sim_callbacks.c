@@ -23,7 +23,7 @@ static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback)
     if (sim->watch == NULL || !vr_sim_read_any(&read)) return;
     sim->counted = 0;
     vr_mutex_unlock(&sim->lock);
-    sim->watch->tell(&callback->reader, &read);
+    sim->watch->notify(&callback->reader, &read);
     vr_mutex_lock(&sim->lock);
 }
 
