@@ -23,6 +23,8 @@ static struct vr_reads_file *file; // set before the simulator is known to anyon
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vr_read_values values; // as the file
 static struct vr_map rows;           // under the lock: a stack's number -> its row's + 1
+static struct vr_map rules;          // under the lock: a stack's number -> the rule that it is at + 1, or NO_RULE
+enum { NO_RULE = 1 };
 
 // libvram, where it is there.
 static struct vram_stacks *stacks;
@@ -112,16 +114,16 @@ static void find_operations(uint32_t stack, struct operations *found) {
     for (size_t i = 0; i < count; i++) vr_read_operations_add(frames[i].name, found->text, sizeof found->text);
 }
 
-// What is found once is kept where there is memory for it.
-static void take_operations(struct operations *found) {
+// What is found once is kept where there is memory for it. The stack's number; 0: there is none.
+static uint32_t take_operations(struct operations *found) {
     *found = (struct operations){.text = ""};
     const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
-    if (stack == 0) return;
+    if (stack == 0) return 0;
     (void)pthread_mutex_lock(&lock);
     const uint64_t row = vr_map_get(&operations_of_stack, stack);
     if (row != 0) *found = operation_rows[row - 1];
     (void)pthread_mutex_unlock(&lock);
-    if (row != 0) return;
+    if (row != 0) return stack;
     find_operations(stack, found);
     (void)pthread_mutex_lock(&lock);
     if (vr_grow((void **)&operation_rows, &operation_capacity, operation_count + 1, sizeof *operation_rows) == VRAM_OK) {
@@ -129,6 +131,7 @@ static void take_operations(struct operations *found) {
         (void)!vr_map_set(&operations_of_stack, stack, operation_count);
     }
     (void)pthread_mutex_unlock(&lock);
+    return stack;
 }
 
 // --- rows -----------------------------------------------------------------------------------------------------------
@@ -144,7 +147,7 @@ static uint64_t find_row(const char *place) {
     if (used >= VR_READS_ROWS) return VR_READS_ROWS;
     struct vr_reads_row *row = &file->rows[used];
     (void)snprintf(row->place, sizeof row->place, "%s", place);
-    take_operations(&operations);
+    (void)take_operations(&operations);
     size_t length;
     const char *operation = vr_read_operations_main(operations.text, &length);
     (void)snprintf(row->operation, sizeof row->operation, "%.*s", (int)(length < 200 ? length : 200), operation);
@@ -214,7 +217,7 @@ static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *fram
 }
 
 // The first rule that a frame of the stack is at, or that is for an operation that reads; NULL: none.
-static struct vr_read_rule *find_rule(uint32_t stack, const struct operations *operations) {
+static struct vr_read_rule *match(uint32_t stack, const struct operations *operations) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
     if (count > FRAMES_MOST) count = FRAMES_MOST;
@@ -223,23 +226,47 @@ static struct vr_read_rule *find_rule(uint32_t stack, const struct operations *o
     return NULL;
 }
 
-static void give_value(uint32_t stack, const struct vr_sim_read *read) {
+// The same, once for the two stacks of a place.
+static struct vr_read_rule *find_rule(uint32_t stack, uint32_t machine_stack, const struct operations *operations) {
+    const uint64_t place = (uint64_t)machine_stack << 32 | stack;
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t known = place == 0 ? 0 : vr_map_get(&rules, place);
+    (void)pthread_mutex_unlock(&lock);
+    if (known != 0) return known == NO_RULE ? NULL : &values.rules[known - NO_RULE - 1];
+    struct vr_read_rule *rule = match(stack, operations);
+    if (place == 0) return rule;
+    (void)pthread_mutex_lock(&lock);
+    (void)!vr_map_set(&rules, place, rule == NULL ? NO_RULE : (uint64_t)(rule - values.rules) + 1 + NO_RULE);
+    (void)pthread_mutex_unlock(&lock);
+    return rule;
+}
+
+// --- watching -------------------------------------------------------------------------------------------------------
+
+static void come(struct vr_sim_reader *reader) {
     struct operations operations = {.text = ""};
-    if (read->gap_count > 0 && values.by_operation) take_operations(&operations);
-    struct vr_read_rule *rule = read->gap_count == 0 ? NULL : find_rule(stack, &operations);
-    if (rule == NULL) return;
-    const struct vr_read_value *value = vr_read_rule_next(&values, rule);
+    reader->place = take_stack();
+    if (values.rule_count == 0) return;
+    const uint32_t machine_stack = values.by_operation ? take_operations(&operations) : 0;
+    reader->rule = find_rule((uint32_t)reader->place, machine_stack, &operations);
+    reader->counts = vr_read_operations_count(operations.text);
+}
+
+// All copies of a call are one read of its rule.
+static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (reader->rule == NULL) return;
+    if (reader->value == NULL) reader->value = vr_read_rule_next(&values, reader->rule);
+    const struct vr_read_value *value = reader->value;
     // A part of what nobody counts is not known.
-    if (value->part && !vr_read_operations_count(operations.text)) return;
+    if (value->part && !reader->counts) return;
     for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->counted, read->gaps[i].bytes, read->gaps[i].size_bytes);
 }
 
-// Stacks are taken and named without the lock: that may take the loader's, which another thread may hold here.
-static void on_read(const struct vr_sim_read *read) {
-    const uint32_t stack = take_stack();
-    if (values.rule_count > 0) give_value(stack, read);
-    if (file != NULL) count_read(stack, read);
+static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (file != NULL) count_read((uint32_t)reader->place, read);
 }
+
+static const struct vr_sim_watch watch = {come, give, notify};
 
 // --- opening --------------------------------------------------------------------------------------------------------
 
@@ -276,7 +303,7 @@ bool vr_libcuda_watch_reads(struct vr_sim *sim) {
         if (good) file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
         if (file != NULL || values.rule_count > 0) open_stacks();
     }
-    if (file != NULL || values.rule_count > 0) sim->on_read = on_read;
+    if (file != NULL || values.rule_count > 0) sim->watch = &watch;
     (void)pthread_mutex_unlock(&lock);
     return good;
 }

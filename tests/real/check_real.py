@@ -46,7 +46,7 @@ class Row:
         self.values = options.get("values", [])
         self.outside = options.get("outside", False)
         self.last = re.compile(options.get("last", "^(ok)+$"))
-        self.needs, self.recorded = options.get("needs", "."), options.get("recorded", False)
+        self.recorded = options.get("recorded", False)
         self.allocator, self.compared = None, False
         self.id = f"{environment}/{name}"
 
@@ -126,7 +126,7 @@ def make_environment(name, table):
     pip = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir"]
     made = pins is not None and (not pins or run_quiet([*pip, *pins], log))
     for command in table.get("build", []):
-        words = shlex.split(command.format(folder=folder, python=python, build=BUILD))
+        words = shlex.split(command.format(folder=folder, python=python, build=BUILD, here=HERE, source=source_of(table.get("source"))))
         made = made and run_quiet(["env", "-C", folder, f"CARGO_TARGET_DIR={folder}/target", *words], log)
     if not made:
         shutil.rmtree(folder, ignore_errors=True)
@@ -140,15 +140,15 @@ def bytes_of(folder):
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------------------------------
-def source_of(row):
-    """The (first) folder of sources that a row needs (sources.tsv) with what it needs in it; None where one is not given."""
-    given, names = os.environ.get("VRAM_PROGRAMS"), row.source if isinstance(row.source, list) else [row.source]
-    folders = [pathlib.Path(given) / name for name in names] if given and row.source else []
-    return folders[0] if folders and all((folder / row.needs).is_dir() for folder in folders) else None
+def source_of(source):
+    """The (first) folder of sources that a row or an environment needs (sources.tsv); None where one is not given."""
+    given, names = os.environ.get("VRAM_PROGRAMS"), source if isinstance(source, list) else [source]
+    folders = [pathlib.Path(given) / name for name in names] if given and source else []
+    return folders[0] if folders and all(folder.is_dir() for folder in folders) else None
 
 
 def command_of(row, python, recorder=()):
-    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row),
+    program = row.command.format(python=python, programs=HERE / "programs", row=row.name, here=HERE, source=source_of(row.source),
                                  folder=python.parents[1], vram=BUILD / "cli/vram")
     if row.outside:
         return shlex.split(program)
@@ -306,6 +306,9 @@ def run_environment(name, table, rows, options):
     if absent:
         print(f"skipped: {name}: Debian's packages that are not installed: {' '.join(absent)}")
         return results
+    if "source" in table and source_of(table["source"]) is None:
+        print(f"skipped: {name}: {table['source']} of sources.tsv is not in VRAM_PROGRAMS")
+        return results
     python = pathlib.Path(options.python) if options.python else make_environment(name, table)
     if python is None:
         print(f"skipped: {name}: packages not to be had ({LOGS / name}.install.log)")
@@ -315,10 +318,8 @@ def run_environment(name, table, rows, options):
     if not options.python and bytes_of(CACHE) > MOST_BYTES:
         print(f"the cache holds more than {MOST_BYTES // 10**9} GB: {CACHE}")
     for row in rows:
-        if row.source and source_of(row) is None:
-            names = " ".join(row.source) if isinstance(row.source, list) else row.source
-            what = names if row.needs == "." else f"{names}/{row.needs}"
-            print(f"skipped {row.id}: {what} of sources.tsv is not in VRAM_PROGRAMS")
+        if row.source and source_of(row.source) is None:
+            print(f"skipped {row.id}: {' '.join(row.source) if isinstance(row.source, list) else row.source} of sources.tsv is not in VRAM_PROGRAMS")
             continue
         works, seconds, _, why = run_row(row, python)
         results.append((row, works, why))

@@ -2,7 +2,7 @@
 """PyTorch's own tests, values ignored: tensors are compared by shape, numbers read from
 the device not at all, for nothing computes their values.
 
-usage: own_tests.py FILE [--least N] [--expandable] [--compiled] [--only REGEX] [--list]
+usage: own_tests.py FILE [--least N] [--expandable] [--compiled] [--only REGEX] [--part K/N] [--list]
 A test has 120 s. One that fails or ends its process is its process's last, and the next process goes on after it. Prints one line per
 test, then the counts; says "ok" when at least N passed."""
 import argparse
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 TEST_SECONDS = 120
 
@@ -153,12 +154,18 @@ class Journal(unittest.TestResult):
             self.failed(test, error)
 
 
+def is_in_part(name, part):
+    """K/N: one of N parts of all tests, by name, so that a test stays in its part whatever becomes of the others."""
+    number, _, count = part.partition("/")
+    return zlib.crc32(name.partition(".")[2].encode()) % int(count) == int(number) - 1
+
+
 def run_tests(options):
     ignore_values(options.compiled)
     module = load(options.file, options.expandable)
     done = {json.loads(line)["test"] for line in open(options.journal)} if os.path.exists(options.journal) else set()
     tests = [test for test in flat(unittest.defaultTestLoader.loadTestsFromModule(module)) if test.id() not in done]
-    tests = [test for test in tests if re.search(options.only, test.id())]
+    tests = [test for test in tests if re.search(options.only, test.id()) and is_in_part(test.id(), options.part)]
     if options.list:
         return print("\n".join(test.id() for test in tests))
     result = Journal(options.journal)
@@ -188,7 +195,7 @@ def watch(options):
         again, code = True, 0
         while again:
             before = len(outcomes(journal)) if os.path.exists(journal) else 0
-            command = [sys.executable, __file__, str(options.file), "--journal", journal, "--only", options.only]
+            command = [sys.executable, __file__, str(options.file), "--journal", journal, "--only", options.only, "--part", options.part]
             code = subprocess.run(command + ["--expandable"] * options.expandable + ["--compiled"] * options.compiled).returncode
             again = code != 0 and os.path.exists(journal) and len(outcomes(journal)) > before
         table = outcomes(journal) if os.path.exists(journal) else {}
@@ -200,6 +207,7 @@ def main():
     parser.add_argument("file", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--least", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("--journal")
     parser.add_argument("--expandable", action="store_true")
     parser.add_argument("--compiled", action="store_true", help="tests of torch.compile")

@@ -1,24 +1,42 @@
 // Reads of the simulated driver's device memory that do not give what a GPU would have given: which are found, and which are not.
+#include <stdatomic.h>
+
 #include "sim_fixture.h"
 
 #include "driver/sim/sim.h"
+#include "os/os.h"
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry work(.param .u64 first, .param .align 8 .b8 rest[24])\n{\n ret;\n}\n";
 
-static struct vr_sim_read seen; // all of a test
-static uint64_t calls;
+static struct vr_sim_read seen;        // all of a test
+static uint64_t calls, comers, teller; // how often told and come, and of which comer was told last
+static _Atomic int seen_behind;
+static _Atomic bool may_go;
+static const char *given; // what reads get; NULL: nothing
 
-static void on_read(const struct vr_sim_read *read) {
+static void come(struct vr_sim_reader *reader) { reader->place = ++comers; }
+
+static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (given == NULL) return;
+    reader->value = given;
+    for (size_t i = 0; i < read->gap_count; i++) memcpy(read->gaps[i].bytes, given, (size_t)read->gaps[i].size_bytes);
+}
+
+static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    teller = reader->place;
     seen.unwritten_bytes += read->unwritten_bytes;
     seen.not_kept_bytes += read->not_kept_bytes;
     seen.passed_bytes += read->passed_bytes;
     calls++;
 }
 
+static const struct vr_sim_watch watch = {come, give, notify};
+
 static struct vram_driver *open_watched(enum vram_sim_bytes kind) {
     struct vram_driver *driver = open_sim(&(struct vram_sim_options){.bytes = kind, .memory_bytes = VR_GIB});
-    vr_sim_of(driver)->on_read = on_read;
+    vr_sim_of(driver)->watch = &watch;
+    given = NULL;
     seen = (struct vr_sim_read){0};
     calls = 0;
     return driver;
@@ -127,11 +145,74 @@ static void memory_that_a_kernel_was_given(void **state) {
     (void)state;
 }
 
+static void look_behind(void *argument) {
+    const unsigned char *bytes = argument;
+    if (memcmp(bytes, "valu", 4) == 0) atomic_fetch_add(&seen_behind, 1);
+}
+
+static void wait_a_little(void *argument) {
+    (void)argument;
+    while (!atomic_load(&may_go)) (void)vr_os_monotonic_ns();
+}
+
+// A host function behind a copy, in the same launch or the same stream, finds the value that the copy's read gets: with the functions in
+// the thread of the call, and on one of their own.
+static void values_are_there_when_the_copy_is_done(void **state) {
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        static unsigned char bytes[4];
+        uint64_t stream, graph, exec;
+        struct vram_driver *driver =
+            open_sim(&(struct vram_sim_options){.bytes = VRAM_SIM_BYTES_SPARSE, .memory_bytes = VR_GIB, .host_thread = threads == 1});
+        vr_sim_of(driver)->watch = &watch;
+        given = "value";
+        atomic_store(&seen_behind, 0);
+        const uint64_t address = alloc(driver, VR_MIB);
+        assert_cu(vr_cu(driver, stream_create, &stream, 1), SUCCESS);
+        assert_cu(vr_cu(driver, stream_begin_capture, stream, 0), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_async, (uint64_t)(uintptr_t)bytes, address, 4, stream), SUCCESS);
+        assert_cu(vr_cu(driver, launch_host_func, stream, look_behind, bytes), SUCCESS);
+        assert_cu(vr_cu(driver, stream_end_capture, stream, &graph), SUCCESS);
+        assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+        assert_cu(vr_cu(driver, graph_launch, exec, stream), SUCCESS);
+        assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);
+        assert_int_equal(atomic_load(&seen_behind), 1);
+        vram_driver_destroy(driver);
+    }
+}
+
+// A copy that a host function's thread does is told of in the name of the call that asked for it.
+static void copies_behind_a_function_are_their_own_calls(void **state) {
+    (void)state;
+    static unsigned char bytes[4];
+    uint64_t stream;
+    struct vram_driver *driver =
+        open_sim(&(struct vram_sim_options){.bytes = VRAM_SIM_BYTES_SPARSE, .memory_bytes = VR_GIB, .host_thread = true});
+    vr_sim_of(driver)->watch = &watch;
+    given = "value";
+    calls = comers = 0;
+    atomic_store(&may_go, false);
+    const uint64_t address = alloc(driver, VR_MIB), other = alloc(driver, VR_MIB);
+    assert_cu(vr_cu(driver, stream_create, &stream, 1), SUCCESS);
+    assert_cu(vr_cu(driver, launch_host_func, stream, wait_a_little, NULL), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_async, (uint64_t)(uintptr_t)bytes, address, 4, stream), SUCCESS); // the first to come
+    assert_cu(vr_cu(driver, memcpy_async, address, other, 4, 0), SUCCESS);                           // another that reads nothing
+    assert_int_equal(calls, 0);
+    atomic_store(&may_go, true);
+    assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);
+    assert_memory_equal(bytes, "valu", 4);
+    vram_driver_destroy(driver);
+    assert_int_equal(calls, 1);
+    assert_int_equal(teller, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_nobody_wrote),
         cmocka_unit_test(large_copies_that_are_not_kept),
         cmocka_unit_test(memory_that_a_kernel_was_given),
+        cmocka_unit_test(values_are_there_when_the_copy_is_done),
+        cmocka_unit_test(copies_behind_a_function_are_their_own_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 // Addresses as NVIDIA's driver gives them: regions of 32 MiB from the top, the newest first, the tightest gap, low end.
+#include "driver/sim/sim.h"
 #include "support/random.h"
 #include "unit/sim_fixture.h"
 
@@ -117,6 +118,7 @@ static void random_sizes_never_overlap(void **state) {
         live[at].bytes =
             vr_random_below(&random, 4) == 0 ? 1 + vr_random_below(&random, 3000000) : VR_MIB * (1 + vr_random_below(&random, 90));
         assert_cu(vr_cu(driver, mem_alloc, &live[at].address, live[at].bytes), SUCCESS);
+        assert_true(vr_sim_regions_check(vr_sim_of(driver)));
         for (size_t i = 0; i < VR_COUNT_OF(live); i++)
             if (i != at && live[i].address != 0)
                 assert_true(live[at].address + live[at].bytes <= live[i].address || live[i].address + live[i].bytes <= live[at].address);
@@ -124,6 +126,41 @@ static void random_sizes_never_overlap(void **state) {
     for (size_t i = 0; i < VR_COUNT_OF(live); i++)
         if (live[i].address != 0) give(driver, live[i].address);
     assert_int_equal(take(driver, 32), TOP - 32 * VR_MIB); // nothing is left behind
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
+// Reservations by hint and queued addresses that lie in regions: nothing comes to lie over another, and what the rule keeps in mind stays
+// right.
+static void others_in_regions_are_seen(void **state) {
+    struct vram_driver *driver = open_driver();
+    struct vr_sim *sim = vr_sim_of(driver);
+    static struct {
+        uint64_t address, bytes;
+        bool reserved;
+    } live[64];
+    uint64_t random = 5;
+    for (size_t step = 0; step < 6000; step++) {
+        const size_t at = (size_t)vr_random_below(&random, VR_COUNT_OF(live));
+        if (live[at].address != 0) {
+            if (live[at].reserved)
+                assert_cu(vr_cu(driver, mem_address_free, live[at].address, live[at].bytes), SUCCESS);
+            else
+                give(driver, live[at].address);
+            live[at].address = 0;
+        } else {
+            const uint64_t place = TOP - VR_MIB * 2 * (1 + vr_random_below(&random, 400)), kind = vr_random_below(&random, 8);
+            live[at].reserved = kind == 0;
+            live[at].bytes = 2 * VR_MIB * (1 + vr_random_below(&random, kind < 2 ? 3 : 30));
+            if (kind == 2) live[at].bytes = 1 + vr_random_below(&random, 900000);
+            if (kind == 1) assert_int_equal(vram_sim_queue_address(driver, place + 512), VRAM_OK);
+            const vr_cu_result result = kind == 0 ? vr_cu(driver, mem_address_reserve, &live[at].address, live[at].bytes, 0, place, 0)
+                                                  : vr_cu(driver, mem_alloc, &live[at].address, live[at].bytes);
+            if (result != VR_CU_SUCCESS) live[at].address = 0; // the queued place was taken
+        }
+        assert_true(vr_sim_regions_check(sim));
+        assert_true(vr_sim_ranges_check(&sim->spaces));
+    }
     vram_driver_destroy(driver);
     (void)state;
 }
@@ -149,6 +186,7 @@ int main(void) {
                                        cmocka_unit_test(reservations_rise_from_a_low_base),
                                        cmocka_unit_test(host_memory_is_not_taken_for_device_memory),
                                        cmocka_unit_test(random_sizes_never_overlap),
+                                       cmocka_unit_test(others_in_regions_are_seen),
                                        cmocka_unit_test(devices_have_regions_of_their_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,15 +86,15 @@ struct vr_sim {
 
     struct vr_sim_thread *threads; // sorted by nothing; found through thread_slots
     size_t thread_count, threads_capacity;
-    int file;                      // the memory file, -1 where nothing is kept
-    uint64_t file_bytes;           // backed: its length; offsets are never used again
-    struct vr_sim_content content; // not backed: what device memory holds, where it is kept (vr_sim_keeps())
-    uint64_t *written;             // where copies and fills wrote (sim_transfer.c); NULL: nowhere, or not known
-    uint64_t counted;              // vr_sim_read.counted of reads to come
-    struct vr_sim_read read;       // by the running call, from device memory into the host's
-    // Told of reads that do not give what a GPU would have given, in the thread of the call and without the lock. NULL: nobody asks.
-    void (*on_read)(const struct vr_sim_read *read);
-    vr_sim_unpacking *unpack_zstd; // of compressed code; NULL: it is not read
+    int file;                         // the memory file, -1 where nothing is kept
+    uint64_t file_bytes;              // backed: its length; offsets are never used again
+    struct vr_sim_content content;    // not backed: what device memory holds, where it is kept (vr_sim_keeps())
+    uint64_t *written;                // where copies and fills wrote (sim_transfer.c); NULL: nowhere, or not known
+    uint64_t counted;                 // vr_sim_read.counted of reads to come
+    struct vr_sim_read read;          // by the running call, from device memory into the host's
+    struct vr_sim_reader reader;      // the running call's
+    const struct vr_sim_watch *watch; // NULL: nobody asks. Set before the simulator is known to a second thread
+    vr_sim_unpacking *unpack_zstd;    // of compressed code; NULL: it is not read
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
     struct vr_sim_file *files;
@@ -119,6 +119,17 @@ VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
     if (VR_LIKELY(sim->published == NULL)) return;
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         atomic_store_explicit(&sim->published[sim->devices[i].ordinal], sim->devices[i].used_bytes, memory_order_relaxed);
+}
+// Waits for a signal with the lock given up. The running call's own fields are its own again afterwards.
+VR_INLINE void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_t most_ns) {
+    const uint64_t charge_ns = sim->charge_ns;
+    const struct vr_sim_read read = sim->read;
+    const struct vr_sim_reader reader = sim->reader;
+    sim->read = (struct vr_sim_read){0};
+    vr_signal_wait(signal, &sim->lock, most_ns);
+    sim->charge_ns = charge_ns;
+    sim->read = read;
+    sim->reader = reader;
 }
 // `driver` as a simulator, or NULL when it is of another kind.
 struct vr_sim *vr_sim_of(struct vram_driver *driver);

@@ -12,21 +12,28 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
     uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live + sim->nodes.live;
     assert(sim->counts[call] % (1 + objects / 64) != 0 || vr_sim_check(sim));
 #endif
-    if (VR_LIKELY(sim->on_read == NULL || (sim->read.unwritten_bytes | sim->read.not_kept_bytes | sim->read.passed_bytes) == 0)) {
+    if (VR_LIKELY(sim->watch == NULL || !vr_sim_read_any(&sim->read))) {
         vr_mutex_unlock(&sim->lock);
         return;
     }
-    struct vr_sim_read read = sim->read;
-    read.counted = sim->counted;
+    const struct vr_sim_read read = sim->read;
+    const struct vr_sim_reader reader = sim->reader;
     sim->counted = 0; // of one read only
-    void (*on_read)(const struct vr_sim_read *) = sim->on_read;
     sim->read = (struct vr_sim_read){0};
     vr_mutex_unlock(&sim->lock);
-    on_read(&read);
+    sim->watch->notify(&reader, &read);
 }
 
-static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
+// Of this member, may device memory come to the host's? The compiler answers.
+VR_INLINE bool may_read(const char *member) {
+    return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
+}
+
+VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) {
+    struct vr_sim_reader reader = {0};
+    if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->watch->come(&reader);
     vr_mutex_lock(&sim->lock);
+    if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->reader = reader;
     sim->charge_ns = vr_sim_base_cost_ns(sim, call);
     return sim->clock_ns;
 }
@@ -37,7 +44,7 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
 #define X(member, symbol, exported, version, parameters, arguments)      \
     static vr_cu_result call_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
-        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
+        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave(sim, VR_SIM_CALL_##member, entered_ns);                    \
@@ -49,7 +56,7 @@ static uint64_t enter(struct vr_sim *sim, enum vr_sim_call call) {
 #define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
-        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member);          \
+        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
         leave(sim, VR_SIM_CALL_##member, entered_ns);                    \

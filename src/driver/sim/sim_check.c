@@ -177,7 +177,8 @@ static bool check_slots(const struct vr_sim *sim) {
 }
 
 bool vr_sim_check(const struct vr_sim *sim) {
-    bool ranges = vr_sim_ranges_check(&sim->spaces) && vr_sim_ranges_check(&sim->mappings) && vr_sim_ranges_check(&sim->hosts);
+    bool ranges = vr_sim_ranges_check(&sim->spaces) && vr_sim_ranges_check(&sim->mappings) && vr_sim_ranges_check(&sim->hosts) &&
+                  vr_sim_regions_check(sim);
     return check_slots(sim) && ranges && check_pools(sim) && check_memory(sim) && check_mappings(sim) && check_streams(sim) &&
            check_graphs(sim) && check_captures(sim) && vr_sim_content_check(&sim->content);
 }

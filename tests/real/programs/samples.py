@@ -1,39 +1,54 @@
-"""The samples of a folder, one after the other: each ends, or says why it does not go on. Kernels compute nothing, so a sample that checks values says that
+"""The samples of a folder (build_sources.py), each in its own folder, one after the other: each ends, or says why it does not go on. Kernels compute nothing, so a sample that checks values says that
 they are wrong, and that is an end; a signal, a time-out, or silence is none."""
+import collections
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 
 import nvrtc
 
 SECONDS = 60
-LEAST = 20
+MOST_LINES = 100000  # one says a line for each of 64 million bytes that no kernel wrote
+LEAST = 45
 SAID = re.compile(r"fail|error|not support|requires|waiv|wrong|mismatch|differ|cannot|could not|unable|invalid", re.I)
 
 
 def outcome(sample, folder, environment):
     """How it ended, and the line that says so; the first word is "no" where it did not."""
-    try:
-        done = subprocess.run([sample], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
-                              timeout=SECONDS, cwd=folder, env=environment)
-    except subprocess.TimeoutExpired:
-        return "no end", f"over {SECONDS} s"
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    if done.returncode == 0:
+    process = subprocess.Popen([sample], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, errors="replace",
+                               cwd=folder, env=environment, start_new_session=True)
+    late = threading.Timer(SECONDS, end, [process])
+    late.start()
+    lines, count = collections.deque(maxlen=200), 0
+    for line in process.stdout:
+        lines.extend([line.strip()] if line.strip() else [])
+        count += 1
+        if count == MOST_LINES:
+            end(process)
+    code = process.wait()
+    over = not late.is_alive()
+    late.cancel()
+    said = next((line for line in reversed(lines) if SAID.search(line)), None)
+    if code == 0:
         return "ends", ""
-    if done.returncode > 0 and lines:
-        return "says why", next((line for line in reversed(lines) if SAID.search(line)), lines[-1])
-    return "no end", f"{done.returncode}: {(lines or [''])[-1]}"
+    if lines and (code > 0 or (count >= MOST_LINES and said)):
+        return "says why", said or lines[-1]
+    return "no end", f"over {SECONDS} s" if over else f"{code}: {(lines or [''])[-1]}"
+
+
+def end(process):
+    os.killpg(process.pid, signal.SIGKILL)
 
 
 def main():
     built = pathlib.Path(sys.argv[1])
     results, environment = [], nvrtc.environment()
-    for sample in sorted(path for path in built.iterdir() if path.is_file() and path.stat().st_mode & 0o100):
-        # Where its data is.
-        places = [path for path in built.parent.glob(f"Samples/*/{sample.name}") if path.is_dir()]
-        how, line = outcome(sample, places[0] if places else built, environment)
+    for sample in sorted(path / path.name for path in built.iterdir() if (path / "complete").exists()):
+        how, line = outcome(sample, sample.parent, environment)
         results.append(how)
         print(f"{how:9} {sample.name:32} {line[:120]}", flush=True)
     print(", ".join(f"{results.count(how)} {how}" for how in sorted(set(results))))

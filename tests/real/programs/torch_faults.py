@@ -142,12 +142,13 @@ def wait_for_one(tries):
         time.sleep(0.005)
 
 
-def try_each_call(work, result, workers):
+def try_each_call(work, result, workers, first, step):
+    """Calls first, first + step and so on, up to one that the program does not make."""
     gc.freeze()  # what the imports left is not looked at again
-    counts, bad, running, nth, over = {}, [], [], 0, False
+    counts, bad, running, nth, over = {}, [], [], first - step, False
     while running or not over:
         while not over and len(running) < workers:
-            nth += 1
+            nth += step
             begun = begin(nth, result, tempfile.TemporaryFile())
             if begun is None:
                 play(work)
@@ -162,28 +163,22 @@ def try_each_call(work, result, workers):
             print(f"call {each.nth} ({each.function()}): {how}: {' | '.join(lines[:1] + lines[-3:])[:300]}", flush=True)
         each.output.close()
     gc.unfreeze()
-    print(f"{work.__name__}: {nth} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())), flush=True)
+    print(f"{work.__name__}: {sum(counts.values())} tries, result {result}:", ", ".join(f"{count} {how}" for how, count in sorted(counts.items())), flush=True)
     return not bad
 
 
-def each_fails(work, results):
-    assert all([try_each_call(work, int(result), workers=2) for result in results or (OUT_OF_MEMORY,)]), "see above"
+def add_rows(work, parts):
+    """In so many rows, none of which takes long: WORK_faults_1, each of every so many calls."""
+    for part in range(1, parts + 1):
+        def fails(*results, part=part):
+            assert all([try_each_call(work, int(result), 2, part, parts) for result in results or (OUT_OF_MEMORY,)]), "see above"
+        fails.__name__ = f"{work.__name__}_faults" + f"_{part}" * (parts > 1)
+        row(fails)
 
 
-@row
-def train_faults(*results):
-    each_fails(train, results)
-
-
-@row
-def graph_faults(*results):
-    each_fails(graph, results)
-
-
-@row
-def expandable_faults(*results):
-    each_fails(expandable, results)
-
+add_rows(train, 8)
+add_rows(graph, 1)
+add_rows(expandable, 2)
 
 if __name__ == "__main__":
     main()

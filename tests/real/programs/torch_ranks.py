@@ -71,5 +71,28 @@ def fsdp2():
     dist.destroy_process_group()
 
 
+@row
+def symmetric_memory():
+    """A buffer that all ranks have in their own address space: pages with descriptors, mapped by each. What one rank copies there the other reads."""
+    import torch.distributed._symmetric_memory as symmetric
+
+    rank = int(os.environ["LOCAL_RANK"])
+    device = torch.device("cuda", rank)
+    torch.cuda.set_device(device)
+    dist.init_process_group("cpu:gloo,cuda:nccl", device_id=device)
+    before = torch.cuda.mem_get_info()[0]
+    own = symmetric.empty(1 << 20, dtype=torch.float32, device=device)
+    handle = symmetric.rendezvous(own, dist.group.WORLD)
+    taken = before - torch.cuda.mem_get_info()[0]
+    assert 4 * MIB <= taken <= 10 * MIB, taken  # its own half only, with a page for signals
+    own.copy_(torch.full((1 << 20,), rank + 1.0))
+    torch.cuda.synchronize()
+    dist.barrier()
+    assert handle.get_buffer(1 - rank, (1 << 20,), torch.float32)[5].item() == 2.0 - rank
+    del own, handle
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 if __name__ == "__main__":
     main()

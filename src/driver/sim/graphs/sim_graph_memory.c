@@ -24,7 +24,7 @@ static void collect(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     drop(sim, memory);
     vr_sim_back_remove(sim, memory->address, memory->span);
     vr_sim_ranges_remove(&sim->spaces, memory->address);
-    vr_sim_place_freed(sim, memory->device, memory->address);
+    vr_sim_place_freed(sim, memory->device, memory->address, memory->span);
     vr_sim_slots_give(&sim->graph_memories, vr_sim_slots_index(&sim->graph_memories, memory));
 }
 
@@ -62,6 +62,7 @@ vr_cu_result vr_sim_graph_memory_make(struct vr_sim *sim, uint32_t device, uint6
                                            .read_mask = vr_sim_back_keep(sim, place.span)};
         if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
             vr_sim_back_remove(sim, place.address, place.span);
+            vr_sim_place_lost(sim, &place);
             result = VR_CU_OUT_OF_MEMORY;
         }
     }

@@ -33,6 +33,7 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
     if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
     if (result != VR_CU_SUCCESS) {
         vr_sim_back_remove(sim, place.address, place.span);
+        vr_sim_place_lost(sim, &place);
         return result;
     }
     device->used_bytes += size_bytes;
@@ -44,13 +45,13 @@ vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t si
 static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     const uint32_t number = vr_sim_context_find(sim, range->owner)->device;
     struct vr_sim_device *device = &sim->devices[number];
-    const uint64_t address = range->base;
+    const uint64_t address = range->base, span = range->span;
     device->used_bytes -= range->size_bytes;
     vr_sim_charge_free(sim, device, range->size_bytes);
     vr_sim_back_remove(sim, range->base, range->span);
     if (sim->file >= 0) vr_sim_back_give(sim, range->write_mask, range->read_mask, vr_sim_back_span(sim, range));
     vr_sim_ranges_remove(&sim->spaces, address);
-    vr_sim_place_freed(sim, number, address);
+    vr_sim_place_freed(sim, number, address, span);
 }
 
 // The address says whose it is: no context need be current.

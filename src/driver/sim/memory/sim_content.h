@@ -62,6 +62,29 @@ struct vr_sim_read {
     uint64_t counted; // elements that the last kernel looked at whose result is how many there are (vr_sim_launch_pass()); 0: none did
 };
 
+// Where in the program a call stands that may read, and what its reads get, in the words of who watches.
+struct vr_sim_reader {
+    uint64_t place;
+    void *rule;
+    const void *value; // chosen at its first read; NULL: not yet
+    bool counts;       // it asks how many of some there are
+};
+
+// Who watches reads that do not give what a GPU would have given. All three are called in the thread of the call, but for copies behind a
+// host function, which the thread of these functions does.
+struct vr_sim_watch {
+    // Before a call that may read, without the lock: stacks are taken here, for that may take the loader's lock, which another thread may
+    // hold that waits for the simulator's.
+    void (*come)(struct vr_sim_reader *reader);
+    // Right after a copy, with the lock held: what comes after it in its stream finds values in the gaps.
+    void (*give)(struct vr_sim_reader *reader, const struct vr_sim_read *read);
+    // After the call, without the lock.
+    void (*notify)(const struct vr_sim_reader *reader, const struct vr_sim_read *read);
+};
+VR_INLINE bool vr_sim_read_any(const struct vr_sim_read *read) {
+    return (read->unwritten_bytes | read->not_kept_bytes | read->passed_bytes) != 0;
+}
+
 void vr_sim_content_open(struct vr_sim_content *content, int file);
 void vr_sim_content_release(struct vr_sim_content *content);
 // Places for a range of that many bytes; whole pages, never used again.

@@ -17,6 +17,7 @@ vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t s
                                        .read_mask = vr_sim_back_keep(sim, place.span)};
     if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
         vr_sim_back_remove(sim, place.address, place.span);
+        vr_sim_place_lost(sim, &place);
         return VR_CU_OUT_OF_MEMORY;
     }
     device->used_bytes += size_bytes;
@@ -27,9 +28,10 @@ vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t s
 void vr_sim_inner_free(struct vr_sim *sim, uint64_t address) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     const uint32_t device = vr_sim_context_find(sim, range->owner)->device;
+    const uint64_t span = range->span;
     sim->devices[device].used_bytes -= range->size_bytes;
     vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);
     vr_sim_ranges_remove(&sim->spaces, address);
-    vr_sim_place_freed(sim, device, address);
+    vr_sim_place_freed(sim, device, address, span);
 }

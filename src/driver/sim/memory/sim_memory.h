@@ -90,7 +90,9 @@ vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t si
 // For a chunk of a pool, which takes no queued address.
 vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place);
 // What one of these two placed is gone from the table of address space.
-void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address);
+void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span);
+// What was placed does not come to lie there after all; or something comes to lie there by no rule of the device's.
+void vr_sim_place_lost(struct vr_sim *sim, const struct vr_sim_place *place);
 // alignment is a power of two; a hint (0: none) that cannot be had is ignored.
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
                                       struct vr_sim_place *place);

@@ -66,13 +66,19 @@ vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t si
     return VR_CU_SUCCESS;
 }
 
-void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address) {
-    if (sim->options.addresses == VRAM_SIM_DRIVER) vr_sim_regions_freed(sim, device, address);
+void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span) {
+    if (sim->options.addresses == VRAM_SIM_DRIVER) vr_sim_regions_freed(sim, device, address, span);
+}
+
+void vr_sim_place_lost(struct vr_sim *sim, const struct vr_sim_place *place) {
+    if (sim->options.addresses == VRAM_SIM_DRIVER) vr_sim_regions_note_other(sim, place->address, place->span);
 }
 
 vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place) {
-    const bool queued = sim->alloc_queue.next < sim->alloc_queue.count;
-    return queued ? take_queued(sim, &sim->alloc_queue, size_bytes, place) : vr_sim_place_chunk(sim, device, size_bytes, place);
+    if (sim->alloc_queue.next == sim->alloc_queue.count) return vr_sim_place_chunk(sim, device, size_bytes, place);
+    const vr_cu_result result = take_queued(sim, &sim->alloc_queue, size_bytes, place);
+    if (result == VR_CU_SUCCESS) vr_sim_place_lost(sim, place);
+    return result;
 }
 
 vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
@@ -89,6 +95,7 @@ vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, u
         found.address = rise(sim, &sim->reserve_cursor, size_bytes, alignment);
     if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
     note_extent(&sim->reserved, &found);
+    vr_sim_place_lost(sim, &found);
     *place = found;
     return VR_CU_SUCCESS;
 }

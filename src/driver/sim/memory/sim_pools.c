@@ -167,7 +167,10 @@ static vr_cu_result add_chunk(struct vr_sim *sim, uint32_t pool, uint64_t size_b
         else
             range.read_mask = vr_sim_back_keep(sim, place.span);
         if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
-        if (result != VR_CU_SUCCESS) vr_sim_back_remove(sim, place.address, place.span);
+        if (result != VR_CU_SUCCESS) {
+            vr_sim_back_remove(sim, place.address, place.span);
+            vr_sim_place_lost(sim, &place);
+        }
     }
     if (result != VR_CU_SUCCESS) {
         vr_sim_slots_give(&sim->pieces, index);
@@ -197,8 +200,9 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     else
         vr_sim_back_drop(sim, range, range->base, range->span);
     vr_sim_back_remove(sim, range->base, range->span);
+    const uint64_t span = range->span;
     vr_sim_ranges_remove(&sim->spaces, piece->address);
-    vr_sim_place_freed(sim, pool->device, piece->address);
+    vr_sim_place_freed(sim, pool->device, piece->address, span);
     unlist(sim, piece);
     vr_sim_slots_give(&sim->pieces, vr_sim_slots_index(&sim->pieces, piece));
 }

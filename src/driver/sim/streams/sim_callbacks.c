@@ -13,14 +13,24 @@ static bool is_bytes(const struct vr_sim_work *work) {
 // --- the thread -----------------------------------------------------------------------------------------------------
 
 // Memory may have gone since the call, as it may under a copy on hardware: then nothing is done.
-static void do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
-    if (vr_sim_work_is_valid(sim, work)) (void)vr_sim_work_do(sim, work);
+// What it reads is its own call's, and told in that one's name.
+static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback) {
+    sim->read = (struct vr_sim_read){0};
+    sim->reader = callback->reader;
+    if (vr_sim_work_is_valid(sim, &callback->work)) (void)vr_sim_work_do(sim, &callback->work);
+    const struct vr_sim_read read = sim->read;
+    sim->read = (struct vr_sim_read){0};
+    if (sim->watch == NULL || !vr_sim_read_any(&read)) return;
+    sim->counted = 0;
+    vr_mutex_unlock(&sim->lock);
+    sim->watch->notify(&callback->reader, &read);
+    vr_mutex_lock(&sim->lock);
 }
 
 // Functions are called without the lock; bytes move with it.
 static void do_entry(struct vr_sim *sim, const struct vr_sim_callback *callback) {
     if (callback->stream_function == NULL && is_bytes(&callback->work)) {
-        do_bytes(sim, &callback->work);
+        do_bytes(sim, callback);
         vr_sim_payload_drop(callback->work.payload);
         return;
     }
@@ -86,7 +96,8 @@ vr_cu_result vr_sim_callbacks_reserve(struct vr_sim *sim, size_t more) {
 static uint64_t post(struct vr_sim *sim, const struct vr_sim_callback *callback) {
     struct vr_sim_callbacks *callbacks = &sim->callbacks;
     assert(callbacks->count < callbacks->items_capacity);
-    callbacks->items[callbacks->count++] = *callback;
+    callbacks->items[callbacks->count] = *callback;
+    callbacks->items[callbacks->count++].reader = sim->reader;
     vr_signal_raise(&callbacks->changed);
     return ++callbacks->posted;
 }
@@ -117,8 +128,7 @@ void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, voi
 // --- waiting --------------------------------------------------------------------------------------------------------
 
 void vr_sim_callback_wait(struct vr_sim *sim, uint64_t number) {
-    while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim))
-        vr_signal_wait(&sim->callbacks.changed, &sim->lock, UINT64_MAX);
+    while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim)) vr_sim_wait(sim, &sim->callbacks.changed, UINT64_MAX);
 }
 
 void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number) {
@@ -126,6 +136,6 @@ void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number) {
     while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim)) {
         const uint64_t now_ns = vr_os_monotonic_ns();
         if (now_ns >= until_ns) return;
-        vr_signal_wait(&sim->callbacks.changed, &sim->lock, until_ns - now_ns);
+        vr_sim_wait(sim, &sim->callbacks.changed, until_ns - now_ns);
     }
 }

@@ -13,6 +13,7 @@ struct vr_sim_callback {
     struct vr_sim_work work;
     vr_cu_stream_callback *stream_function; // NULL: the work
     uint64_t stream;
+    struct vr_sim_reader reader; // the call's that left it to the thread
 };
 
 // Room for that many entries more. OUT_OF_MEMORY.

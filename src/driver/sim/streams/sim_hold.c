@@ -40,6 +40,6 @@ void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold) {
     struct vr_signal nobody;
     if (vr_sim_hold_is_over(sim, &copy)) return;
     vr_signal_init(&nobody);
-    while (!vr_sim_hold_is_over(sim, &copy)) vr_signal_wait(&nobody, &sim->lock, NAP_NS);
+    while (!vr_sim_hold_is_over(sim, &copy)) vr_sim_wait(sim, &nobody, NAP_NS);
     vr_signal_destroy(&nobody);
 }

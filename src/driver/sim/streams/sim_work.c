@@ -113,6 +113,13 @@ static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t 
     return true;
 }
 
+// What nobody wrote was read: the bytes are the program's as soon as the copy is done, and no later.
+static void give_values(struct vr_sim *sim) {
+    sim->read.counted = sim->counted;
+    if (sim->watch != NULL) sim->watch->give(&sim->reader, &sim->read);
+    sim->read.gap_count = 0;
+}
+
 static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work) {
     if (!is_bytes(work)) {
         if (work->function != NULL) work->function(work->argument);
@@ -123,6 +130,7 @@ static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work)
     for (uint64_t plane = 0; plane < work->planes; plane++)
         for (uint64_t row = 0; row < work->rows; row++)
             if (!do_row(sim, work, row, plane)) return VR_CU_OUT_OF_MEMORY;
+    if (sim->read.gap_count > 0) give_values(sim);
     return VR_CU_SUCCESS;
 }
 
