@@ -6,9 +6,11 @@
 
 #include "args.h"
 #include "fit_cards.h"
+#include "fit_fold.h"
 #include "fit_print.h"
 #include "fit_run.h"
 #include "fit_settings.h"
+#include "fit_stake.h"
 #include "output.h"
 #include "sim_values.h"
 #include "ui.h"
@@ -27,6 +29,9 @@ struct settings {
     const char *vary;   // "--name=A,B,C"; NULL: nothing
     const char *varied; // the argument as it is in this run
     struct sim_values values;
+    const char *folds; // which ranks run; NULL: all, or a few of very many
+    struct fit_fold fold;
+    char unrunnable[32]; // of `largest`, before another took its place; "": it did not
 };
 
 #define USUAL_DEVICE "h100"
@@ -83,34 +88,6 @@ static bool are_steps(const char *text) {
     return strcmp(text, "auto") == 0 || strcmp(text, "all") == 0 || (text[0] != '\0' && text[strspn(text, "0123456789")] == '\0');
 }
 
-// The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
-static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
-                                       "pipeline-parallel-size", "data-parallel-size", NULL};
-
-static bool is_counting(const char *argument, size_t length) {
-    for (size_t i = 0; counting[i] != NULL; i++) {
-        size_t same = 0;
-        while (same < length && counting[i][same] != '\0' && (argument[same] == '_' ? '-' : argument[same]) == counting[i][same]) same++;
-        if (same == length && counting[i][same] == '\0') return true;
-    }
-    return false;
-}
-
-// How many devices the program's own options ask for: their product, for parallel in several ways.
-static uint64_t count_devices(char **program) {
-    uint64_t count = 1;
-    for (char **at = program; *at != NULL; at++) {
-        if (strncmp(*at, "--", 2) != 0) continue;
-        const char *name = *at + 2, *value = strchr(name, '=');
-        const size_t length = strcspn(name, "=");
-        if (!is_counting(name, length)) continue;
-        value = value != NULL ? value + 1 : at[1];
-        const unsigned long long number = value == NULL ? 0 : strtoull(value, NULL, 10);
-        if (number > 1 && number <= VRAM_SIM_MOST_DEVICES && count * number <= VRAM_SIM_MOST_DEVICES) count *= number;
-    }
-    return count;
-}
-
 // --- the work -----------------------------------------------------------------------------------------------------------------------
 
 // The recording of the highest holding.
@@ -132,7 +109,15 @@ static bool all_fit(const struct fit_verdict *verdict, uint64_t limit_bytes) {
     return true;
 }
 
-static int answer_run(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
+// In a memory in which it cannot run out.
+static void find_stake(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, struct fit_stake *stake) {
+    struct fit_plan larger = *plan;
+    larger.sim.memory_bytes = MORE_MEMORY;
+    fit_find_stake(&larger, run, settings->values.nonzero != NULL, stake);
+}
+
+static int answer_run(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run,
+                      const struct fit_run *failed) {
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;
@@ -145,9 +130,12 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
                                 .verdict = &verdict,
                                 .failed = failed,
                                 .varied = settings->varied,
+                                .fold = &settings->fold,
+                                .unrunnable = settings->unrunnable[0] == '\0' ? NULL : settings->unrunnable,
                                 .limit_bytes = settings->limit_bytes,
                                 .fits = all_fit(&verdict, settings->limit_bytes)};
     fit_find_setting(&verdict, &answer.setting);
+    find_stake(settings, plan, run, &answer.stake);
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
@@ -155,19 +143,44 @@ static int answer_run(const struct settings *settings, const struct fit_run *run
     return code;
 }
 
-static int judge(const struct settings *settings, const struct fit_run *run, const struct fit_run *failed) {
+static int judge(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     if (run->holding_count == 0) {
         ui_say("vram fit: nothing was recorded: the program %s",
                run->exit_code == 0 ? "used no device memory" : "failed before it used device memory");
         return CLI_BAD_INPUT;
     }
-    const int code = answer_run(settings, run, failed);
+    const int code = answer_run(settings, plan, run, failed);
     if (code > CLI_FINDING || run->ending != FIT_FAILED) return code;
     ui_say("vram fit: the program failed (exit code %d); what is said holds for what it did until then", run->exit_code);
     return CLI_BAD_INPUT;
 }
 
-static int fit(const struct settings *settings, char **program) {
+// In place of a card that PyTorch has no kernels for: the largest of those asked for of another generation, else the usual one.
+static bool choose_another(struct settings *settings) {
+    struct vram_sim_model failed, model;
+    uint32_t number;
+    uint64_t most = 0;
+    if (settings->unrunnable[0] != '\0' || !fit_model(settings->largest, strlen(settings->largest), &failed, &number)) return false;
+    (void)snprintf(settings->unrunnable, sizeof settings->unrunnable, "%s", settings->largest);
+    (void)snprintf(settings->largest, sizeof settings->largest, "%s", USUAL_DEVICE);
+    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++) {
+        const bool asked = (settings->asked >> i & 1) != 0 && model.compute_major != failed.compute_major;
+        if (!asked || model.memory_bytes <= most) continue;
+        most = model.memory_bytes;
+        (void)snprintf(settings->largest, sizeof settings->largest, "%s", model.key);
+    }
+    return strcmp(settings->largest, failed.key) != 0;
+}
+
+static int run_where_it_can(struct settings *settings, struct fit_plan *plan, struct fit_run *run) {
+    const int code = fit_run(plan, run);
+    if (code != CLI_OK || run->ending != FIT_FAILED || !run->no_kernels || !choose_another(settings)) return code;
+    ui_say("vram fit: this PyTorch has no kernels for %s: once more, on %s", settings->unrunnable, settings->largest);
+    fit_run_release(run);
+    return fit_run(plan, run);
+}
+
+static int fit(struct settings *settings, char **program) {
     struct fit_run run, more;
     char set[2048];
     // Content of large copies from the host is of no use here, and takes its memory.
@@ -180,11 +193,11 @@ static int fit(const struct settings *settings, char **program) {
                             .until = settings->until,
                             .most_seconds = settings->most_seconds,
                             .quiet = settings->quiet};
-    int code = fit_run(&plan, &run);
+    int code = run_where_it_can(settings, &plan, &run);
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
     if (run.ending != FIT_OUT_OF_MEMORY) {
-        code = judge(settings, &run, NULL);
+        code = judge(settings, &plan, &run, NULL);
         fit_run_release(&run);
         return code;
     }
@@ -192,7 +205,7 @@ static int fit(const struct settings *settings, char **program) {
     plan.sim.memory_bytes = MORE_MEMORY;
     code = fit_run(&plan, &more);
     if (code == CLI_OK) {
-        code = judge(settings, &more, &run);
+        code = judge(settings, &plan, &more, &run);
         fit_run_release(&more);
     }
     fit_run_release(&run);
@@ -214,6 +227,7 @@ static int find_argument(char **program, const char *name, size_t length, bool *
 
 static int run_on(struct settings *settings, const struct vram_sim_model *model, uint32_t number, char **program) {
     settings->asked = UINT64_C(1) << number;
+    settings->unrunnable[0] = '\0';
     (void)snprintf(settings->largest, sizeof settings->largest, "%s", model->key);
     return fit(settings, program);
 }
@@ -278,6 +292,12 @@ int cmd_fit(int argc, char **argv) {
          .value = "N",
          .help = "so many of it (default: 1, or what --nproc-per-node and the like among the program's options say)",
          .target = &settings.device_count},
+        {.name = "fold",
+         .kind = ARGS_STRING,
+         .value = "RANK,...|auto|none",
+         .help = "of the ranks that a launcher is told of, only these run, the others are taken to be like them (default: all run, of more "
+                 "than 16 a few)",
+         .target = &settings.folds},
         {.name = "exact",
          .letter = 'x',
          .kind = ARGS_FLAG,
@@ -356,7 +376,9 @@ int cmd_fit(int argc, char **argv) {
     if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
-    if (settings.device_count == 0) settings.device_count = count_devices(argv + 1);
+    const char *wrong = fit_fold_begin(&settings.fold, settings.folds, argv + 1);
+    if (wrong != NULL) return usage_problem(wrong);
+    if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
     if (settings.exact && settings.vary != NULL) return usage_problem("--exact and --vary do not go together");
     if (settings.exact) return fit_exactly(&settings, argv + 1);
     return settings.vary == NULL ? fit(&settings, argv + 1) : fit_varied(&settings, argv + 1);

@@ -84,9 +84,23 @@ static void print_reads(const struct fit_run *run) {
     for (size_t i = 0; i < run->read_count; i++) {
         printf("%s{\"calls\": %" PRIu64 ", \"place\": ", i == 0 ? "" : ",\n  ", run->reads[i].calls);
         ui_json_string(run->reads[i].text);
+        printf(", \"operation\": ");
+        if (run->reads[i].operation[0] == '\0')
+            printf("null");
+        else
+            ui_json_string(run->reads[i].operation);
         printf("}");
     }
     printf("]");
+}
+
+static void print_stake(const struct fit_stake *stake) {
+    printf(",\n \"at_stake\": ");
+    if (stake->tried)
+        printf("{\"reserved_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64 ", \"finished\": %s}", stake->reserved_bytes,
+               stake->allocated_bytes, stake->finished ? "true" : "false");
+    else
+        printf("null");
 }
 
 int fit_print_json(const struct fit_answer *answer) {
@@ -116,6 +130,13 @@ int fit_print_json(const struct fit_answer *answer) {
     print_names("not_known", run->sizes, run->size_count);
     print_names("not_simulated", run->missing, run->missing_count);
     print_reads(run);
+    print_stake(&answer->stake);
+    printf(",\n \"no_kernels\": ");
+    if (answer->unrunnable == NULL)
+        printf("null");
+    else
+        ui_json_string(answer->unrunnable);
+    printf(", \"ranks\": %" PRIu64, answer->fold->ranks == 0 ? (uint64_t)run->process_count : answer->fold->ranks);
     printf(",\n \"cards\": [");
     for (size_t i = 0; i < verdict->card_count; i++) {
         printf(i == 0 ? "\n  " : ",\n  ");

@@ -191,7 +191,7 @@ static void print_place(const struct sim_read_place *place) {
         (void)snprintf(site, sizeof site, "%s", frame);
     printf("                 ");
     print_site(site);
-    printf(" (%" PRIu64 "x)\n", place->calls);
+    printf(" (%" PRIu64 "x%s%s)\n", place->calls, place->operation[0] == '\0' ? "" : ", aten::", place->operation);
 }
 
 static void print_reads(const struct fit_run *run) {
@@ -204,6 +204,19 @@ static void print_reads(const struct fit_run *run) {
     print_wrapped("Values read", text);
     for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(&run->reads[i]);
     if (run->read_count > MOST_PLACES) printf("                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);
+}
+
+static void print_stake(const struct fit_answer *answer) {
+    const struct fit_stake *stake = &answer->stake;
+    const struct fit_holding *highest = answer->verdict->highest;
+    char text[300];
+    if (!stake->tried) return;
+    const uint64_t more = stake->reserved_bytes > highest->reserved_bytes ? stake->reserved_bytes - highest->reserved_bytes : 0;
+    const uint64_t allocated = stake->allocated_bytes > highest->allocated_bytes ? stake->allocated_bytes - highest->allocated_bytes : 0;
+    (void)snprintf(text, sizeof text,
+                   "%s reserved, %s allocated more where nonzero(), masks and unique() find all%s (--nonzero says how many)", SIZE(more),
+                   SIZE(allocated), stake->finished ? "" : ", as far as it came: it failed then");
+    print_wrapped("At stake", text);
 }
 
 static void print_names(const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
@@ -221,11 +234,13 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
     print_wrapped(title, text);
 }
 
-static void print_doubts(const struct fit_run *run) {
+static void print_doubts(const struct fit_answer *answer) {
+    const struct fit_run *run = answer->run;
     print_wrapped("Exact", "sizes and order of requests, the allocator; from tables with a source: context, what libraries take");
     print_names("Not known", run->sizes, run->size_count, 4);
     print_names("Not simulated", run->missing, run->missing_count, 4);
     print_reads(run);
+    print_stake(answer);
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
@@ -256,18 +271,56 @@ static void print_peak(const struct fit_verdict *verdict) {
     if (highest->outside_bytes > 0) printf("  Besides        %s context, %s libraries\n", SIZE(context), SIZE(verdict->library_bytes));
 }
 
-static void print_ranks(const struct fit_run *run) {
+static bool is_near(uint64_t a, uint64_t b) { return a > b ? a - b <= b / 100 : b - a <= a / 100; }
+
+// Ranks in order, those that need the same together; a pipeline's stages stand one after the other.
+static void print_stages(const struct fit_run *run) {
+    char text[1200] = "";
+    size_t used = 0;
+    for (size_t i = 0, next; i < run->holding_count; i = next) {
+        const struct fit_holding *first = &run->holdings[i];
+        for (next = i + 1; next < run->holding_count && is_near(run->holdings[next].reserved_bytes, first->reserved_bytes); next++) {
+        }
+        const uint64_t last = run->holdings[next - 1].process->rank;
+        const int length = last == first->process->rank
+                               ? snprintf(text + used, sizeof text - used, "%srank %" PRIu64 " %s", used == 0 ? "" : ", ", last,
+                                          SIZE(first->reserved_bytes))
+                               : snprintf(text + used, sizeof text - used, "%sranks %" PRIu64 " to %" PRIu64 " %s", used == 0 ? "" : ", ",
+                                          first->process->rank, last, SIZE(first->reserved_bytes));
+        if (length < 0 || (size_t)length >= sizeof text - used) break;
+        used += (size_t)length;
+    }
+    print_wrapped("", text);
+}
+
+static void print_fold(const struct fit_fold *fold) {
+    char text[600];
+    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ", of which %zu ran (", fold->ranks, fold->running_count);
+    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ", ", fold->running[i]);
+    if (used < sizeof text) (void)snprintf(text + used, sizeof text - used, "); the others are taken to be like these (--fold)");
+    print_wrapped("Ranks", text);
+}
+
+static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) {
     const struct fit_holding *low = run->holdings, *high = low;
     for (size_t i = 1; i < run->holding_count; i++) {
         if (run->holdings[i].reserved_bytes < low->reserved_bytes) low = &run->holdings[i];
         if (run->holdings[i].reserved_bytes > high->reserved_bytes) high = &run->holdings[i];
     }
+    if (fold->ranks != 0) print_fold(fold);
     if (run->holding_count < 2) return;
-    printf("  Ranks          %zu processes and devices\n                 reserved %s", run->holding_count, SIZE(low->reserved_bytes));
-    if (low->reserved_bytes < high->reserved_bytes)
-        printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
-    else
+    if (fold->ranks == 0) printf("  Ranks          %zu processes and devices\n", run->holding_count);
+    printf("                 reserved %s", SIZE(low->reserved_bytes));
+    if (low->reserved_bytes == high->reserved_bytes) {
         printf(" each\n");
+        return;
+    }
+    printf(" (rank %" PRIu64 ") to %s (rank %" PRIu64 ")\n", low->process->rank, SIZE(high->reserved_bytes), high->process->rank);
+    if (is_near(low->reserved_bytes, high->reserved_bytes)) return;
+    printf("                 uneven: the highest needs %.1f times the lowest\n",
+           (double)high->reserved_bytes / (double)(low->reserved_bytes + 1));
+    print_stages(run);
 }
 
 static void print_ending(const struct fit_run *run) {
@@ -298,9 +351,11 @@ int fit_print_text(const struct fit_answer *answer) {
         printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_cards(verdict);
+    if (answer->unrunnable != NULL)
+        printf("              This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_setting(&answer->setting, verdict);
-    print_ranks(answer->run);
-    print_doubts(answer->run);
+    print_ranks(answer->run, answer->fold);
+    print_doubts(answer);
     print_ending(answer->run);
     return CLI_OK;
 }

@@ -3,16 +3,21 @@
 #define CLI_FIT_PRINT_H
 
 #include "fit_cards.h"
+#include "fit_fold.h"
 #include "fit_settings.h"
+#include "fit_stake.h"
 
 struct fit_answer {
     const struct fit_run *run;
     const struct fit_verdict *verdict;
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
-    const char *varied;   // the argument of the program that was replaced, as it is now; NULL: none
-    uint64_t limit_bytes; // UINT64_MAX: none
-    bool fits;            // on every card that was asked for, and within the limit
+    struct fit_stake stake;
+    const struct fit_fold *fold;
+    const char *unrunnable; // a card that PyTorch has no kernels for, on which it was to run; NULL: none
+    const char *varied;     // the argument of the program that was replaced, as it is now; NULL: none
+    uint64_t limit_bytes;   // UINT64_MAX: none
+    bool fits;              // on every card that was asked for, and within the limit
 };
 
 // What the device would have in use at most: what the allocator held, context, libraries.

@@ -68,6 +68,7 @@ struct fit_run {
     int exit_code;     // of the program
     double seconds;    // that it took
     uint64_t steps;    // of the process that ended the most
+    bool no_kernels;   // a PyTorch has none for the device
     char folder[4096]; // of the recordings; "" when there is none any more
     struct fit_process *processes;
     size_t process_count;

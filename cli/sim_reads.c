@@ -32,6 +32,7 @@ static size_t collect(const struct vr_reads_file *file, struct sim_read_place *p
         struct sim_read_place *place = &places[kept];
         *place = (struct sim_read_place){.calls = 0};
         memcpy(place->text, row->place, sizeof place->text - 1);
+        memcpy(place->operation, row->operation, sizeof place->operation - 1);
         for (size_t j = 0; j < kept; j++)
             if (strcmp(places[j].text, place->text) == 0) place = &places[j];
         kept += place == &places[kept];
@@ -46,7 +47,8 @@ static void say_bytes(uint64_t bytes, const char *what) {
 }
 
 static void say_place(const struct sim_read_place *place) {
-    ui_say("  %" PRIu64 "%s", place->calls, place->calls == 1 ? " read" : " reads");
+    ui_say("  %" PRIu64 "%s%s%s", place->calls, place->calls == 1 ? " read" : " reads",
+           place->operation[0] == '\0' ? "" : " of aten::", place->operation);
     say_bytes(place->unwritten_bytes, "that no copy and no fill wrote");
     say_bytes(place->passed_bytes, "that were written, and then given to a kernel to write");
     say_bytes(place->not_kept_bytes, "of large copies from the host, which bytes=none does not keep");

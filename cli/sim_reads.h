@@ -8,7 +8,8 @@
 // Reads at one place of the program.
 struct sim_read_place {
     uint64_t calls, unwritten_bytes, passed_bytes, not_kept_bytes;
-    char text[sizeof((struct vr_reads_row *)0)->place]; // its innermost frames, a line each
+    char operation[sizeof((struct vr_reads_row *)0)->operation]; // of PyTorch; "": none is known
+    char text[sizeof((struct vr_reads_row *)0)->place];          // its innermost frames, a line each
 };
 
 // Makes the program to come and its children count. False after a line on standard error.

@@ -58,12 +58,19 @@ static bool gather(const char *command, const struct sim_values *values, char *t
     for (size_t i = 0; i < values->rules.count; i++)
         if (!are_rules(command, "--value", values->rules.values[i], false) || !add(command, text, &used, values->rules.values[i]))
             return false;
-    return values->file == NULL ||
-           (read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) && add(command, text, &used, bytes));
+    if (values->file != NULL &&
+        !(read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) && add(command, text, &used, bytes)))
+        return false;
+    if (values->nonzero == NULL) return true;
+    if (snprintf(bytes, VR_READ_VALUES_BYTES, "aten::nonzero=%s", values->nonzero) >= VR_READ_VALUES_BYTES || strchr(bytes, '\n') != NULL) {
+        (void)ui_usage(command, "vram: --nonzero takes a number or a part, such as 50%%");
+        return false;
+    }
+    return are_rules(command, "--nonzero", bytes, false) && add(command, text, &used, bytes);
 }
 
 int sim_values_put(const char *command, const struct sim_values *values) {
-    if (values->rules.count == 0 && values->file == NULL) return CLI_OK;
+    if (values->rules.count == 0 && values->file == NULL && values->nonzero == NULL) return CLI_OK;
     char *text = calloc(2, VR_READ_VALUES_BYTES + 1), stacks[4096];
     int code = text == NULL ? CLI_BAD_INPUT : CLI_USAGE;
     if (text == NULL)

@@ -7,6 +7,7 @@
 struct sim_values {
     struct args_list rules; // of --value; these come first
     const char *file;       // of --values; may be NULL
+    const char *nonzero;    // of --nonzero: the value of a last rule, for aten::nonzero; may be NULL
 };
 
 // The rows of the two options in a command's table.
@@ -14,10 +15,11 @@ struct sim_values {
     {.name = "value",                                                                                                                      \
      .kind = ARGS_STRINGS,                                                                                                                 \
      .value = "PLACE=VALUE,...",                                                                                                           \
-     .help = "what reads of a kernel's results give at FILE:LINE, FILE, FUNCTION() or *, one read after the other",                        \
+     .help = "what reads of a kernel's results give at FILE:LINE, FILE, FUNCTION(), aten::NAME or *, one read after the other",            \
      .target = &(values)->rules},                                                                                                          \
-    {                                                                                                                                      \
-        .name = "values", .kind = ARGS_STRING, .value = "FILE", .help = "such rules, a line each", .target = &(values)->file               \
+        {.name = "values", .kind = ARGS_STRING, .value = "FILE", .help = "such rules, a line each", .target = &(values)->file}, {          \
+        .name = "nonzero", .kind = ARGS_STRING, .value = "N|P%", .help = "how many nonzero() and masks find, or which part of them",       \
+        .target = &(values)->nonzero                                                                                                       \
     }
 
 // Into the environment of the program to come, where there are rules. Returns CLI_OK, or the exit code after a line on standard error.

@@ -105,6 +105,9 @@ def odd_samples():
     pairs = dict(base, segments=[dict(odd_segment, segment_pool_id=(0, 0))], device_traces=[[dict(odd[2], pool_id=(0, 1))] + odd[4:]])
     return {"odd_lists": lists, "odd_pairs": pairs,
             "odd_host": dict(pairs, host_segments=[host, dict(host, device=0)], host_traces=[dict(event), dict(event, size=9)]),
+            "fx_frames": dict(pairs, segments=[dict(odd_segment, segment_pool_id=(0, 0), frames=[
+                {"name": "forward", "filename": "<eval_with_key>.0", "line": 7, "fx_node_op": "call_function", "fx_node_name": "add_1",
+                 "fx_original_trace": "File \"m.py\", line 3\n"}])]),
             "odd_host_nested": dict(pairs, host_segments=[host], host_traces=[[dict(event)]]),
             "odd_host_only": {"segments": [segment(3, 512, [])], "device_traces": [[], [], [], []], "host_traces": [], "host_segments": []},
             "odd_host_other": dict(pairs, host_segments={"a": 1}, host_traces=[[1], [2]]),

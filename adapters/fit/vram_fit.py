@@ -15,6 +15,8 @@ import sys
 import time
 
 FOLDER = os.environ.get("VRAM_FIT", "")
+# Of a program that is told of more ranks than run, "COUNT:RANK,...": these run. As the stand-in for NCCL reads it.
+RANKS = os.environ.get("VRAM_SIM_RANKS", "")
 MAX_ENTRIES = 1_000_000  # of the history of a device: about 1 KiB each in PyTorch's own memory
 ALIKE = 3  # so many steps in a row
 STANDING = 100  # steps without a new peak, of a program whose steps are never alike
@@ -22,6 +24,49 @@ WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
 # The file that all processes and the command share (cli/fit_control.h): a head of 64 bytes, then a row of 64 per rank.
 ROW_BYTES, ROWS = 64, 1024
 ALONE = 8  # in the head: ranks wait no more for each other
+
+
+def take_rank():
+    """A launcher started so many processes as run; each takes the number that it stands for, before the program looks."""
+    count, _, running = RANKS.partition(":")
+    running = [int(rank) for rank in running.split(",") if rank]
+    index = os.environ.get("RANK")
+    if not running or index is None or not index.isdigit() or int(index) >= len(running) or "LOCAL_RANK" not in os.environ:
+        return
+    if os.environ.get("WORLD_SIZE") != str(len(running)):
+        return  # already taken, in a parent
+    os.environ["RANK"] = str(running[int(index)])
+    os.environ["WORLD_SIZE"] = os.environ["ROLE_WORLD_SIZE"] = count
+    if "ROLE_RANK" in os.environ:
+        os.environ["ROLE_RANK"] = os.environ["RANK"]
+    # LOCAL_RANK stays, for a device each; how many a machine has is what the launcher was told.
+    os.environ["LOCAL_WORLD_SIZE"] = os.environ.get("VRAM_FIT_LOCAL_WORLD", count)
+
+
+def running_ranks(world):
+    """The ranks, of so many, that are processes."""
+    count, _, running = RANKS.partition(":")
+    return [int(rank) for rank in running.split(",")] if RANKS and int(count) == world else range(world)
+
+
+def refuse_parts(torch):
+    """Ranks that do not run can be folded in groups of all ranks only: another group waits for ranks that never come."""
+    import torch.distributed.distributed_c10d as c10d
+
+    made = c10d.new_group
+
+    @functools.wraps(made)
+    def new_group(ranks=None, *args, **kwargs):
+        world = torch.distributed.get_world_size()
+        missing = sorted(set(ranks or ()) - set(running_ranks(world)))
+        if missing and len(set(ranks)) < world and torch.distributed.get_rank() in ranks:
+            sys.stderr.write(f"vram fit: the program makes a group of the ranks {sorted(ranks)}, of which {missing} do not run: --fold can be told to run"
+                             " them, too; only groups of all ranks are folded\n")
+            sys.stderr.flush()
+            os._exit(77)
+        return made(ranks, *args, **kwargs)
+
+    c10d.new_group = torch.distributed.new_group = new_group
 
 
 class Control:
@@ -219,7 +264,7 @@ class Recorder:
             return bool(self.ready)
         if self.ready == 0 or not self.wait_for(world):
             return False
-        rows = [self.control.get(self.control.row(other, 3)) for other in range(world)]
+        rows = [self.control.get(self.control.row(other, 3)) for other in running_ranks(world)]
         return all(0 < row <= self.steps for row in rows)
 
     def wait_for(self, world):
@@ -227,7 +272,7 @@ class Recorder:
         if world <= 1 or self.control is None:
             return True
         until = time.monotonic() + WAIT_SECONDS
-        while any(self.control.get(self.control.row(other, 0)) < self.steps for other in range(world)):
+        while any(self.control.get(self.control.row(other, 0)) < self.steps for other in running_ranks(world)):
             if self.control.get(ALONE) or time.monotonic() > until:
                 self.control.put(ALONE, 1)
                 return False
@@ -336,6 +381,13 @@ class Recorder:
         with open(os.path.join(FOLDER, f"{self.process}.pickle"), "wb") as file:
             pickle.dump(snapshot, file)
 
+    def lacks_kernels(self):
+        """Whether this PyTorch has none for a device: neither machine code of its generation nor code that is compiled for any."""
+        built = [flag.split("_") for flag in self.torch.cuda.get_arch_list()]
+        built = [(kind, int(number.rstrip("af")[:-1]), int(number.rstrip("af")[-1])) for kind, number in built]
+        has = [self.torch.cuda.get_device_capability(device) for device in range(self.torch.cuda.device_count())]
+        return bool(built) and any(not any((major, minor) <= own and (kind == "compute" or major == own[0]) for kind, major, minor in built) for own in has)
+
     def write_facts(self):
         rank, world = self.place()
         self.see_peaks()
@@ -347,6 +399,10 @@ class Recorder:
                 f" {self.outside.get(device, 0)} {stats.get('num_ooms', 0)} {stats.get('num_alloc_retries', 0)}"
             )
         lines += ["note " + note.replace("\n", " ") for note in self.notes]
+        try:
+            lines += ["kernels none"] if self.lacks_kernels() else []
+        except Exception as error:
+            lines.append(f"note kernels: {error!r}".replace("\n", " "))
         path = os.path.join(FOLDER, f"{self.process}.facts")
         with open(path + ".new", "w") as file:
             file.write("\n".join(lines) + "\n")
@@ -369,6 +425,8 @@ def torch_is_there(torch):
 
         after_step._torchdynamo_disable = True
         hook(after_step)
+    if RANKS and torch.distributed.is_available():
+        refuse_parts(torch)
 
 
 class Finder:
@@ -394,4 +452,5 @@ class Finder:
 
 
 def watch_imports():
+    take_rank()
     sys.meta_path.insert(0, Finder())

@@ -63,7 +63,7 @@ struct vram_event_listener {
 // From now on events go to this listener, which is copied, in place of the one before: contexts that live blocks have stay, and are given
 // back to the functions that they came from. NULL: nobody listens any more, and every context is given back before this returns;
 // vram_destroy() does the same. When it returns no call of the former listener is under way but in other threads' take_context. Not inside
-// of a callback. INVALID_ARGUMENT for a take_context without the other two; NO_HOST_MEMORY.
+// of a callback, nor NULL while another thread walks blocks. INVALID_ARGUMENT for a take_context without the other two; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_allocator *allocator,
                                                                  const struct vram_event_listener *listener);
 // The context in which the live block at `address` was handed out, with a reference that is given to the caller; NULL where it has none.

@@ -97,6 +97,16 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_annotation_begin(struct vram_alloc
 VRAM_API VRAM_NODISCARD enum vram_status vram_annotation_end(struct vram_allocator *allocator, uint32_t device, const char *name);
 VRAM_API VRAM_NODISCARD enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, const char *name);
 
+// Something that a program says of this moment in pairs of its own, as PyTorch's recordAnnotation() takes them: a dictionary in
+// `external_annotations`, with the device and the time. "name" and "stage" are what begin and end write; a history with a file keeps these
+// two alone. Each distinct set of pairs counts as one text. INVALID_ARGUMENT without a pair, for a key that is empty, "device" or
+// "time_us", and for characters below space; else as the marks above.
+struct vram_pair {
+    const char *key, *value;
+};
+VRAM_API VRAM_NODISCARD enum vram_status vram_annotation_pairs(struct vram_allocator *allocator, uint32_t device,
+                                                               const struct vram_pair *pairs, size_t count);
+
 // --- file names ----------------------------------------------------------------------------------------------------------------------
 // Replaces %p (process), %r (rank: RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK; 0 without), %h (host), %t (time,
 // 20260131T235959Z), %% (a percent sign). Always NUL-terminated; *length (may be NULL) is what it wanted, without the NUL.

@@ -95,8 +95,8 @@ struct vram_pool_stats {
     uint64_t segments;
 };
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
-// What a private pool of the device held from the driver. A pool that is gone stays in the list until peaks and sums are reset: its current
-// value is 0.
+// What a private pool of the device held from the driver. One that is gone stays in the list, also after peaks and sums were reset: its
+// current value is 0. One that never held anything is not in it.
 struct vram_private_pool_stats {
     struct vram_pool_id id;
     bool ended;
@@ -177,12 +177,14 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_capture_mark_end(struct vram_alloc
 // A graph is used by one thread at a time. It must be destroyed before its allocator.
 
 struct vram_graph;
+struct vram_host;
 
 // All-zero means every default.
 struct vram_graph_options {
     struct vram_pool *pool; // where its memory comes from: NULL, a pool of its own; that of an earlier graph (vram_graph_pool()), to share
     enum vram_capture_mode mode; // which unsafe calls of whom invalidate the capture
     bool keep_cache;             // do not give cached memory back before the capture, as torch.cuda.graph() does
+    struct vram_host *host;      // pinned memory whose cache is given back then, too; NULL: none
 };
 
 // Begins the capture of a region on `stream` (not the default stream). Cached memory of the device is given back first. *graph is given to

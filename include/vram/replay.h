@@ -227,6 +227,7 @@ struct vram_tune_setting {
     char *conf;                   // option string; "" are the defaults
     bool inferred;                // today's, from the segments: the first recording has no settings
     bool today;                   // what the recording says was in force (conf is the first recording's)
+    bool beyond;                  // today's and one option that this allocator has and PyTorch has not: never the best or the cheaper one
     bool fits;                    // completes with memory_bytes; true when none were given
     bool fits_with_room;          // would complete with a sixteenth less of it
     uint64_t needed_bytes;        // smallest memory per device in which it completes, to 1/1024 or 2 MiB; 0: not found

@@ -194,7 +194,7 @@ static enum vram_role role_of(const struct role_finding *finding, size_t row, ui
     if ((marks & VR_MARK_WORKSPACE) != 0) return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_TEMPORARY) != 0 && finding->lifetimes->death[row] != VR_NEVER) return VRAM_ROLE_TEMPORARIES;
     if ((marks & VR_MARK_REDUCE) != 0 && sees(finding, row, next_outside(ahead, PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
-    if ((marks & VR_MARK_COMMUNICATION) != 0) return VRAM_ROLE_COMMUNICATION;
+    if ((marks & VR_MARK_COMMUNICATION) != 0) return (marks & VR_MARK_INPUT) != 0 ? VRAM_ROLE_INPUT : VRAM_ROLE_COMMUNICATION;
     if ((marks & VR_MARK_KV) != 0 && (marks & (VR_MARK_FORWARD | VR_MARK_BACKWARD)) == 0) return VRAM_ROLE_KV_CACHE;
     switch ((enum role_pass)finding->pass[row]) {
     case PASS_OPTIMIZER: return role_in_optimizer(finding, row, marks, ahead);

@@ -63,7 +63,11 @@ struct vr_options {
     } reserve_classes[VR_RESERVE_CLASSES];
     uint32_t reserve_class_count;
     uint32_t request_padding_bytes; // added to each request before it is rounded
-    uint32_t pytorch;               // VR_PYTORCH(): whose rules hold
+    // Beyond PyTorch.
+    bool reclaim_streams;
+    bool share_live_pools;
+    bool reuse_oversize;
+    uint32_t pytorch; // VR_PYTORCH(): whose rules hold
 };
 
 // Every default.

@@ -102,5 +102,6 @@ void vr_slab_release(struct vr_slab *slab);
 enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *ids);
 // Gives one back. Cannot fail: an item that the spare stack has no room for is lost until the table is released.
 void vr_slab_give(struct vr_slab *slab, uint32_t id);
+void vr_slab_give_many(struct vr_slab *slab, uint32_t count, const uint32_t *ids);
 
 #endif

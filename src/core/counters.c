@@ -50,6 +50,7 @@ void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_ho
 }
 
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
+    totals->gathered = true;
     memcpy(totals->current, totals->resting, sizeof totals->current);
     memcpy(totals->increased, totals->resting_increased, sizeof totals->increased);
     for (uint32_t s = 0; s < count; s++) {
@@ -67,18 +68,20 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 // The family that bounds this one besides itself.
 static int companion(int family) { return family == VR_F_COUNT ? VR_F_ACTIVE : family == VR_F_BYTES ? VR_F_ACTIVE_BYTES : family; }
 
-static int64_t distance(const struct vr_totals *totals, unsigned pool, int family) {
+// The distance of a pool, or (VR_POOLS) of both, that all shards may grow together; what the two it is the smaller of exceed it by is
+// noted.
+static int64_t distance(struct vr_totals *totals, unsigned pool, int family) {
     const int other = companion(family);
-    const int64_t *peak = totals->peak[view_of[pool]];
-    return least(peak[family] - current_of(totals, pool, family), peak[other] - current_of(totals, pool, other));
-}
-
-static int64_t distance_both(const struct vr_totals *totals, int family) {
-    const int other = companion(family);
-    const int64_t *peak = totals->peak[VRAM_STAT_ALL];
-    const int64_t own = current_of(totals, VR_LARGE, family) + current_of(totals, VR_SMALL, family);
-    const int64_t others = current_of(totals, VR_LARGE, other) + current_of(totals, VR_SMALL, other);
-    return least(peak[family] - own, peak[other] - others);
+    const int64_t *peak = totals->peak[pool == VR_POOLS ? VRAM_STAT_ALL : view_of[pool]];
+    int64_t own = peak[family], others = peak[other];
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        if (pool != VR_POOLS && pool != p) continue;
+        own -= current_of(totals, p, family);
+        others -= current_of(totals, p, other);
+    }
+    const int64_t both = least(own, others);
+    if (family <= VR_F_BYTES) totals->spare[pool][family][0] = own - both, totals->spare[pool][family][1] = others - both;
+    return both;
 }
 
 static void set_slack(struct vr_counters *counters, unsigned pool, int family, int64_t slack) {
@@ -96,6 +99,15 @@ static void leave_to_rest(struct vr_totals *totals, struct vr_counters *const *s
                 totals->resting[p][f] -= vr_counters_current(shards[s], (unsigned)p, f);
                 totals->resting_increased[p][f] -= shards[s]->increased[p][f];
             }
+        }
+    }
+}
+
+void vr_totals_rest(struct vr_totals *totals, const struct vr_counters *counters) {
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        for (unsigned p = 0; p < VR_POOLS; p++) {
+            totals->resting[p][f] += vr_counters_current(counters, p, f);
+            totals->resting_increased[p][f] += counters->increased[p][f];
         }
     }
 }
@@ -122,13 +134,14 @@ void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards
         }
     }
     for (int f = 0; f < VR_FAMILIES && rich != NULL; f++) {
-        rich->slack_both[f] = distance_both(totals, f);
+        rich->slack_both[f] = distance(totals, VR_POOLS, f);
         for (unsigned p = 0; p < VR_POOLS; p++) set_slack(rich, p, f, distance(totals, p, f));
     }
+    totals->gathered = false;
 }
 
 void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces) {
-    for (int f = 0; f <= VR_F_SPLIT_BYTES; f++) {
+    for (int f = 0; f < VR_FAMILIES; f++) {
         const int64_t both = pieces == 1 ? lender->slack_both[f] : lender->slack_both[f] / pieces;
         lender->slack_both[f] -= both, counters->slack_both[f] += both;
         for (unsigned p = 0; p < VR_POOLS; p++) {
@@ -146,6 +159,45 @@ static void raise_peaks(struct vr_totals *totals, unsigned pool) {
         if (own > *of_pool) *of_pool = own;
         if (both > *of_all) *of_all = both;
     }
+}
+
+// The blocks wait now: `active` stands where it stood, so the room that they leave in `allocation` is not for the shard.
+static void keep_room(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int family, int64_t amount) {
+    counters->slack[pool][family] -= amount, counters->limit[pool][family] -= amount;
+    counters->slack_both[family] -= amount;
+    totals->spare[pool][family][0] += amount;
+    totals->spare[VR_POOLS][family][0] += amount;
+}
+
+static int64_t free_room(int64_t spare[2], int64_t amount) {
+    spare[1] += amount;
+    const int64_t room = least(spare[0], spare[1]);
+    spare[0] -= room, spare[1] -= room;
+    return room;
+}
+
+// They wait no more: what both distances have over is the shard's.
+static void give_room(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int family, int64_t amount) {
+    const int64_t own = free_room(totals->spare[pool][family], amount);
+    counters->slack[pool][family] += own, counters->limit[pool][family] += own;
+    counters->slack_both[family] += free_room(totals->spare[VR_POOLS][family], amount);
+}
+
+bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
+                    int64_t pending_bytes) {
+    if (!vr_counters_fit(counters, pool, delta)) return false;
+    vr_counters_apply(counters, pool, delta);
+    totals->pending[pool] += pending;
+    totals->pending_bytes[pool] += pending_bytes;
+    if (pending > 0) {
+        assert(delta->of[VR_F_COUNT] == -pending && delta->of[VR_F_BYTES] == -pending_bytes);
+        keep_room(totals, counters, pool, VR_F_COUNT, pending);
+        keep_room(totals, counters, pool, VR_F_BYTES, pending_bytes);
+    } else if (pending < 0) {
+        give_room(totals, counters, pool, VR_F_COUNT, -pending);
+        give_room(totals, counters, pool, VR_F_BYTES, -pending_bytes);
+    }
+    return true;
 }
 
 void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,

@@ -16,7 +16,7 @@
 
 #include "base/stat.h"
 
-enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES = 6 /* one spare: pairs */ };
+enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES };
 enum vr_pool_kind { VR_LARGE, VR_SMALL, VR_POOLS };
 
 // By how much an operation changes each family.
@@ -78,12 +78,16 @@ enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
 
 // A device's part. Guarded by all its shards' locks together.
 struct vr_totals {
-    int64_t current[VR_POOLS][VR_FAMILIES];   // true sums; valid between vr_totals_gather() and vr_totals_share()
+    int64_t current[VR_POOLS][VR_FAMILIES];   // true sums, while `gathered`
     int64_t increased[VR_POOLS][VR_FAMILIES]; // the same
     int64_t resting[VR_POOLS][VR_FAMILIES];   // what shards that rest add to `current`, between share and gather
     int64_t resting_increased[VR_POOLS][VR_FAMILIES];
     int64_t pending[VR_POOLS]; // blocks that wait for fences
     int64_t pending_bytes[VR_POOLS];
+    bool gathered; // between gather and share
+    // Else: by how much the distances of `allocation` (0) and `active` (1), in blocks (VR_F_COUNT) and bytes, exceed what the shards may
+    // grow; of each pool, and of both together.
+    int64_t spare[VR_POOLS + 1][2][2];
     int64_t peak[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
     int64_t base_allocated[VRAM_STAT_POOLS][VR_VIEW_FAMILIES]; // sums at the last reset_accumulated
     int64_t base_freed[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
@@ -100,13 +104,17 @@ struct vr_device_stats {
     int64_t max_split_at_start;
 };
 
-// Whether the growth fits into the shard's allowance.
-VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+// Whether the growth fits into the shard's allowance, of the families from `first` on: none before can rise by this change.
+VR_INLINE bool vr_counters_fit_from(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
     int64_t sign = 0;
-    for (int i = 0; i < VR_FAMILIES; i++) {
+    for (int i = first; i < VR_FAMILIES; i++) {
         sign |= (counters->slack[pool][i] - delta->of[i]) | (counters->slack_both[i] - delta->of[i]);
     }
     return sign >= 0;
+}
+
+VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+    return vr_counters_fit_from(counters, pool, delta, 0);
 }
 
 // Books the change; within the allowance, or under all locks (vr_totals_apply). The first three families rise together or fall together.
@@ -129,9 +137,15 @@ void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shard
 void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich);
 // Under both shards' locks, with all books closed: takes over one of so many pieces of the lender's allowance.
 void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces);
-// Between share and gather: a shard rests no more. It has no allowance yet.
+// While the sums are not gathered: a shard rests no more. It has no allowance yet.
 void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters);
-// Books a change of one shard under all locks and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting.
+// The same for a shard that does not rest, without knowing the sums: a stretch under all locks that changes little need not add up and
+// share out for it. False when they must be known, because the change does not fit into the shard's allowance.
+bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
+                    int64_t pending_bytes);
+// A shard that does not rest, and has given its allowance away, does from now on. Without knowing the sums.
+void vr_totals_rest(struct vr_totals *totals, const struct vr_counters *counters);
+// Books a change of one shard between gather and share and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting.
 void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                      int64_t pending_bytes);
 // The same for a device with one shard, without gathering: under that shard's lock alone.

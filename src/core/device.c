@@ -44,7 +44,33 @@ void vr_device_lock(struct vr_device *device) {
             if (shard->pool[p].last != 0) vr_pool_settle(shard, p); // a pool that nobody used is not written to
         }
     }
-    vr_totals_gather(&device->stats.totals, device->shards.counters, device->shards.awake_count);
+}
+
+struct vr_totals *vr_device_gather(struct vr_device *device) {
+    struct vr_totals *totals = &device->stats.totals;
+    if (!totals->gathered) vr_totals_gather(totals, device->shards.counters, device->shards.awake_count);
+    return totals;
+}
+
+// Under all locks: a shard that rests is awake, and locked, from now on. Its sums are known where all are.
+static void wake_locked(struct vr_shard *shard) {
+    if (atomic_load_explicit(&shard->lock, memory_order_relaxed) != VR_SHARD_RESTS) return;
+    atomic_store_explicit(&shard->lock, VR_SHARD_LOCKED, memory_order_relaxed);
+    vr_shard_add_awake(shard);
+    struct vr_totals *totals = &shard->device->stats.totals;
+    if (!totals->gathered) vr_totals_wake(totals, &shard->counters);
+}
+
+void vr_device_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta, int64_t pending, int64_t pending_bytes) {
+    struct vr_device *device = shard->device;
+    if (!device->stats.totals.gathered) {
+        wake_locked(shard);
+        if (vr_totals_book(&device->stats.totals, &shard->counters, kind, delta, pending, pending_bytes)) return;
+    }
+    vr_totals_apply(vr_device_gather(device), &shard->counters, kind, delta, pending, pending_bytes);
+    // It is at work: it gets the allowance.
+    wake_locked(shard);
+    atomic_store_explicit(&device->shards.rich, shard, memory_order_relaxed);
 }
 
 // Whether the shard handed anything out, or took anything back, since the last time it was asked.
@@ -58,35 +84,35 @@ static bool is_in_use(struct vr_shard *shard) {
     return changed;
 }
 
-// Lets shards rest that nobody used, where they are not few, and those that belong to nobody. The rich one stays.
-static void lay_to_rest(struct vr_device *device) {
-    const struct vr_shard *rich = atomic_load_explicit(&device->shards.rich, memory_order_relaxed);
+// Lets shards rest that nobody used, where they are not few, and those that belong to nobody. The rich one stays, and gets what they had.
+static void lay_to_rest(struct vr_device *device, struct vr_shard *rich) {
+    struct vr_totals *totals = &device->stats.totals;
     const uint32_t count = device->shards.awake_count;
     device->shards.awake_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct vr_shard *shard = device->shards.awake[i];
         if (shard == rich || (!shard->idle && (is_in_use(shard) || count <= FEW_AWAKE))) {
             vr_shard_add_awake(shard);
-        } else {
-            atomic_store_explicit(&shard->lock, VR_SHARD_RESTS, memory_order_release);
+            continue;
         }
+        if (!totals->gathered) {
+            vr_counters_take_over(&rich->counters, &shard->counters, 1);
+            vr_totals_rest(totals, &shard->counters);
+        }
+        atomic_store_explicit(&shard->lock, VR_SHARD_RESTS, memory_order_release);
     }
-}
-
-void vr_device_enrich(struct vr_shard *shard) {
-    if (atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_RESTS) {
-        atomic_store_explicit(&shard->lock, VR_SHARD_LOCKED, memory_order_relaxed);
-        vr_shard_add_awake(shard);
-    }
-    atomic_store_explicit(&shard->device->shards.rich, shard, memory_order_relaxed);
 }
 
 void vr_device_unlock(struct vr_device *device) {
     struct vr_shards *shards = &device->shards;
+    struct vr_totals *totals = &device->stats.totals;
     struct vr_shard *rich = atomic_load_explicit(&shards->rich, memory_order_relaxed);
-    if (rich == NULL && shards->awake_count != 0) vr_device_enrich(rich = shards->awake[0]);
-    lay_to_rest(device);
-    vr_totals_share(&device->stats.totals, shards->counters, shards->awake_count, rich != NULL ? &rich->counters : NULL);
+    if (rich == NULL && shards->awake_count != 0) {
+        rich = shards->awake[0];
+        atomic_store_explicit(&shards->rich, rich, memory_order_relaxed);
+    }
+    lay_to_rest(device, rich);
+    if (totals->gathered) vr_totals_share(totals, shards->counters, shards->awake_count, rich != NULL ? &rich->counters : NULL);
     for (uint32_t i = shards->awake_count; i-- > 0;) vr_shard_unlock(shards->awake[i]);
     vr_mutex_unlock(&device->mutex);
 }

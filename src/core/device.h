@@ -33,12 +33,15 @@ VR_INLINE void vr_shard_lock(struct vr_shard *shard) {
 }
 VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&shard->lock, VR_SHARD_OPEN, memory_order_release); }
 
-// Takes all locks of the device, settles every pool and gathers the totals; gives them back after sharing out the slack. Between the
-// two everything of the device may be read and changed. The device's context is current in between where `context` is asked for.
+// Takes all locks of the device and settles every pool; gives them back, after sharing out the slack where it was gathered. Between the two
+// everything of the device may be read and changed, its sums (device->stats.totals) after vr_device_gather() only.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
-// Between the two: the shard is the one that gets the slack, since it is at work. It does not rest then.
-void vr_device_enrich(struct vr_shard *shard);
+// Adds up what the shards count, if it is not yet. Under all locks.
+struct vr_totals *vr_device_gather(struct vr_device *device);
+// Books a change of the shard, which may rest, and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting: those that
+// start are taken from what is allocated by the same change. Under all locks.
+void vr_device_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta, int64_t pending, int64_t pending_bytes);
 
 // Makes the device's context current for this thread and remembers the one that was; leaves it as it was.
 struct vr_context_guard {

@@ -91,7 +91,9 @@ static uint32_t gather(uint32_t skip, enum vr_level need, void *user) {
     }
     if (client == NULL || client->functions.take_context == NULL || client->functions.level < (enum vram_context_level)need) return stack;
     void *context = client->functions.take_context(client->functions.user);
-    const uint32_t number = context == NULL ? stack : vr_foreign_stack_make(&client->functions, context, stack);
+    uint32_t number = context == NULL ? stack : vr_foreign_stack_make(&client->functions, context, stack);
+    // The client may have gone meanwhile, and have been given its contexts back: this one goes as well.
+    if (context != NULL && atomic_load_explicit(&self->client, memory_order_seq_cst) == NULL) number = vr_stack_end(number);
     VR_NO_TAIL_CALL();
     return number;
 }

@@ -61,7 +61,8 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
     vr_cu_result result = device_of_stream(device, stream, owner);
     if (gone != NULL) *gone = vr_stream_is_gone(result);
     VR_TRY(vr_driver_status(result));
-    VR_TRY(vr_context_enter(*owner, &guard));
+    const bool elsewhere = *owner != device; // the device's own context is current
+    if (elsewhere) VR_TRY(vr_context_enter(*owner, &guard));
     uint64_t made = 0;
     if (!take_idle_event(&(*owner)->fences.events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
     if (result == VR_CU_SUCCESS) {
@@ -69,7 +70,7 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
         if (result != VR_CU_SUCCESS) return_event(*owner, made);
         if (gone != NULL) *gone = vr_stream_is_gone(result);
     }
-    vr_context_leave(&guard);
+    if (elsewhere) vr_context_leave(&guard);
     VR_TRY(vr_driver_status(result));
     *event = made;
     return VRAM_OK;
@@ -90,10 +91,17 @@ static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, str
     return VRAM_OK;
 }
 
-static enum vram_status make_room(struct vr_fence_queue *queue) {
+enum { FIRST_RING = 16 };
+
+static enum vram_status make_room(struct vr_fences *all, struct vr_fence_queue *queue) {
     if (queue->count < queue->capacity) return VRAM_OK;
-    const size_t capacity = queue->capacity == 0 ? 16 : queue->capacity * 2;
-    struct vr_fence *fences = malloc(capacity * sizeof *fences);
+    const size_t capacity = queue->capacity == 0 ? FIRST_RING : queue->capacity * 2;
+    struct vr_fence *fences = queue->capacity == 0 ? all->spare_ring : NULL;
+    if (fences != NULL) {
+        all->spare_ring = NULL;
+    } else {
+        fences = malloc(capacity * sizeof *fences);
+    }
     if (fences == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < queue->count; i++) fences[i] = queue->fences[(queue->head + i) & (queue->capacity - 1)];
     free(queue->fences);
@@ -104,7 +112,7 @@ static enum vram_status make_room(struct vr_fence_queue *queue) {
 static enum vram_status record_fence(struct vr_device *device, uint32_t block, uint64_t stream, bool *gone) {
     struct vr_fence_queue *queue = NULL;
     VR_TRY(queue_for(&device->fences, stream, &queue));
-    VR_TRY(make_room(queue));
+    VR_TRY(make_room(&device->fences, queue));
     struct vr_fence fence = {.block = block};
     VR_TRY(record_event(device, stream, &fence.event_device, &fence.event, gone));
     queue->fences[(queue->head + queue->count++) & (queue->capacity - 1)] = fence;
@@ -119,16 +127,35 @@ static void retract_fence(struct vr_device *device, uint64_t stream) {
     return_event(fence->event_device, fence->event);
 }
 
-static void drop_queue_if_empty(struct vr_fences *fences, size_t at) {
-    if (fences->queues[at].count != 0) return;
-    free(fences->queues[at].fences);
-    memmove(&fences->queues[at], &fences->queues[at + 1], (fences->count - at - 1) * sizeof *fences->queues);
-    fences->count--;
+// Changed by nobody else: under all locks.
+static void gate_fences(struct vr_device *device) {
+    const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0,
+               wanted = device->fences.count != 0;
+    if (gated != wanted) vr_device_gate(device, VR_GATE_FENCES, wanted);
 }
 
+static void release_ring(struct vr_fences *fences, struct vr_fence_queue *queue) {
+    if (queue->capacity == FIRST_RING && fences->spare_ring == NULL) {
+        fences->spare_ring = queue->fences;
+    } else {
+        free(queue->fences);
+    }
+}
+
+// The others keep their order.
 static void drop_empty_queues(struct vr_device *device) {
-    for (size_t i = device->fences.count; i-- > 0;) drop_queue_if_empty(&device->fences, i);
-    vr_device_gate(device, VR_GATE_FENCES, device->fences.count != 0);
+    struct vr_fences *fences = &device->fences;
+    size_t kept = 0;
+    for (size_t i = 0; i < fences->count; i++) {
+        if (fences->queues[i].count == 0) {
+            release_ring(fences, &fences->queues[i]);
+        } else {
+            if (kept != i) fences->queues[kept] = fences->queues[i];
+            kept++;
+        }
+    }
+    fences->count = kept;
+    gate_fences(device);
 }
 
 enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone) {
@@ -144,16 +171,17 @@ enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool
         use = item->held.uses;
         for (uint32_t i = 0; i < recorded; i++, use = vr_use_at(allocator, use)->next)
             retract_fence(device, vr_use_at(allocator, use)->stream);
+        drop_empty_queues(device);
     } else {
         vr_uses_clear(allocator, item);
         item->held.pending = recorded;
+        gate_fences(device);
     }
-    drop_empty_queues(device);
     return status;
 }
 
 // All devices are waited for: which one a stream was of cannot be asked any more.
-enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+static enum vram_status wait_for_devices(struct vram_allocator *allocator) {
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
@@ -163,8 +191,25 @@ enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block 
         vr_context_leave(&guard);
         VR_TRY(vr_driver_status(result));
     }
+    return VRAM_OK;
+}
+
+enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block) {
+    VR_TRY(wait_for_devices(allocator));
     vr_uses_clear(allocator, block);
     return VRAM_OK;
+}
+
+enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after) {
+    struct vr_device *owner = NULL;
+    uint64_t event = 0;
+    bool gone = false;
+    const enum vram_status status = record_event(device, before, &owner, &event, &gone);
+    if (gone) return wait_for_devices(device->allocator);
+    VR_TRY(status);
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_wait_event, after, event, 0);
+    return_event(owner, event); // the stream waits for what the event stood for
+    return vr_stream_is_gone(result) ? wait_for_devices(device->allocator) : vr_driver_status(result);
 }
 
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
@@ -172,16 +217,7 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
     const uint64_t own = vr_shard_of(allocator, block)->stream;
     while (block->held.uses != 0) {
         const uint32_t use = block->held.uses;
-        struct vr_device *owner = NULL;
-        uint64_t event = 0;
-        bool gone = false;
-        const enum vram_status status = record_event(device, vr_use_at(allocator, use)->stream, &owner, &event, &gone);
-        if (gone) return vr_uses_wait(allocator, block);
-        VR_TRY(status);
-        const vr_cu_result result = vr_cu(allocator->driver, stream_wait_event, own, event, 0);
-        return_event(owner, event); // the stream waits for what the event stood for
-        if (vr_stream_is_gone(result)) return vr_uses_wait(allocator, block);
-        VR_TRY(vr_driver_status(result));
+        VR_TRY(vr_streams_order(device, vr_use_at(allocator, use)->stream, own));
         block->held.uses = vr_use_at(allocator, use)->next;
         vr_slab_give(&allocator->uses, use);
     }
@@ -197,8 +233,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
     item->stack = vr_stack_end(item->stack);
     vr_delta_of_merge(allocator, item, &delta);
-    vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0,
-                    held ? -(int64_t)item->size : 0);
+    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
     (void)vr_pool_merge(shard, block);
 }
 
@@ -222,8 +257,12 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
 
 enum vram_status vr_fences_poll(struct vr_device *device) {
     enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) status = poll_queue(device, &device->fences.queues[i]);
-    drop_empty_queues(device);
+    bool emptied = false;
+    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) {
+        status = poll_queue(device, &device->fences.queues[i]);
+        emptied |= device->fences.queues[i].count == 0;
+    }
+    if (emptied) drop_empty_queues(device);
     return status;
 }
 
@@ -311,6 +350,7 @@ void vr_fences_release(struct vr_device *device) {
     struct vr_fences *fences = &device->fences;
     for (size_t i = 0; i < fences->count; i++) release_queue(device->allocator->driver, &fences->queues[i]);
     free(fences->queues);
+    free(fences->spare_ring);
     for (size_t i = 0; i < fences->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, fences->events.idle[i]);
     free(fences->events.idle);
     vr_mutex_destroy(&fences->events.mutex);

@@ -39,6 +39,7 @@ struct vr_fences {
     struct vr_fence_queue *queues; // in order of first use
     size_t count;
     size_t queues_capacity;
+    struct vr_fence *spare_ring; // of a queue that is gone, for the next one; NULL: none
     struct vr_events events;
 };
 
@@ -54,6 +55,9 @@ enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool
 // Waits until nothing on any device uses the block, and forgets its uses: for streams that take no fence. Not while a capture is under
 // way: it would spoil it. DRIVER. Under all locks.
 enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block *block);
+// Lets the stream `after` wait for all that `before` has now; where one of them is gone, the host for everything. Not while a capture is
+// under way. DRIVER. Under all locks, context current.
+enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after);
 // Lets the block's own stream wait for the other ones, and forgets these: then it can be used again at once, in the stream's order. Not
 // while a capture concerns the device. On failure (DRIVER) the rest of the uses stay. Under all locks, context current.
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block);

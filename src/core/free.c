@@ -35,7 +35,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     struct vr_delta delta;
     delta_of_free(item, &delta);
     vr_delta_of_merge(device->allocator, item, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
     if (notified) vr_notify_freed(shard, item);
     (void)vr_pool_merge(shard, block);
     return true;
@@ -65,7 +65,7 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
-    vr_totals_apply(&device->stats.totals, &shard->counters, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
+    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
     vr_stat_add(&device->stats.oversize_allocations, -(int64_t)item->oversize);
     item->oversize = 0;
 }
@@ -91,9 +91,7 @@ enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
     if (block == 0) return VRAM_INVALID_POINTER;
-    struct vr_shard *shard = vr_shard_of(allocator, vr_block_at(allocator, block));
     const enum vram_status status = free_locked(device, block);
-    vr_device_enrich(shard);
     vr_device_unlock(device);
     return status;
 }

@@ -42,6 +42,7 @@ enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, 
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
     if (allocator->backend->refresh != NULL) allocator->backend->refresh(device);
+    (void)vr_device_gather(device);
     fill_stats(&device->stats, stats);
     vr_device_unlock(device);
     return VRAM_OK;
@@ -60,7 +61,6 @@ static void for_each_plain_stat(struct vr_device *device, void (*change)(struct 
     for (size_t i = 0; i < device->ended_pools.count; i++) {
         for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&device->ended_pools.items[i].reserved[v]);
     }
-    vr_private_forget_reset(device);
 }
 
 static void reset_peak(struct vram_stat *stat) { stat->peak = stat->current; }
@@ -72,7 +72,7 @@ enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_totals_reset_peak(&device->stats.totals);
+    vr_totals_reset_peak(vr_device_gather(device));
     for_each_plain_stat(device, reset_peak);
     vr_device_unlock(device);
     return VRAM_OK;
@@ -84,7 +84,7 @@ enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, 
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_totals_reset_accumulated(&device->stats.totals);
+    vr_totals_reset_accumulated(vr_device_gather(device));
     for_each_plain_stat(device, reset_accumulated);
     device->stats.num_alloc_retries = device->stats.num_ooms = device->stats.num_sync_all_streams = 0;
     device->stats.num_device_alloc = device->stats.num_device_free = device->stats.num_oom_rejections = 0;

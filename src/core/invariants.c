@@ -198,6 +198,7 @@ enum vram_status vram_check(struct vram_allocator *allocator, struct vram_error 
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_lock(device);
+        (void)vr_device_gather(device);
         const enum vram_status status = allocator->backend->check(device, error);
         vr_device_unlock(device);
         VR_TRY(status);

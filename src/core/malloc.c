@@ -29,7 +29,7 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
                                         [VR_F_SPLITS] = pool->pair.splits,
                                         [VR_F_SPLIT_BYTES] = pool->pair.split_bytes}};
         vr_pool_close_pair(shard, kind);
-        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, 0))) return false;
         pool->lazy = 0;
         item->state = VR_ALLOCATED;
         item->requested = size_bytes;
@@ -55,7 +55,7 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     if (VR_UNLIKELY(block_size >= device->options.max_split_bytes)) return false;
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, size_bytes, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta))) return false;
+    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, 0))) return false;
     const struct vr_alloc_request request = {shard, size_bytes, rounded, kind};
     vr_hand_out_as(&request, block, block_size, false, notified);
     pool->last = block;
@@ -71,6 +71,65 @@ VR_NOINLINE static bool take_notified(struct vr_shard *shard, uint64_t size_byte
     return take_cached(shard, size_bytes, true, address);
 }
 
+// --- private pools --------------------------------------------------------------------------------------------------------------------
+
+// What is in force of the gate for a request that names its pool: routes do not concern it.
+VR_INLINE uint32_t gate_of_pool(const struct vr_device *device) {
+    return atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_ROUTES;
+}
+
+// The shard of the pool's stream, locked; NULL where only all locks find it.
+VR_INLINE struct vr_shard *lock_near(struct vram_pool *pool, uint64_t stream) {
+    struct vr_shard *shard = atomic_load_explicit(vr_shard_near(pool, stream), memory_order_acquire);
+    if (VR_UNLIKELY(shard == NULL)) return NULL;
+    vr_shard_lock(shard);
+    if (VR_LIKELY(shard->owner == pool && shard->stream == stream)) return shard;
+    vr_shard_unlock(shard);
+    return NULL;
+}
+
+bool vr_pool_take(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    struct vr_device *device = pool->device;
+    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(device) != 0) return false;
+    struct vr_shard *shard = lock_near(pool, stream);
+    if (shard == NULL) return false;
+    const bool taken = gate_of_pool(device) == 0 &&
+                       (take_ready(device->allocator, shard, size_bytes, address) || take_cached(shard, size_bytes, false, address));
+    vr_shard_unlock(shard);
+    return taken;
+}
+
+bool vr_pool_take_notified(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != VR_GATE_LISTENER) return false;
+    struct vr_shard *shard = lock_near(pool, stream);
+    if (shard == NULL) return false;
+    const bool taken = gate_of_pool(pool->device) == VR_GATE_LISTENER && take_notified(shard, size_bytes, address);
+    vr_shard_unlock(shard);
+    return taken;
+}
+
+// Nothing but routes keeps the request from the fast way: it goes to the pool that they say, which they must still say under that pool's
+// lock.
+VR_NOINLINE static bool take_routed(struct vr_shard *home, uint64_t size_bytes, uint64_t *address) {
+    struct vr_device *device = home->device;
+    const uint64_t stream = home->stream;
+    struct vram_pool *pool = NULL, *still = NULL;
+    vr_shard_lock(home);
+    bool plain = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_ROUTES && vr_route_plain(device, stream, &pool);
+    const bool taken = plain && pool == NULL && take_cached(home, size_bytes, false, address);
+    struct vr_shard *near = pool == NULL ? NULL : atomic_load_explicit(vr_shard_near(pool, stream), memory_order_acquire);
+    vr_shard_unlock(home);
+    if (near == NULL) return taken;
+    vr_shard_lock(near);
+    plain = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_ROUTES && vr_route_plain(device, stream, &still);
+    const bool routed =
+        plain && still == pool && near->owner == pool && near->stream == stream && take_cached(near, size_bytes, false, address);
+    vr_shard_unlock(near);
+    return routed;
+}
+
+// --- the default pools ----------------------------------------------------------------------------------------------------------------
+
 // Whatever the bare fast way could not do. Called by the public function's own callee: see the depth given to vr_gather().
 VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
@@ -83,6 +142,10 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
             vr_shard_unlock(shard);
             if (served) return VRAM_OK;
         }
+    }
+    if (atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_ROUTES && size_bytes < VR_REQUEST_LIMIT &&
+        take_routed(shard, size_bytes, address)) {
+        return VRAM_OK;
     }
     return vr_malloc_slow(shard, NULL, size_bytes, address);
 }

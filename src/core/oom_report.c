@@ -35,9 +35,10 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
     };
     uint64_t total = 0, free_bytes = 0;
     if (vr_cu(allocator->driver, mem_get_info, &free_bytes, &total) == VR_CU_SUCCESS) oom->device_free_bytes = free_bytes;
+    const struct vr_totals *totals = vr_device_gather(request->shard->device);
     for (int p = 0; p < VR_POOLS; p++) {
-        oom->allocated_bytes += (uint64_t)device->stats.totals.current[p][VR_F_BYTES];
-        oom->pending_bytes += (uint64_t)device->stats.totals.pending_bytes[p];
+        oom->allocated_bytes += (uint64_t)totals->current[p][VR_F_BYTES];
+        oom->pending_bytes += (uint64_t)totals->pending_bytes[p];
     }
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {

@@ -21,6 +21,11 @@ static uint32_t first_ordinary(const struct vram_allocator *allocator, const str
     return found;
 }
 
+// An oversize block that serves smaller requests all the same.
+static bool reuses(const struct vr_device *device, const struct vr_block *block) {
+    return device->options.reuse_oversize && block->expandable != 0;
+}
+
 uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t rounded, bool with_expandable) {
     const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -32,7 +37,7 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
         if (found == 0) return 0;
     }
     const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
-    if (rounded < limit) return size >= limit ? 0 : found;
+    if (rounded < limit) return size >= limit && !reuses(device, vr_block_at(allocator, found)) ? 0 : found;
     return size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
 }
 
@@ -53,11 +58,12 @@ enum vram_status vr_shard_refill(struct vr_shard *shard) {
 
 void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
     vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
-    if (shard->spare_count < VR_COUNT_OF(shard->spare)) {
-        shard->spare[shard->spare_count++] = block;
-    } else {
-        vr_slab_give(&shard->device->allocator->blocks, block);
+    if (VR_UNLIKELY(shard->spare_count == VR_COUNT_OF(shard->spare))) {
+        // Half of them at once: what merges go on to give takes no lock each time.
+        shard->spare_count /= 2;
+        vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
     }
+    shard->spare[shard->spare_count++] = block;
 }
 
 uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {

@@ -54,7 +54,9 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
 
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind) {
     enum vram_status first = VRAM_OK;
+    if (count != 0) vr_segments_forget_many(shards[0]->device);
     for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
+    if (count != 0) vr_segments_forgotten(shards[0]->device);
     for (size_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
     return first;
 }
@@ -77,11 +79,11 @@ enum vram_status vr_release_pool(struct vram_pool *pool) {
     return small != VRAM_OK ? small : large;
 }
 
-// Every pool that nobody references; those that hold nothing more are gone afterwards.
+// Every pool that nobody references, and with share_live_pools what is free in others; those that hold nothing more are gone afterwards.
 static enum vram_status release_freeable(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next)
-        if (pool->references == 0) note(&first, vr_release_pool(pool));
+        if (pool->references == 0 || vr_private_is_shared(pool, &device->options)) note(&first, vr_release_pool(pool));
     vr_private_bury(device);
     return first;
 }

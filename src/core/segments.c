@@ -12,6 +12,7 @@ void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
     vr_stat_add(&device->stats.reserved[VRAM_STAT_ALL], bytes);
     vr_stat_add(&device->stats.reserved[view], bytes);
     if (shard->owner == NULL) return;
+    shard->owner->counted = true;
     vr_stat_add(&shard->owner->reserved[VRAM_STAT_ALL], bytes);
     vr_stat_add(&shard->owner->reserved[view], bytes);
 }
@@ -46,7 +47,7 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
     const size_t above = position_above(device, address);
     if (above == 0) return 0;
     const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[above - 1]);
-    if (address - segment->address >= segment->size) return 0;
+    if (segment->first == 0 || address - segment->address >= segment->size) return 0;
     uint32_t at = segment->first;
     while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
     return at;
@@ -83,11 +84,37 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_segment *entry = vr_segment_at(allocator, segment);
-    delist(shard->device, segment);
     vr_shard_recycle(shard, entry->first);
+    if (shard->device->segments.forgetting) {
+        entry->first = 0;
+        shard->device->segments.gone++;
+        return;
+    }
+    delist(shard->device, segment);
     vr_stack_drop(entry->stack);
     *entry = (struct vr_segment){0};
     vr_slab_give(&allocator->segments, segment);
+}
+
+void vr_segments_forget_many(struct vr_device *device) { device->segments.forgetting = true; }
+
+void vr_segments_forgotten(struct vr_device *device) {
+    struct vr_segment_books *segments = &device->segments;
+    struct vram_allocator *allocator = device->allocator;
+    segments->forgetting = false;
+    if (segments->gone == 0) return;
+    size_t kept = 0;
+    for (size_t i = 0; i < segments->count; i++) {
+        const uint32_t segment = segments->items[i];
+        if (vr_segment_at(allocator, segment)->first != 0) {
+            segments->items[kept++] = segment;
+            continue;
+        }
+        *vr_segment_at(allocator, segment) = (struct vr_segment){0};
+        vr_slab_give(&allocator->segments, segment);
+    }
+    segments->count = kept;
+    segments->gone = 0;
 }
 
 // --- orphans -------------------------------------------------------------------------------------------------------------

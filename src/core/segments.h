@@ -23,6 +23,8 @@ struct vr_driver_memory {
 struct vr_segment_books {
     uint32_t *items; // by ascending address
     size_t count;
+    size_t gone;     // of these, forgotten in a stretch of many (first == 0)
+    bool forgetting; // between vr_segments_forget_many() and vr_segments_forgotten()
     size_t items_capacity;
     struct vr_driver_memory *orphans;
     size_t orphan_count;
@@ -34,6 +36,9 @@ struct vr_segment_books {
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment);
 // The reverse: the segment has one block, in no index.
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment);
+// What is forgotten between these two leaves the list at the end, all at once: each alone would move all that lie above it.
+void vr_segments_forget_many(struct vr_device *device);
+void vr_segments_forgotten(struct vr_device *device);
 // The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 // Books reserved bytes of the device and of the shard's private pool; both signs.

@@ -21,8 +21,9 @@ VR_INLINE enum vram_status vr_checked(struct vram_allocator *allocator, enum vra
 // Books a change of the shard under its lock alone. False when it would be a new peak beyond the allowance and other shards count, too:
 // only all locks can say then. The pool's own pair is settled.
 VR_NOINLINE bool vr_shard_book_tight(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta);
-VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
-    if (VR_LIKELY(vr_counters_fit(&shard->counters, kind, delta))) {
+// first: of the families that can rise.
+VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta, int first) {
+    if (VR_LIKELY(vr_counters_fit_from(&shard->counters, kind, delta, first))) {
         vr_counters_apply(&shard->counters, kind, delta);
         return true;
     }
@@ -64,6 +65,10 @@ VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, ui
 // Hands out exactly [address, address + block_size): it must lie in one free block of the request's shard and kind, aligned to 512. What is
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
+
+// The fast way of a request to a private pool: false for whatever it cannot do, also with another listener than it is for.
+VR_NOINLINE bool vr_pool_take(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+VR_NOINLINE bool vr_pool_take_notified(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 
 // The whole of malloc under all locks (allocator.md §the-ladder), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.

@@ -91,9 +91,11 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
 
 enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard) {
     struct vr_device *device = pool->device;
-    for (size_t i = 0; i < pool->shard_count; i++) {
-        if (pool->shards[i]->stream != stream) continue;
-        *shard = pool->shards[i];
+    size_t place;
+    VR_LOWER_BOUND(place, i, 0, pool->shard_count, pool->shards[i]->stream < stream);
+    if (place < pool->shard_count && pool->shards[place]->stream == stream) {
+        *shard = pool->shards[place];
+        atomic_store_explicit(vr_shard_near(pool, stream), *shard, memory_order_release);
         return VRAM_OK;
     }
     VR_TRY(VR_GROW(pool, shards, pool->shard_count + 1));
@@ -109,6 +111,7 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
     size_t at = pool->shard_count++;
     for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
     pool->shards[at] = *shard;
+    atomic_store_explicit(vr_shard_near(pool, stream), *shard, memory_order_release);
     return VRAM_OK;
 }
 

@@ -17,6 +17,10 @@ VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_
         if (shard == NULL || shard->stream == stream) return shard;
     }
 }
+// The place of a hint to the shard of a pool's stream. Whose it is must be seen under the shard's lock.
+VR_INLINE _Atomic(struct vr_shard *) *vr_shard_near(struct vram_pool *pool, uint64_t stream) {
+    return &pool->near[vr_shard_home(stream) >> (VR_SHARD_SLOT_BITS - VR_NEAR_BITS)];
+}
 // The stream's shard if it lies where the search begins, as nearly all do; NULL otherwise.
 VR_INLINE struct vr_shard *vr_shard_guess(const struct vr_device *device, uint64_t stream) {
     struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[vr_shard_home(stream)], memory_order_acquire);

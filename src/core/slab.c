@@ -43,12 +43,14 @@ enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *id
     return status;
 }
 
-void vr_slab_give(struct vr_slab *slab, uint32_t id) {
+void vr_slab_give_many(struct vr_slab *slab, uint32_t count, const uint32_t *ids) {
     vr_mutex_lock(&slab->mutex);
     void *spare = slab->spare;
-    if (vr_grow(&spare, &slab->spare_capacity, slab->spare_count + 1, sizeof *slab->spare) == VRAM_OK) {
+    if (vr_grow(&spare, &slab->spare_capacity, slab->spare_count + count, sizeof *slab->spare) == VRAM_OK) {
         slab->spare = spare;
-        slab->spare[slab->spare_count++] = id;
+        for (uint32_t i = 0; i < count; i++) slab->spare[slab->spare_count++] = ids[i];
     }
     vr_mutex_unlock(&slab->mutex);
 }
+
+void vr_slab_give(struct vr_slab *slab, uint32_t id) { vr_slab_give_many(slab, 1, &id); }

@@ -2,6 +2,7 @@
 #include "core/callbacks.h"
 #include "core/capture/captures.h"
 #include "core/oom_report.h"
+#include "core/reclaim.h"
 #include "core/release.h"
 #include "core/serve.h"
 #include "core/source/backend.h"
@@ -18,7 +19,7 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
-    vr_totals_apply(&device->stats.totals, &request->shard->counters, request->kind, &delta, 0, 0);
+    vr_device_book(request->shard, request->kind, &delta, 0, 0);
     item->oversize = block_size >= device->options.max_split_bytes;
     vr_stat_add(&device->stats.oversize_allocations, item->oversize);
     vr_hand_out(request, block, block_size, loose);
@@ -53,13 +54,18 @@ static struct attempt get_memory(const struct vr_alloc_request *request, uint32_
     return (struct attempt){request->shard->source->grow(request->shard, small, request->rounded, block), false};
 }
 
-// Cached blocks of pools that lend to the default pool in need (allocator.md §private-pools). The request's shard becomes the lender's. A
-// pool that nobody holds any more lends nothing, nor one whose memory a graph writes to.
+// A pool that nobody holds any more lends nothing, nor one whose memory a graph writes to.
+static bool lends(const struct vr_device *device, const struct vram_pool *pool) {
+    if (pool->references == 0 || pool->captured) return false;
+    return pool->options.use_on_oom || (vr_private_is_shared(pool, &device->options) && pool->options.allocate == NULL);
+}
+
+// Cached blocks of pools that lend to the default pool in need (allocator.md §private-pools). The request's shard becomes the lender's.
 static uint32_t borrow(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
     for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
-        if (!pool->options.use_on_oom || pool->references == 0 || pool->captured) continue;
+        if (!lends(device, pool)) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
             const uint32_t block = vr_pool_search(pool->shards[i], request->kind, request->rounded, false);
@@ -81,6 +87,10 @@ static bool collects(const struct vr_device *device) {
 static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
     const uint64_t stream = request->shard->stream;
+    if (device->options.reclaim_streams) {
+        const enum vram_status status = vr_reclaim(request, block);
+        if (status != VRAM_OK || *block != 0) return (struct attempt){status, false};
+    }
     if (collects(device) && !vr_request_captures(device, stream)) {
         const enum vram_status status = vr_collect_garbage(device);
         if (status != VRAM_OK) return (struct attempt){status, false};
@@ -128,6 +138,8 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
     VR_TRY(choose_pool(request, home, pool));
+    // A capture that others began: only its requests show which pool its graph knows.
+    if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) request->shard->owner->captured = true;
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         bool freed = false;
@@ -186,7 +198,6 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
     struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
     const enum vram_status status = serve_locked(&request, pool, &guard, address, &oom);
-    vr_device_enrich(request.shard);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);

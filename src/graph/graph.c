@@ -1,3 +1,4 @@
+#include "vram/host.h"
 #include "vram/pool.h"
 #include "base/base.h"
 #include "core/device.h"
@@ -65,7 +66,9 @@ static enum vram_status prepare(struct vram_allocator *allocator, struct vr_devi
     if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
     if (options->pool != NULL && options->pool->device != device) return refuse(error, "the pool belongs to another device");
     if (captures_already(device)) return refuse(error, "another capture is under way on this device: end it first");
-    return options->keep_cache ? VRAM_OK : vram_empty_cache_device(allocator, device->ordinal);
+    if (options->keep_cache) return VRAM_OK;
+    if (options->host != NULL) VR_TRY(vram_host_empty_cache(options->host));
+    return vram_empty_cache_device(allocator, device->ordinal);
 }
 
 static struct rounds *rounds_of(const struct vram_pool *pool) { return vr_extension_find(&pool->extensions, &rounds_kind); }

@@ -284,6 +284,31 @@ enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, co
     return mark(allocator, device, VR_STAGE_STEP, name);
 }
 
+// False for what cannot be a line of the text, or is a key that every annotation has.
+static bool is_pair(const struct vram_pair *pair) {
+    if (pair->key == NULL || pair->value == NULL || pair->key[0] == '\0') return false;
+    if (strcmp(pair->key, "device") == 0 || strcmp(pair->key, "time_us") == 0) return false;
+    for (const char *at = pair->key; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ') return false;
+    for (const char *at = pair->value; *at != '\0'; at++)
+        if ((unsigned char)*at < ' ') return false;
+    return true;
+}
+
+enum vram_status vram_annotation_pairs(struct vram_allocator *allocator, uint32_t device, const struct vram_pair *pairs, size_t count) {
+    VR_REQUIRE(allocator && pairs);
+    struct vr_text text = {0};
+    bool good = count != 0;
+    for (size_t i = 0; i < count && good; i++) {
+        good = is_pair(&pairs[i]);
+        if (good) vr_text_printf(&text, "%s%s\t%s", i == 0 ? "" : "\n", pairs[i].key, pairs[i].value);
+    }
+    enum vram_status status = good ? vr_text_status(&text) : VRAM_INVALID_ARGUMENT;
+    if (status == VRAM_OK) status = mark(allocator, device, VR_STAGE_PAIRS, vr_text_string(&text));
+    vr_text_release(&text);
+    return status;
+}
+
 // --- names of blocks -----------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t address, const char *text) {

@@ -108,26 +108,33 @@ static uint8_t model_state(uint8_t state) {
     return state == VR_FREE ? VR_STATE_INACTIVE : state == VR_PENDING ? VR_STATE_PENDING_FREE : VR_STATE_ALLOCATED;
 }
 
-// A name that a client wrote on a block stands as a further key of it.
-static enum vram_status add_name(struct filler *filler, size_t row, uint32_t words) {
-    if (words == 0) return VRAM_OK;
+// A further key of a row, with a string as its value; value NULL: the row does not have the key.
+static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value, size_t length) {
     struct vr_model *model = filler->model;
-    struct vr_text text = {0}, value = {0};
+    struct vr_text text = {0};
     struct vr_json json;
-    vr_json_init(&json, &value, false);
-    vr_thread_text_append(words, &text);
-    vr_json_string_bytes(&json, NULL, vr_text_string(&text), text.length);
+    vr_json_init(&json, &text, false);
+    if (value != NULL) vr_json_string_bytes(&json, NULL, value, length);
     uint32_t id = 0;
-    enum vram_status status = vr_text_status(&value);
-    if (status == VRAM_OK) status = intern(filler, vr_text_string(&value), &id);
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) status = intern(filler, vr_text_string(&text), &id);
     void *extras = model->extras;
     if (status == VRAM_OK) status = vr_grow(&extras, &filler->extra_capacity, model->extra_count + 1, sizeof *model->extras);
     model->extras = extras;
-    if (status == VRAM_OK) {
-        model->extras[model->extra_count++] = (struct vr_extra){.owner = VR_OWNER_BLOCK, .row = row, .key = filler->name_key, .value = id};
-    }
+    if (status == VRAM_OK)
+        model->extras[model->extra_count++] = (struct vr_extra){.owner = (uint8_t)owner, .row = row, .key = key, .value = id};
     vr_text_release(&text);
-    vr_text_release(&value);
+    return status;
+}
+
+// A name that a client wrote on a block stands as a further key of it.
+static enum vram_status add_name(struct filler *filler, size_t row, uint32_t words) {
+    if (words == 0) return VRAM_OK;
+    struct vr_text text = {0};
+    vr_thread_text_append(words, &text);
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) status = add_extra(filler, VR_OWNER_BLOCK, row, filler->name_key, vr_text_string(&text), text.length);
+    vr_text_release(&text);
     return status;
 }
 
@@ -255,6 +262,40 @@ static enum vram_status fill_histories(struct filler *filler) {
     return VRAM_OK;
 }
 
+// Of a mark in pairs: stage and name have columns, the rest are further keys.
+static enum vram_status fill_column(struct filler *filler, size_t row, const char *pairs, const char *key, uint32_t *column) {
+    size_t length = 0;
+    const char *value = vr_pairs_find(pairs, key, &length);
+    uint32_t id = 0;
+    if (value != NULL) return vr_builder_string(&filler->builder, value, length, column);
+    VR_TRY(intern(filler, key, &id));
+    return add_extra(filler, VR_OWNER_ANNOTATION, row, id, NULL, 0);
+}
+
+static enum vram_status fill_pairs(struct filler *filler, size_t row, const char *pairs) {
+    struct vr_annotation *made = &filler->model->annotations[row];
+    VR_TRY(fill_column(filler, row, pairs, "stage", &made->stage));
+    VR_TRY(fill_column(filler, row, pairs, "name", &made->name));
+    for (const char *line = pairs; *line != '\0';) {
+        const size_t size = strcspn(line, "\n"), tab = strcspn(line, "\t");
+        const bool column = (tab == 5 && strncmp(line, "stage", 5) == 0) || (tab == 4 && strncmp(line, "name", 4) == 0);
+        uint32_t key = 0;
+        if (!column) VR_TRY(vr_builder_string(&filler->builder, line, tab, &key));
+        if (!column) VR_TRY(add_extra(filler, VR_OWNER_ANNOTATION, row, key, line + tab + 1, size - tab - 1));
+        line += size + (line[size] == '\n');
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status fill_mark_of_pairs(struct filler *filler, size_t row, uint32_t word) {
+    struct vr_text text = {0};
+    vr_thread_text_append(word, &text);
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) status = fill_pairs(filler, row, vr_text_string(&text));
+    vr_text_release(&text);
+    return status;
+}
+
 static enum vram_status fill_annotations(struct filler *filler) {
     const struct vr_copied *copied = filler->copied;
     struct vr_model *model = filler->model;
@@ -264,8 +305,12 @@ static enum vram_status fill_annotations(struct filler *filler) {
         const struct vr_mark *mark = &copied->marks[i];
         struct vr_annotation *made = &model->annotations[i];
         *made = (struct vr_annotation){.device = mark->device, .time_us = time_us(filler, mark->ticks)};
-        VR_TRY(word_id(filler, mark->name, &made->name));
-        VR_TRY(intern(filler, vr_annotation_stage_name(mark->stage), &made->stage));
+        if (mark->stage == VR_STAGE_PAIRS) {
+            VR_TRY(fill_mark_of_pairs(filler, i, mark->name));
+        } else {
+            VR_TRY(word_id(filler, mark->name, &made->name));
+            VR_TRY(intern(filler, vr_annotation_stage_name(mark->stage), &made->stage));
+        }
         model->annotation_count++;
     }
     return VRAM_OK;

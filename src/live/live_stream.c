@@ -124,11 +124,29 @@ void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint3
     if (status != VRAM_OK) atomic_fetch_add_explicit(&stream->lost, 1, memory_order_relaxed);
 }
 
+// The part of a mark of pairs that the file has a column for.
+static enum vram_status log_pairs(struct vr_stream *stream, const struct vr_mark *mark, const char *pairs) {
+    struct vr_text stage = {0}, name = {0};
+    size_t length = 0;
+    const char *value = vr_pairs_find(pairs, "stage", &length);
+    if (value != NULL) vr_text_append(&stage, value, length);
+    value = vr_pairs_find(pairs, "name", &length);
+    if (value != NULL) vr_text_append(&name, value, length);
+    enum vram_status status = vr_text_status(&stage);
+    if (status == VRAM_OK) status = vr_text_status(&name);
+    if (status == VRAM_OK) status = vram_log_annotation(stream->log, mark->device, vr_text_string(&stage), vr_text_string(&name), 0);
+    vr_text_release(&stage);
+    vr_text_release(&name);
+    return status;
+}
+
 enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark) {
     struct vr_text name = {0};
     vr_thread_text_append(mark->name, &name);
     enum vram_status status = vr_text_status(&name);
-    if (status == VRAM_OK)
+    if (status == VRAM_OK && mark->stage == VR_STAGE_PAIRS)
+        status = log_pairs(stream, mark, vr_text_string(&name));
+    else if (status == VRAM_OK)
         status = vram_log_annotation(stream->log, mark->device, vr_annotation_stage_name(mark->stage), vr_text_string(&name), 0);
     vr_text_release(&name);
     return status;

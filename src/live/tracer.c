@@ -54,6 +54,18 @@ enum vr_action vr_tracer_action(enum vr_record_action action) {
     return (enum vr_action)actions[action];
 }
 
+const char *vr_pairs_find(const char *pairs, const char *key, size_t *length) {
+    for (const char *line = pairs; *line != '\0';) {
+        const size_t size = strcspn(line, "\n"), tab = strcspn(line, "\t");
+        if (tab == strlen(key) && strncmp(line, key, tab) == 0) {
+            *length = size - tab - 1;
+            return line + tab + 1;
+        }
+        line += size + (line[size] == '\n');
+    }
+    return NULL;
+}
+
 bool vr_marks_check(const struct vr_marks *marks) {
     for (size_t i = 1; i < marks->count; i++) {
         const struct vr_mark *before = &marks->items[(marks->next + i - 1) % marks->count];

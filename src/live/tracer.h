@@ -26,11 +26,12 @@ enum { VR_TRACER_HOST = VRAM_MAX_DEVICES, VR_TRACER_RINGS };
 // Bit a: action a (enum vr_record_action) is not stored. Above them: events carry stacks, compile contexts.
 enum { VR_TRACER_SKIPS = (1 << VR_RECORD_COUNT) - 1, VR_TRACER_STACKS = 1 << 30, VR_TRACER_CONTEXTS = 1 << 29 };
 
-enum vr_annotation_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_COUNT };
+enum vr_annotation_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_PAIRS, VR_STAGE_COUNT };
 VR_INLINE const char *vr_annotation_stage_name(enum vr_annotation_stage stage) {
     return stage == VR_STAGE_START ? "START" : stage == VR_STAGE_END ? "END" : "STEP";
 }
 
+// A PAIRS mark's name is all of its pairs, a line each: key, tab, value.
 struct vr_mark {
     uint64_t ticks;
     uint32_t name; // number of a text
@@ -45,6 +46,9 @@ struct vr_marks {
     size_t items_capacity;
     size_t next;
 };
+
+// The value of a key in such a text, which ends with the line; NULL: the key is not there. *length: of it.
+const char *vr_pairs_find(const char *pairs, const char *key, size_t *length);
 
 // What the sentence above says, and that every mark has a stage and a device. Under marks_mutex.
 bool vr_marks_check(const struct vr_marks *marks);

@@ -47,9 +47,13 @@ enum vram_status vram_tune_json(const struct vram_tune_result *result, const cha
         vr_json_null(&json, "cheaper");
     else
         setting_json(&json, "cheaper", &result->settings[result->cheaper]);
-    vr_json_array(&json, "settings");
-    for (size_t i = 0; i < result->setting_count; i++) setting_json(&json, NULL, &result->settings[i]);
-    vr_json_array_end(&json);
+    for (int beyond = 0; beyond < 2; beyond++) {
+        vr_json_array(&json, beyond ? "beyond" : "settings");
+        for (size_t i = 0; i < result->setting_count; i++) {
+            if (result->settings[i].beyond == (beyond != 0)) setting_json(&json, NULL, &result->settings[i]);
+        }
+        vr_json_array_end(&json);
+    }
     vr_json_object_end(&json);
     return vr_text_finish(&text, write, user);
 }
@@ -78,13 +82,13 @@ static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
     for (size_t i = 0; i < result->setting_count && count < MOST_ROWS; i++) {
         const bool wanted =
             is_reference(&result->settings[i]) && !(i != 0 && strcmp(result->settings[i].conf, result->settings[0].conf) == 0);
-        if (wanted || i == result->best || i == result->cheaper) rows[count++] = i;
+        if ((wanted || i == result->best || i == result->cheaper) && !result->settings[i].beyond) rows[count++] = i;
     }
     while (count < MOST_ROWS) {
         size_t next = VRAM_TUNE_NONE;
         for (size_t i = 0; i < result->setting_count; i++) {
             const struct vram_tune_setting *setting = &result->settings[i];
-            if (setting->needed_bytes == 0 || is_shown(result, rows, count, i)) continue;
+            if (setting->beyond || setting->needed_bytes == 0 || is_shown(result, rows, count, i)) continue;
             if (next == VRAM_TUNE_NONE || setting->needed_bytes < result->settings[next].needed_bytes) next = i;
         }
         if (next == VRAM_TUNE_NONE) break;
@@ -316,6 +320,44 @@ static bool asks_for_more(const struct vram_tune_result *result) {
     return false;
 }
 
+// "300 MiB less", "2 more"; with both the same: "as much".
+static void difference(struct vr_text *text, uint64_t today, uint64_t now, struct vr_formatted (*print)(uint64_t)) {
+    if (today == now)
+        vr_text_puts(text, "as much");
+    else
+        vr_text_printf(text, "%s %s", print(now < today ? today - now : now - today).text, now < today ? "less" : "more");
+}
+
+static void beyond_row(struct vr_text *text, const struct vram_tune_setting *today, const struct vram_tune_setting *setting) {
+    const char *last = strrchr(setting->conf, ',');
+    vr_text_printf(text, "    %s: ", last == NULL ? setting->conf : last + 1);
+    if (same_outcome(today, setting)) {
+        vr_text_puts(text, "changes nothing here\n");
+        return;
+    }
+    if (today->needed_bytes == 0 || setting->needed_bytes == 0) {
+        vr_text_printf(text, "needs %s", number_of(setting, NEEDS).text);
+    } else {
+        vr_text_puts(text, "needs ");
+        difference(text, today->needed_bytes, setting->needed_bytes, vr_bytes);
+    }
+    vr_text_puts(text, ", holds ");
+    difference(text, today->peak_reserved_bytes, setting->peak_reserved_bytes, vr_bytes);
+    vr_text_puts(text, ", driver calls: ");
+    difference(text, today->driver_calls, setting->driver_calls, vr_count);
+    vr_text_puts(text, "\n");
+}
+
+static void beyond_pytorch(struct vr_text *text, const struct vram_tune_result *result) {
+    bool any = false;
+    for (size_t i = 0; i < result->setting_count; i++) {
+        if (!result->settings[i].beyond) continue;
+        if (!any) vr_text_puts(text, "\n  With this allocator in place of PyTorch's, and one option more than today:\n");
+        any = true;
+        beyond_row(text, &result->settings[0], &result->settings[i]);
+    }
+}
+
 enum vram_status vram_tune_text(const struct vram_tune_result *result, const char *file, const struct vram_style *style, vram_write write,
                                 void *user) {
     VR_REQUIRE(result && write);
@@ -330,6 +372,7 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
         vr_text_printf(&text, "  left out: %s whose history contradicts its final state\n", vr_count(result->contradictions).text);
     settings_table(&text, style, result);
     verdict(&text, style, result);
+    beyond_pytorch(&text, result);
     vr_text_colour(&text, style, VR_DIM);
     vr_text_printf(&text,
                    "\n  needs: the smallest memory in which the recorded requests succeed\n  %s%s\n"

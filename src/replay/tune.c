@@ -95,6 +95,25 @@ static enum vram_status add_neighbours(struct tune_search *search, const char *c
     return VRAM_OK;
 }
 
+// What this allocator could do beside what was in force (differences.md §beyond-pytorch).
+static enum vram_status add_beyond(struct tune_search *search) {
+    static const struct {
+        const char *option, *needs[2]; // keys without which it changes nothing
+    } beyond[] = {
+        {"reclaim_streams:True", {"", ""}},
+        {"share_live_pools:True", {"", ""}},
+        {"expandable_segments_reuse_oversize:True", {"expandable_segments:True", "max_split_size_mb:"}},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(beyond); i++) {
+        const char *conf = search->result->settings[TODAY].conf;
+        const size_t before = search->result->setting_count;
+        if (!has_key(conf, beyond[i].needs[0]) || !has_key(conf, beyond[i].needs[1])) continue;
+        VR_TRY(add_to(search, conf, beyond[i].option));
+        if (search->result->setting_count != before) search->result->settings[before].beyond = true;
+    }
+    return VRAM_OK;
+}
+
 // --- trials -------------------------------------------------------------------------------------------------------------------
 static void try_settings(void *argument) {
     struct tune_search *search = argument;
@@ -156,13 +175,14 @@ static bool better(const struct vram_tune_result *result, size_t a, size_t b) {
 static void choose(struct vram_tune_result *result) {
     result->best = 0;
     for (size_t i = 1; i < result->setting_count; i++) {
-        if (better(result, i, result->best)) result->best = i;
+        if (!result->settings[i].beyond && better(result, i, result->best)) result->best = i;
     }
     const struct vram_tune_setting *best = &result->settings[result->best];
     result->cheaper = VRAM_TUNE_NONE;
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
-        if (setting->needed_bytes == 0 || setting->needed_bytes > best->needed_bytes + best->needed_bytes / 100) continue;
+        if (setting->beyond || setting->needed_bytes == 0 || setting->needed_bytes > best->needed_bytes + best->needed_bytes / 100)
+            continue;
         const uint64_t least = result->cheaper == VRAM_TUNE_NONE ? best->driver_time_ns - best->driver_time_ns / 10
                                                                  : result->settings[result->cheaper].driver_time_ns;
         if (setting->driver_time_ns < least && setting->fits == best->fits) result->cheaper = i;
@@ -185,6 +205,8 @@ static enum vram_status explore(struct tune_search *search) {
         if (round == 0) VR_TRY(add_partners(search, "expandable_segments:True"));
         VR_TRY(run_round(search));
     }
+    VR_TRY(add_beyond(search));
+    VR_TRY(run_round(search));
     choose(search->result);
     return VRAM_OK;
 }
@@ -214,7 +236,7 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
     if (options == NULL) options = &defaults;
     struct tune_search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
                                  .options = options,
-                                 .expected = 40,
+                                 .expected = 42,
                                  .result = calloc(1, sizeof *search.result)};
     if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
     search.result->memory_bytes = options->memory_bytes;

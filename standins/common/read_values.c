@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read_operations.h"
+
 // --- numbers --------------------------------------------------------------------------------------------------------
 
 static bool is_space(char one) { return one == ' ' || one == '\t' || one == '\r'; }
@@ -135,10 +137,20 @@ static bool say(struct vr_read_wrong *wrong, const char *why, const char *text, 
     return false;
 }
 
-// `NUMBER` or `TYPE:NUMBER`.
+// `NUMBER%`, of 0 to 100.
+static bool read_part(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
+    double percent;
+    if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100))
+        return say(wrong, "is no part: 0% to 100%", text, length);
+    *value = (struct vr_read_value){.part = true, .bits = (uint64_t)(percent * 10000 + 0.5)};
+    return true;
+}
+
+// `NUMBER`, `TYPE:NUMBER` or `NUMBER%`.
 static bool read_value(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     const char *colon = memchr(text, ':', length);
     const struct type *type = NULL;
+    if (length > 1 && text[length - 1] == '%') return read_part(text, length, value, wrong);
     if (colon != NULL) {
         type = find_type(text, (size_t)(colon - text));
         if (type == NULL) return say(wrong, "is of no type of i8, i16, i32, i64, f16, bf16, f32, f64", text, length);
@@ -168,11 +180,17 @@ static void trim(const char **text, size_t *length) {
 // --- rules ----------------------------------------------------------------------------------------------------------
 
 static bool read_place(const char *text, size_t length, struct vr_read_rule *rule, struct vr_read_wrong *wrong) {
+    static const char operation[] = "aten::";
     *rule = (struct vr_read_rule){.kind = VR_READ_FILE, .name = text, .length = length};
     if (length == 1 && text[0] == '*') rule->kind = VR_READ_ANYWHERE;
     if (length > 2 && memcmp(text + length - 2, "()", 2) == 0) {
         rule->kind = VR_READ_FUNCTION;
         rule->length -= 2;
+        return true;
+    }
+    if (length > sizeof operation - 1 && memcmp(text, operation, sizeof operation - 1) == 0) {
+        *rule = (struct vr_read_rule){
+            .kind = VR_READ_OPERATION, .name = text + sizeof operation - 1, .length = length - (sizeof operation - 1)};
         return true;
     }
     size_t digits = 0;
@@ -188,7 +206,7 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
         return true;
     }
     if (length == 0 || strcspn(text, "()") < length || text[length - 1] == ':')
-        return say(wrong, "is no place: FILE:LINE, FILE, FUNCTION() or *", text, length);
+        return say(wrong, "is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *", text, length);
     return true;
 }
 
@@ -209,6 +227,7 @@ static bool read_rule(const char *text, size_t length, struct vr_read_values *ma
         size_t value_length = (size_t)(at - value);
         trim(&value, &value_length);
         if (!read_value(value, value_length, &made->values[made->value_count], wrong)) return false;
+        made->by_operation = made->by_operation || made->values[made->value_count].part || rule->kind == VR_READ_OPERATION;
         made->value_count++;
         rule->count++;
         if (at == end) break;
@@ -281,9 +300,24 @@ static bool ends_with(const char *text, const struct vr_read_rule *rule, char be
     return length == rule->length || text[length - rule->length - 1] == before || rule->name[0] == before;
 }
 
+// A frame may have the function's name alone, without its class: Python has told more since 3.11.
+static bool is_function(const char *function, const struct vr_read_rule *rule) {
+    if (ends_with(function, rule, '.')) return true;
+    const char *own = rule->name;
+    for (size_t i = 0; i < rule->length; i++)
+        if (rule->name[i] == '.') own = rule->name + i + 1;
+    const size_t length = rule->length - (size_t)(own - rule->name);
+    return own != rule->name && strlen(function) == length && memcmp(function, own, length) == 0;
+}
+
+bool vr_read_rule_is_of(const struct vr_read_rule *rule, const char *operations) {
+    return rule->kind == VR_READ_OPERATION && vr_read_operations_have(operations, rule->name, rule->length);
+}
+
 bool vr_read_rule_matches(const struct vr_read_rule *rule, const char *function, const char *filename, int64_t line) {
     switch (rule->kind) {
-    case VR_READ_FUNCTION: return ends_with(function, rule, '.');
+    case VR_READ_FUNCTION: return is_function(function, rule);
+    case VR_READ_OPERATION: return false;
     case VR_READ_FILE: return ends_with(filename, rule, '/');
     case VR_READ_LINE: return line == rule->line && ends_with(filename, rule, '/');
     default: return true;
@@ -300,8 +334,14 @@ static unsigned usual_width(uint64_t size_bytes) {
     return size_bytes % 8 == 0 ? 8 : size_bytes % 4 == 0 ? 4 : 1;
 }
 
-void vr_read_value_fill(const struct vr_read_value *value, void *bytes, uint64_t size_bytes) {
+// In two steps: the product may be larger than 64 bits.
+static uint64_t part_of(uint64_t counted, uint64_t millionths) {
+    return counted / 1000000 * millionths + counted % 1000000 * millionths / 1000000;
+}
+
+void vr_read_value_fill(const struct vr_read_value *value, uint64_t counted, void *bytes, uint64_t size_bytes) {
     const unsigned width = value->width == 0 ? usual_width(size_bytes) : value->width;
+    const uint64_t bits = value->part ? part_of(counted, value->bits) : value->bits;
     unsigned char *to = bytes;
-    for (uint64_t at = 0; at + width <= size_bytes; at += width) memcpy(to + at, &value->bits, width); // little-endian, as devices are
+    for (uint64_t at = 0; at + width <= size_bytes; at += width) memcpy(to + at, &bits, width); // little-endian, as devices are
 }

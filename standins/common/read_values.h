@@ -16,11 +16,13 @@ enum vr_read_place {
     VR_READ_FUNCTION, // NAME()
     VR_READ_FILE,     // the end of a path, from the path's begin or a '/' on
     VR_READ_LINE,     // the same, and a line of it
+    VR_READ_OPERATION // aten::NAME (standins/common/read_operations.h)
 };
 
 // The elements of a read.
 struct vr_read_value {
     uint8_t width; // bytes of one; 0: an integer as wide as the read suggests
+    bool part;     // `bits` is a part of what is counted, in millionths
     uint64_t bits; // its lowest `width` bytes
 };
 
@@ -38,6 +40,7 @@ struct vr_read_values {
     struct vr_read_rule *rules;
     struct vr_read_value *values; // of all rules, one behind the other
     size_t rule_count, value_count;
+    bool by_operation; // some rule is for an operation, or gives a part of what one counts
 };
 
 // What is wrong with rules, for a message.
@@ -52,9 +55,11 @@ void vr_read_values_release(struct vr_read_values *values);
 
 // Is this frame at the rule's place?
 bool vr_read_rule_matches(const struct vr_read_rule *rule, const char *function, const char *filename, int64_t line);
+// Is the read a part of the rule's operation?
+bool vr_read_rule_is_of(const struct vr_read_rule *rule, const char *operations);
 // The value of one more read that the rule is for: one value after the other, then the last one.
 const struct vr_read_value *vr_read_rule_next(const struct vr_read_values *values, struct vr_read_rule *rule);
-// Writes the value as often as it goes whole into the bytes.
-void vr_read_value_fill(const struct vr_read_value *value, void *bytes, uint64_t size_bytes);
+// Writes the value as often as it goes whole into the bytes. `counted`: what a part is of.
+void vr_read_value_fill(const struct vr_read_value *value, uint64_t counted, void *bytes, uint64_t size_bytes);
 
 #endif

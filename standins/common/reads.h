@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define VR_READS_MAGIC UINT64_C(0x3130307364616572) // "reads001"
+#define VR_READS_MAGIC UINT64_C(0x3230307364616572) // "reads002"
 #define VR_READS_ROWS  1024                         // places beyond are counted together
 
 enum vr_reads_state { VR_READS_EMPTY, VR_READS_READY };
@@ -25,7 +25,8 @@ struct vr_reads_row {
     _Atomic uint32_t state;
     uint32_t unused;
     struct vr_reads_count count;
-    char place[2000];
+    char operation[48]; // of PyTorch, as `nonzero`; "": none is known
+    char place[1952];
 };
 
 struct vr_reads_file {

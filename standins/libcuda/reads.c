@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../common/read_operations.h"
 #include "../common/read_values.h"
 #include "../common/reads.h"
 #include "../common/shared_file.h"
@@ -16,7 +17,7 @@
 #include "libcuda.h"
 #include "vram/stack.h"
 
-enum { FRAMES_MOST = 64, LINES_MOST = 16, API_FRAMES = 24 };
+enum { FRAMES_MOST = 64, OPERATION_FRAMES = 128, LINES_MOST = 16, API_FRAMES = 24 };
 
 static struct vr_reads_file *file; // set before the simulator is known to anyone
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -27,6 +28,9 @@ static struct vr_map rows;           // under the lock: a stack's number -> its 
 static struct vram_stacks *stacks;
 static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
 static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
+static const char *(*module_of)(struct vram_stacks *, uint32_t, const char *const *, size_t);
+
+#define NOT_COUNTED UINT64_MAX // in place of a row
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
@@ -91,9 +95,46 @@ static void describe_plainly(struct place *place) {
     }
 }
 
+// --- operations -----------------------------------------------------------------------------------------------------
+
+// Of one stack of machine code; innermost first, a blank between.
+struct operations {
+    char text[400];
+};
+static struct vr_map operations_of_stack; // under the lock: a stack's number -> its row's + 1
+static struct operations *operation_rows;
+static size_t operation_count, operation_capacity;
+
+static void find_operations(uint32_t stack, struct operations *found) {
+    struct vram_frame frames[OPERATION_FRAMES];
+    size_t count = frames_of(stacks, stack, frames, OPERATION_FRAMES);
+    if (count > OPERATION_FRAMES) count = OPERATION_FRAMES;
+    for (size_t i = 0; i < count; i++) vr_read_operations_add(frames[i].name, found->text, sizeof found->text);
+}
+
+// What is found once is kept where there is memory for it.
+static void take_operations(struct operations *found) {
+    *found = (struct operations){.text = ""};
+    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
+    if (stack == 0) return;
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t row = vr_map_get(&operations_of_stack, stack);
+    if (row != 0) *found = operation_rows[row - 1];
+    (void)pthread_mutex_unlock(&lock);
+    if (row != 0) return;
+    find_operations(stack, found);
+    (void)pthread_mutex_lock(&lock);
+    if (vr_grow((void **)&operation_rows, &operation_capacity, operation_count + 1, sizeof *operation_rows) == VRAM_OK) {
+        operation_rows[operation_count++] = *found;
+        (void)!vr_map_set(&operations_of_stack, stack, operation_count);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 // --- rows -----------------------------------------------------------------------------------------------------------
 
 static uint64_t find_row(const char *place) {
+    struct operations operations;
     uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
     for (uint64_t i = 0; i < used && i < VR_READS_ROWS; i++) {
         const struct vr_reads_row *row = &file->rows[i];
@@ -103,6 +144,10 @@ static uint64_t find_row(const char *place) {
     if (used >= VR_READS_ROWS) return VR_READS_ROWS;
     struct vr_reads_row *row = &file->rows[used];
     (void)snprintf(row->place, sizeof row->place, "%s", place);
+    take_operations(&operations);
+    size_t length;
+    const char *operation = vr_read_operations_main(operations.text, &length);
+    (void)snprintf(row->operation, sizeof row->operation, "%.*s", (int)(length < 200 ? length : 200), operation);
     atomic_store_explicit(&row->state, VR_READS_READY, memory_order_release);
     return used;
 }
@@ -121,8 +166,21 @@ static uint64_t known_row(uint32_t stack) {
     return row;
 }
 
+// What a collective sends to other ranks the program does not look at: the stand-in for NCCL reads it.
+static bool is_collective(void) {
+    static const char *const below[] = {"libcuda.so", "libvram.so"};
+    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
+    return stack != 0 && strncmp(module_of(stacks, stack, below, sizeof below / sizeof *below), "libnccl.so", sizeof "libnccl.so" - 1) == 0;
+}
+
 static uint64_t new_row(uint32_t stack) {
     struct place place = {.text = ""};
+    if (is_collective()) {
+        (void)pthread_mutex_lock(&lock);
+        if (stack != 0) (void)!vr_map_set(&rows, stack, NOT_COUNTED);
+        (void)pthread_mutex_unlock(&lock);
+        return NOT_COUNTED;
+    }
     if (stack != 0)
         describe(stack, &place);
     else
@@ -138,6 +196,7 @@ static uint64_t new_row(uint32_t stack) {
 static void count_read(uint32_t stack, const struct vr_sim_read *read) {
     uint64_t row = known_row(stack);
     if (row == 0) row = new_row(stack);
+    if (row == NOT_COUNTED) return;
     struct vr_reads_count *count = row > VR_READS_ROWS ? &file->elsewhere : &file->rows[row - 1].count;
     (void)atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed);
     (void)atomic_fetch_add_explicit(&count->unwritten_bytes, read->unwritten_bytes, memory_order_relaxed);
@@ -154,21 +213,25 @@ static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *fram
     return false;
 }
 
-// The first rule that a frame of the stack is at; NULL: none.
-static struct vr_read_rule *find_rule(uint32_t stack) {
+// The first rule that a frame of the stack is at, or that is for an operation that reads; NULL: none.
+static struct vr_read_rule *find_rule(uint32_t stack, const struct operations *operations) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < values.rule_count; i++)
-        if (is_at(&values.rules[i], frames, count)) return &values.rules[i];
+        if (vr_read_rule_is_of(&values.rules[i], operations->text) || is_at(&values.rules[i], frames, count)) return &values.rules[i];
     return NULL;
 }
 
 static void give_value(uint32_t stack, const struct vr_sim_read *read) {
-    struct vr_read_rule *rule = read->gap_count == 0 ? NULL : find_rule(stack);
+    struct operations operations = {.text = ""};
+    if (read->gap_count > 0 && values.by_operation) take_operations(&operations);
+    struct vr_read_rule *rule = read->gap_count == 0 ? NULL : find_rule(stack, &operations);
     if (rule == NULL) return;
     const struct vr_read_value *value = vr_read_rule_next(&values, rule);
-    for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->gaps[i].bytes, read->gaps[i].size_bytes);
+    // A part of what nobody counts is not known.
+    if (value->part && !vr_read_operations_count(operations.text)) return;
+    for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->counted, read->gaps[i].bytes, read->gaps[i].size_bytes);
 }
 
 // Stacks are taken and named without the lock: that may take the loader's, which another thread may hold here.
@@ -185,11 +248,14 @@ static void open_stacks(void) {
     void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return;
     enum vram_status (*create)(const struct vram_stack_options *, struct vram_stacks **);
-    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames")};
-    if (found[0] == NULL || found[1] == NULL || found[2] == NULL) return;
+    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames"),
+                           dlsym(library, "vram_stack_module")};
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (found[i] == NULL) return;
     memcpy(&create, &found[0], sizeof create);
     memcpy(&take, &found[1], sizeof take);
     memcpy(&frames_of, &found[2], sizeof frames_of);
+    memcpy(&module_of, &found[3], sizeof module_of);
     if (create(NULL, &stacks) != VRAM_OK) stacks = NULL;
 }
 

@@ -106,6 +106,7 @@ struct nccl_comm {
     uint64_t posted;           // calls of this rank
     uint64_t shrinks;          // of this communicator
     uint64_t *sent, *received; // messages by peer
+    unsigned char *runs;       // by rank: a process is that; NULL: all are
     struct nccl_taken *taken;  // memory of the device
     uint64_t taken_bytes;
     bool has_buffers, is_suspended, is_joined;
@@ -139,6 +140,13 @@ int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) __at
 int nccl_broken(struct nccl_comm *comm);
 // A result of a call, with a sentence for ncclGetLastError().
 int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+// --- nccl_folded.c -----------------------------------------------------------------------------------------------------------------------
+// Finds which ranks of a new communicator run. False where the setting is wrong for it, or there is no memory.
+bool nccl_fold(struct nccl_comm *comm, int rank, int rank_count);
+bool nccl_runs(const struct nccl_comm *comm, int rank);
+// The rank that gives what this one would give: itself, where it runs.
+int nccl_stands_for(const struct nccl_comm *comm, int rank);
 
 // --- nccl_memory.c -----------------------------------------------------------------------------------------------------------------------
 // Memory as NCCL takes it: created, mapped, by the granularity of the device. False where the driver refuses.

@@ -106,7 +106,7 @@ struct behind {
 static bool is_free(const struct nccl_comm *comm, const void *argument) {
     const struct behind *behind = argument;
     for (int rank = 0; rank < comm->rank_count; rank++)
-        if (atomic_load(&comm->shared->ranks[rank].finished) < behind->number) return false;
+        if (nccl_runs(comm, rank) && atomic_load(&comm->shared->ranks[rank].finished) < behind->number) return false;
     return true;
 }
 
@@ -140,14 +140,22 @@ static bool has_posted(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
     const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
     for (int rank = 0; rank < comm->rank_count; rank++)
-        if ((!from_root || rank == call->root) && atomic_load(&comm->shared->ranks[rank].posted) < call->number) return false;
+        if (nccl_runs(comm, rank) && (!from_root || rank == call->root) && atomic_load(&comm->shared->ranks[rank].posted) < call->number)
+            return false;
     return true;
 }
 
 // The payload of a rank, or NULL where it moves none. It posts none while it captures, or when it had to wait too long.
 static const unsigned char *payload_of(const struct nccl_call *call, int rank) {
-    const struct nccl_post *post = &call->comm->shared->ranks[rank].posts[call->number % NCCL_POSTS];
-    return atomic_load(&post->number) == call->number && post->payload_bytes != 0 ? nccl_payload(call->comm, rank, call->number) : NULL;
+    const bool from_root = call->kind == NCCL_BROADCAST || call->kind == NCCL_SCATTER;
+    const int giver = nccl_stands_for(call->comm, rank);
+    const struct nccl_post *post = &call->comm->shared->ranks[giver].posts[call->number % NCCL_POSTS];
+    if (giver != rank && from_root) return NULL; // who is no root gives nothing
+    return atomic_load(&post->number) == call->number && post->payload_bytes != 0 ? nccl_payload(call->comm, giver, call->number) : NULL;
+}
+
+static const unsigned char *part_of_rank(const struct nccl_call *call, int rank) {
+    return nccl_payload(call->comm, nccl_stands_for(call->comm, rank), call->number);
 }
 
 static bool all_payloads(const struct nccl_call *call) {
@@ -162,7 +170,7 @@ static void write_reduced(const struct nccl_call *call, int part) {
     unsigned char *sum = all_payloads(call) ? malloc(bytes) : NULL;
     if (sum == NULL) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++) {
-        const unsigned char *theirs = nccl_payload(call->comm, rank, call->number) + (uint64_t)part * bytes;
+        const unsigned char *theirs = part_of_rank(call, rank) + (uint64_t)part * bytes;
         if (rank == 0)
             memcpy(sum, theirs, bytes);
         else
@@ -178,8 +186,7 @@ static void write_gathered(const struct nccl_call *call, int part) {
     const uint64_t bytes = bytes_of(call);
     if (!all_payloads(call)) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++)
-        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes,
-                           nccl_payload(call->comm, rank, call->number) + (uint64_t)part * bytes, bytes);
+        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes, part_of_rank(call, rank) + (uint64_t)part * bytes, bytes);
 }
 
 static void write_of_root(const struct nccl_call *call, int part) {
@@ -224,8 +231,8 @@ static int finish_collective(struct nccl_call *call) {
     }
     if (result == NCCL_SUCCESS && call->kind == NCCL_SPLIT) {
         for (int rank = 0; rank < comm->rank_count; rank++)
-            memcpy((unsigned char *)call->to + (size_t)rank * sizeof(struct nccl_member), nccl_payload(comm, rank, call->number),
-                   sizeof(struct nccl_member));
+            memcpy((unsigned char *)call->to + (size_t)rank * sizeof(struct nccl_member),
+                   nccl_payload(comm, nccl_stands_for(comm, rank), call->number), sizeof(struct nccl_member));
     }
     atomic_store(&comm->shared->ranks[comm->rank].finished, call->number);
     return result;
@@ -244,12 +251,12 @@ int nccl_exchange_members(struct nccl_comm *comm, struct nccl_member mine, struc
 // ----------------------------------------------------------------------------------------------------------------------------------
 static bool was_received(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
-    return atomic_load(&nccl_pair_of(comm, comm->rank, call->root)->received) + NCCL_SLOTS >= call->number;
+    return !nccl_runs(comm, call->root) || atomic_load(&nccl_pair_of(comm, comm->rank, call->root)->received) + NCCL_SLOTS >= call->number;
 }
 
 static bool was_sent(const struct nccl_comm *comm, const void *argument) {
     const struct nccl_call *call = argument;
-    return atomic_load(&nccl_pair_of(comm, call->root, comm->rank)->sent) >= call->number;
+    return !nccl_runs(comm, call->root) || atomic_load(&nccl_pair_of(comm, call->root, comm->rank)->sent) >= call->number;
 }
 
 static int compare_message(const struct nccl_call *call, const struct nccl_post *theirs) {

@@ -41,6 +41,7 @@ static void destroy(struct nccl_comm *comm) {
     nccl_leave(comm);
     free(comm->sent);
     free(comm->received);
+    free(comm->runs);
     (void)standin_destroy(comm, NCCL_COMMUNICATOR);
 }
 
@@ -69,6 +70,8 @@ static int begin(struct nccl_comm **result, const char *name, int rank, int rank
     struct nccl_comm *comm = standin_new(NCCL_COMMUNICATOR, sizeof *comm);
     if (comm == NULL) return NCCL_SYSTEM_ERROR;
     int status = prepare(comm, rank_count);
+    if (status == NCCL_SUCCESS && !nccl_fold(comm, rank, rank_count))
+        status = nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d of %d is none of VRAM_SIM_RANKS", rank, rank_count);
     if (status == NCCL_SUCCESS) status = nccl_join(comm, name, rank, rank_count);
     if (status == NCCL_SUCCESS && nccl_in_group())
         nccl_meet_later(comm);
@@ -148,6 +151,8 @@ int ncclCommSplit(struct nccl_comm *comm, int color, int key, struct nccl_comm *
         *result = NULL;
         return NCCL_SUCCESS;
     }
+    if (comm->runs != NULL && members != comm->rank_count)
+        return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d splits a communicator of which only some ranks run", comm->rank);
     nccl_derive_name(name, comm->name, "split", comm->posted << 32 | (uint32_t)color);
     return begin(result, name, place, members);
 }

@@ -225,7 +225,7 @@ int nccl_join(struct nccl_comm *comm, const char *name, int rank, int rank_count
 static bool all_came(const struct nccl_comm *comm, const void *unused) {
     (void)unused;
     for (int rank = 0; rank < comm->rank_count; rank++)
-        if (atomic_load(&comm->shared->ranks[rank].state) == NCCL_RANK_ABSENT) return false;
+        if (nccl_runs(comm, rank) && atomic_load(&comm->shared->ranks[rank].state) == NCCL_RANK_ABSENT) return false;
     return true;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM"""
+"""`vram fit`: what programs need, where they fit, when they are stopped. Usage: test_fit.py VRAM PROGRAM [CLASS]"""
 import json
 import os
 import pathlib
@@ -89,6 +89,19 @@ class Driver(unittest.TestCase):
             answer = json.loads(fit("--json", *options, *python(program)).stdout)
             self.assertEqual(answer["allocated_bytes"], size * MIB)
 
+    def test_operations_have_rules_and_bytes_at_stake(self):
+        for options, size, stake in (((), 10, 0), (("--nonzero", "30"), 40, None), (("--value", "aten::nonzero=5"), 15, 5), (("--value", "aten::unique=5"), 10, 0)):
+            result = fit("--json", "-q", *options, "--", PROGRAM, "0", "10", "found")
+            answer = json.loads(result.stdout)
+            self.assertEqual((answer["allocated_bytes"], [read["operation"] for read in answer["reads"]]), (size * MIB, ["nonzero"]), result.stderr)
+            # A part of what no kernel of PyTorch's counted is nothing.
+            self.assertEqual(answer["at_stake"] and answer["at_stake"]["allocated_bytes"] >> 20, stake if stake is None else 10 + stake, options)
+            self.assertEqual("once more" in result.stderr, stake is not None)
+        self.assertEqual(fit("--nonzero", "x", "--", "true").returncode, 2)
+        text = " ".join(fit("-q", "--", PROGRAM, "0", "10", "found").stdout.split())
+        self.assertIn("(1x, aten::nonzero)", text)
+        self.assertIn("At stake 0 B reserved, 0 B allocated more where nonzero(), masks and unique() find all", text)
+
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
             result = fit("--json", *options, "--", PROGRAM, "99", "10", "20")
@@ -148,17 +161,6 @@ class PyTorch(unittest.TestCase):
             del answer["seconds"]
         self.assertEqual(*answers)
 
-    def test_where_it_runs_out(self):
-        result = fit("--device", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module>", result.stdout)
-
-    def test_memory_runs_out_in_the_run(self):
-        result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
-        answer = json.loads(result.stdout)
-        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 1))
-        self.assertEqual([(card["fits"], card["by"]) for card in answer["cards"] if card["asked"]], [(False, "run")])
-
     def test_the_users_sitecustomize_is_there(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "sitecustomize.py").write_text("import sys; sys.chained = True")
@@ -171,6 +173,67 @@ class PyTorch(unittest.TestCase):
         answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
         self.assertEqual(answer["ended"], "end")
 
+    def test_peaks_that_the_program_resets(self):
+        program = TRAIN.replace("optimizer.step()", "optimizer.step()\n    torch.cuda.reset_peak_memory_stats()") + "assert torch._stats['peak'] < 248 << 20"
+        answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
+        self.assertEqual((answer["allocated_bytes"], answer["ended"]), (248 * MIB, "end"))
+
+    def test_the_recording_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kept.pickle.gz")
+            self.assertEqual(fit("-q", "-o", path, *python(TRAIN, "9")).returncode, 0)
+            report = subprocess.run([VRAM, "report", "--json", path], capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(report.stdout)["devices"]["0"]["allocated"]["peak_bytes"], 248 * MIB)
+
+
+    def test_two_fits_name_the_line_that_took_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            before, after = (os.path.join(folder, name) for name in ("before.pickle", "after.pickle"))
+            for path, more in ((before, ""), (after, "more = torch.empty(48 << 20)\n")):
+                program = TRAIN.replace("for step in", more + "for step in") if more else TRAIN.replace("for step in", "\nfor step in")
+                self.assertEqual(fit("-q", "-o", path, *python(program, "9")).returncode, 0)
+            told = subprocess.run([VRAM, "diff", "--by", "line", before, after], capture_output=True, text=True, check=False).stdout
+        first = next(line for line in told.splitlines() if "<string>" in line)
+        self.assertIn("48.0 MiB", first)
+        self.assertIn("<string>:4", first)
+
+
+class Cards(unittest.TestCase):
+    """Several cards, ranks and runs."""
+
+    def test_a_card_that_pytorch_has_no_kernels_for(self):
+        program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + TRAIN
+        for devices, ran_on in (("b200", "h100"), ("b200,h200,t4", "h200")):
+            result = fit("--device", devices, "--json", *python(program, "9"), FAKE_KERNELS="sm_70 sm_90")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            answer = json.loads(result.stdout)
+            self.assertEqual((answer["ran_on"], answer["no_kernels"], answer["allocated_bytes"]), (ran_on, "b200", 248 * MIB))
+            self.assertEqual({card["key"] for card in answer["cards"] if card["asked"] and card["fits"]}, set(devices.split(",")))
+        self.assertIn("This PyTorch has no kernels for b200: it ran on h100.", fit("--device", "b200", *python(program, "9"), FAKE_KERNELS="sm_90").stdout)
+        for built in ("sm_90 compute_90", "sm_100", ""):
+            answer = json.loads(fit("--device", "b200", "--json", "-q", *python(program + "torch.cuda.get_arch_list()", "9"), FAKE_KERNELS=built, FAKE_RUNS="1").stdout)
+            self.assertEqual((answer["ran_on"], answer["no_kernels"]), ("b200", None))
+
+    def test_a_few_of_many_ranks_run(self):
+        worker = TRAIN.replace("torch.optim_class", "torch.Optimizer").replace("64 << 20", "(256 if os.environ['RANK'] == '63' else 64) << 20")
+        worker = "import os; print('rank', *[os.environ.get(name) for name in ('RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'LOCAL_RANK')], flush=True)\n" + worker
+        launcher = ("import os, subprocess, sys\ncount = int(sys.argv[2] if sys.argv[1][-4:] == 'node' else sys.argv[1].split('=')[1])\n"
+                    "ranks = [subprocess.Popen([sys.executable, '-c', " + repr(worker) + ", '9'], env={**os.environ, 'RANK': str(i), 'LOCAL_RANK': str(i),"
+                    " 'WORLD_SIZE': str(count)}) for i in range(count)]\nsys.exit(max(rank.wait() for rank in ranks))\n")
+        result = fit("--json", *python(launcher, "--nproc-per-node", "8", "--nnodes=8"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        answer = json.loads(result.stdout)
+        told = sorted(line for line in result.stderr.splitlines() if line.startswith("rank "))
+        self.assertEqual(told, ["rank 0 64 8 0", "rank 1 64 8 1", "rank 32 64 8 2", "rank 63 64 8 3"])
+        self.assertEqual((answer["ranks"], [one["rank"] for one in answer["holdings"]], answer["allocated_bytes"]), (64, [0, 1, 32, 63], 440 * MIB))
+        text = " ".join(fit("-q", "--fold", "63,5", *python(launcher, "--nproc_per_node=64")).stdout.split())
+        self.assertIn("Ranks 64, of which 3 ran (0, 5, 63); the others are taken to be like these (--fold)", text)
+        self.assertRegex(text, r"uneven: the highest needs \d\.\d times the lowest ranks 0 to 5 \S+ MiB, rank 63 \S+ MiB")
+        self.assertEqual(json.loads(fit("--json", "-q", *python(launcher, "--nproc-per-node", "2")).stdout)["ranks"], 2)
+        for wrong in (("--fold", "64"), ("--fold", "x"), ("--fold", "1;2")):
+            self.assertEqual(fit(*wrong, *python(launcher, "--nproc-per-node", "64")).returncode, 2)
+        self.assertEqual(fit("--fold", "auto", *python("pass")).returncode, 2)
+
     def test_other_values_of_an_argument(self):
         program = TRAIN.replace("20 << 30", "1").replace("128 << 20", "int(sys.argv[3]) << 30")
         for arguments in (("9", "--batch", "20"), ("9", "--batch=20", "20")):
@@ -179,11 +242,6 @@ class PyTorch(unittest.TestCase):
             self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
             self.assertEqual(result.returncode, 0)
         self.assertEqual(fit("--vary", "--batch=1", "--", "true").returncode, 2)
-
-    def test_peaks_that_the_program_resets(self):
-        program = TRAIN.replace("optimizer.step()", "optimizer.step()\n    torch.cuda.reset_peak_memory_stats()") + "assert torch._stats['peak'] < 248 << 20"
-        answer = json.loads(fit("--json", "--steps", "all", *python(program, "3")).stdout)
-        self.assertEqual((answer["allocated_bytes"], answer["ended"]), (248 * MIB, "end"))
 
     def test_a_run_for_each_card(self):
         result = fit("--json", "-q", "--exact", "--device", "t4,h100", *python(TRAIN, "9"))
@@ -198,13 +256,17 @@ class PyTorch(unittest.TestCase):
         self.assertIn("no setting can make it fit:\n                 20.1 GiB are in use at once, there is room for 15.4 GiB", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
-    def test_the_recording_is_kept(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "kept.pickle.gz")
-            self.assertEqual(fit("-q", "-o", path, *python(TRAIN, "9")).returncode, 0)
-            report = subprocess.run([VRAM, "report", "--json", path], capture_output=True, text=True, check=True)
-            self.assertEqual(json.loads(report.stdout)["devices"]["0"]["allocated"]["peak_bytes"], 248 * MIB)
+    def test_where_it_runs_out(self):
+        result = fit("--device", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module>", result.stdout)
+
+    def test_memory_runs_out_in_the_run(self):
+        result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["steps"], answer["allocated_bytes"], result.returncode), (4, 248 * MIB, 1))
+        self.assertEqual([(card["fits"], card["by"]) for card in answer["cards"] if card["asked"]], [(False, "run")])
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:4]])

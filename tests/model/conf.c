@@ -153,5 +153,20 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
     if (kind == CONF_REJECT || (mixed && vr_random_below(random, 4) == 0)) draw_throw(random, conf, text);
     if (kind == CONF_REJECT || (mixed && !at_run_time && vr_random_below(random, 4) == 0)) draw_fraction(random, conf, text);
     if (kind == CONF_RESERVE || (mixed && vr_random_below(random, 4) == 0)) draw_reserve(random, conf, text);
+    if (conf_has_pools(kind) && vr_random_below(random, 3) == 0) {
+        conf->has_share = true;
+        conf->share = vr_random_below(random, 3) > 0;
+        append(text, "share_live_pools:%s", conf->share ? "True" : "False");
+    }
+    if (mixed && vr_random_below(random, 3) == 0) {
+        conf->has_reclaim = true;
+        conf->reclaim = vr_random_below(random, 3) > 0;
+        append(text, "reclaim_streams:%s", conf->reclaim ? "True" : "False");
+    }
+    if (mixed && vr_random_below(random, 3) == 0) {
+        conf->has_reuse_oversize = true;
+        conf->reuse_oversize = vr_random_below(random, 3) > 0;
+        append(text, "expandable_segments_reuse_oversize:%s", conf->reuse_oversize ? "True" : "False");
+    }
     if (kind == CONF_REUSE && (!at_run_time || vr_random_below(random, 4) == 0)) draw_reuse(at_run_time, random, conf, text);
 }

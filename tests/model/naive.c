@@ -116,7 +116,8 @@ static struct naive_block *search(const struct naive *naive, const struct naive_
         block = next;
     }
     const uint64_t limit = options->max_split_bytes;
-    if (request->rounded_bytes < limit && block->size_bytes >= limit) return NULL;
+    const bool reuses = options->reuse_oversize && block->segment->page_bytes != 0;
+    if (request->rounded_bytes < limit && block->size_bytes >= limit && !reuses) return NULL;
     if (request->rounded_bytes >= limit && block->size_bytes >= request->rounded_bytes + options->non_split_rounding_bytes) return NULL;
     return block;
 }
@@ -128,11 +129,16 @@ static struct naive_block *find_free(const struct naive *naive, struct naive_dev
     return search(naive, device, request, naive_expandable(naive, request->pool));
 }
 
+bool naive_shares(const struct naive *naive, const struct naive_pool *pool) {
+    return naive->options.share && !pool->info.for_graph && !pool->captured;
+}
+
 // A cached block of a pool that lends. The description leaves the order of such pools open: the newest first.
 static struct naive_block *borrow(const struct naive *naive, const struct naive_device *device, const struct naive_request *request) {
     for (size_t i = naive->pool_count; i-- > 0 && !request->pool;) {
         struct naive_pool *pool = naive->pools[i];
-        if (!pool->info.use_on_oom || pool->references == 0 || pool->captured) continue;
+        const bool lends = pool->info.use_on_oom || (naive_shares(naive, pool) && pool->info.own_base == 0);
+        if (!lends || pool->references == 0 || pool->captured) continue;
         struct naive_request there = *request;
         there.pool = pool;
         struct naive_block *block = pool->device == device->ordinal ? search(naive, device, &there, false) : NULL;
@@ -243,17 +249,16 @@ static void finish_event(struct naive *naive, struct naive_device *device, size_
     if (--block->events == 0) naive_complete_free(naive, device, block);
 }
 
-// The block's own stream waits for what `other` had before the event `until`, or (0) has now.
-static void wait_for(struct naive *naive, const struct naive_device *device, const struct naive_block *block, uint64_t other,
-                     uint64_t until) {
+// The stream waits for what `other` had before the event `until`, or (0) has now.
+static void wait_for(struct naive *naive, const struct naive_device *device, uint64_t stream, uint64_t other, uint64_t until) {
     naive_make_room((void **)&naive->waits, &naive->wait_capacity, naive->wait_count + 1, sizeof *naive->waits);
     const uint64_t now = naive->next_event++;
-    naive->waits[naive->wait_count++] = (struct naive_wait){
-        .device = device->ordinal, .stream = block->segment->stream, .other = other, .order = now, .until = until != 0 ? until : now};
+    naive->waits[naive->wait_count++] =
+        (struct naive_wait){.device = device->ordinal, .stream = stream, .other = other, .order = now, .until = until != 0 ? until : now};
 }
 
 void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block) {
-    for (size_t i = 0; i < block->use_count; i++) wait_for(naive, device, block, block->uses[i], 0);
+    for (size_t i = 0; i < block->use_count; i++) wait_for(naive, device, block->segment->stream, block->uses[i], 0);
     block->use_count = 0;
 }
 
@@ -264,7 +269,7 @@ void naive_order_pending(struct naive *naive, struct naive_device *device, const
             i++;
             continue;
         }
-        if (!event->complete) wait_for(naive, device, event->block, event->stream, event->order + 1);
+        if (!event->complete) wait_for(naive, device, event->block->segment->stream, event->stream, event->order + 1);
         finish_event(naive, device, i);
     }
 }
@@ -414,11 +419,46 @@ static struct naive_block *in_need(struct naive *naive, struct naive_device *dev
     return naive_new_memory(naive, device, request, true);
 }
 
+// The block that another stream's own search would find among its whole segments; NULL: none, or one that its options keep.
+static struct naive_block *whole_segment_of(const struct naive *naive, const struct naive_device *device, struct naive_request there) {
+    const uint64_t limit = naive->options.max_split_bytes;
+    struct naive_block *block = candidate(naive, device, &there, false, NULL);
+    while (block && (block->prev || block->next)) block = candidate(naive, device, &there, false, block);
+    if (!block) return NULL;
+    if (there.rounded_bytes < limit) return block->size_bytes < limit ? block : NULL;
+    return block->size_bytes < there.rounded_bytes + naive->options.non_split_rounding_bytes ? block : NULL;
+}
+
+// reclaim_streams: the smallest free segment of another stream, the oldest of equal ones, changes streams.
+static struct naive_block *reclaim(struct naive *naive, struct naive_device *device, const struct naive_request *request) {
+    struct naive_block *best = NULL;
+    size_t captures = 0;
+    for (uint32_t d = 0; d < naive->device_count; d++) captures += naive->device[d].capture_count;
+    if (!naive->options.reclaim || naive_expandable(naive, request->pool) || captures) return NULL;
+    for (size_t i = 0; i < device->segment_count; i++) {
+        struct naive_request there = *request;
+        there.stream = device->segments[i]->stream;
+        struct naive_block *block = there.stream == request->stream ? NULL : whole_segment_of(naive, device, there);
+        if (!block) continue;
+        const bool equal = best && best->size_bytes == block->size_bytes;
+        if (!best || block->size_bytes < best->size_bytes || (equal && block->segment->order < best->segment->order)) best = block;
+    }
+    if (!best) return NULL;
+    struct naive_segment *segment = best->segment;
+    wait_for(naive, device, request->stream, segment->stream, 0);
+    naive_note(naive, device, VR_RECORD_SEGMENT_FREE, segment->address, segment->size_bytes, segment->stream);
+    segment->stream = request->stream;
+    naive_note(naive, device, VR_RECORD_SEGMENT_ALLOC, segment->address, segment->size_bytes, segment->stream);
+    return best;
+}
+
 static enum vram_status serve(struct naive *naive, struct naive_device *device, struct naive_pool *pool, uint64_t size_bytes,
                               uint64_t stream, uint64_t *address) {
     naive_complete_frees(naive, device, stream);
     struct naive_request request = naive_make_request(naive, pool ? pool : naive_route_of(naive, device, stream), size_bytes, stream);
+    if (request.pool && naive_capture_of(naive, stream) != 0) request.pool->captured = true;
     struct naive_block *block = find_free(naive, device, &request);
+    if (!block) block = reclaim(naive, device, &request);
     if (!block) {
         const bool collects = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0;
         if (collects && !naive_request_captures(naive, device, stream)) naive_collect_garbage(naive, device);
@@ -514,6 +554,9 @@ void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     struct naive_options *options = &naive->options;
     if (conf->has_large_segment) options->large_segment_bytes = conf->large_segment_bytes;
     // Every parse resets these; the others keep what they have.
+    if (conf->has_reclaim) options->reclaim = conf->reclaim;
+    if (conf->has_share) options->share = conf->share;
+    if (conf->has_reuse_oversize) options->reuse_oversize = conf->reuse_oversize;
     options->max_split_bytes = conf->has_max_split ? conf->max_split_bytes : UINT64_MAX;
     if (conf->padding_bytes) options->padding_bytes = conf->padding_bytes;
     options->non_split_rounding_bytes = conf->has_non_split_rounding ? conf->non_split_rounding_bytes : options->large_segment_bytes;

@@ -106,6 +106,7 @@ struct naive_wait {
 struct naive_options {
     uint32_t padding_bytes;
     uint64_t large_segment_bytes;
+    bool reclaim, share, reuse_oversize;
     uint64_t max_split_bytes;
     uint64_t non_split_rounding_bytes;
     double gc_threshold;
@@ -196,6 +197,8 @@ void naive_hand_out(struct naive *naive, struct naive_device *device, const stru
                     bool split);
 void naive_request_free(struct naive *naive, struct naive_device *device, struct naive_block *block);
 // The block's own stream waits for the others, which are forgotten.
+// Whether the option lets a pool that is held give back and lend.
+bool naive_shares(const struct naive *naive, const struct naive_pool *pool);
 void naive_order_uses(struct naive *naive, struct naive_device *device, struct naive_block *block);
 // Completes the pending blocks of the pool: their own streams wait for their events.
 void naive_order_pending(struct naive *naive, struct naive_device *device, const struct naive_pool *pool);

@@ -391,7 +391,7 @@ void naive_release_cached(struct naive *naive, struct naive_device *device, bool
     }
     for (size_t i = naive->pool_count; i-- > 0;) {
         const struct naive_pool *pool = naive->pools[i];
-        if (pool->references || pool->device != device->ordinal) continue;
+        if ((pool->references && !naive_shares(naive, pool)) || pool->device != device->ordinal) continue;
         naive_release_pool(naive, device, pool, true);
         naive_release_pool(naive, device, pool, false);
     }

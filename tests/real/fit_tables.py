@@ -104,7 +104,8 @@ def own_cell(row):
 
 
 def without_answer(peers):
-    failed = [f"- {peer['id']}, {name}: {peer[name]['failed']}." for peer in peers for name in PEERS if "failed" in peer.get(name, {}) and peer[name]["failed"] != NO_MODEL]
+    failed = [f"- {peer['id']}, {name}: {peer[name]['failed']} ({peer[name].get('processor', 0):.0f} s of processors)." for peer in peers for name in PEERS
+              if "failed" in peer.get(name, {}) and peer[name]["failed"] != NO_MODEL]
     return ["", "No answer:", ""] + failed if failed else []
 
 

@@ -70,53 +70,66 @@ class Snapshot:
                 live[event["addr"]] = event["size"]
         return live
 
-    def peak_allocated(self, window=None):
-        """Most bytes of requests at once; with a window (first entry of the trace, the one after the last) within it."""
-        begin, end = window or (0, len(self.trace))
+    def live_along(self):
+        """Bytes of requests before each entry of the trace, and after the last."""
         live, total = dict(self.start), sum(self.start.values())
-        peak = total if begin == 0 else 0
-        for i, event in enumerate(self.trace[:end]):
+        along = [total]
+        for event in self.trace:
             if event["action"] == "alloc":
                 total += event["size"] - live.pop(event["addr"], 0)
                 live[event["addr"]] = event["size"]
             elif event["action"] in FREES:
                 total -= live.pop(event["addr"], 0)
-            if i + 1 >= begin:
-                peak = max(peak, total)
-        return peak
+            along.append(total)
+        return along
+
+    def peak_allocated(self, window=None):
+        """Most bytes of requests at once; with a window (first entry of the trace, the one after the last) within it."""
+        begin, end = window or (0, len(self.trace))
+        return max(self.live_along()[begin : end + 1])
 
     def peak_reserved(self, window=None):
         begin, end = window or (0, len(self.trace))
         now = sum(segment["total_size"] for segment in self.segments) - sum(MOVES[action] * size for action, size in self.moves)
-        peak = now if begin == 0 else 0
-        for i, event in enumerate(self.trace[:end]):
+        along = [now]
+        for event in self.trace:
             now += MOVES.get(event["action"], 0) * event["size"]
-            if i + 1 >= begin:
-                peak = max(peak, now)
-        return peak
+            along.append(now)
+        return max(along[begin : end + 1])
 
 
-def find_sequence(all_items, part):
-    """Where `part` lies in `all_items`, the last time; None when it does not."""
-    numbers = {}
+def find_sequences(all_items, part):
+    """Where `part` lies in `all_items`, each time."""
+    numbers, found = {}, []
     pack = lambda items: array.array("Q", (numbers.setdefault(item, len(numbers)) for item in items)).tobytes()
     text, wanted = pack(all_items), pack(part)
-    at = text.rfind(wanted)
-    while at > 0 and at % 8:
-        at = text.rfind(wanted, 0, at + len(wanted) - 1)
-    return None if at < 0 else at // 8
+    at = text.find(wanted)
+    while at >= 0:
+        if at % 8 == 0:
+            found.append(at // 8)
+        at = text.find(wanted, at + 1)
+    return found
 
 
-def window_of(whole, part):
-    """The entries of a whole program's trace (first, one after the last) that another run's shorter history is of. Frees in another order do not matter."""
+def windows_of(whole, part):
+    """Entries of a whole program's trace (first, one after the last) that another run's shorter history may be of. Frees in another order do not matter.
+    A history that begins with segments given back begins with these."""
+    lead = next((i for i, event in enumerate(part.trace) if event["action"] in USER), 0)
     for wanted in (lambda event: event["action"] in USER, lambda event: event["action"] == "alloc"):
         places = [i for i, event in enumerate(whole.trace) if wanted(event)]
         items = [[(event["action"], event["size"]) for event in side.trace if wanted(event)] for side in (whole, part)]
-        at = find_sequence(*items)
-        if at is not None and items[1]:
-            after = at + len(items[1])
-            return places[at], places[after] if after < len(places) else len(whole.trace)
-    return None
+        found = find_sequences(*items) if items[1] else []
+        ends = [*places, len(whole.trace)]
+        if found:
+            return [(max(0, places[at] - lead), ends[at + len(items[1])]) for at in found]
+    return []
+
+
+def window_of(whole, part):
+    """Of those the one in which as much is live at the beginning as in the part: a step's forward pass has the events of a forward pass alone."""
+    live, begun = whole.live_along(), sum(part.start.values())
+    found = windows_of(whole, part)
+    return next((window for window in found if live[window[0]] == begun), found[-1] if found else None)
 
 
 def sorted_frees(user):

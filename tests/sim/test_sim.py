@@ -214,6 +214,28 @@ class Reads(unittest.TestCase):
         self.assertIn("1 read", [line.strip() for line in said])  # the child's, from another line
         self.assertIn("4 B that no copy and no fill wrote", [line.strip() for line in said])
 
+    def test_what_a_collective_sends_is_not_read_by_the_program(self):
+        library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(VRAM))), "standins", "libnccl.so.2")
+        if not os.path.exists(library):
+            self.skipTest("no stand-in for NCCL")
+        program = f"""import ctypes
+class Id(ctypes.Structure): _fields_ = [("bytes", ctypes.c_char * 128)]
+cuda, nccl = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL({library!r})
+context, address, comm, got, id = ctypes.c_void_p(), ctypes.c_uint64(), ctypes.c_void_p(), ctypes.create_string_buffer(4), Id()
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context), cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4096))
+assert nccl.ncclGetUniqueId(ctypes.byref(id)) == 0 and nccl.ncclCommInitRank(ctypes.byref(comm), 1, id, 0) == 0
+def reduce(): return nccl.ncclAllReduce(address, address, ctypes.c_size_t(4), 7, 0, comm, None)
+assert reduce() == reduce() == 0
+cuda.cuMemcpyDtoH_v2(got, ctypes.c_uint64(address.value + 1024), ctypes.c_size_t(4))
+"""
+        for stacks in ({}, {"VRAM_SIM_STACKS": "/none"}):
+            result = run("sim", "--reads", "--", sys.executable, "-c", program, **stacks)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            if not stacks:
+                self.assertNotIn("in reduce", result.stderr)
+                self.assertEqual(result.stderr.count("that no copy and no fill wrote"), 1, result.stderr)
+                self.assertIn("<module> at <string>:9", result.stderr)
+
     def test_without_libvram_a_place_is_a_module_and_an_offset(self):
         result = run("sim", "--reads", "--", sys.executable, "-c", self.PROGRAM, VRAM_SIM_STACKS="/none")
         self.assertEqual((result.stdout, result.returncode), ("False\n", 0), result.stderr)

@@ -223,11 +223,45 @@ static int run_hostile(struct id id, int rank) {
     return 0;
 }
 
+// Eight ranks of which two run: the others are not waited for, and give what the next lower one gives.
+static int run_folded(struct id id, int process) {
+    const int rank = process * 5;
+    const int32_t number = rank == 0 ? 1 : 100;
+    int32_t results[8] = {0};
+    (void)setenv("VRAM_SIM_RANKS", "8:0,5", 1);
+    void *comm = comm_of(id, 8, rank), *part = NULL;
+    const uint64_t stream = new_stream(), memory = device_copy(&number, sizeof number), all = device_memory(4096);
+    EXPECT(ALL_REDUCE(memory, all, 1, INT32, SUM, comm, stream) == 0);
+    host_copy(results, all, sizeof *results);
+    EXPECT(results[0] == 5 * 1 + 3 * 100);
+    EXPECT(CALL("ncclAllGather", (uint64_t, uint64_t, size_t, int, void *, uint64_t), memory, all, 1, INT32, comm, stream) == 0);
+    host_copy(results, all, sizeof results);
+    EXPECT(results[0] == 1 && results[4] == 1 && results[5] == 100 && results[7] == 100);
+    for (int root = 0; root < 8; root++)
+        EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, all, 1, INT32, root, comm, stream) ==
+               0);
+    EXPECT(CALL("ncclSend", (uint64_t, size_t, int, int, void *, uint64_t), memory, 1, INT32, 3, comm, stream) == 0);
+    EXPECT(CALL("ncclRecv", (uint64_t, size_t, int, int, void *, uint64_t), all, 1, INT32, 3, comm, stream) == 0);
+    EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, rank, rank, &part, NULL) == INVALID_USAGE && part == NULL);
+    EXPECT(CALL("ncclCommSplit", (void *, int, int, void **, void *), comm, 0, rank, &part, NULL) == 0 && part != NULL);
+    EXPECT(ALL_REDUCE(memory, all, 1, INT32, MAXIMUM, part, stream) == 0);
+    host_copy(results, all, sizeof *results);
+    EXPECT(results[0] == 100);
+    EXPECT(CALL("ncclCommDestroy", (void *), part) == 0 && CALL("ncclCommDestroy", (void *), comm) == 0);
+    (void)setenv("VRAM_SIM_RANKS", "8:0,6", 1); // it is none of these
+    EXPECT(rank == 0 || CALL("ncclCommInitRank", (void **, int, struct id, int), &part, 8, id, rank) == INVALID_USAGE);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(struct id id, int rank);
     int lines; // on the standard error, of all ranks
-} scenarios[] = {{"ok", run_ok, 0}, {"mismatch", run_mismatch, 1}, {"death", run_death, 1}, {"hostile", run_hostile, ANY_LINES}};
+} scenarios[] = {{"ok", run_ok, 0},
+                 {"mismatch", run_mismatch, 1},
+                 {"death", run_death, 1},
+                 {"hostile", run_hostile, ANY_LINES},
+                 {"folded", run_folded, 0}};
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
 // One process with two devices.

@@ -81,6 +81,57 @@ static void what_is_needed_is_found(void **state) {
     vram_recording_destroy(recording);
 }
 
+static bool collect(void *user, const char *bytes, size_t length) {
+    vr_text_append(user, bytes, length);
+    return true;
+}
+
+// Two streams in turn, each needing what the other has just freed: half of the memory, if it changes streams.
+static void what_only_this_allocator_could_save_is_told_apart(void **state) {
+    (void)state;
+    struct vr_text json = {0};
+    struct vram_recording *recording = NULL;
+    struct vram_tune_result *result = NULL;
+    vr_text_puts(&json, "{\"segments\": [");
+    for (unsigned stream = 0; stream <= 32; stream += 32) {
+        const unsigned long long address = (1ull << 40) + stream * (1ull << 30), bytes = 100ull << 20;
+        vr_text_printf(
+            &json,
+            "%s{\"device\": 0, \"address\": %llu, \"total_size\": %llu, \"stream\": %u, \"segment_type\": \"large\", \"blocks\": "
+            "[{\"address\": %llu, \"size\": %llu, \"requested_size\": 0, \"state\": \"inactive\"}]}",
+            stream == 0 ? "" : ",", address, bytes, stream, address, bytes);
+    }
+    vr_text_puts(&json, "], \"device_traces\": [[");
+    for (unsigned i = 0; i < 8; i++) {
+        const unsigned stream = i % 2 * 32;
+        for (int action = 0; action < 3; action++) {
+            static const char *const actions[] = {"alloc", "free_requested", "free_completed"};
+            vr_text_printf(&json, "%s{\"action\": \"%s\", \"addr\": %llu, \"size\": %llu, \"stream\": %u}",
+                           i + (unsigned)action == 0 ? "" : ",", actions[action], (1ull << 40) + stream * (1ull << 30), 100ull << 20,
+                           stream);
+        }
+    }
+    vr_text_puts(&json, "]]}");
+    assert_int_equal(VRAM_OK, vram_recording_read_memory(json.bytes, json.length, "streams", &recording, NULL));
+    const struct vram_recording *const one = recording;
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
+    const struct vram_tune_setting *reclaim = find(result, "reclaim_streams:True"), *today = &result->settings[0];
+    assert_true(reclaim->beyond && find(result, "share_live_pools:True")->beyond && !today->beyond);
+    assert_int_equal(today->peak_reserved_bytes, 200 * MIB);
+    assert_int_equal(reclaim->peak_reserved_bytes, 100 * MIB);
+    assert_int_equal(reclaim->driver_calls + 1, today->driver_calls);
+    assert_false(result->settings[result->best].beyond);
+    struct vr_text text = {0};
+    assert_int_equal(VRAM_OK, vram_tune_text(result, "x", NULL, collect, &text));
+    assert_non_null(strstr(vr_text_string(&text),
+                           "one option more than today:\n    reclaim_streams:True: needs as much, holds 100.0 MiB less, "
+                           "driver calls: 1 less\n    share_live_pools:True: changes nothing here\n"));
+    vr_text_release(&text);
+    vr_text_release(&json);
+    vram_tune_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
 static void a_memory_that_is_given_is_answered(void **state) {
     (void)state;
     struct vram_recording *recording = fragmenting();
@@ -121,11 +172,6 @@ static void room_is_left_where_it_can_be(void **state) {
         vram_tune_result_destroy(result);
     }
     vram_recording_destroy(recording);
-}
-
-static bool collect(void *user, const char *bytes, size_t length) {
-    vr_text_append(user, bytes, length);
-    return true;
 }
 
 static void threads_change_nothing(void **state) {
@@ -235,10 +281,15 @@ static void nothing_to_tune_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_needed_is_found),         cmocka_unit_test(a_memory_that_is_given_is_answered),
-        cmocka_unit_test(room_is_left_where_it_can_be),    cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(names_of_settings_are_never_cut), cmocka_unit_test(a_gain_below_one_percent_is_none),
-        cmocka_unit_test(nothing_to_tune_is_said),         cmocka_unit_test(what_fits_already_needs_no_change),
+        cmocka_unit_test(what_is_needed_is_found),
+        cmocka_unit_test(what_only_this_allocator_could_save_is_told_apart),
+        cmocka_unit_test(a_memory_that_is_given_is_answered),
+        cmocka_unit_test(room_is_left_where_it_can_be),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(names_of_settings_are_never_cut),
+        cmocka_unit_test(a_gain_below_one_percent_is_none),
+        cmocka_unit_test(nothing_to_tune_is_said),
+        cmocka_unit_test(what_fits_already_needs_no_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 // vram/events.h: every event told to the program, with contexts that blocks and segments keep.
 #include "support/expect.h"
+#include "os/os.h"
 #include "support/history.h"
+#include "support/random.h"
 #include "vram/events.h"
 #include "vram/pool.h"
 
@@ -223,11 +225,105 @@ static void an_oom_is_an_event(void **state) {
     expect_end(&world);
 }
 
+// --- threads ----------------------------------------------------------------------------------------------------------------------------
+
+enum { THREADS = 4, ROUNDS = 20000 };
+
+struct worker {
+    struct vr_world *world;
+    uint64_t stream;
+    uint64_t random;
+};
+
+struct number {
+    int value; // 77 while it lives
+    _Atomic int references;
+};
+
+static _Atomic int64_t numbers;
+static _Atomic uint64_t heard;
+
+static void hear(const struct vram_event *event, void *user) {
+    (void)user;
+    if (event->context != NULL) assert_int_equal(((const struct number *)event->context)->value, 77);
+    atomic_fetch_add(&heard, 1);
+}
+
+static void *take_number(void *user) {
+    (void)user;
+    struct number *made = malloc(sizeof *made);
+    *made = (struct number){77, 1};
+    atomic_fetch_add(&numbers, 1);
+    return made;
+}
+
+static void retain_number(void *context, void *user) {
+    (void)user;
+    atomic_fetch_add(&((struct number *)context)->references, 1);
+}
+
+static void release_number(void *context, void *user) {
+    (void)user;
+    struct number *number = context;
+    if (atomic_fetch_sub(&number->references, 1) != 1) return;
+    number->value = 0;
+    free(number);
+    atomic_fetch_sub(&numbers, 1);
+}
+
+static void work(void *argument) {
+    struct worker *worker = argument;
+    struct vram_allocator *allocator = worker->world->allocator;
+    uint64_t live[16] = {0};
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t *slot = &live[vr_random_below(&worker->random, VR_COUNT_OF(live))];
+        void *context = NULL;
+        if (*slot == 0) {
+            EXPECT_OK(vram_malloc(allocator, 0, 1 + vr_random_below(&worker->random, 3 * MIB), worker->stream, slot));
+            continue;
+        }
+        EXPECT_OK(vram_block_context(allocator, *slot, &context));
+        if (context != NULL) release_number(context, NULL);
+        expect_free(worker->world, *slot);
+        *slot = 0;
+        if (i % 1000 == 0) EXPECT_OK(vram_empty_cache(allocator));
+    }
+    for (size_t i = 0; i < VR_COUNT_OF(live); i++) expect_free(worker->world, live[i]);
+}
+
+static void listeners_come_and_go_while_threads_work(void **state) {
+    (void)state;
+    struct vr_world world;
+    const struct vr_world_options options = {.without_record = true};
+    EXPECT_OK(vr_world_open(&world, &options));
+    struct worker workers[THREADS];
+    struct vr_thread threads[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){&world, world.stream[0][i % 3], (uint64_t)i};
+        EXPECT_OK(vr_thread_start(&threads[i], work, &workers[i]));
+    }
+    for (int i = 0; i < 200; i++) {
+        const enum vram_context_level level = (enum vram_context_level)(i % 4);
+        const struct vram_event_listener listener = {hear, take_number, retain_number, release_number, level, NULL};
+        EXPECT_OK(vram_set_event_listener(world.allocator, i % 3 == 2 ? NULL : &listener));
+        vr_os_yield();
+    }
+    for (int i = 0; i < THREADS; i++) vr_thread_join(&threads[i]);
+    EXPECT_OK(vram_set_event_listener(world.allocator, NULL));
+    assert_int_equal(atomic_load(&numbers), 0);
+    assert_true(atomic_load(&heard) > 0);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_event_with_its_context), cmocka_unit_test(frees_show_the_context_of_their_block),
-        cmocka_unit_test(a_walk_shows_contexts),       cmocka_unit_test(beside_a_history),
-        cmocka_unit_test(outside_of_the_pools),        cmocka_unit_test(an_oom_is_an_event),
+        cmocka_unit_test(each_event_with_its_context),
+        cmocka_unit_test(frees_show_the_context_of_their_block),
+        cmocka_unit_test(a_walk_shows_contexts),
+        cmocka_unit_test(beside_a_history),
+        cmocka_unit_test(outside_of_the_pools),
+        cmocka_unit_test(an_oom_is_an_event),
+        cmocka_unit_test(listeners_come_and_go_while_threads_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "support/random.h"
+#include "vram/host.h"
 #include "vram/pool.h"
 
 enum { VALUES = 1024, LAUNCHES = 1000, OTHERS = 64 };
@@ -361,14 +362,40 @@ static void every_driver_call_may_fail(void **state) {
     }
 }
 
+// As torch.cuda.graph() does: the device's cache and the pinned one.
+static void the_caches_are_emptied_before(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    struct vram_host *host = NULL;
+    const struct vram_host_create_info info = {.driver = world.driver, .conf = ""};
+    EXPECT_OK(vram_host_create(&info, &host, NULL));
+    void *pinned = NULL;
+    EXPECT_OK(vram_host_malloc(host, 5000, 0, &pinned));
+    EXPECT_OK(vram_host_free(host, pinned));
+    expect_free(&world, expect_malloc(&world, 5000, 0));
+    struct vram_graph *graph = NULL;
+    const struct vram_graph_options options = {.host = host};
+    EXPECT_OK(vram_graph_begin(world.allocator, 0, world.stream[0][1], &options, &graph, NULL));
+    struct vram_host_stats stats;
+    vram_host_stats(host, &stats);
+    assert_int_equal(stats.allocated_bytes.current, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 0);
+    EXPECT_OK(vram_graph_end(graph, NULL));
+    vram_graph_destroy(graph);
+    vram_host_destroy(host);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_computes_the_right_bytes),     cmocka_unit_test(the_default_stream_is_refused),
-        cmocka_unit_test(two_captures_at_once_are_refused),     cmocka_unit_test(a_call_that_waits_is_named),
-        cmocka_unit_test(an_unjoined_stream_is_named),          cmocka_unit_test(order_in_a_shared_pool),
-        cmocka_unit_test(a_refused_launch_may_be_repeated),     cmocka_unit_test(static_memory_is_watched),
-        cmocka_unit_test(memory_stays_while_a_graph_lives),     cmocka_unit_test(callables_share_one_pool),
-        cmocka_unit_test(a_failing_callable_ends_the_sequence), cmocka_unit_test(every_driver_call_may_fail),
+        cmocka_unit_test(the_caches_are_emptied_before), cmocka_unit_test(a_graph_computes_the_right_bytes),
+        cmocka_unit_test(the_default_stream_is_refused), cmocka_unit_test(two_captures_at_once_are_refused),
+        cmocka_unit_test(a_call_that_waits_is_named),    cmocka_unit_test(an_unjoined_stream_is_named),
+        cmocka_unit_test(order_in_a_shared_pool),        cmocka_unit_test(a_refused_launch_may_be_repeated),
+        cmocka_unit_test(static_memory_is_watched),      cmocka_unit_test(memory_stays_while_a_graph_lives),
+        cmocka_unit_test(callables_share_one_pool),      cmocka_unit_test(a_failing_callable_ends_the_sequence),
+        cmocka_unit_test(every_driver_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "vram/export.h"
 #include "support/captures.h"
 #include "support/history.h"
 
@@ -471,6 +473,37 @@ static void marks_are_kept_in_order(void **state) {
     history_end(&world);
 }
 
+static bool collect(void *user, const char *bytes, size_t length) {
+    vr_text_append(user, bytes, length);
+    return true;
+}
+
+// PyTorch's recordAnnotation() takes any pairs.
+static void annotations_of_pairs(void **state) {
+    (void)state;
+    struct vr_world world;
+    history_world(&world, "", 1, 0);
+    start(&world, &(struct vram_history_options){.context = VRAM_HISTORY_NONE});
+    const struct vram_pair whole[] = {{"name", "mm"}, {"stage", "START"}, {"shape", "[2, 3] \"x\""}}, part[] = {{"loss", "0.5"}};
+    OK(vram_annotation_pairs(world.allocator, 0, whole, 3));
+    OK(vram_annotation_pairs(world.allocator, 0, part, 1));
+    const struct vram_pair wrong[] = {{"device", "1"}, {"", "x"}, {"a\nb", "x"}, {"a", "x\ty"}, {NULL, "x"}, {"a", NULL}};
+    for (size_t i = 0; i < VR_COUNT_OF(wrong); i++)
+        assert_int_equal(vram_annotation_pairs(world.allocator, 0, &wrong[i], 1), VRAM_INVALID_ARGUMENT);
+    assert_int_equal(vram_annotation_pairs(world.allocator, 0, whole, 0), VRAM_INVALID_ARGUMENT);
+    struct vram_recording *recording = snap(&world, NULL);
+    struct vr_text json = {0};
+    assert_int_equal(VRAM_OK, vram_recording_write(recording, VRAM_FORMAT_JSON, collect, &json, NULL));
+    const char *text = strstr(vr_text_string(&json), "\"external_annotations\"");
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"stage\":\"START\",\"name\":\"mm\",\"device\":0,\"time_us\":"));
+    assert_non_null(strstr(text, "\"shape\":\"[2, 3] \\\"x\\\"\""));
+    assert_non_null(strstr(text, "\"loss\":\"0.5\"}"));
+    vr_text_release(&json);
+    vram_recording_destroy(recording);
+    history_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_action_is_recorded_in_order),
@@ -489,6 +522,7 @@ int main(void) {
         cmocka_unit_test(contexts_are_recorded_on_demand),
         cmocka_unit_test(names_stand_on_blocks),
         cmocka_unit_test(marks_are_kept_in_order),
+        cmocka_unit_test(annotations_of_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

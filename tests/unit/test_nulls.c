@@ -310,6 +310,8 @@ static void of_histories(void **state) {
     REFUSES(vram_annotation_begin(any, 0, NULL));
     REFUSES(vram_annotation_end(NULL, 0, any));
     REFUSES(vram_annotation_end(any, 0, NULL));
+    REFUSES(vram_annotation_pairs(NULL, 0, any, 1));
+    REFUSES(vram_annotation_pairs(any, 0, NULL, 1));
     REFUSES(vram_step(NULL, 0, any));
     REFUSES(vram_step(any, 0, NULL));
     REFUSES(vram_expand_path(NULL, any, 1, any));

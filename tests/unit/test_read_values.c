@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "../../standins/common/read_operations.h"
 #include "../../standins/common/read_values.h"
 
 static void expect_wrong(const char *text, size_t line, const char *why) {
@@ -17,10 +18,10 @@ static void expect_wrong(const char *text, size_t line, const char *why) {
 
 static void what_is_no_rule(void **state) {
     expect_wrong("a.py:3", 1, "'a.py:3' is no rule: PLACE=VALUE");
-    expect_wrong("*=1\n# fine\n=1", 3, "'' is no place: FILE:LINE, FILE, FUNCTION() or *");
-    expect_wrong("f(=1", 1, "'f(' is no place: FILE:LINE, FILE, FUNCTION() or *");
-    expect_wrong("()=1", 1, "'()' is no place: FILE:LINE, FILE, FUNCTION() or *");
-    expect_wrong("a.py:=1", 1, "'a.py:' is no place: FILE:LINE, FILE, FUNCTION() or *");
+    expect_wrong("*=1\n# fine\n=1", 3, "'' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("f(=1", 1, "'f(' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("()=1", 1, "'()' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
+    expect_wrong("a.py:=1", 1, "'a.py:' is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *");
     expect_wrong("a.py:0=1", 1, "'a.py:0' has no line that there can be");
     expect_wrong("*=", 1, "'' is no integer (f32:0.5 is a value with a type)");
     expect_wrong("*=0.5", 1, "'0.5' is no integer (f32:0.5 is a value with a type)");
@@ -57,7 +58,7 @@ static void places(void **state) {
 // What the next read of the only rule gives, in so many bytes of 0xee.
 static uint64_t next(struct vr_read_values *values, size_t size_bytes) {
     uint64_t bytes = UINT64_C(0xeeeeeeeeeeeeeeee);
-    vr_read_value_fill(vr_read_rule_next(values, values->rules), &bytes, size_bytes);
+    vr_read_value_fill(vr_read_rule_next(values, values->rules), 1000, &bytes, size_bytes);
     return bytes;
 }
 
@@ -74,12 +75,50 @@ static void values_one_after_the_other(void **state) {
     // Every element, of the type that is named or of eight or four bytes.
     uint32_t many[6] = {0};
     assert_true(vr_read_values_parse("*=3", &values, &wrong));
-    vr_read_value_fill(vr_read_rule_next(&values, values.rules), many, 12);
+    vr_read_value_fill(vr_read_rule_next(&values, values.rules), 1000, many, 12);
     assert_memory_equal(many, ((const uint32_t[]){3, 3, 3, 0, 0, 0}), sizeof many);
-    vr_read_value_fill(vr_read_rule_next(&values, values.rules), many, 24);
+    vr_read_value_fill(vr_read_rule_next(&values, values.rules), 1000, many, 24);
     assert_memory_equal(many, ((const uint32_t[]){3, 0, 3, 0, 3, 0}), sizeof many);
     vr_read_values_release(&values);
     (void)state;
+}
+
+// Rules for operations of PyTorch, and parts of what these count.
+static void operations_and_parts(void **state) {
+    (void)state;
+    char text[200] = "";
+    static const char *const frames[] = {"at::native::nonzero_out_cuda(at::Tensor const&, at::Tensor&)",
+                                         "at::_ops::nonzero::redispatch(c10::DispatchKeySet, at::Tensor const&)",
+                                         "at::_ops::nonzero::call(at::Tensor const&)",
+                                         "at::_ops::index_Tensor::call(at::Tensor const&)",
+                                         "at::_ops::",
+                                         "torch::autograd::THPVariable_getitem(_object*, _object*)"};
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) vr_read_operations_add(frames[i], text, sizeof text);
+    assert_string_equal(text, "nonzero index_Tensor");
+    assert_true(vr_read_operations_have(text, "index", 5) && vr_read_operations_have("item _unique2", "unique", 6));
+    assert_false(vr_read_operations_have(text, "non", 3) || vr_read_operations_have("item", "unique", 6));
+    assert_true(vr_read_operations_count(text) && !vr_read_operations_count("_local_scalar_dense item"));
+    size_t length;
+    assert_memory_equal(vr_read_operations_main("_local_scalar_dense item bincount", &length), "bincount", 8);
+    assert_int_equal(length, 8);
+    assert_memory_equal(vr_read_operations_main("_local_scalar_dense item", &length), "item", 4);
+
+    struct vr_read_values values;
+    struct vr_read_wrong wrong;
+    assert_true(vr_read_values_parse("aten::index=12.5%,7", &values, &wrong));
+    assert_true(values.by_operation && vr_read_rule_is_of(&values.rules[0], text) && !vr_read_rule_is_of(&values.rules[0], "item"));
+    assert_false(vr_read_rule_matches(&values.rules[0], "index", "index", 0));
+    assert_true(next(&values, 4) == (UINT64_C(0xeeeeeeee00000000) | 125) && next(&values, 8) == 7);
+    vr_read_values_release(&values);
+    assert_true(vr_read_values_parse("Loop.step()=100%", &values, &wrong) && values.by_operation);
+    assert_true(vr_read_rule_matches(&values.rules[0], "Loop.step", "", 0) && vr_read_rule_matches(&values.rules[0], "step", "", 0));
+    assert_false(vr_read_rule_matches(&values.rules[0], "Other.step", "", 0));
+    uint64_t all = 0;
+    vr_read_value_fill(values.values, UINT64_MAX, &all, 8);
+    assert_true(all == UINT64_MAX);
+    vr_read_values_release(&values);
+    expect_wrong("aten::nonzero=101%", 1, "'101%' is no part: 0% to 100%");
+    expect_wrong("*=x%", 1, "'x%' is no part: 0% to 100%");
 }
 
 static void numbers_with_a_point(void **state) {
@@ -101,7 +140,7 @@ static void numbers_with_a_point(void **state) {
         struct vr_read_wrong wrong;
         uint64_t bits = 0;
         assert_true(vr_read_values_parse(cases[i].text, &values, &wrong));
-        vr_read_value_fill(vr_read_rule_next(&values, values.rules), &bits, cases[i].size_bytes);
+        vr_read_value_fill(vr_read_rule_next(&values, values.rules), 1000, &bits, cases[i].size_bytes);
         assert_int_equal(bits, cases[i].bits);
         vr_read_values_release(&values);
     }
@@ -114,6 +153,7 @@ int main(void) {
         cmocka_unit_test(places),
         cmocka_unit_test(values_one_after_the_other),
         cmocka_unit_test(numbers_with_a_point),
+        cmocka_unit_test(operations_and_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

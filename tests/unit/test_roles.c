@@ -284,6 +284,21 @@ static void room_for_results(void **state) {
     roles_are(end(&made, ""), alone, VR_COUNT_OF(alone));
 }
 
+// The buckets of DDP are communication, also those that it makes anew in its forward(); what it moves to the device is input.
+static void buckets_of_ddp(void **state) {
+    (void)state;
+#define DDP(name)     FRAME("/lib/torch/nn/parallel/distributed.py", name)
+#define DDP_IN_A_CALL DDP("_pre_forward") "," DDP("forward") "," FRAME("/lib/torch/nn/modules/module.py", "_call_impl") "," TRAIN
+    static const enum vram_role expected[] = {VRAM_ROLE_COMMUNICATION, VRAM_ROLE_COMMUNICATION, VRAM_ROLE_INPUT, VRAM_ROLE_ACTIVATIONS};
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, DDP("_ddp_init_helper") "," DDP("__init__") "," TRAIN);
+    take(&made, 2, 1000, DDP_IN_A_CALL);
+    take(&made, 3, 64, FRAME("/lib/torch/distributed/utils.py", "_to_kwargs") "," DDP_IN_A_CALL);
+    take(&made, 4, 4000, FRAMES_OF_FORWARD);
+    roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
+}
+
 // Frames of which none says anything say nothing of a role.
 static void stacks_that_tell_nothing(void **state) {
     (void)state;
@@ -349,6 +364,7 @@ int main(void) {
         cmocka_unit_test(stacks_that_tell_nothing),
         cmocka_unit_test(training_without_modules),
         cmocka_unit_test(reports_by_role_have_totals),
+        cmocka_unit_test(buckets_of_ddp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

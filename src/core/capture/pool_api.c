@@ -170,9 +170,11 @@ enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, u
         *address = 0;
         return VRAM_OK;
     }
+    if (VR_LIKELY(vr_pool_take(pool, size_bytes, stream, address))) return vr_checked(pool->device->allocator, VRAM_OK);
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(pool->device, stream, &shard));
     vr_gather(pool->device, VR_LEVEL_STATE, 0);
+    if (vr_pool_take_notified(pool, size_bytes, stream, address)) return vr_checked(pool->device->allocator, VRAM_OK);
     return vr_checked(pool->device->allocator, vr_malloc_slow(shard, pool, size_bytes, address));
 }
 
@@ -273,8 +275,9 @@ enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint3
         size_t most = device->ended_pools.count;
         for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) most++;
         all = malloc((most + 1) * sizeof *all);
-        for (const struct vram_pool *pool = device->pools; pool != NULL && all != NULL; pool = pool->next)
-            all[found++] = stats_of(pool->id, pool->reserved, false);
+        for (const struct vram_pool *pool = device->pools; pool != NULL && all != NULL; pool = pool->next) {
+            if (pool->counted) all[found++] = stats_of(pool->id, pool->reserved, false);
+        }
         for (size_t i = 0; i < device->ended_pools.count && all != NULL; i++)
             all[found++] = stats_of(device->ended_pools.items[i].id, device->ended_pools.items[i].reserved, true);
         vr_device_unlock(device);

@@ -41,6 +41,7 @@ void vr_private_revive(struct vram_pool *pool) {
     for (size_t i = 0; i < ended->count; i++) {
         if (ended->items[i].id.first != pool->id.first || ended->items[i].id.second != pool->id.second) continue;
         memcpy(pool->reserved, ended->items[i].reserved, sizeof pool->reserved);
+        pool->counted = true;
         ended->items[i] = ended->items[--ended->count];
         return;
     }
@@ -49,21 +50,10 @@ void vr_private_revive(struct vram_pool *pool) {
 // Without memory for it the statistics are gone with the pool. A pool that never held anything has none.
 static void keep_stats(const struct vram_pool *pool) {
     struct vr_ended_pools *ended = &pool->device->ended_pools;
-    const struct vram_stat *all = &pool->reserved[VRAM_STAT_ALL];
-    if ((all->peak == 0 && all->allocated == 0) || VR_GROW(ended, items, ended->count + 1) != VRAM_OK) return;
+    if (!pool->counted || VR_GROW(ended, items, ended->count + 1) != VRAM_OK) return;
     ended->items[ended->count].id = pool->id;
     memcpy(ended->items[ended->count].reserved, pool->reserved, sizeof pool->reserved);
     ended->count++;
-}
-
-void vr_private_forget_reset(struct vr_device *device) {
-    struct vr_ended_pools *ended = &device->ended_pools;
-    size_t kept = 0;
-    for (size_t i = 0; i < ended->count; i++) {
-        const struct vram_stat *all = &ended->items[i].reserved[VRAM_STAT_ALL];
-        if (all->peak != 0 || all->allocated != 0 || all->freed != 0) ended->items[kept++] = ended->items[i];
-    }
-    ended->count = kept;
 }
 
 static void bury(struct vram_pool *pool) {

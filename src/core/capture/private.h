@@ -3,29 +3,34 @@
 #define VR_CORE_CAPTURE_PRIVATE_H
 
 #include "base/stat.h"
+#include "config/options.h"
 #include "core/extension.h"
 #include "vram/pool.h"
 
 struct vr_device;
 struct vr_shard;
 
+enum { VR_NEAR_BITS = 3, VR_NEAR_SHARDS = 1 << VR_NEAR_BITS };
+
 // A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
 struct vram_pool {
     struct vr_device *device;
     struct vram_pool_id id;
     struct vram_pool_options options;
-    uint32_t references; // 0: freeable
-    uint32_t segments;   // cudaMalloc segments, and expandable ones with anything mapped
-    bool captured;       // a graph knows its addresses
-    struct vr_shard **shards;
+    uint32_t references;                             // 0: freeable
+    uint32_t segments;                               // cudaMalloc segments, and expandable ones with anything mapped
+    bool captured;                                   // a graph knows its addresses
+    _Atomic(struct vr_shard *) near[VR_NEAR_SHARDS]; // by stream: the shard that was asked for last, as a hint that needs no lock
+    struct vr_shard **shards;                        // by ascending stream
     size_t shard_count;
     size_t shards_capacity;
     struct vram_stat reserved[VRAM_STAT_POOLS];
     struct vr_extensions extensions; // of rooms above
     struct vram_pool *next;          // in the device's list
+    bool counted;                    // it held something from the driver, or one of its id did
 };
 
-// What pools that are gone held, by their ids: statistics until they are reset.
+// What pools that are gone held, by their ids: statistics that stay, as in PyTorch.
 struct vr_ended_pool {
     struct vram_pool_id id;
     struct vram_stat reserved[VRAM_STAT_POOLS];
@@ -39,8 +44,11 @@ struct vr_ended_pools {
 struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id);
 // A new pool goes on with the statistics of the one that had its id. Under all locks.
 void vr_private_revive(struct vram_pool *pool);
-// Forgets ended pools whose statistics were reset to nothing. Under all locks.
-void vr_private_forget_reset(struct vr_device *device);
+
+// share_live_pools: whether a pool that is held gives its free memory back, and lends it; not one of graphs, which know its addresses.
+VR_INLINE bool vr_private_is_shared(const struct vram_pool *pool, const struct vr_options *options) {
+    return options->share_live_pools && !pool->captured && !pool->options.for_graph;
+}
 
 // References, under all locks. Dropping the last makes the pool freeable.
 void vr_private_retain(struct vram_pool *pool);

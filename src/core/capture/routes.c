@@ -13,6 +13,18 @@ static bool accepts(const struct vr_device *device, const struct vr_open_route *
     }
 }
 
+bool vr_route_plain(const struct vr_device *device, uint64_t stream, struct vram_pool **pool) {
+    for (size_t i = device->routes.count; i-- > 0;) {
+        const struct vr_open_route *open = &device->routes.items[i];
+        if (open->route.kind == VRAM_ROUTE_FILTER || open->route.kind == VRAM_ROUTE_CAPTURE) return false;
+        if (!accepts(device, open, stream)) continue;
+        *pool = open->pool;
+        return true;
+    }
+    *pool = NULL;
+    return true;
+}
+
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream) {
     for (size_t i = device->routes.count; i-- > 0;) {
         if (accepts(device, &device->routes.items[i], stream)) return device->routes.items[i].pool;

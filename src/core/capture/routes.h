@@ -24,6 +24,10 @@ struct vr_routes {
 // The pool that a request on `stream` is routed to by this thread; NULL: the default pools. Under all locks.
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream);
 
+// The same, where nobody outside must be asked for it: false where a function of the user or the driver decides. Under any lock of the
+// device.
+bool vr_route_plain(const struct vr_device *device, uint64_t stream, struct vram_pool **pool);
+
 // Whether the stream takes part in a capture, and the id of the pool that its requests are routed to then; *id is untouched otherwise.
 // Takes the locks.
 bool vr_capture_pool(struct vr_device *device, uint64_t stream, struct vram_pool_id *id);

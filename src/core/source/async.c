@@ -142,7 +142,7 @@ static struct vr_shard *shard_of(const struct vr_device *device, const struct vr
 static void book(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = count, [VR_F_BYTES] = count * size, [VR_F_REQUESTED] = requested * size}};
-    vr_totals_apply(&device->stats.totals, &shard_of(device, block)->counters, VR_LARGE, &delta, waiting, waiting * size);
+    vr_device_book(shard_of(device, block), VR_LARGE, &delta, waiting, waiting * size);
 }
 
 // The stream that is to free the block, after it waited for all that used it. 0 capture: outside of any.
@@ -313,8 +313,8 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     VR_TRY(ask_capture(device, stream, &block.capture));
     block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
-    const uint64_t used =
-        (uint64_t)device->stats.totals.current[VR_LARGE][VR_F_BYTES] + (uint64_t)device->stats.totals.pending_bytes[VR_LARGE];
+    const struct vr_totals *totals = vr_device_gather(device);
+    const uint64_t used = (uint64_t)totals->current[VR_LARGE][VR_F_BYTES] + (uint64_t)totals->pending_bytes[VR_LARGE];
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail(request, VR_CU_OUT_OF_MEMORY, true, oom);
     const vr_cu_result result = ask(device, request->size_bytes, stream, block.capture != 0, &block.address);

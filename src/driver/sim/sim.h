@@ -90,6 +90,7 @@ struct vr_sim {
     uint64_t file_bytes;           // backed: its length; offsets are never used again
     struct vr_sim_content content; // not backed: what device memory holds, where it is kept (vr_sim_keeps())
     uint64_t *written;             // where copies and fills wrote (sim_transfer.c); NULL: nowhere, or not known
+    uint64_t counted;              // vr_sim_read.counted of reads to come
     struct vr_sim_read read;       // by the running call, from device memory into the host's
     // Told of reads that do not give what a GPU would have given, in the thread of the call and without the lock. NULL: nobody asks.
     void (*on_read)(const struct vr_sim_read *read);

@@ -16,7 +16,9 @@ static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns
         vr_mutex_unlock(&sim->lock);
         return;
     }
-    const struct vr_sim_read read = sim->read;
+    struct vr_sim_read read = sim->read;
+    read.counted = sim->counted;
+    sim->counted = 0; // of one read only
     void (*on_read)(const struct vr_sim_read *) = sim->on_read;
     sim->read = (struct vr_sim_read){0};
     vr_mutex_unlock(&sim->lock);

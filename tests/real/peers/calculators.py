@@ -17,7 +17,8 @@ def vramcalc(setting):
     from vramcalc import estimate
 
     answer = estimate(config_of(setting), mode="train" if setting["train"] else "inference", dtype=setting["dtype"], batch=setting["batch"], seq_len=setting["length"],
-                      attn_impl="eager", optimizer="adamw", grad_checkpoint=setting.get("checkpointing", False))
+                      attn_impl=setting.get("attention", "eager"), optimizer="adamw",
+                      precision="pure" if setting["dtype"] == "fp32" or "weights" in setting else "amp", grad_checkpoint=setting.get("checkpointing", False))
     return answer.total
 
 
@@ -35,7 +36,7 @@ def fitcheck(setting):
     card = dict(gpus.list_gpus())["h100"]
     if setting["train"]:
         report = tool.estimate(config, tool.TrainingConfig(precision=setting["dtype"], batch_size=setting["batch"], seq_len=setting["length"], lora_rank=None,
-                                                           grad_checkpoint=setting.get("checkpointing", False)), card)
+                                                           grad_checkpoint=setting.get("checkpointing", False), flash_attn=setting.get("attention") == "sdpa"), card)
     else:
         report = tool.estimate_inference(config, tool.ServingConfig(precision=setting["dtype"], seq_len=setting["length"], num_concurrent=setting["batch"]), card)
     return int(report.total_mib * MIB)

@@ -15,9 +15,10 @@ def gpt2(size):
     return GPT2LMHeadModel(GPT2Config(n_layer=layers, n_head=heads, n_embd=width, attn_implementation="eager"))
 
 
-def llama(size):
+def llama(size, kind=torch.float32):
     from transformers import LlamaConfig, LlamaForCausalLM
 
+    torch.set_default_dtype(kind)
     width, inner, layers, heads, groups = {"0.4B": (1024, 2816, 24, 16, 16), "1.1B": (2048, 5632, 22, 32, 4)}[size]
     return LlamaForCausalLM(LlamaConfig(hidden_size=width, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=groups,
                                         vocab_size=32000, max_position_embeddings=2048))
@@ -96,9 +97,9 @@ PROGRAMS = {
     "gpt2-medium-checkpointing": lambda: train_language(gpt2("medium"), 8, 1024, checkpointing=True, most=50257),
     "llama-0.4b-checkpointing": lambda: train_language(llama("0.4B"), 8, 1024, autocast=True, checkpointing=True),
     "llama-0.4b-varied": varied,
-    "llama-1.1b-forward": lambda: forward(llama("1.1B").to(torch.bfloat16), 4, 2048),
-    "llama-1.1b-cached": lambda: cached(llama("1.1B").to(torch.bfloat16), 8, 512, 640),
-    "llama-1.1b-train": lambda: train_language(llama("1.1B").to(torch.bfloat16), 1, 1024),
+    "llama-1.1b-forward": lambda: forward(llama("1.1B", torch.bfloat16), 4, 2048),
+    "llama-1.1b-cached": lambda: cached(llama("1.1B", torch.bfloat16), 8, 512, 640),
+    "llama-1.1b-train": lambda: train_language(llama("1.1B", torch.bfloat16), 1, 1024),
     "resnet50": resnet,
 }
 

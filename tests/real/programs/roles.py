@@ -155,6 +155,45 @@ def roles_fsdp2():
     dist.destroy_process_group()
 
 
+def _begin_rank():
+    import torch.distributed as dist
+
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    return rank, dist
+
+
+@row
+def roles_ddp_ranks():
+    """Each of several ranks for itself; the buckets are communication, gradients are not in them by default."""
+    rank, dist = _begin_rank()
+    truth = Truth(STACKS)
+    net = torch.nn.parallel.DistributedDataParallel(_llama(), device_ids=[rank])
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    train(net, optimizer, lambda: [torch.randint(0, 16000, (4, 512), device=CUDA)], lambda n, t: n(input_ids=t, labels=t, use_cache=False).loss,
+          before=truth)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+@row
+def roles_fsdp2_ranks():
+    from torch.distributed.fsdp import fully_shard
+
+    _, dist = _begin_rank()
+    truth = Truth(STACKS)
+    net = _llama()
+    for layer in net.model.layers:
+        fully_shard(layer)
+    fully_shard(net)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    train(net, optimizer, lambda: [torch.randint(0, 16000, (4, 512), device=CUDA)], lambda n, t: n(input_ids=t, labels=t, use_cache=False).loss,
+          before=truth)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
 @row
 def roles_annotated():
     """A program whose stacks say nothing, but which says itself what its memory is for."""

@@ -59,6 +59,7 @@ struct vr_sim_read {
         uint64_t size_bytes;
     } gaps[VR_SIM_GAPS];
     size_t gap_count;
+    uint64_t counted; // elements that the last kernel looked at whose result is how many there are (vr_sim_launch_pass()); 0: none did
 };
 
 void vr_sim_content_open(struct vr_sim_content *content, int file);

@@ -40,6 +40,7 @@ struct vr_sim_kernel {
     bool spins;          // waits for as many cycles as its only argument says
     bool has_outputs;    // they were looked for
     bool updates;        // its name says nothing: outputs may be inputs, too
+    uint32_t counts;     // the argument that says among how many elements some are counted, plus one; 0: it does not count
     struct vr_sim_output *outputs;
     size_t output_count, outputs_capacity;
     uint32_t fill_value_bytes; // it fills memory with a value of that length (vr_sim_launch_fill()); 0: it does not

@@ -26,14 +26,21 @@ static const unsigned char *argument_at(const struct arguments *arguments, const
     return inside ? arguments->buffer + parameter->offset_bytes : NULL;
 }
 
+// A number that is an argument; false where it is none.
+static bool number_at(const struct arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index, uint64_t *number) {
+    const uint32_t size = kernel->parameters[index].size_bytes;
+    const unsigned char *from = argument_at(arguments, kernel, index);
+    if (from == NULL || size > sizeof *number) return false;
+    *number = 0;
+    memcpy(number, from, size);
+    return true;
+}
+
 // The bytes that are written one after the other, by the argument that counts them. UINT64_MAX: not known.
 static uint64_t written_bytes(const struct arguments *arguments, const struct vr_sim_kernel *kernel, const struct vr_sim_output *output) {
     if (output->elements == 0) return UINT64_MAX;
-    const uint32_t size = kernel->parameters[output->elements - 1].size_bytes;
-    const unsigned char *from = argument_at(arguments, kernel, output->elements - 1);
-    uint64_t elements = 0;
-    if (from == NULL || size > sizeof elements) return UINT64_MAX;
-    memcpy(&elements, from, size);
+    uint64_t elements;
+    if (!number_at(arguments, kernel, output->elements - 1, &elements)) return UINT64_MAX;
     return elements > VR_SIM_LIMIT ? UINT64_MAX : elements * output->element_bytes;
 }
 
@@ -58,7 +65,8 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     struct vr_sim_kernel *kernel = &function->image->kernels[function->kernel];
     if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return; // what fills is done (vr_sim_launch_fill())
     if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return;
-    if (kernel->output_count == 0 || (launch->parameters == NULL && launch->extra == NULL)) return;
+    if (launch->parameters == NULL && launch->extra == NULL) return;
     const struct arguments arguments = arguments_of(launch);
+    if (VR_UNLIKELY(kernel->counts != 0)) (void)number_at(&arguments, kernel, kernel->counts - 1, &sim->counted);
     for (size_t i = 0; i < kernel->output_count; i++) pass_output(sim, &arguments, kernel, &kernel->outputs[i]);
 }

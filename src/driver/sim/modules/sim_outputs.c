@@ -170,9 +170,19 @@ static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangl
     return true;
 }
 
+// CUB's kernels by which PyTorch counts what is not zero or not the same, as of 2.6 and 2.15; the second one also moves what it found,
+// after it was counted.
+static uint32_t counting_argument(const char *name) {
+    const bool nonzero = strstr(name, "Nonzero") != NULL || strstr(name, "NonZero") != NULL;
+    if (nonzero && strstr(name, "DeviceReduce") != NULL) return 2 + 1;
+    return !nonzero && strstr(name, "DeviceSelectSweepKernel") != NULL ? 7 + 1 : 0;
+}
+
 static bool find_outputs(struct vr_sim_kernel *kernel) {
     struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
     const struct family *family = family_of(kernel->name);
+    kernel->counts = counting_argument(kernel->name);
+    if (kernel->counts > kernel->parameter_count) kernel->counts = 0;
     kernel->updates = strncmp(kernel->name, "_Z", 2) != 0;
     if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
     if (family != NULL) return add_family(kernel, family);

@@ -5,7 +5,7 @@
 
 #include "driver/sim/modules/sim_image.h"
 
-// Fills kernel->outputs, once. The rules, the first that holds:
+// Fills kernel->outputs and kernel->counts, once. The rules, the first that holds:
 // 1. Kernels of a family that is known (`families` in sim_outputs.c) as their row says.
 // 2. A pointer to const is an input, any other an output; so is what is in a struct named after a tensor (TensorInfo<const T>).
 // 3. Addresses in other structs are inputs where rule 2 found an output, else outputs.

@@ -1,5 +1,6 @@
 """A PyTorch that keeps books only: what adapters/fit asks of the real one. A tensor is a number of bytes on a device; the allocator is the simplest
 there is, a segment per block."""
+import ctypes
 import itertools
 import os
 import pickle  # noqa: F401
@@ -40,6 +41,8 @@ def empty(size):
         frames = [{"filename": __file__, "line": 1, "name": "empty"}]
         _trace.append({"action": "oom", "device_free": 0, "size": size, "stream": 0, "frames": frames, "time_us": time.time_ns() // 1000})
         raise MemoryError("CUDA out of memory")
+    if os.environ.get("FAKE_KERNELS") and not os.environ.get("FAKE_RUNS") and cuda.get_device_capability(0) != (9, 0):
+        raise RuntimeError("CUDA error: no kernel image is available for execution on the device")
     address = next(_clock)
     _entry("segment_alloc", address, size)
     _entry("alloc", address, size)
@@ -83,11 +86,18 @@ def reset_peak_memory_stats():
     _stats["peak"] = _stats["live"]
 
 
+def _capability(device):
+    number = ctypes.c_int()
+    ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(ctypes.byref(number), 75, device)
+    return number.value, 0
+
+
 def _lazy_call(function):
     function() if cuda.initialized else _queued.append(function)
 
 
 cuda = types.SimpleNamespace(initialized=False, _lazy_call=_lazy_call, is_initialized=lambda: cuda.initialized, device_count=lambda: 1,
+                             get_arch_list=lambda: os.environ.get("FAKE_KERNELS", "").split(), get_device_capability=_capability,
                              memory_stats_as_nested_dict=_nested,
                              memory=types.SimpleNamespace(_record_memory_history=_record_memory_history, _snapshot=_snapshot,
                                                           reset_peak_memory_stats=reset_peak_memory_stats),

@@ -1,0 +1,86 @@
+"""`vram fit` in tests: `pytest -p vram_pytest`, with this folder on PYTHONPATH (docs/guides/fit.md).
+
+    def test_it_fits(vram_fit):
+        answer = vram_fit([sys.executable, "train.py"], limit="22GiB")     # the test fails where it needs more
+
+    @pytest.mark.vram(limit="22GiB", device="rtx4090")
+    def test_a_step():                                                     # the test itself runs on the simulated card
+        ...
+
+The command is VRAM_COMMAND, else `vram` beside this file's installation, else of the PATH."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+FITS, DOES_NOT = 0, 1
+MOST_LINES = 40  # of what the program printed
+
+
+def command():
+    here = pathlib.Path(__file__).resolve().parent
+    places = [here.parents[i] / place for i, place in ((2, "bin/vram"), (3, "bin/vram"), (2, "cli/vram")) if i < len(here.parents)]
+    found = os.environ.get("VRAM_COMMAND") or next((str(place) for place in places if os.access(place, os.X_OK)), None) or shutil.which("vram")
+    if found is None:
+        pytest.fail("there is no vram on the PATH, and VRAM_COMMAND names none", pytrace=False)
+    return found
+
+
+def options_of(limit=None, device=None, **more):
+    """vram_fit(..., steps=3, nonzero="50%", vary="--batch=8,4", exact=True): the command's own options."""
+    options = ["--limit", str(limit)] if limit is not None else []
+    options += ["--device", device] if device is not None else []
+    for name, value in more.items():
+        name = "--" + name.replace("_", "-")
+        options += [name] if value is True else [] if value in (None, False) else [f"{name}={value}"]
+    return options
+
+
+def judge(program, cwd=None, env=None, **options):
+    """The answer of one run; the test fails where the program does, or where it does not fit."""
+    words = [command(), "fit", "--json", "-q", *options_of(**options), "--", *map(str, program)]
+    run = subprocess.run(words, capture_output=True, text=True, check=False, cwd=cwd, env=None if env is None else {**os.environ, **env})
+    if run.returncode not in (FITS, DOES_NOT):
+        pytest.fail("\n".join([f"vram fit ended with {run.returncode}", *run.stderr.splitlines()[-MOST_LINES:]]), pytrace=False)
+    answer = json.loads(run.stdout)
+    if run.returncode == DOES_NOT:
+        pytest.fail("\n".join(reasons(answer, options.get("limit"))), pytrace=False)
+    return answer
+
+
+def reasons(answer, limit):
+    """What to say where it does not fit: how much, what for, and where."""
+    for one in answer if isinstance(answer, list) else [answer]:
+        yield f"needs {one['need_bytes']:,} bytes of a device, completes in {one['smallest_bytes']:,}" + (f", the limit is {limit}" if limit else "")
+        roles = sorted((one.get("roles") or {}).items(), key=lambda row: -row[1])
+        yield "held at the peak: " + ", ".join(f"{role} {size:,}" for role, size in roles if size)
+        for card in one["cards"]:
+            if card["asked"] and not card["fits"]:
+                yield f"{card['key']}: does not fit"
+
+
+@pytest.fixture
+def vram_fit():
+    """Calls `vram fit` for a program, given as a list of words."""
+    return judge
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "vram(limit=None, device=None, **options): the test runs on a simulated card, and fails where it does not fit")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    mark = pyfuncitem.get_closest_marker("vram")
+    if mark is None or os.environ.get("VRAM_FIT"):
+        return None  # one that is run already is run as it is
+    options = {"steps": "all", **mark.kwargs}
+    root = pyfuncitem.config.rootpath
+    path = os.pathsep.join([str(pathlib.Path(__file__).resolve().parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    judge([sys.executable, "-m", "pytest", "-q", "-p", "vram_pytest", "--rootdir", root, f"{pyfuncitem.path}::{pyfuncitem.nodeid.partition('::')[2]}"],
+          cwd=root, env={"PYTHONPATH": path}, **options)
+    return True

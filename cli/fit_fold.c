@@ -1,0 +1,126 @@
+#include "fit_fold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vram/driver.h"
+
+// The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
+static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",
+                                       "pipeline-parallel-size", "data-parallel-size", NULL};
+// Of these, a launcher's; and how many machines there are.
+static const char *const processes[] = {"nproc-per-node", "num-processes", "num-gpus", NULL};
+static const char *const machines[] = {"nnodes", "num-machines", "num-nodes", NULL};
+
+static bool is_one_of(const char *const *words, const char *argument, size_t length) {
+    for (size_t i = 0; words[i] != NULL; i++) {
+        size_t same = 0;
+        while (same < length && words[i][same] != '\0' && (argument[same] == '_' ? '-' : argument[same]) == words[i][same]) same++;
+        if (same == length && words[i][same] == '\0') return true;
+    }
+    return false;
+}
+
+// The number that an option says; 0: it is none of these, or says none.
+static uint64_t number_of(const char *const *words, char **at) {
+    if (strncmp(*at, "--", 2) != 0) return 0;
+    const char *name = *at + 2, *value = strchr(name, '=');
+    if (!is_one_of(words, name, strcspn(name, "="))) return 0;
+    value = value != NULL ? value + 1 : at[1];
+    return value == NULL ? 0 : strtoull(value, NULL, 10);
+}
+
+uint64_t fit_count_devices(char **program) {
+    uint64_t count = 1;
+    for (char **at = program; *at != NULL; at++) {
+        const uint64_t number = number_of(counting, at);
+        if (number > 1 && number <= VRAM_SIM_MOST_DEVICES && count * number <= VRAM_SIM_MOST_DEVICES) count *= number;
+    }
+    return count;
+}
+
+static char **find(const char *const *words, char **program, uint64_t *number) {
+    *number = 1;
+    for (char **at = program; *at != NULL; at++) {
+        const uint64_t found = number_of(words, at);
+        if (found == 0) continue;
+        *number = found;
+        return at;
+    }
+    return NULL;
+}
+
+static void replace(char **at, const char *value, char *joined, size_t capacity) {
+    if (strchr(*at, '=') == NULL) {
+        at[1] = (char *)(uintptr_t)value;
+        return;
+    }
+    (void)snprintf(joined, capacity, "%.*s=%s", (int)(strchr(*at, '=') - *at < 50 ? strchr(*at, '=') - *at : 50), *at, value);
+    *at = joined;
+}
+
+static void run_also(struct fit_fold *fold, uint64_t rank) {
+    for (size_t i = 0; i < fold->running_count; i++)
+        if (fold->running[i] == rank) return;
+    fold->running[fold->running_count++] = rank;
+}
+
+static int by_number(const void *a, const void *b) {
+    const uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+    return (one > other) - (one < other);
+}
+
+// The first is the one that meets the others, and often does more; the last may have less of what is divided.
+static const char *choose(struct fit_fold *fold, const char *asked) {
+    run_also(fold, 0);
+    if (strcmp(asked, "auto") == 0) {
+        run_also(fold, 1);
+        run_also(fold, fold->ranks / 2);
+        run_also(fold, fold->ranks - 1);
+        return NULL;
+    }
+    for (const char *at = asked;; at++) {
+        char *end;
+        const unsigned long long rank = strtoull(at, &end, 10);
+        if (end == at || *at < '0' || *at > '9' || rank >= fold->ranks) return "--fold takes auto, none or ranks: 0,1,63";
+        if (fold->running_count == sizeof fold->running / sizeof *fold->running) return "--fold takes at most 64 ranks";
+        run_also(fold, rank);
+        at = end;
+        if (*at == '\0') break;
+        if (*at != ',') return "--fold takes auto, none or ranks: 0,1,63";
+    }
+    qsort(fold->running, fold->running_count, sizeof *fold->running, by_number);
+    return NULL;
+}
+
+static bool put_environment(const struct fit_fold *fold, uint64_t of_machine) {
+    char text[600], number[24];
+    size_t used = (size_t)snprintf(text, sizeof text, "%" PRIu64 ":", fold->ranks);
+    for (size_t i = 0; i < fold->running_count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%" PRIu64, i == 0 ? "" : ",", fold->running[i]);
+    (void)snprintf(number, sizeof number, "%" PRIu64, of_machine);
+    return used < sizeof text && setenv("VRAM_SIM_RANKS", text, 1) == 0 && setenv("VRAM_FIT_LOCAL_WORLD", number, 1) == 0;
+}
+
+const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program) {
+    uint64_t started, on;
+    *fold = (struct fit_fold){.ranks = 0};
+    char **processes_at = find(processes, program, &started), **machines_at = find(machines, program, &on);
+    // num-processes is of all machines.
+    const bool of_all =
+        processes_at != NULL && (strncmp(*processes_at + 2, "num-p", 5) == 0 || strncmp(*processes_at + 2, "num_p", 5) == 0);
+    const uint64_t ranks = of_all ? started : started * on;
+    if (asked == NULL && (processes_at == NULL || ranks <= FIT_RANKS_RUN_MOST)) return NULL;
+    if (asked != NULL && strcmp(asked, "none") == 0) return NULL;
+    if (processes_at == NULL) return "--fold is for a launcher's --nproc-per-node, --num-processes or --num-gpus, which is not there";
+    if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 1024 ranks can be folded";
+    fold->ranks = ranks;
+    const char *wrong = choose(fold, asked == NULL ? "auto" : asked);
+    if (wrong != NULL) return wrong;
+    (void)snprintf(fold->count_text, sizeof fold->count_text, "%zu", fold->running_count);
+    replace(processes_at, fold->count_text, fold->joined[0], sizeof fold->joined[0]);
+    if (machines_at != NULL) replace(machines_at, "1", fold->joined[1], sizeof fold->joined[1]);
+    return put_environment(fold, of_all ? started / (on == 0 ? 1 : on) : started) ? NULL : "there is not enough memory";
+}
