@@ -144,7 +144,7 @@ def out_of_memory(torch):
 def long(torch):
     """A history of more than 100 MB."""
     kept = []
-    for number in range(330_000):
+    for number in range(600_000):
         kept.append(torch.empty((number * 7919) % (3 << 20) + 1, dtype=torch.uint8, device="cuda"))
         if len(kept) > 60:
             del kept[(number * 31) % len(kept)]
