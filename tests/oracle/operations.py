@@ -105,6 +105,7 @@ class Maker:
         # Of a live pool that graphs know the newest give oversize blocks back under need, and collect garbage (differences.md).
         unwanted = ["expandable"] * ("pool" in self.kind.weights) + ["max_split", "garbage"] * ("capture" in self.kind.weights)
         self.settings = [text for text in SETTINGS if not any(word in text for word in unwanted)]
+        self.reuse = "graph_capture_record_stream_reuse" in conf
         sim = f"device=h100,devices={self.kind.devices},bytes=none,context=device,manual,addresses={addresses}"
         sim += f",memory={memory}" if memory else ""
         head = [f"# kind {self.name} seed {self.seed} steps {self.steps}", f"# sim {sim}", f"# devices {self.kind.devices}", f"# conf {conf}"]
@@ -165,8 +166,8 @@ class Maker:
         return self.capturing is not None
 
     # --- operations -----------------------------------------------------------------------------------------------------------------------
-    def do_malloc(self):
-        size = self.size()
+    def do_malloc(self, size=None):
+        size = self.size() if size is None else size
         for _ in range(200):
             if self.live and self.bytes + size > self.kind.live:
                 self.free(self.random.choice(list(self.live)))
@@ -177,9 +178,11 @@ class Maker:
 
     def free(self, block):
         # A block with uses inside of a capture that is freed outside leaves them with whatever block comes after it (differences.md).
-        if self.capturing and self.stale and block in self.recorded:
+        # With reuse in captures they are passed over in any case.
+        if self.capturing and (self.stale or self.reuse) and block in self.recorded:
             return
-        self.stale |= block in self.captured and not self.capturing
+        inside = self.capturing and self.capturing[1] == self.live[block][0]
+        self.stale |= block in self.captured and not inside
         self.bytes -= self.live.pop(block)[2]
         self.say("free", block)
 
@@ -311,6 +314,12 @@ class Maker:
             free = [pool for pool in free if not self.references.get(pool)]
         if free and self.quiet() and not self.expandable:
             pool = self.random.choice(free)
+            if "capture" in self.kind.weights:
+                # What was put off in a capture gets its events in the order of a hash of addresses, another in each run of PyTorch, and the end
+                # of a pool waits for some of them (differences.md): let there be none.
+                self.go(self.pools[pool], self.current[self.thread][1])
+                self.do_malloc(1000)
+                self.say("sync")
             del self.pools[pool]
             self.say("droppool", pool)
 
