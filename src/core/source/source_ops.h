@@ -71,11 +71,19 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
 // in is in the index.
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size);
 
+// Give a reservation, a physical allocation or a mapping back; what the driver refuses is tried again later.
+void vr_drop_range(struct vr_device *device, uint64_t address, uint64_t size);
+void vr_drop_handle(struct vr_device *device, uint64_t handle);
+void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size);
+// Tries again now: a mapping that was kept may be where the next one goes.
+void vr_orphaned_mappings_retry(struct vr_device *device);
+
 // --- which there are: sources.c ------------------------------------------------------------------------------------------------------
 
 extern const struct vr_source_ops vr_source_cu_mem_alloc;
 extern const struct vr_source_ops vr_source_user_functions;
 extern const struct vr_source_ops vr_source_expandable;
+extern const struct vr_source_ops vr_source_paged;
 
 // By which a shard of this private pool (NULL: of the default pools) grows under the device's options.
 const struct vr_source_ops *vr_source_of(const struct vr_device *device, const struct vram_pool *owner);
