@@ -256,6 +256,4 @@ int output_close(struct output *output, bool keep) {
     return code;
 }
 
-FILE *output_append(const char *path) {
-    return fopen(path, "ae");
-}
+FILE *output_append(const char *path) { return fopen(path, "ae"); }
