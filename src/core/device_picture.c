@@ -1,7 +1,6 @@
 #include "core/device_picture.h"
 
 #include "core/serve.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 static enum vram_status add_segment(struct vr_picture *picture, const struct vram_allocator *allocator, const struct vr_segment *segment,
@@ -41,7 +40,7 @@ static enum vram_status add_paged(struct vr_picture *picture, const struct vr_de
     struct vr_block *blocks = NULL;
     size_t count = 0;
     bool inside = false;
-    VR_TRY(vr_paged_blocks(device, segment, &blocks, &count));
+    VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         const bool hole = blocks[i].state == VR_HOLE;
@@ -55,7 +54,7 @@ static enum vram_status add_paged(struct vr_picture *picture, const struct vr_de
 
 static enum vram_status add_runs(struct vr_picture *picture, const struct vr_device *device, const struct vr_segment *segment) {
     const struct vram_allocator *allocator = device->allocator;
-    if (segment->source == &vr_source_paged) return add_paged(picture, device, segment);
+    if (segment->source->blocks != NULL) return add_paged(picture, device, segment);
     bool inside = false;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);

@@ -268,7 +268,7 @@ static enum vram_status add_view(const struct vr_device *device, const struct vr
 static enum vram_status add_paged(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
     struct vr_block *blocks = NULL;
     size_t count = 0;
-    VR_TRY(vr_paged_blocks(device, segment, &blocks, &count));
+    VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) status = add_view(device, segment, &blocks[i], list);
     free(blocks);
@@ -277,7 +277,7 @@ static enum vram_status add_paged(const struct vr_device *device, const struct v
 
 static enum vram_status add_segment(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
     const struct vram_allocator *allocator = device->allocator;
-    if (segment->source == &vr_source_paged) return add_paged(device, segment, list);
+    if (segment->source->blocks != NULL) return add_paged(device, segment, list);
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
         VR_TRY(add_view(device, segment, vr_block_at(allocator, at), list));
     return VRAM_OK;

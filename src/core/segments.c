@@ -1,7 +1,6 @@
 // The books of segments.
 #include "core/segments.h"
 #include "core/device.h"
-#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 // Process-wide, so that ages compare across devices and allocators as in PyTorch.
@@ -49,7 +48,7 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
     if (above == 0) return 0;
     const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[above - 1]);
     if (segment->first == 0 || address - segment->address >= segment->size) return 0;
-    if (segment->source == &vr_source_paged) return vr_paged_block_containing(device, segment, address);
+    if (segment->source->block_containing != NULL) return segment->source->block_containing(device, segment, address);
     uint32_t at = segment->first;
     while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
     return at;

@@ -336,23 +336,6 @@ static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounde
 
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
 
-enum vram_status vr_paged_wait(const struct vr_paged_device *device) {
-    struct vram_driver *driver = device->device->allocator->driver;
-    for (const struct vr_paged_shard *own = device->shards; own != NULL; own = own->next) {
-        if (own->region_count == 0) continue;
-        vr_cu_result result = vr_cu(driver, stream_synchronize, own->shard->stream);
-        if (vr_stream_is_gone(result)) result = vr_cu(driver, ctx_synchronize, 0);
-        VR_TRY(vr_driver_status(result));
-    }
-    return VRAM_OK;
-}
-
-bool vr_paged_may_wait(const struct vr_paged_device *device) {
-    for (const struct vr_paged_shard *own = device->shards; own != NULL; own = own->next)
-        if (!vr_may_wait_for(device->device, own->shard->stream)) return false;
-    return true;
-}
-
 static enum vram_status release_page(struct vr_paged_device *device, uint32_t page) {
     const struct vr_paged_page *item = vr_paged_page_at(device, page);
     while (item->window_count != 0) VR_TRY(vr_paged_unmap(device, page, item->window_count - 1));
@@ -366,17 +349,17 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     struct vr_paged_device *paged = device->paged;
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
     VR_TRY(vr_paged_settle(paged));
-    uint64_t free_bytes = 0, given = 0;
+    uint64_t free_bytes = 0, returned = 0;
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) free_bytes += own->free_bytes;
     if (free_bytes == 0) return VRAM_OK;
     VR_TRY(vr_paged_wait(paged));
     enum vram_status first = VRAM_OK;
     for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
-        for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && given < enough; page = next) {
+        for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && returned < enough; page = next) {
             next = vr_paged_page_at(paged, page)->next;
             const uint64_t size = vr_paged_page_at(paged, page)->size;
             const enum vram_status status = release_page(paged, page);
-            if (status == VRAM_OK) given += size;
+            if (status == VRAM_OK) returned += size;
             if (first == VRAM_OK) first = status;
         }
     }
@@ -433,6 +416,8 @@ const struct vr_source_ops vr_source_paged = {
     .give_back = give_back,
     .drop = drop,
     .allow = allow,
+    .block_containing = vr_paged_block_containing,
+    .blocks = vr_paged_blocks,
 };
 
 static void free_shard(struct vr_paged_shard *own) {

@@ -109,9 +109,15 @@ struct vr_paged_device {
     size_t live_slots; // slots that exist, live or not
 };
 
-// --- slots: paged_slots.c -------------------------------------------------------------------------------------------------------------
+VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
+    return vr_block_at(slot->own->shard->device->allocator, slot->block);
+}
 
-// vr_paged_take() and vr_paged_give(): pool.h. Under the shard's lock.
+// --- slots: paged_conflicts.c, paged_slots.c
+// -------------------------------------------------------------------------------------------------------------
+
+// vr_paged_take() and vr_paged_give(): pool.h.
+
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
 // Forgets a slot that is neither live nor dirty.
@@ -146,18 +152,21 @@ const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own,
 const struct vr_paged_range *vr_paged_hole_before(const struct vr_paged_shard *own, uint64_t address);
 size_t vr_paged_hole_position(const struct vr_paged_shard *own, uint64_t address);
 
-// --- windows: paged_windows.c ---------------------------------------------------------------------------------------------------------
+// --- regions: paged_regions.c ---------------------------------------------------------------------------------------------------------
 
 // Of the last region, or a new one: addresses for windows of `size` bytes, after a gap where wanted. OUT_OF_MEMORY, DRIVER, NO_HOST_MEMORY.
 enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, bool gap, uint64_t *address);
-// Maps pages one after the other, from `address` at the end of the last region, and opens them. All or nothing.
-enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
-// Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
-enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
 // The page whose window contains the address, and where that begins; 0: none.
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
 // The region of the shard that contains the address; NULL: none.
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address);
+
+// --- windows: paged_windows.c ---------------------------------------------------------------------------------------------------------
+
+// Maps pages one after the other, from `address` at the end of the last region, and opens them. All or nothing.
+enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
+// Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
+enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
 // Takes windows down that nobody needs, when there are very many.
 // Waits for the streams. Settled.
 enum vram_status vr_paged_evict(struct vr_paged_device *device);

@@ -122,7 +122,7 @@ static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number
     const struct vr_block *item = vr_block_at(allocator, slot->block);
     const struct vr_paged_region *region = vr_paged_region_of(slot->own, item->address);
     uint32_t foreign = 0, count = 0;
-    struct vr_map seen = {0};
+    struct vr_map counted = {0};
     for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
         const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
         const uint64_t end = item->address + item->size < base + page->size ? item->address + item->size : base + page->size;
@@ -131,12 +131,12 @@ static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number
             const struct vr_paged_view *view = &page->views[i];
             const struct vr_paged_slot *other = &device->slots[view->slot];
             if (other->own != slot->own || !other->live || view->high <= at - base || end - base <= view->low) continue;
-            if (vr_map_get(&seen, view->slot + 1) == 0) count++;
-            (void)vr_map_set(&seen, view->slot + 1, 1);
+            if (vr_map_get(&counted, view->slot + 1) == 0) count++;
+            (void)vr_map_set(&counted, view->slot + 1, 1);
         }
         at = base + page->size;
     }
-    vr_map_release(&seen);
+    vr_map_release(&counted);
     return foreign + count;
 }
 

@@ -1,65 +1,7 @@
-// Slots: conflicts, and the counters by which the fast way knows that a slot is free.
+// Slots are made where bytes are free, and forgotten.
 #include "core/source/paged.h"
 
 enum { MOST_SLOTS = 1 << 16 };
-
-static struct vr_block *block_of(const struct vr_paged_slot *slot) { return vr_block_at(slot->own->shard->device->allocator, slot->block); }
-
-// Into and out of the index of its shard's pool.
-static void show(const struct vr_paged_slot *slot) {
-    struct vr_shard *shard = slot->own->shard;
-    block_of(slot)->state = VR_FREE;
-    vr_index_insert(&shard->pool[VR_LARGE].index, &shard->device->allocator->arena, slot->block);
-}
-
-static void hide(const struct vr_paged_slot *slot) {
-    struct vr_shard *shard = slot->own->shard;
-    vr_index_remove(&shard->pool[VR_LARGE].index, &shard->device->allocator->arena, slot->block);
-    block_of(slot)->state = VR_HOLE;
-}
-
-static void note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number) {
-    if (slot->dirty) return;
-    slot->dirty = true;
-    own->dirty[own->dirty_count++] = number;
-}
-
-void vr_paged_take(struct vr_shard *shard, uint32_t block) {
-    struct vr_paged_shard *own = shard->paged;
-    const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
-    struct vr_paged_slot *slots = own->device->slots, *slot = &slots[number];
-    assert(slot->block == block && slot->own == own && slot->blocked == 0);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        struct vr_paged_slot *other = &slots[slot->conflicts[i]];
-        if (other->blocked++ == 0) hide(other);
-    }
-    slot->blocked = 1;
-    slot->live = true;
-    note(own, slot, number);
-}
-
-void vr_paged_give(struct vr_shard *shard, uint32_t block) {
-    struct vr_paged_shard *own = shard->paged;
-    const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
-    struct vr_paged_slot *slots = own->device->slots, *slot = &slots[number];
-    assert(slot->block == block && slot->own == own && slot->blocked == 1 && slot->live);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        struct vr_paged_slot *other = &slots[slot->conflicts[i]];
-        if (--other->blocked == 0) show(other);
-    }
-    slot->blocked = 0;
-    slot->live = false;
-    show(slot);
-    note(own, slot, number);
-}
-
-void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot) {
-    if (device->slots[slot].blocked++ == 0) hide(&device->slots[slot]);
-}
-
-void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot) {
-    if (--device->slots[slot].blocked == 0) show(&device->slots[slot]);
-}
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
@@ -110,7 +52,7 @@ static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t nu
 }
 
 // The pages that a range of addresses shows, one after the other.
-struct walk {
+struct page_walk {
     const struct vr_paged_device *device;
     const struct vr_paged_region *region;
     uint64_t at, end;
@@ -118,7 +60,7 @@ struct walk {
     uint64_t low, high; // of the page
 };
 
-static bool next_page(struct walk *walk) {
+static bool next_page(struct page_walk *walk) {
     if (walk->at >= walk->end) return false;
     uint64_t base = 0;
     walk->page = vr_paged_page_of(walk->device, walk->region, walk->at, &base);
@@ -130,7 +72,7 @@ static bool next_page(struct walk *walk) {
     return true;
 }
 
-static void commit(struct vr_paged_shard *own, uint32_t number, struct walk walk, uint32_t record) {
+static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk walk, uint32_t record) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
     while (next_page(&walk)) {
@@ -156,8 +98,8 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(take_entry(device, &number));
     device->slots[number] = (struct vr_paged_slot){.own = own};
-    const struct walk start = {.device = device, .region = region, .at = address, .end = address + size};
-    struct walk walk = start;
+    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
+    struct page_walk walk = start;
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
     if (status != VRAM_OK) {
@@ -180,8 +122,8 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
 
 static void forget_views(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
-    const struct vr_block *item = block_of(slot);
-    struct walk walk = {device, vr_paged_region_of(slot->own, item->address), item->address, item->address + item->size, 0, 0, 0};
+    const struct vr_block *item = vr_paged_block_of(slot);
+    struct page_walk walk = {device, vr_paged_region_of(slot->own, item->address), item->address, item->address + item->size, 0, 0, 0};
     while (next_page(&walk)) {
         struct vr_paged_page *page = vr_paged_page_at(device, walk.page);
         for (size_t i = 0; i < page->view_count; i++) {
@@ -195,7 +137,7 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     struct vr_paged_slot *slot = &device->slots[number];
     assert(!slot->live && !slot->dirty);
-    if (slot->blocked == 0) hide(slot);
+    if (slot->blocked == 0) vr_paged_slot_leave(device, number);
     forget_views(device, number);
     for (uint32_t i = 0; i < slot->conflict_count; i++) {
         struct vr_paged_slot *other = &device->slots[slot->conflicts[i]];
