@@ -26,7 +26,11 @@ struct workload_run {
 typedef uint64_t workload(struct workload_run *run, uint64_t rounds);
 
 // Out of line, and with nothing known of what they are called with: instructions are counted while one of them is on the stack.
+#ifdef __clang__ // has no noipa; what is measured by instructions is GCC's
+#define MEASURED __attribute__((noinline))
+#else
 #define MEASURED __attribute__((noinline, noipa))
+#endif
 MEASURED workload measured_pairs; // a block and its free, the streams in turn
 MEASURED workload measured_mixed; // a random one of the live blocks goes, another of a random size comes
 MEASURED workload measured_trace; // a training step after the other
