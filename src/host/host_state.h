@@ -142,9 +142,9 @@ struct vram_host {
     int64_t most_requested; // the largest requested_bytes ever, whatever peaks were reset
 
     _Atomic(const struct vr_host_listener *) listener; // changed under `mutex`; read without, to take a stack
-    vram_host_event_function event; // a client's, or NULL
+    vram_host_event_function event;                    // a client's, or NULL
     void *event_user;
-    uint64_t stacks;                                   // whose numbers the blocks' stacks are (host_notify.h)
+    uint64_t stacks; // whose numbers the blocks' stacks are (host_notify.h)
 
     // The background thread. `running` and `ending` under `mutex`.
     struct vr_thread thread;
