@@ -110,7 +110,9 @@ static int count_only(const char *name, uint64_t rounds) {
         return 2;
     }
     workload_fill(&run, WORKLOAD_LIVE);
-    printf("%" PRIu64 " calls\n", work(&run, rounds));
+    const double begin = now_ns();
+    const uint64_t calls = work(&run, rounds);
+    printf("%" PRIu64 " calls of %.1f ns\n", calls, (now_ns() - begin) / (double)calls);
     return 0;
 }
 
