@@ -37,8 +37,9 @@ struct vr_source_ops {
     void (*drop)(struct vr_device *device, struct vr_segment *segment);
     // Lets `peer` reach the segment. DRIVER. NULL: the memory follows the contexts.
     enum vram_status (*allow)(struct vr_device *device, const struct vr_segment *segment, uint32_t peer);
-    // Of sources whose segments are not made of a chain of blocks: the live block that contains an address, 0 for none; and what is mapped, as
-    // blocks in the order of their addresses, which the caller frees: live ones, FREE ones and holes. NO_HOST_MEMORY. Both NULL otherwise.
+    // Of sources whose segments are not made of a chain of blocks: the live block that contains an address, 0 for none; and what is mapped,
+    // as blocks in the order of their addresses, which the caller frees: live ones, FREE ones and holes. NO_HOST_MEMORY. Both NULL
+    // otherwise.
     uint32_t (*block_containing)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
     enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
     // What must hold for a segment of this source, beside its blocks. MISMATCH. NULL: nothing.
