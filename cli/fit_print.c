@@ -201,8 +201,8 @@ static void print_batch(const struct fit_batch *batch) {
     if (batch->share <= 0)
         (void)snprintf(text, sizeof text, "no batch is small enough: %s go by none", SIZE(batch->fixed_bytes));
     else if (batch->about > 0)
-        (void)snprintf(text, sizeof text, "a batch of about %" PRIu64 " might, in place of %" PRIu64 ": --vary '%s=%" PRIu64 "'", batch->about,
-                       batch->value, batch->argument, batch->about);
+        (void)snprintf(text, sizeof text, "a batch of about %" PRIu64 " might, in place of %" PRIu64 ": --vary '%s=%" PRIu64 "'",
+                       batch->about, batch->value, batch->argument, batch->about);
     else
         (void)snprintf(text, sizeof text, "a batch of about %.0f %% of this might (--vary): %s go by it", batch->share * 100,
                        SIZE(batch->varying_bytes));

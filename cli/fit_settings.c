@@ -33,8 +33,8 @@ static void search(const struct fit_verdict *verdict, struct fit_setting *settin
 
 // One replay each, in the card's room; the first with which it completes.
 static void try_usual(const struct fit_verdict *verdict, struct fit_setting *setting) {
-    static const char *const usual[] = {"expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:256", "max_split_size_mb:64",
-                                        "max_split_size_mb:512", "garbage_collection_threshold:0.8"};
+    static const char *const usual[] = {"expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:256",
+                                        "max_split_size_mb:64",     "max_split_size_mb:512", "garbage_collection_threshold:0.8"};
     for (size_t i = 0; i < sizeof usual / sizeof *usual && !setting->found; i++) {
         const struct vram_whatif_options options = {
             .conf = usual[i], .memory_bytes = setting->card->room_bytes, .one_device = true, .device = verdict->highest->device};
