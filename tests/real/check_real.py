@@ -33,6 +33,7 @@ CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".c
 LOGS = BUILD / "tests/real"
 MOST_BYTES = 25 * 10**9
 ROW_SECONDS, PREPARE_SECONDS = 600, 1800
+OWN_RUNS = 3  # of a program whose threads race
 # NVIDIA's wheels that are used as they are: compilers and headers, and what an environment names itself. All others have a stand-in, and are
 # not downloaded.
 USED_AS_THEY_ARE = re.compile(r"nvidia-(cuda-nvrtc|nvjitlink|cuda-nvcc|nvvm|cuda-cccl|cuda-crt|ml-py|cuda-runtime$)|nvidia-cutlass")
@@ -190,12 +191,21 @@ def run_recorded(row, python, allocator, most_seconds):
 
 
 def compare_memory(row, python, ours, most_seconds):
-    """Runs the row with PyTorch's own allocator and compares all that PyTorch says of its memory: what is wrong, or ""."""
-    log, code, own = run_recorded(row, python, None, most_seconds)
-    if code != 0:
-        return f"with PyTorch's allocator: {cause(log, code)}"
-    rows, found = same_memory.compare(own, ours)
-    print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()), flush=True)
+    """Runs the row with PyTorch's own allocator and compares all that PyTorch says of its memory: what is wrong, or "". Where threads of a
+    program race, PyTorch's own runs differ from each other: ours must be one of them, of OWN_RUNS."""
+    for number in range(1, OWN_RUNS + 1):
+        log, code, own = run_recorded(row, python, None, most_seconds)
+        if code != 0:
+            return f"with PyTorch's allocator: {cause(log, code)}"
+        rows, found = same_memory.compare(own, ours)
+        if not found and rows:
+            break
+        kept = own.with_name(f"{own.name}.{number}")
+        shutil.rmtree(kept, ignore_errors=True)
+        own.rename(kept)
+        if number == 2 and not same_memory.compare(kept.with_name(f"{own.name}.1"), kept)[1]:
+            break  # PyTorch's runs are the same
+    print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()) + (f"; run {number} of PyTorch's" if number > 1 else ""), flush=True)
     return "differs: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items()) if found or not rows else ""
 
 
