@@ -97,8 +97,9 @@ static enum vram_status check_paged(struct vr_device *device, struct block_censu
         const struct vr_block *block = vr_block_at(device->allocator, number);
         VR_INVARIANT(block->state != VR_ALLOCATED || vr_address_map_find(&device->allocator->addresses, block->address) == number,
                      "an allocated block cannot be found by its address", block->address);
+        if (block->state == VR_FREE) continue;
         count_block(block, census);
-        if (block->state != VR_HOLE) census->mapped[VR_LARGE] -= (int64_t)block->size;
+        census->mapped[VR_LARGE] -= (int64_t)block->size;
     }
     census->mapped[VR_LARGE] += (int64_t)paged->held_bytes;
     return VRAM_OK;
