@@ -142,6 +142,7 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
     // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
     if (!fit_serving_by_share(&answer.serving)) {
         fit_find_setting(&verdict, &answer.setting);
+        fit_find_batch(&verdict, &answer.setting, plan->program, &answer.batch);
         find_stake(settings, plan, run, &answer.stake);
     }
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
@@ -264,8 +265,15 @@ static int fit_exactly(struct settings *settings, char **program) {
 static int fit_varied(struct settings *settings, char **program) {
     const size_t length = strcspn(settings->vary, "=");
     bool joined = false;
-    const int place = settings->vary[length] == '=' ? find_argument(program, settings->vary, length, &joined) : 0;
-    if (place == 0) return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
+    if (length == 0 || settings->vary[length] != '=')
+        return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
+    int place = find_argument(program, settings->vary, length, &joined);
+    if (place == 0) {
+        // The program has it by default; there is room for one more (cmd_fit).
+        while (program[place] != NULL) place++;
+        joined = true;
+        program[place + 1] = NULL;
+    }
     int best = CLI_DEVICE;
     if (settings->json) printf("[");
     for (const char *at = settings->vary + length + 1; best != CLI_BAD_INPUT; at++) {

@@ -40,7 +40,7 @@ uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, ui
     return any ? step + 1 : 0;
 }
 
-static void name_site(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity) {
+void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity) {
     struct vram_recorded_event row;
     struct vram_frame frame;
     site[0] = '\0';
@@ -68,7 +68,7 @@ static void explain(const struct vram_recording *recording, const struct vram_wh
                             .room_bytes = room};
     if (device->oom_event == VRAM_NO_OFFSET) return;
     oom->step = fit_step_of(recording, device->device, device->oom_event);
-    name_site(recording, device->device, device->oom_event, oom->site, sizeof oom->site);
+    fit_site_of(recording, device->device, device->oom_event, oom->site, sizeof oom->site);
 }
 
 static enum vram_status replay(const struct vram_recording *recording, uint32_t device, uint64_t room, struct outcome *outcome,

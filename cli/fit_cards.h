@@ -30,13 +30,15 @@ enum fit_method {
 };
 extern const char *const fit_method_names[FIT_METHOD_COUNT];
 
+#define FIT_SITE_CAPACITY 300
+
 // Where memory runs out.
 struct fit_oom {
     bool known;
     uint64_t step; // 1: the first; 0: there are no steps
     uint64_t requested_bytes;
     uint64_t allocated_bytes, cached_bytes, largest_free_bytes, room_bytes;
-    char site[300];
+    char site[FIT_SITE_CAPACITY];
 };
 
 struct fit_card {
@@ -70,5 +72,7 @@ void fit_verdict_release(struct fit_verdict *verdict);
 bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number);
 // In which step an event is, counted from 1; 0 where the recording has no steps.
 uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, uint64_t event);
+// The call site of an event, "FILE:LINE:FUNCTION"; "": it has no stack.
+void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity);
 
 #endif

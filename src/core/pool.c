@@ -31,7 +31,7 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
-    if (found == 0) return 0;
+    if (found == 0) return VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE ? vr_paged_ready(shard, rounded) : 0;
     if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
         found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
         if (found == 0) return 0;
@@ -151,6 +151,10 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
+    if (vr_is_slot(item)) {
+        vr_paged_give(shard, block);
+        return block;
+    }
     item->state = VR_FREE;
     if (vr_is_free(allocator, item->previous)) {
         block = item->previous;

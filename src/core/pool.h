@@ -25,6 +25,12 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size);
 // Absorbs the next neighbour, which is in no index. Returns `block`.
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 
+// A slot (source/paged.h) of exactly this size that is free, which no index knows; 0: none. It is handed out; it is free again.
+uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
+void vr_paged_take(struct vr_shard *shard, uint32_t block);
+void vr_paged_give(struct vr_shard *shard, uint32_t block);
+VR_INLINE bool vr_is_slot(const struct vr_block *block) { return VR_UNLIKELY(block->expandable == VR_EXPANDABLE_SLOT); }
+
 // Into and out of the index of the block's pool; starts its age.
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);

@@ -56,7 +56,7 @@ static vr_cu_result give_range(struct vram_driver *driver, uint64_t address, uin
     return vr_cu(driver, mem_address_free, address, size);
 }
 
-static void drop_range(struct vr_device *device, uint64_t address, uint64_t size) {
+void vr_drop_range(struct vr_device *device, uint64_t address, uint64_t size) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_range, address, size});
 }
 
@@ -65,7 +65,7 @@ static vr_cu_result give_handle(struct vram_driver *driver, uint64_t handle, uin
     return vr_cu(driver, mem_release, handle);
 }
 
-static void drop_handle(struct vr_device *device, uint64_t handle) {
+void vr_drop_handle(struct vr_device *device, uint64_t handle) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_handle, handle, 0});
 }
 
@@ -74,9 +74,11 @@ static vr_cu_result give_mapping(struct vram_driver *driver, uint64_t address, u
 }
 
 // A mapping that the driver keeps keeps its memory, too, whoever has released the handle, and nothing else can be mapped there.
-static void drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
+void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_mapping, address, size});
 }
+
+void vr_orphaned_mappings_retry(struct vr_device *device) { vr_orphans_retry(device, give_mapping); }
 
 static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)(facts->size / facts->page_size) * sizeof *facts->pages; }
 
@@ -95,7 +97,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
         if (status != VRAM_OK) vr_os_unreserve(pages, page_table_bytes(&facts));
     }
     if (status != VRAM_OK) {
-        drop_range(device, facts.address, facts.size);
+        vr_drop_range(device, facts.address, facts.size);
         return status;
     }
     holes_insert(shard, vr_segment_at(device->allocator, *segment)->first);
@@ -109,7 +111,7 @@ static void unreserve(struct vr_shard *shard, uint32_t segment) {
     holes_remove(shard, facts.first);
     vr_segment_forget(shard, segment);
     vr_os_unreserve(facts.pages, page_table_bytes(&facts));
-    drop_range(device, facts.address, facts.size);
+    vr_drop_range(device, facts.address, facts.size);
 }
 
 // --- mapping --------------------------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ static enum vram_status create_pages(struct vr_device *device, struct vr_segment
         const vr_cu_result result = vr_cu(device->allocator->driver, mem_create, &segment->pages[page], segment->page_size, &prop, 0);
         if (result == VR_CU_SUCCESS) continue;
         while (page-- > first) {
-            drop_handle(device, segment->pages[page]);
+            vr_drop_handle(device, segment->pages[page]);
             segment->pages[page] = 0;
         }
         return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : VRAM_DRIVER;
@@ -146,7 +148,7 @@ static enum vram_status map_and_allow(struct vr_device *device, const struct vr_
 static enum vram_status map_pages(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
     struct vram_allocator *allocator = device->allocator;
     const uint64_t base = segment->address + first * segment->page_size, size = (end - first) * segment->page_size;
-    vr_orphans_retry(device, give_mapping); // one may be here
+    vr_orphaned_mappings_retry(device); // one may be here
     VR_TRY(vr_address_map_prepare(&allocator->addresses, base, size, segment->small));
     enum vram_status status = create_pages(device, segment, first, end);
     uint64_t mapped = first;
@@ -155,8 +157,8 @@ static enum vram_status map_pages(struct vr_device *device, struct vr_segment *s
         if (status != VRAM_OK) {
             for (uint64_t page = first; page < end; page++) {
                 const uint64_t address = segment->address + page * segment->page_size;
-                if (page < mapped) drop_mapping(device, address, segment->page_size);
-                drop_handle(device, segment->pages[page]);
+                if (page < mapped) vr_drop_mapping(device, address, segment->page_size);
+                vr_drop_handle(device, segment->pages[page]);
                 segment->pages[page] = 0;
             }
         }
@@ -272,7 +274,7 @@ static enum vram_status unmap_pages(struct vr_device *device, struct vr_segment 
     for (; *end < last; ++*end) {
         VR_TRY(vr_driver_status(vr_cu(driver, mem_unmap, segment->address + *end * segment->page_size, segment->page_size)));
         vr_exported_forget(segment, *end);
-        drop_handle(device, segment->pages[*end]);
+        vr_drop_handle(device, segment->pages[*end]);
         segment->pages[*end] = 0;
     }
     return VRAM_OK;
@@ -345,11 +347,11 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
         if (segment->pages[page] == 0) continue;
         left -= segment->page_size;
         vr_exported_forget(segment, page);
-        drop_mapping(device, segment->address + page * segment->page_size, segment->page_size);
-        drop_handle(device, segment->pages[page]);
+        vr_drop_mapping(device, segment->address + page * segment->page_size, segment->page_size);
+        vr_drop_handle(device, segment->pages[page]);
     }
     vr_exported_release(segment);
-    drop_range(device, segment->address, segment->size);
+    vr_drop_range(device, segment->address, segment->size);
     vr_os_unreserve(segment->pages, page_table_bytes(segment));
 }
 
