@@ -5,7 +5,10 @@
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
-enum { LADDER = 256 }; // a new page is at most this part of what is held
+enum {
+    LADDER = 256, // a new page is at most this part of what is held
+    SHORT = 4,    // memory is short where less than this part of what is held is left
+};
 
 // --- what a shard has -------------------------------------------------------------------------------------------------------------------
 
@@ -25,6 +28,7 @@ static struct vr_paged_shard *make_shard(struct vr_shard *shard, bool is_small) 
     made->device = shard->device->paged;
     made->shard = shard;
     made->is_small = is_small;
+    made->source = is_small ? &vr_source_paged_small : &vr_source_paged;
     made->next = made->device->shards;
     made->device->shards = made;
     return made;
@@ -121,9 +125,21 @@ static enum vram_status is_allowed(const struct vr_device *device, uint64_t byte
     return device->options.throw_on_malloc_oom && held + bytes > most ? VRAM_REJECTED : VRAM_OK;
 }
 
-static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing) {
+// Small pages waste less, large ones cost less: where memory gets short the smallest are made.
+static uint64_t largest_page(const struct vr_paged_device *device) {
+    const struct vr_device *owner = device->device;
+    const uint64_t held = device->held_bytes, most = held / LADDER < VR_PAGED_LARGEST ? held / LADDER : VR_PAGED_LARGEST;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    if (most < 2 * device->unit) return device->unit;
+    if (vr_cu(owner->allocator->driver, mem_get_info, &free_bytes, &total_bytes) != VR_CU_SUCCESS) return device->unit;
+    if (owner->limit_bytes != VR_UNLIMITED && owner->limit_bytes < held + free_bytes)
+        free_bytes = owner->limit_bytes > held ? owner->limit_bytes - held : 0;
+    return free_bytes < held / SHORT ? device->unit : most;
+}
+
+static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing, uint64_t most) {
     uint64_t size = device->unit;
-    while (size * 2 <= missing && size * 2 <= device->held_bytes / LADDER && size * 2 <= VR_PAGED_LARGEST) size *= 2;
+    while (size * 2 <= missing && size * 2 <= most) size *= 2;
     return size;
 }
 
@@ -162,9 +178,10 @@ static void destroy_made(struct vr_paged_shard *own, struct assembly *pages) {
 static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t missing, struct assembly *pages) {
     VR_TRY(is_allowed(own->device->device, missing));
     pages->first_made = pages->count;
+    const uint64_t most = largest_page(own->device);
     while (missing != 0) {
         uint32_t page = 0;
-        const uint64_t size = page_size_for(own->device, missing);
+        const uint64_t size = page_size_for(own->device, missing, most);
         VR_TRY(VR_GROW(pages, items, pages->count + 1));
         VR_TRY(create(own, size, &page));
         pages->items[pages->count++] = page;

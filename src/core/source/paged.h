@@ -86,7 +86,8 @@ struct vr_paged_shard {
     struct vr_shard *shard;
     struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
     bool is_small;
-    struct vr_paged_region *regions; // the last one grows
+    const struct vr_source_ops *source; // of its segments
+    struct vr_paged_region *regions;    // the last one grows
     size_t region_count, regions_capacity;
     struct vr_paged_range *holes; // free bytes behind windows, by address, joined where they touch
     size_t hole_count, holes_capacity;

@@ -26,7 +26,7 @@ uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_
 static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
     struct vr_device *device = own->device->device;
     VR_TRY(VR_GROW(own, regions, own->region_count + 1));
-    struct vr_segment facts = {.page_size = own->device->unit, .source = own->is_small ? &vr_source_paged_small : own->shard->source};
+    struct vr_segment facts = {.page_size = own->device->unit, .source = own->source};
     facts.size = vr_round_up(device->total_bytes * 2 > least * 2 ? device->total_bytes * 2 : least * 2, own->device->unit);
     void *units = NULL;
     VR_TRY(vr_os_reserve(table_bytes(own->device, facts.size), &units));

@@ -96,7 +96,7 @@ enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
     for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, own->device->unit); at != 0 && status == VRAM_OK;
          at = vr_index_next(index, &allocator->arena, at)) {
         const struct vr_block *item = vr_block_at(allocator, at);
-        if (vr_segment_at(allocator, item->segment)->source != &vr_source_paged_small) continue;
+        if (vr_segment_at(allocator, item->segment)->source != own->small->source) continue;
         status = VR_GROW(&listed, items, listed.count + 1);
         if (status == VRAM_OK) listed.items[listed.count++] = at;
     }
