@@ -47,6 +47,24 @@ for i in range(int(sys.argv[1])):
 """
 
 
+# Asks cuBLASLt which algorithm would do with a workspace of 5 MiB.
+HEURISTIC = """
+import ctypes as c
+cuda, lt, context, address, handle, count = c.CDLL('libcuda.so.1'), c.CDLL('libcublasLt.so.12'), c.c_void_p(), c.c_uint64(), c.c_void_p(), c.c_int()
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), cuda.cuCtxSetCurrent(context), cuda.cuMemAlloc_v2(c.byref(address), c.c_size_t(1 << 20))
+def made(create, *arguments):
+    one = c.c_void_p()
+    assert create(c.byref(one), *arguments) == 0
+    return one
+lt.cublasLtCreate(c.byref(handle))
+operation, preference = made(lt.cublasLtMatmulDescCreate, 68, 0), made(lt.cublasLtMatmulPreferenceCreate)
+layouts = [made(lt.cublasLtMatrixLayoutCreate, 0, c.c_uint64(8), c.c_uint64(8), c.c_int64(8)) for _ in range(4)]
+most = c.c_uint64(5 << 20)
+assert lt.cublasLtMatmulPreferenceSetAttribute(preference, 1, c.byref(most), c.c_size_t(8)) == 0
+assert lt.cublasLtMatmulAlgoGetHeuristic(handle, operation, *layouts, preference, 1, (c.c_char * 4096)(), c.byref(count)) == 0
+"""
+
+
 def fit(*arguments, **variables):
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run([VRAM, "fit", *arguments], capture_output=True, text=True, check=False,
@@ -121,6 +139,12 @@ class Driver(unittest.TestCase):
         text = " ".join(fit("-q", "--", PROGRAM, "0", "10", "found").stdout.split())
         self.assertIn("(1x, aten::nonzero)", text)
         self.assertIn("At stake 0 B reserved, 0 B allocated more where nonzero(), masks and unique() find all", text)
+
+    def test_sizes_that_nobody_knows_are_named_with_what_they_may_come_to(self):
+        result = fit("--json", *python(HEURISTIC))
+        self.assertEqual(json.loads(result.stdout)["not_known"], [{"name": "CUBLASLT_MATMUL_WORKSPACE", "library": "size", "calls": 1, "stake_bytes": 5 * MIB}],
+                         result.stderr)
+        self.assertIn("Not known CUBLASLT_MATMUL_WORKSPACE (5.0 MiB at stake)", " ".join(fit("-q", *python(HEURISTIC)).stdout.split()))
 
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
