@@ -7,13 +7,10 @@ static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t 
     return candidate->size + (candidate->next != 0 && next->state == VR_HOLE ? next->size : 0);
 }
 
-// A slot serves requests of its own size only (allocator.md §paged-memory).
-static uint32_t tightest_expandable(const struct vram_allocator *allocator, const struct vr_pool *pool, uint64_t rounded, uint32_t found) {
-    if (vr_is_slot(vr_block_at(allocator, found))) return vr_block_at(allocator, found)->size == rounded ? found : 0;
+static uint32_t tightest_expandable(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t found) {
     while (vr_block_at(allocator, found)->expandable) {
         const uint32_t next = vr_index_next(&pool->index, &allocator->arena, found);
-        if (next == 0 || vr_is_slot(vr_block_at(allocator, next)) || effective_size(allocator, next) >= effective_size(allocator, found))
-            break;
+        if (next == 0 || effective_size(allocator, next) >= effective_size(allocator, found)) break;
         found = next;
     }
     return found;
@@ -34,9 +31,9 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
-    if (found == 0) return 0;
+    if (found == 0) return VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE ? vr_paged_ready(shard, rounded) : 0;
     if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
-        found = with_expandable ? tightest_expandable(allocator, pool, rounded, found) : first_ordinary(allocator, pool, found);
+        found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
         if (found == 0) return 0;
     }
     const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
@@ -116,19 +113,6 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
 void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     vr_index_remove(&pool_of(shard, vr_block_at(allocator, block))->index, &allocator->arena, block);
-}
-
-void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta) {
-    *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
-    if (block->expandable) return;
-    const bool was_split = block->previous != 0 || block->next != 0;
-    if (block_size != block->size) {
-        delta->of[VR_F_SPLITS] = was_split ? 0 : 1;
-        delta->of[VR_F_SPLIT_BYTES] = was_split ? -(int64_t)block_size : (int64_t)(block->size - block_size);
-    } else if (was_split) {
-        delta->of[VR_F_SPLITS] = -1;
-        delta->of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
-    }
 }
 
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta) {

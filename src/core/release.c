@@ -42,7 +42,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
     if (!vr_may_wait_for(shard->device, shard->stream)) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
-        if (!vr_block_at(allocator, at)->expandable || vr_is_slot(vr_block_at(allocator, at))) continue;
+        if (!vr_block_at(allocator, at)->expandable) continue;
         note(&first, VR_GROW(&listed, items, listed.count + 1));
         if (first != VRAM_OK) break;
         listed.items[listed.count++] = at;

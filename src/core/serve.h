@@ -45,9 +45,12 @@ VR_INLINE void vr_hand_out_as(const struct vr_alloc_request *request, uint32_t b
     struct vr_shard *shard = request->shard;
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
-    if (!loose) vr_pool_remove(shard, block);
-    if (block_size != item->size) vr_pool_insert(shard, vr_block_split(shard, block, block_size));
-    if (vr_is_slot(item)) vr_paged_take(shard, block);
+    if (vr_is_slot(item)) {
+        vr_paged_take(shard, block);
+    } else {
+        if (!loose) vr_pool_remove(shard, block);
+        if (block_size != item->size) vr_pool_insert(shard, vr_block_split(shard, block, block_size));
+    }
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;

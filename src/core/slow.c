@@ -185,7 +185,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
     // A release on the way may have taken spare records: the split needs one.
     const enum vram_status status = vr_shard_reserve_records(request->shard, 1);
     if (status != VRAM_OK) {
-        if (loose) vr_pool_insert(request->shard, block);
+        if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);
         return status;
     }
     const struct vr_block *item = vr_block_at(device->allocator, block);

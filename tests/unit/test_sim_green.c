@@ -75,6 +75,11 @@ static void a_green_context_is_the_primary_one(void **state) {
     assert_int_equal(of, green);
     assert_cu(vr_sim_call_stream_get_green_ctx(sim, 0, &of), SUCCESS);
     assert_int_equal(of, 0);
+    assert_cu(vr_sim_call_stream_get_dev_resource(sim, stream, &asked, 1), SUCCESS);
+    assert_int_equal(asked.multiprocessors, 64);
+    assert_cu(vr_sim_call_stream_get_dev_resource(sim, 0, &asked, 1), SUCCESS);
+    assert_int_equal(asked.multiprocessors, whole.multiprocessors);
+    assert_cu(vr_sim_call_stream_get_dev_resource(sim, 0, &asked, 2), INVALID_RESOURCE_TYPE);
     assert_cu(vr_cu(driver, stream_destroy, stream), SUCCESS);
     assert_cu(vr_sim_call_green_ctx_destroy(sim, green), SUCCESS);
     assert_cu(vr_sim_call_green_ctx_destroy(sim, green), INVALID_CONTEXT);

@@ -44,12 +44,12 @@ static void holes_insert(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, hole);
     item->state = VR_HOLE;
-    vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
+    vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, hole);
 }
 
 static void holes_remove(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
+    vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, hole);
 }
 
 static vr_cu_result give_range(struct vram_driver *driver, uint64_t address, uint64_t size) {
@@ -211,7 +211,7 @@ static bool allocatable(const struct vr_block *block) { return block->state == V
 static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *pool, uint64_t rounded) {
     const struct vram_allocator *allocator = shard->device->allocator;
     uint32_t hole = vr_tree_first(pool->holes, &allocator->arena);
-    for (; hole != 0; hole = vr_tree_after(pool->holes, &allocator->arena, VR_BY_ADDRESS, hole)) {
+    for (; hole != 0; hole = vr_tree_after(pool->holes, &allocator->arena, hole)) {
         uint32_t start = hole;
         const uint32_t previous = vr_block_at(allocator, hole)->previous;
         if (vr_is_free(allocator, previous)) start = previous;

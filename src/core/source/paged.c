@@ -35,24 +35,10 @@ static enum vram_status own_of(struct vr_shard *shard, struct vr_paged_shard **o
 
 // --- free memory that has windows -------------------------------------------------------------------------------------------------------
 
-static uint32_t exact_slot(struct vr_paged_shard *own, uint64_t size) {
-    const struct vram_allocator *allocator = own->shard->device->allocator;
-    const struct vr_index *index = &own->shard->pool[VR_LARGE].index;
-    uint32_t at = vr_index_first_at_least(index, &allocator->arena, size);
-    for (; at != 0 && vr_block_at(allocator, at)->size == size; at = vr_index_next(index, &allocator->arena, at)) {
-        if (vr_block_at(allocator, at)->expandable == VR_EXPANDABLE_SLOT) return at;
-    }
-    return 0;
-}
-
 // *block stays 0 where there is none.
 static enum vram_status find_free(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
-    const uint32_t slot = exact_slot(own, size);
-    if (slot != 0) {
-        vr_pool_remove(own->shard, slot);
-        *block = slot;
-        return VRAM_OK;
-    }
+    *block = vr_paged_ready(own->shard, size);
+    if (*block != 0) return VRAM_OK;
     const struct vr_paged_range *hole = vr_paged_hole_fit(own, size);
     return hole == NULL ? VRAM_OK : vr_paged_slot_make(own, hole->low, size, block);
 }
@@ -425,6 +411,8 @@ static void free_shard(struct vr_paged_shard *own) {
     free(own->regions);
     free(own->holes);
     free(own->dirty);
+    free(own->words);
+    vr_map_release(&own->sizes);
     free(own);
 }
 

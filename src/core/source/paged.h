@@ -13,6 +13,7 @@
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
+#include "base/map.h"
 #include "core/pool.h"
 
 // The largest page, whatever is held.
@@ -51,17 +52,27 @@ struct vr_paged_page {
     uint8_t list;            // enum vr_paged_list
 };
 
+// One line of the cache: what a hand-out looks at of every slot in its way.
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
     uint32_t block;
     uint32_t blocked;
     uint32_t *conflicts; // slots of its shard that share a byte with it
     uint32_t conflict_count;
+    uint32_t word; // of its shard's ready words, and the bit there
+    uint8_t bit;
+    bool live;    // handed out
+    bool applied; // its pages say so
+    bool dirty;   // listed, because the two may differ
     size_t conflicts_capacity;
     uint64_t last_use; // the device's count of settled uses
-    bool live;         // handed out
-    bool applied;      // its pages say so
-    bool dirty;        // listed, because the two may differ
+};
+
+// Slots of one size, 64 to a word, and which of them are free. The words of a size are a list.
+struct vr_paged_word {
+    uint64_t ready, used;
+    uint32_t next; // 0: the last
+    uint32_t slots[64];
 };
 
 // Reserved addresses. Windows are made at its end; an address never shows another page than its first.
@@ -82,6 +93,10 @@ struct vr_paged_shard {
     size_t hole_count, holes_capacity;
     uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones by when they became free. 0: none
     uint64_t free_bytes;                                  // of wholly free pages
+    struct vr_map sizes;                                  // size -> its first word
+    struct vr_paged_word *words;                          // [0] is unused
+    size_t word_count, words_capacity;
+    uint32_t spare_word; // the first of those that no size has; 0: none
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
@@ -116,7 +131,12 @@ VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
 // --- slots: paged_conflicts.c, paged_slots.c
 // -------------------------------------------------------------------------------------------------------------
 
-// vr_paged_take() and vr_paged_give(): pool.h.
+// vr_paged_ready(), vr_paged_take() and vr_paged_give(): pool.h.
+
+// Enters a slot under its size, ready; room must be there: vr_paged_word_room(). Takes it out.
+void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
+void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
+enum vram_status vr_paged_word_room(struct vr_paged_shard *own);
 
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);

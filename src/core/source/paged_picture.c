@@ -144,7 +144,9 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
     VR_INVARIANT(slot->blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
-    VR_INVARIANT((item->state == VR_FREE) == (slot->blocked == 0), "a slot is free and blocked, or neither", item->address);
+    const struct vr_paged_word *word = &slot->own->words[slot->word];
+    VR_INVARIANT(word->slots[slot->bit] == number && (word->used >> slot->bit & 1) != 0, "a slot is not where its size is", item->address);
+    VR_INVARIANT((word->ready >> slot->bit & 1) == (slot->blocked == 0), "a slot is ready and blocked, or neither", item->address);
     VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
     VR_INVARIANT(!slot->live || slot->blocked == 1, "two live blocks share a byte", item->address);

@@ -1,7 +1,7 @@
 // Slots are made where bytes are free, and forgotten.
 #include "core/source/paged.h"
 
-enum { MOST_SLOTS = 1 << 16 };
+enum { MOST_SLOTS = 1 << 16, MOST_CONFLICTS = 24 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
@@ -84,38 +84,9 @@ static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk
         other->conflicts[other->conflict_count++] = number;
     }
     slot->block = record;
+    vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
     slot->last_use = ++device->uses;
     keep_entry(device, number);
-}
-
-enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
-    struct vr_paged_device *device = own->device;
-    struct vr_shard *shard = own->shard;
-    const struct vr_paged_region *region = vr_paged_region_of(own, address);
-    uint32_t number = 0;
-    assert(region != NULL && address + size <= region->end);
-    VR_TRY(vr_shard_reserve_records(shard, 2));
-    VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
-    VR_TRY(take_entry(device, &number));
-    device->slots[number] = (struct vr_paged_slot){.own = own};
-    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
-    struct page_walk walk = start;
-    enum vram_status status = VRAM_OK;
-    while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
-    if (status != VRAM_OK) {
-        free(device->slots[number].conflicts);
-        device->slots[number] = (struct vr_paged_slot){0};
-        return status;
-    }
-    const uint32_t record = shard->spare[--shard->spare_count];
-    struct vr_block *item = vr_block_at(shard->device->allocator, record);
-    *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
-    atomic_store_explicit(&item->shard, shard->number, memory_order_relaxed);
-    item->previous = number; // it has no neighbours
-    item->state = VR_FREE;
-    commit(own, number, start, record);
-    *block = record;
-    return VRAM_OK;
 }
 
 // --- forgetting -------------------------------------------------------------------------------------------------------------------------
@@ -137,7 +108,7 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     struct vr_paged_slot *slot = &device->slots[number];
     assert(!slot->live && !slot->dirty);
-    if (slot->blocked == 0) vr_paged_slot_leave(device, number);
+    vr_paged_slot_remove(slot->own, number);
     forget_views(device, number);
     for (uint32_t i = 0; i < slot->conflict_count; i++) {
         struct vr_paged_slot *other = &device->slots[slot->conflicts[i]];
@@ -160,4 +131,60 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
         const struct vr_paged_slot *slot = &device->slots[i];
         if (slot->own != NULL && !slot->live && !slot->dirty && slot->last_use < since) vr_paged_slot_forget(device, i);
     }
+}
+
+// --- a new one ---------------------------------------------------------------------------------------------------------------------------
+
+// A hand-out looks at every slot in its way: those that were used longest ago are forgotten where there are many. They can be found again
+// as a free range.
+static void trim(struct vr_paged_device *device, uint32_t number, uint32_t keep) {
+    while (device->slots[number].conflict_count > MOST_CONFLICTS) {
+        const struct vr_paged_slot *slot = &device->slots[number];
+        uint32_t oldest = 0;
+        for (uint32_t i = 0; i < slot->conflict_count; i++) {
+            const uint32_t candidate = slot->conflicts[i];
+            const struct vr_paged_slot *other = &device->slots[candidate];
+            if (candidate == keep || other->live || other->dirty) continue;
+            if (oldest == 0 || other->last_use < device->slots[oldest].last_use) oldest = candidate;
+        }
+        if (oldest == 0) return;
+        vr_paged_slot_forget(device, oldest);
+    }
+}
+
+static void trim_all(struct vr_paged_device *device, uint32_t number) {
+    trim(device, number, 0);
+    for (uint32_t i = 0; i < device->slots[number].conflict_count; i++) trim(device, device->slots[number].conflicts[i], number);
+}
+
+enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
+    struct vr_paged_device *device = own->device;
+    struct vr_shard *shard = own->shard;
+    const struct vr_paged_region *region = vr_paged_region_of(own, address);
+    uint32_t number = 0;
+    assert(region != NULL && address + size <= region->end);
+    VR_TRY(vr_shard_reserve_records(shard, 2));
+    VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
+    VR_TRY(vr_paged_word_room(own));
+    VR_TRY(take_entry(device, &number));
+    device->slots[number] = (struct vr_paged_slot){.own = own};
+    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
+    struct page_walk walk = start;
+    enum vram_status status = VRAM_OK;
+    while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
+    if (status != VRAM_OK) {
+        free(device->slots[number].conflicts);
+        device->slots[number] = (struct vr_paged_slot){0};
+        return status;
+    }
+    const uint32_t record = shard->spare[--shard->spare_count];
+    struct vr_block *item = vr_block_at(shard->device->allocator, record);
+    *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
+    atomic_store_explicit(&item->shard, shard->number, memory_order_relaxed);
+    item->previous = number; // it has no neighbours
+    item->state = VR_FREE;
+    commit(own, number, start, record);
+    trim_all(device, number);
+    *block = record;
+    return VRAM_OK;
 }

@@ -238,3 +238,13 @@ vr_cu_result vr_sim_stream_get_green_ctx(struct vr_sim *sim, uint64_t stream, ui
     if (result == VR_CU_SUCCESS) *green = found->green;
     return result;
 }
+
+// Of the green context that the stream was made in, or of the device.
+vr_cu_result vr_sim_stream_get_dev_resource(struct vr_sim *sim, uint64_t stream, struct vr_cu_dev_resource *resource, int type) {
+    uint64_t context, green;
+    vr_cu_result result = vr_sim_stream_get_green_ctx(sim, stream, &green);
+    if (result == VR_CU_SUCCESS) result = vr_sim_stream_get_ctx(sim, stream, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    return green != 0 ? vr_sim_green_ctx_get_dev_resource(sim, green, resource, type)
+                      : vr_sim_ctx_get_dev_resource(sim, context, resource, type);
+}
