@@ -52,7 +52,8 @@ void vr_missing_stake(const char *function, uint64_t bytes) {
     (void)pthread_once(&once, open_file);
     struct vr_missing_row *row = file == NULL ? NULL : find_row(VR_MISSING_SIZE, function, vr_missing_module(NULL));
     uint64_t before = row == NULL ? bytes : atomic_load_explicit(&row->bytes, memory_order_relaxed);
-    while (before < bytes && !atomic_compare_exchange_weak_explicit(&row->bytes, &before, bytes, memory_order_relaxed, memory_order_relaxed)) {
+    while (before < bytes &&
+           !atomic_compare_exchange_weak_explicit(&row->bytes, &before, bytes, memory_order_relaxed, memory_order_relaxed)) {
     }
 }
 
