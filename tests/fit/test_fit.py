@@ -310,9 +310,9 @@ class Cards(unittest.TestCase):
     def test_roles_and_the_next_smaller_card(self):
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)
         self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
-        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("v100", False, None))
+        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx3060", False, None))
         text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
-        self.assertIn("On v100 no setting can make it fit: 20.1 GiB are in use at once, there is room for 15.4 GiB", " ".join(text.split()))
+        self.assertIn("On rtx3060 no setting can make it fit: 20.1 GiB are in use at once, there is room for 11.6 GiB", " ".join(text.split()))
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_where_it_runs_out(self):
@@ -321,6 +321,19 @@ class Cards(unittest.TestCase):
         told = " ".join(result.stdout.split())
         self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module> 64.0 MiB in use of 14.5 GiB: too much is live at once", told)
         self.assertTrue(told.startswith("Does not fit on t4: needs 20.1 GiB of a device like t4"), told)
+
+    def test_a_card_of_another_generation_has_a_run_of_its_own(self):
+        program = TRAIN.replace("weights,", "size = 20 << 30 if torch.cuda.get_device_capability(0)[0] < 8 else 1 << 30\nweights,").replace("128 << 20", "size")
+        program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + program
+        for devices, fits in (("t4,h100", ["h100"]), ("v100,rtx3060", ["rtx3060"]), ("a10,h100", ["a10", "h100"])):
+            result = fit("--json", "--device", devices, *python(program, "9"))
+            answer = json.loads(result.stdout)
+            self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
+            self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
+        # Of an old card that was not asked for nothing is said.
+        self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
+        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
+        self.assertEqual((answer["smallest_card"], answer["smaller"]["card"]), ("l4", "rtx3060"))
 
     def test_the_first_line_is_the_answer(self):
         program = TRAIN.replace("128 << 20", "20 << 30")
