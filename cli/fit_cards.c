@@ -51,6 +51,9 @@ void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64
     free(frames);
 }
 
+// Kernels differ most there: bfloat16 and flash attention begin with 8.0.
+bool fit_is_old(const struct vram_sim_model *model) { return model->compute_major < 8; }
+
 // --- a replay -----------------------------------------------------------------------------------------------------------------------
 
 struct outcome {
@@ -202,8 +205,8 @@ static int judge_all(const struct fit_run *run, uint64_t asked, struct fit_verdi
     if (!list_cards(verdict, asked)) return CLI_BAD_INPUT;
     for (size_t i = 0; i < verdict->card_count && code == CLI_OK; i++) {
         code = judge_card(verdict, run, &verdict->cards[i]);
-        if (code == CLI_OK && verdict->cards[i].fits && verdict->smallest_card == NULL) verdict->smallest_card = &verdict->cards[i];
     }
+    fit_find_smallest_card(verdict);
     return code;
 }
 
@@ -220,6 +223,16 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
     const int code = judge_all(run, asked, verdict);
     if (code != CLI_OK) fit_verdict_release(verdict);
     return code;
+}
+
+void fit_find_smallest_card(struct fit_verdict *verdict) {
+    verdict->smallest_card = NULL;
+    for (size_t i = 0; i < verdict->card_count && verdict->smallest_card == NULL; i++)
+        if (verdict->cards[i].fits && fit_is_judged(verdict, &verdict->cards[i])) verdict->smallest_card = &verdict->cards[i];
+}
+
+bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card) {
+    return card->asked || !fit_is_old(&card->model) || fit_is_old(&verdict->ran_on);
 }
 
 void fit_verdict_release(struct fit_verdict *verdict) {

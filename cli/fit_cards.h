@@ -68,6 +68,12 @@ struct fit_verdict {
 // The numbers of cards that the command line asks for are bits of `asked`. The exit code, after a line on standard error.
 int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict);
 void fit_verdict_release(struct fit_verdict *verdict);
+// Of the smallest that it fits, once more.
+void fit_find_smallest_card(struct fit_verdict *verdict);
+// Whether a model is of a generation whose kernels take other memory than those of today's.
+bool fit_is_old(const struct vram_sim_model *model);
+// Whether what is said of a card holds: on an old one a program runs otherwise than on a new one, and may need more.
+bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card);
 // The number of the model that is called so; false where none is.
 bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number);
 // In which step an event is, counted from 1; 0 where the recording has no steps.

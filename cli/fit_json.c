@@ -83,7 +83,7 @@ static void print_names(const char *key, const struct sim_wanted *rows, size_t c
         ui_json_string(rows[i].function);
         printf(", \"library\": ");
         ui_json_string(rows[i].library);
-        printf(", \"calls\": %" PRIu64 "}", rows[i].count);
+        printf(", \"calls\": %" PRIu64 ", \"stake_bytes\": %" PRIu64 "}", rows[i].count, rows[i].bytes);
     }
     printf("]");
 }

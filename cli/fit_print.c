@@ -271,9 +271,12 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
     size_t used = 0;
     if (count == 0) return;
     for (size_t i = 0; i < count && i < most; i++) {
-        const int length =
-            snprintf(text + used, sizeof text - used, "%s%s%s%s", i == 0 ? "" : ", ", rows[i].function,
-                     strcmp(rows[i].library, "size") == 0 ? "" : " of ", strcmp(rows[i].library, "size") == 0 ? "" : rows[i].library);
+        char of[64] = "";
+        if (strcmp(rows[i].library, "size") != 0)
+            (void)snprintf(of, sizeof of, " of %s", rows[i].library);
+        else if (rows[i].bytes != 0)
+            (void)snprintf(of, sizeof of, " (%s at stake)", SIZE(rows[i].bytes));
+        const int length = snprintf(text + used, sizeof text - used, "%s%s%s", i == 0 ? "" : ", ", rows[i].function, of);
         if (length < 0 || (size_t)length >= sizeof text - used) break;
         used += (size_t)length;
     }

@@ -22,9 +22,9 @@ struct block_census {
     int64_t oversize_segments;
 };
 
-static bool in_tree(const struct vram_allocator *allocator, uint32_t root, enum vr_order order, uint32_t block) {
+static bool is_a_hole_of(const struct vram_allocator *allocator, uint32_t root, uint32_t block) {
     // The successor of the block's predecessor position is the block itself exactly when it is in the tree.
-    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_after(root, &allocator->arena, order, at)) {
+    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_after(root, &allocator->arena, at)) {
         if (at == block) return true;
     }
     return false;
@@ -56,7 +56,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     case VR_HOLE:
         VR_INVARIANT(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,
                      "a hole is not made of whole pages", at);
-        VR_INVARIANT(in_tree(allocator, pool->holes, VR_BY_ADDRESS, number), "a hole is not in its pool's set", at);
+        VR_INVARIANT(is_a_hole_of(allocator, pool->holes, number), "a hole is not in its pool's set", at);
         VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two holes are not joined", at);
         break;
     case VR_ALLOCATED:
@@ -101,7 +101,10 @@ static enum vram_status check_paged(struct vr_device *device, struct block_censu
         count_block(block, census);
         census->mapped[VR_LARGE] -= (int64_t)block->size;
     }
-    census->mapped[VR_LARGE] += (int64_t)paged->held_bytes;
+    for (size_t i = 1; i < paged->page_count; i++) {
+        const struct vr_paged_page *page = &paged->pages[i];
+        if (page->size != 0 && !page->own->is_small) census->mapped[VR_LARGE] += (int64_t)page->size;
+    }
     return VRAM_OK;
 }
 

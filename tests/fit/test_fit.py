@@ -47,6 +47,24 @@ for i in range(int(sys.argv[1])):
 """
 
 
+# Asks cuBLASLt which algorithm would do with a workspace of 5 MiB.
+HEURISTIC = """
+import ctypes as c
+cuda, lt, context, address, handle, count = c.CDLL('libcuda.so.1'), c.CDLL('libcublasLt.so.12'), c.c_void_p(), c.c_uint64(), c.c_void_p(), c.c_int()
+cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(c.byref(context), 0), cuda.cuCtxSetCurrent(context), cuda.cuMemAlloc_v2(c.byref(address), c.c_size_t(1 << 20))
+def made(create, *arguments):
+    one = c.c_void_p()
+    assert create(c.byref(one), *arguments) == 0
+    return one
+lt.cublasLtCreate(c.byref(handle))
+operation, preference = made(lt.cublasLtMatmulDescCreate, 68, 0), made(lt.cublasLtMatmulPreferenceCreate)
+layouts = [made(lt.cublasLtMatrixLayoutCreate, 0, c.c_uint64(8), c.c_uint64(8), c.c_int64(8)) for _ in range(4)]
+most = c.c_uint64(5 << 20)
+assert lt.cublasLtMatmulPreferenceSetAttribute(preference, 1, c.byref(most), c.c_size_t(8)) == 0
+assert lt.cublasLtMatmulAlgoGetHeuristic(handle, operation, *layouts, preference, 1, (c.c_char * 4096)(), c.byref(count)) == 0
+"""
+
+
 def fit(*arguments, **variables):
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run([VRAM, "fit", *arguments], capture_output=True, text=True, check=False,
@@ -121,6 +139,12 @@ class Driver(unittest.TestCase):
         text = " ".join(fit("-q", "--", PROGRAM, "0", "10", "found").stdout.split())
         self.assertIn("(1x, aten::nonzero)", text)
         self.assertIn("At stake 0 B reserved, 0 B allocated more where nonzero(), masks and unique() find all", text)
+
+    def test_sizes_that_nobody_knows_are_named_with_what_they_may_come_to(self):
+        result = fit("--json", *python(HEURISTIC))
+        self.assertEqual(json.loads(result.stdout)["not_known"], [{"name": "CUBLASLT_MATMUL_WORKSPACE", "library": "size", "calls": 1, "stake_bytes": 5 * MIB}],
+                         result.stderr)
+        self.assertIn("Not known CUBLASLT_MATMUL_WORKSPACE (5.0 MiB at stake)", " ".join(fit("-q", *python(HEURISTIC)).stdout.split()))
 
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
@@ -286,9 +310,9 @@ class Cards(unittest.TestCase):
     def test_roles_and_the_next_smaller_card(self):
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)
         self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
-        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("v100", False, None))
+        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx3060", False, None))
         text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
-        self.assertIn("On v100 no setting can make it fit: 20.1 GiB are in use at once, there is room for 15.4 GiB", " ".join(text.split()))
+        self.assertIn("On rtx3060 no setting can make it fit: 20.1 GiB are in use at once, there is room for 11.6 GiB", " ".join(text.split()))
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_where_it_runs_out(self):
@@ -297,6 +321,19 @@ class Cards(unittest.TestCase):
         told = " ".join(result.stdout.split())
         self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module> 64.0 MiB in use of 14.5 GiB: too much is live at once", told)
         self.assertTrue(told.startswith("Does not fit on t4: needs 20.1 GiB of a device like t4"), told)
+
+    def test_a_card_of_another_generation_has_a_run_of_its_own(self):
+        program = TRAIN.replace("weights,", "size = 20 << 30 if torch.cuda.get_device_capability(0)[0] < 8 else 1 << 30\nweights,").replace("128 << 20", "size")
+        program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + program
+        for devices, fits in (("t4,h100", ["h100"]), ("v100,rtx3060", ["rtx3060"]), ("a10,h100", ["a10", "h100"])):
+            result = fit("--json", "--device", devices, *python(program, "9"))
+            answer = json.loads(result.stdout)
+            self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
+            self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
+        # Of an old card that was not asked for nothing is said.
+        self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
+        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
+        self.assertEqual((answer["smallest_card"], answer["smaller"]["card"]), ("l4", "rtx3060"))
 
     def test_the_first_line_is_the_answer(self):
         program = TRAIN.replace("128 << 20", "20 << 30")
