@@ -51,6 +51,7 @@ async function openOnce(htmlPath, { width = 1280, height = 800, dark = false, fr
     const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline, acceptDownloads: true };
     const context = await browser.newContext({ viewport: { width, height }, ...emulated });
     const page = await context.newPage();
+    page.setDefaultTimeout(120000); // A busy machine is no fault of the page's.
     // Firefox takes the two clicks that Playwright sends for two clicks.
     if (isFirefox)
         page.mouse.dblclick = async (x, y) => {
