@@ -3,7 +3,7 @@
 
 // Tries between which the processor pauses once, twice, ... up to MOST_PAUSES times, and how many of the longest come before the system is
 // asked for another thread. A pause takes 10 to 50 ns.
-enum { MOST_PAUSES = 32, LONG_WAITS_BEFORE_YIELD = 8, FEW_AWAKE = 4 };
+enum { MOST_PAUSES = 128, LONG_WAITS_BEFORE_YIELD = 4, FEW_AWAKE = 4 };
 
 void vr_shard_add_awake(struct vr_shard *shard) {
     struct vr_shards *shards = &shard->device->shards;

@@ -1,5 +1,5 @@
-// The fast way of vram_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever it cannot do
-// exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
+// The fast way of vram_malloc() and vram_pool_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever
+// it cannot do exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
 #include "core/serve.h"
 
 // The pair that repeats (pool.h): its block goes out again, and nothing is booked before its books are closed.
@@ -171,24 +171,46 @@ VR_INLINE struct vr_shard *lock_near(struct vram_pool *pool, uint64_t stream) {
     return NULL;
 }
 
-bool vr_pool_take(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    struct vr_device *device = pool->device;
-    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(device) != 0) return false;
+static bool take_in_pool(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint32_t gate, uint64_t *address) {
+    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != gate) return false;
     struct vr_shard *shard = lock_near(pool, stream);
     if (shard == NULL) return false;
-    const bool taken = gate_of_pool(device) == 0 &&
-                       (take_ready(device->allocator, shard, size_bytes, address) || take_cached(shard, size_bytes, false, address));
+    bool taken = gate_of_pool(pool->device) == gate;
+    if (taken) taken = gate == 0 ? take_cached(shard, size_bytes, false, address) : take_notified(shard, size_bytes, address);
     vr_shard_unlock(shard);
     return taken;
 }
 
-bool vr_pool_take_notified(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != VR_GATE_LISTENER) return false;
-    struct vr_shard *shard = lock_near(pool, stream);
-    if (shard == NULL) return false;
-    const bool taken = gate_of_pool(pool->device) == VR_GATE_LISTENER && take_notified(shard, size_bytes, address);
-    vr_shard_unlock(shard);
-    return taken;
+// Called by the public function itself: see the depth given to vr_gather().
+VR_NOINLINE static enum vram_status serve_from_pool(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    struct vr_device *device = pool->device;
+    if (size_bytes == 0) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    if (VR_LIKELY(take_in_pool(pool, size_bytes, stream, 0, address))) return VRAM_OK;
+    struct vr_shard *shard = NULL;
+    VR_TRY(vr_shard_get(device, stream, &shard));
+    vr_gather(device, VR_LEVEL_STATE, 1);
+    if (take_in_pool(pool, size_bytes, stream, VR_GATE_LISTENER, address)) return VRAM_OK;
+    return vr_malloc_slow(shard, pool, size_bytes, address);
+}
+
+// A leaf, as vram_malloc() is.
+enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    VR_REQUIRE(pool && address);
+    const struct vr_device *device = pool->device;
+    struct vr_shard *shard = atomic_load_explicit(vr_shard_near(pool, stream), memory_order_acquire);
+    bool taken = false;
+    if (VR_LIKELY(shard != NULL) && vr_shard_try_lock(shard)) {
+        taken = shard->owner == pool && shard->stream == stream && gate_of_pool(device) == 0 &&
+                take_ready(device->allocator, shard, size_bytes, address);
+        vr_shard_unlock(shard);
+    }
+    enum vram_status status = VRAM_OK;
+    if (!taken) status = serve_from_pool(pool, size_bytes, stream, address);
+    VR_NO_TAIL_CALL();
+    return vr_checked(device->allocator, status);
 }
 
 // Nothing but routes keeps the request from the fast way: it goes to the pool that they say, which they must still say under that pool's
