@@ -216,7 +216,7 @@ enum { DEEPEST = 8 };       // a plan, its configuration, engine, graph, operati
 enum { MOST_TENSORS = 64 }; // of a graph; further ones are not counted
 
 struct operands {
-    const struct descriptor *seen[MOST_TENSORS];
+    const struct descriptor *tensors[MOST_TENSORS];
     size_t count;
     uint64_t bytes;
 };
@@ -229,12 +229,12 @@ static void add_tensor(struct operands *operands, const struct descriptor *tenso
     const int *data_type = type == NULL || width_of(type->type) != sizeof(int) || type->count < 1 ? NULL : (const void *)type->values;
     uint64_t bytes = data_type == NULL ? sizeof(float) : standin_cudnn_width(*data_type);
     for (size_t i = 0; i < operands->count; i++)
-        if (operands->seen[i] == tensor) return;
+        if (operands->tensors[i] == tensor) return;
     if (operands->count == MOST_TENSORS) return;
     char no_memory = 0;
     if (is_virtual != NULL && is_virtual->type == TYPE_BOOLEAN && is_virtual->count == 1) memcpy(&no_memory, is_virtual->values, 1);
     if (no_memory != 0) return;
-    operands->seen[operands->count++] = tensor;
+    operands->tensors[operands->count++] = tensor;
     for (int64_t i = 0; i < sizes->count; i++) bytes *= size[i] > 0 ? (uint64_t)size[i] : 1;
     operands->bytes += bytes;
 }
