@@ -101,7 +101,10 @@ static enum vram_status check_paged(struct vr_device *device, struct block_censu
         count_block(block, census);
         census->mapped[VR_LARGE] -= (int64_t)block->size;
     }
-    census->mapped[VR_LARGE] += (int64_t)paged->held_bytes;
+    for (size_t i = 1; i < paged->page_count; i++) {
+        const struct vr_paged_page *page = &paged->pages[i];
+        if (page->size != 0 && !page->own->is_small) census->mapped[VR_LARGE] += (int64_t)page->size;
+    }
     return VRAM_OK;
 }
 

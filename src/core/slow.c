@@ -42,13 +42,11 @@ static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t 
 }
 
 // Whether the source itself knows how much it would have to ask for.
-static bool is_paged(const struct vr_alloc_request *request) {
-    return request->shard->source == &vr_source_paged && request->kind == VR_LARGE;
-}
+static bool is_paged(const struct vr_alloc_request *request) { return request->shard->source == &vr_source_paged; }
 
 static struct attempt get_paged(const struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
-    const struct attempt attempt = {request->shard->source->grow(request->shard, false, request->rounded, block),
+    const struct attempt attempt = {request->shard->source->grow(request->shard, request->kind == VR_SMALL, request->rounded, block),
                                     device->limit_bytes != VR_UNLIMITED};
     device->stats.num_oom_rejections += attempt.status == VRAM_REJECTED;
     return attempt;

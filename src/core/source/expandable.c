@@ -40,14 +40,14 @@ static uint64_t page_size_of(const struct vr_device *device, bool small) {
 
 static struct vr_pool *pool_of(struct vr_shard *shard, bool small) { return &shard->pool[small ? VR_SMALL : VR_LARGE]; }
 
-static void holes_insert(struct vr_shard *shard, uint32_t hole) {
+void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, hole);
     item->state = VR_HOLE;
     vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, hole);
 }
 
-static void holes_remove(struct vr_shard *shard, uint32_t hole) {
+void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
     vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, hole);
 }
@@ -100,7 +100,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
         vr_drop_range(device, facts.address, facts.size);
         return status;
     }
-    holes_insert(shard, vr_segment_at(device->allocator, *segment)->first);
+    vr_hole_insert(shard, vr_segment_at(device->allocator, *segment)->first);
     return VRAM_OK;
 }
 
@@ -108,7 +108,7 @@ static void unreserve(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     vr_exported_release(vr_segment_at(device->allocator, segment));
     const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
-    holes_remove(shard, facts.first);
+    vr_hole_remove(shard, facts.first);
     vr_segment_forget(shard, segment);
     vr_os_unreserve(facts.pages, page_table_bytes(&facts));
     vr_drop_range(device, facts.address, facts.size);
@@ -177,8 +177,8 @@ static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t
     VR_TRY(vr_shard_reserve_records(shard, 1));
     VR_TRY(map_pages(device, segment, first, first + wanted / segment->page_size));
     const uint64_t address = item->address;
-    holes_remove(shard, hole);
-    if (wanted < item->size) holes_insert(shard, vr_block_split(shard, hole, wanted));
+    vr_hole_remove(shard, hole);
+    if (wanted < item->size) vr_hole_insert(shard, vr_block_split(shard, hole, wanted));
     *block = vr_pool_merge(shard, hole);
     if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments++;
     segment->mapped += wanted;
@@ -195,10 +195,10 @@ enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uin
     if (item->address == address) return map_hole(shard, hole, size, &mapped);
     VR_TRY(vr_shard_reserve_records(shard, 2));
     const uint32_t rest = vr_block_split(shard, hole, address - item->address);
-    holes_insert(shard, rest);
+    vr_hole_insert(shard, rest);
     const enum vram_status status = map_hole(shard, rest, size, &mapped);
     if (status == VRAM_OK) return VRAM_OK;
-    holes_remove(shard, rest);
+    vr_hole_remove(shard, rest);
     vr_block_absorb_next(shard, hole);
     return status;
 }
@@ -280,25 +280,25 @@ static enum vram_status unmap_pages(struct vr_device *device, struct vr_segment 
     return VRAM_OK;
 }
 
-static uint32_t join_holes(struct vr_shard *shard, uint32_t hole) {
+uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, hole);
     item->state = VR_HOLE;
     if (item->next != 0 && vr_block_at(allocator, item->next)->state == VR_HOLE) {
-        holes_remove(shard, item->next);
+        vr_hole_remove(shard, item->next);
         vr_block_absorb_next(shard, hole);
     }
     if (item->previous != 0 && vr_block_at(allocator, item->previous)->state == VR_HOLE) {
         hole = item->previous;
-        holes_remove(shard, hole);
+        vr_hole_remove(shard, hole);
         vr_block_absorb_next(shard, hole);
     }
-    holes_insert(shard, hole);
+    vr_hole_insert(shard, hole);
     return hole;
 }
 
 // Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index.
-static uint32_t cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
+uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     if (item->address < low) {
@@ -328,7 +328,7 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     if (first == end) return status;
     const uint64_t low = segment->address + first * page, high = segment->address + end * page;
     vr_pool_remove(shard, block);
-    (void)join_holes(shard, cut_out(shard, block, low, high));
+    (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
     vr_address_map_retire(&allocator->addresses, low, high - low, segment->small);
     segment->mapped -= high - low;
     vr_reserved_add(shard, segment->small, -(int64_t)(high - low));

@@ -5,7 +5,10 @@
 #include "core/device.h"
 #include "core/source/source_ops.h"
 
-enum { LADDER = 256 }; // a new page is at most this part of what is held
+enum {
+    LADDER = 256, // a new page is at most this part of what is held
+    SHORT = 4,    // memory is short where less than this part of what is held is left
+};
 
 // --- what a shard has -------------------------------------------------------------------------------------------------------------------
 
@@ -19,16 +22,24 @@ static enum vram_status make_device(struct vr_device *device) {
     return VRAM_OK;
 }
 
+static struct vr_paged_shard *make_shard(struct vr_shard *shard, bool is_small) {
+    struct vr_paged_shard *made = calloc(1, sizeof *made);
+    if (made == NULL) return NULL;
+    made->device = shard->device->paged;
+    made->shard = shard;
+    made->is_small = is_small;
+    made->source = is_small ? &vr_source_paged_small : &vr_source_paged;
+    made->next = made->device->shards;
+    made->device->shards = made;
+    return made;
+}
+
 static enum vram_status own_of(struct vr_shard *shard, struct vr_paged_shard **own) {
     VR_TRY(make_device(shard->device));
-    if (shard->paged == NULL) {
-        struct vr_paged_shard *made = calloc(1, sizeof *made);
-        if (made == NULL) return VRAM_NO_HOST_MEMORY;
-        made->device = shard->device->paged;
-        made->shard = shard;
-        made->next = made->device->shards;
-        made->device->shards = shard->paged = made;
-    }
+    if (shard->paged == NULL) shard->paged = make_shard(shard, false);
+    if (shard->paged == NULL) return VRAM_NO_HOST_MEMORY;
+    if (shard->paged->small == NULL) shard->paged->small = make_shard(shard, true);
+    if (shard->paged->small == NULL) return VRAM_NO_HOST_MEMORY;
     *own = shard->paged;
     return VRAM_OK;
 }
@@ -78,7 +89,9 @@ static enum vram_status look_at(struct vr_paged_shard *other) {
 static enum vram_status take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
     struct vr_device *device = own->device->device;
     for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
-        if (other == own || other->free_bytes == 0) continue;
+        if (other == own || other->is_small) continue;
+        VR_TRY(vr_paged_small_return(other));
+        if (other->free_bytes == 0) continue;
         if (!wait) {
             VR_TRY(look_at(other));
             VR_TRY(take_free(other, own, other->passed, enough));
@@ -112,9 +125,21 @@ static enum vram_status is_allowed(const struct vr_device *device, uint64_t byte
     return device->options.throw_on_malloc_oom && held + bytes > most ? VRAM_REJECTED : VRAM_OK;
 }
 
-static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing) {
+// Small pages waste less, large ones cost less: where memory gets short the smallest are made.
+static uint64_t largest_page(const struct vr_paged_device *device) {
+    const struct vr_device *owner = device->device;
+    const uint64_t held = device->held_bytes, most = held / LADDER < VR_PAGED_LARGEST ? held / LADDER : VR_PAGED_LARGEST;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    if (most < 2 * device->unit) return device->unit;
+    if (vr_cu(owner->allocator->driver, mem_get_info, &free_bytes, &total_bytes) != VR_CU_SUCCESS) return device->unit;
+    if (owner->limit_bytes != VR_UNLIMITED && owner->limit_bytes < held + free_bytes)
+        free_bytes = owner->limit_bytes > held ? owner->limit_bytes - held : 0;
+    return free_bytes < held / SHORT ? device->unit : most;
+}
+
+static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing, uint64_t most) {
     uint64_t size = device->unit;
-    while (size * 2 <= missing && size * 2 <= device->held_bytes / LADDER && size * 2 <= VR_PAGED_LARGEST) size *= 2;
+    while (size * 2 <= missing && size * 2 <= most) size *= 2;
     return size;
 }
 
@@ -153,9 +178,10 @@ static void destroy_made(struct vr_paged_shard *own, struct assembly *pages) {
 static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t missing, struct assembly *pages) {
     VR_TRY(is_allowed(own->device->device, missing));
     pages->first_made = pages->count;
+    const uint64_t most = largest_page(own->device);
     while (missing != 0) {
         uint32_t page = 0;
-        const uint64_t size = page_size_for(own->device, missing);
+        const uint64_t size = page_size_for(own->device, missing, most);
         VR_TRY(VR_GROW(pages, items, pages->count + 1));
         VR_TRY(create(own, size, &page));
         pages->items[pages->count++] = page;
@@ -294,6 +320,14 @@ static enum vram_status grow_from_others(struct vr_paged_shard *own, uint64_t si
     return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
 }
 
+// What the small pool of the same stream does not need.
+static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    const uint64_t before = own->free_bytes;
+    if (before >= vr_round_up(size, own->device->unit)) return VRAM_OK;
+    VR_TRY(vr_paged_small_return(own));
+    return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
+}
+
 static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     struct vr_device *device = own->device->device;
     VR_TRY(vr_paged_settle(own->device));
@@ -304,18 +338,81 @@ static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, ui
     if (*block != 0) return VRAM_OK;
     VR_TRY(grow_from_others(own, size, false, block));
     if (*block != 0) return VRAM_OK;
-    const enum vram_status status = build(own, size, block);
+    enum vram_status status = build(own, size, block);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
+        VR_TRY(grow_from_small(own, size, block));
+        if (*block != 0) return VRAM_OK;
+        status = build(own, size, block);
+    }
     if ((status != VRAM_OUT_OF_MEMORY && status != VRAM_REJECTED) || vr_any_captures(device)) return status;
     VR_TRY(grow_from_others(own, size, true, block));
     return *block != 0 ? VRAM_OK : build(own, size, block);
 }
 
+// --- the small pool ---------------------------------------------------------------------------------------------------------------------
+
+// A free page that the small pool shows, else (any) the one that fewest slots lie on, and of these the smallest. 0: none.
+static uint32_t page_for_small(const struct vr_paged_shard *own, bool any) {
+    const struct vr_paged_device *device = own->device;
+    uint32_t best = 0;
+    for (uint32_t page = own->first[VR_PAGED_FREE]; page != 0; page = vr_paged_page_at(device, page)->next) {
+        const struct vr_paged_page *item = vr_paged_page_at(device, page), *other = vr_paged_page_at(device, best);
+        if (vr_paged_small_window(own->small, page) != 0) return page;
+        if (best == 0 || item->view_count < other->view_count || (item->view_count == other->view_count && item->size < other->size))
+            best = page;
+    }
+    return any ? best : 0;
+}
+
+static enum vram_status show_to_small(struct vr_paged_shard *own, uint32_t page) {
+    if (vr_paged_small_window(own->small, page) != 0) return VRAM_OK;
+    uint64_t address = 0;
+    VR_TRY(vr_paged_addresses(own->small, vr_paged_page_at(own->device, page)->size, false, &address));
+    return vr_paged_map(own->small, &page, 1, address);
+}
+
+static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *page) {
+    struct assembly pages = {0};
+    enum vram_status status = create_missing(own, own->device->unit, &pages);
+    if (status == VRAM_OK) status = show_to_small(own, pages.items[0]);
+    if (status == VRAM_OK) {
+        *page = pages.items[0];
+        pages.made = 0;
+        vr_reserved_add(own->shard, false, (int64_t)own->device->unit);
+        own->device->device->stats.num_device_alloc++;
+    }
+    destroy_made(own, &pages);
+    free(pages.items);
+    return status;
+}
+
+// `size` bytes at most one unit: one page is enough.
+static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    struct vr_shard *shard = own->shard;
+    VR_TRY(vr_paged_settle(own->device));
+    uint32_t page = page_for_small(own, false);
+    enum vram_status status = page != 0 ? show_to_small(own, page) : create_for_small(own, &page);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
+        const enum vram_status refused = status;
+        status = take_from_others(own, own->device->unit, false);
+        if (status == VRAM_OK && own->free_bytes == 0 && !vr_any_captures(own->device->device))
+            status = take_from_others(own, own->device->unit, true);
+        page = page_for_small(own, true);
+        if (status == VRAM_OK) status = page != 0 ? show_to_small(own, page) : refused;
+    }
+    VR_TRY(status);
+    VR_TRY(vr_paged_small_take(own->small, page));
+    *block = vr_pool_search(shard, VR_SMALL, size, true);
+    assert(*block != 0);
+    vr_pool_remove(shard, *block);
+    return VRAM_OK;
+}
+
 static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
-    if (small) return vr_source_expandable.grow(shard, small, rounded, block);
     struct vr_paged_shard *own = NULL;
     uint32_t found = 0;
     VR_TRY(own_of(shard, &own));
-    VR_TRY(grow_large(own, rounded, &found));
+    VR_TRY(small ? grow_small(own, rounded, &found) : grow_large(own, rounded, &found));
     *block = found;
     return VRAM_OK;
 }
@@ -335,6 +432,8 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     struct vr_paged_device *paged = device->paged;
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
     VR_TRY(vr_paged_settle(paged));
+    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
+        if (!own->is_small) VR_TRY(vr_paged_small_return(own));
     uint64_t free_bytes = 0, returned = 0;
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) free_bytes += own->free_bytes;
     if (free_bytes == 0) return VRAM_OK;
@@ -357,6 +456,7 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
 static const struct vr_paged_region *region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
                                                        struct vr_paged_shard **own) {
     *own = device->allocator->shards[segment->shard]->paged;
+    if (segment->small) *own = (*own)->small;
     return vr_paged_region_of(*own, segment->address);
 }
 
@@ -406,6 +506,17 @@ const struct vr_source_ops vr_source_paged = {
     .blocks = vr_paged_blocks,
 };
 
+// Chains of blocks, as expandable segments have.
+const struct vr_source_ops vr_source_paged_small = {
+    .name = "paged, small",
+    .expandable = true,
+    .sharing = VR_SHARING_NONE,
+    .grow = grow,
+    .give_back = give_back,
+    .drop = drop,
+    .allow = allow,
+};
+
 static void free_shard(struct vr_paged_shard *own) {
     own->shard->paged = NULL;
     free(own->regions);
@@ -434,6 +545,7 @@ void vr_paged_close(struct vr_device *device) {
     free(paged->pages);
     free(paged->spare_pages);
     free(paged->slots);
+    free(paged->blocked);
     free(paged->spare_slots);
     free(paged);
     device->paged = NULL;

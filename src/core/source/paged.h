@@ -4,8 +4,7 @@
 // is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
 // window shows them:
 //   - blocked(slot) = live slots of its shard that share a physical byte with it, itself included, + its pages of other shards;
-//   - a slot with blocked == 0 is FREE and in its pool's index, so that the ordinary fast way finds it by its exact size and no page is
-//   touched;
+//   - a slot may be handed out while blocked == 0: the fast way finds it by its exact size (vr_paged_ready()) and touches no page;
 //   - no run of windows without a gap shows a page twice.
 // What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
 //
@@ -52,11 +51,9 @@ struct vr_paged_page {
     uint8_t list;            // enum vr_paged_list
 };
 
-// One line of the cache: what a hand-out looks at of every slot in its way.
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
     uint32_t block;
-    uint32_t blocked;
     uint32_t *conflicts; // slots of its shard that share a byte with it
     uint32_t conflict_count;
     uint32_t word; // of its shard's ready words, and the bit there
@@ -68,9 +65,9 @@ struct vr_paged_slot {
     uint64_t last_use; // the device's count of settled uses
 };
 
-// Slots of one size, 64 to a word, and which of them are free. The words of a size are a list.
+// Slots of one size, 64 to a word; those that are not live are candidates. The words of a size are a list.
 struct vr_paged_word {
-    uint64_t ready, used;
+    uint64_t idle, used;
     uint32_t next; // 0: the last
     uint32_t slots[64];
 };
@@ -87,7 +84,10 @@ struct vr_paged_region {
 struct vr_paged_shard {
     struct vr_paged_device *device;
     struct vr_shard *shard;
-    struct vr_paged_region *regions; // the last one grows
+    struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
+    bool is_small;
+    const struct vr_source_ops *source; // of its segments
+    struct vr_paged_region *regions;    // the last one grows
     size_t region_count, regions_capacity;
     struct vr_paged_range *holes; // free bytes behind windows, by address, joined where they touch
     size_t hole_count, holes_capacity;
@@ -113,7 +113,8 @@ struct vr_paged_device {
     uint32_t *spare_pages;
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots; // [0] is unused
-    size_t slot_count, slots_capacity;
+    uint32_t *blocked;           // of each, apart from the rest: a hand-out changes those of all in its way
+    size_t slot_count, slots_capacity, blocked_capacity;
     uint32_t *spare_slots;
     size_t spare_slot_count, spare_slots_capacity;
     uint64_t unit;
@@ -204,6 +205,15 @@ struct vr_paged_plan {
 };
 // growing: units must be made. any: borrowing may waste any number of bytes. NO_HOST_MEMORY.
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan);
+
+// --- the small pool: paged_small.c ------------------------------------------------------------------------------------------------------
+
+// The address at which the shard's small pool shows a page; 0: nowhere.
+uint64_t vr_paged_small_window(const struct vr_paged_shard *own, uint32_t page);
+// A wholly free page that has such a window becomes free memory of the small pool. NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
+// The reverse, for all pages that lie in free blocks.
+enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
 

@@ -1,16 +1,14 @@
 // By which the fast way knows that a slot is free: what is in its way is counted.
 #include "core/source/paged.h"
 
-static void show(struct vr_paged_shard *own, const struct vr_paged_slot *slot) { own->words[slot->word].ready |= (uint64_t)1 << slot->bit; }
-static void hide(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
-    own->words[slot->word].ready &= ~((uint64_t)1 << slot->bit);
-}
-
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
     const struct vr_paged_shard *own = shard->paged;
+    const uint32_t *blocked = own->device->blocked;
     for (uint32_t at = (uint32_t)vr_map_get(&own->sizes, rounded); at != 0; at = own->words[at].next) {
-        const uint64_t ready = own->words[at].ready;
-        if (ready != 0) return own->device->slots[own->words[at].slots[(unsigned)__builtin_ctzll(ready)]].block;
+        for (uint64_t idle = own->words[at].idle; idle != 0; idle &= idle - 1) {
+            const uint32_t slot = own->words[at].slots[(unsigned)__builtin_ctzll(idle)];
+            if (blocked[slot] == 0) return own->device->slots[slot].block;
+        }
     }
     return 0;
 }
@@ -24,14 +22,12 @@ static void note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_
 void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_shard *own = shard->paged;
     const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
-    struct vr_paged_slot *slots = own->device->slots, *slot = &slots[number];
-    assert(slot->block == block && slot->own == own && slot->blocked == 0);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        struct vr_paged_slot *other = &slots[slot->conflicts[i]];
-        if (other->blocked++ == 0) hide(own, other);
-    }
-    hide(own, slot);
-    slot->blocked = 1;
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    uint32_t *blocked = own->device->blocked;
+    assert(slot->block == block && slot->own == own && blocked[number] == 0);
+    for (uint32_t i = 0; i < slot->conflict_count; i++) blocked[slot->conflicts[i]]++;
+    blocked[number] = 1;
+    own->words[slot->word].idle &= ~((uint64_t)1 << slot->bit);
     slot->live = true;
     note(own, slot, number);
 }
@@ -40,28 +36,19 @@ void vr_paged_give(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_shard *own = shard->paged;
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const uint32_t number = item->previous;
-    struct vr_paged_slot *slots = own->device->slots, *slot = &slots[number];
-    assert(slot->block == block && slot->own == own && slot->blocked == 1 && slot->live);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        struct vr_paged_slot *other = &slots[slot->conflicts[i]];
-        if (--other->blocked == 0) show(own, other);
-    }
-    show(own, slot);
-    slot->blocked = 0;
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    uint32_t *blocked = own->device->blocked;
+    assert(slot->block == block && slot->own == own && blocked[number] == 1 && slot->live);
+    for (uint32_t i = 0; i < slot->conflict_count; i++) blocked[slot->conflicts[i]]--;
+    blocked[number] = 0;
+    own->words[slot->word].idle |= (uint64_t)1 << slot->bit;
     slot->live = false;
     item->state = VR_FREE;
     note(own, slot, number);
 }
 
-void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot) {
-    struct vr_paged_slot *item = &device->slots[slot];
-    if (item->blocked++ == 0) hide(item->own, item);
-}
-
-void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot) {
-    struct vr_paged_slot *item = &device->slots[slot];
-    if (--item->blocked == 0) show(item->own, item);
-}
+void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot) { device->blocked[slot]++; }
+void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot) { device->blocked[slot]--; }
 
 enum vram_status vr_paged_word_room(struct vr_paged_shard *own) {
     if (own->word_count == 0) own->word_count = 1;
@@ -94,7 +81,7 @@ void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t siz
     item->bit = (uint8_t)(unsigned)__builtin_ctzll(~word->used);
     word->used |= (uint64_t)1 << item->bit;
     word->slots[item->bit] = slot;
-    show(own, item);
+    word->idle |= (uint64_t)1 << item->bit;
 }
 
 // A size that nobody has any more has no words, either.
@@ -112,7 +99,7 @@ static void drop_words(struct vr_paged_shard *own, uint64_t size) {
 
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
     const struct vr_paged_slot *item = &own->device->slots[slot];
-    hide(own, item);
+    own->words[item->word].idle &= ~((uint64_t)1 << item->bit);
     own->words[item->word].used &= ~((uint64_t)1 << item->bit);
     if (own->words[item->word].used == 0) drop_words(own, vr_paged_block_of(item)->size);
 }

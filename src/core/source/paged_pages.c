@@ -116,7 +116,6 @@ static void apply(struct vr_paged_shard *own, uint32_t number) {
         at = base + vr_paged_page_at(device, page)->size;
     }
     slot->applied = slot->live;
-    if (slot->live) slot->last_use = ++device->uses;
 }
 
 // A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
@@ -147,7 +146,10 @@ static enum vram_status settle(struct vr_paged_shard *own) {
             if (slot->live == (live != 0) && slot->applied != slot->live) apply(own, own->dirty[i]);
         }
     }
-    for (size_t i = 0; i < own->dirty_count; i++) own->device->slots[own->dirty[i]].dirty = false;
+    for (size_t i = 0; i < own->dirty_count; i++) {
+        own->device->slots[own->dirty[i]].dirty = false;
+        own->device->slots[own->dirty[i]].last_use = ++own->device->uses;
+    }
     own->dirty_count = 0;
     return VRAM_OK;
 }
@@ -164,11 +166,11 @@ enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t pag
     struct vr_paged_shard *from = item->own;
     assert(item->used_bytes == 0 && from != to);
     VR_TRY(VR_GROW(to, holes, to->hole_count + item->window_count));
-    VR_TRY(VR_GROW(from, holes, from->hole_count + item->window_count)); // cut in two
+    if (!from->is_small) VR_TRY(VR_GROW(from, holes, from->hole_count + item->window_count)); // cut in two
     for (size_t i = 0; i < item->window_count; i++) {
         const struct vr_paged_window *window = &item->windows[i];
-        if (window->own == from) vr_paged_hole_cut(from, window->address, window->address + item->size);
-        if (window->own == to) vr_paged_hole_add(to, window->address, window->address + item->size);
+        if (window->own == from && !from->is_small) vr_paged_hole_cut(from, window->address, window->address + item->size);
+        if (window->own == to && !to->is_small) vr_paged_hole_add(to, window->address, window->address + item->size);
     }
     for (size_t i = 0; i < item->view_count; i++) {
         const uint32_t slot = item->views[i].slot;
@@ -177,6 +179,6 @@ enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t pag
     }
     vr_paged_list_remove(device, page);
     item->own = to;
-    vr_paged_list_append(device, page, VR_PAGED_FREE);
+    vr_paged_list_append(device, page, to->is_small ? VR_PAGED_FULL : VR_PAGED_FREE);
     return VRAM_OK;
 }

@@ -104,7 +104,9 @@ uint32_t vr_paged_block_containing(const struct vr_device *device, const struct 
 
 void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest) {
     if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
-    for (size_t i = 1; i < device->paged->page_count; i++) *bytes += device->paged->pages[i].size - device->paged->pages[i].used_bytes;
+    for (size_t i = 1; i < device->paged->page_count; i++)
+        if (device->paged->pages[i].size != 0 && !device->paged->pages[i].own->is_small)
+            *bytes += device->paged->pages[i].size - device->paged->pages[i].used_bytes;
     for (const struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
         for (size_t i = 0; i < own->hole_count; i++) {
             const uint64_t length = own->holes[i].high - own->holes[i].low;
@@ -143,19 +145,23 @@ static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number
 static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-    VR_INVARIANT(slot->blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
+    const uint32_t blocked = device->blocked[number];
+    VR_INVARIANT(blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
     const struct vr_paged_word *word = &slot->own->words[slot->word];
     VR_INVARIANT(word->slots[slot->bit] == number && (word->used >> slot->bit & 1) != 0, "a slot is not where its size is", item->address);
-    VR_INVARIANT((word->ready >> slot->bit & 1) == (slot->blocked == 0), "a slot is ready and blocked, or neither", item->address);
+    VR_INVARIANT(((word->idle >> slot->bit & 1) != 0) == !slot->live, "a slot is idle and live, or neither", item->address);
     VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
-    VR_INVARIANT(!slot->live || slot->blocked == 1, "two live blocks share a byte", item->address);
+    VR_INVARIANT(!slot->live || blocked == 1, "two live blocks share a byte", item->address);
     return VRAM_OK;
 }
 
 static enum vram_status check_page(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
     uint64_t used = 0, low = 0, live = 0;
+    VR_INVARIANT(!page->own->is_small || vr_paged_small_window(page->own, number) != 0, "the small pool cannot see a page of its own",
+                 number);
+    if (page->own->is_small) return VRAM_OK;
     for (size_t i = 0; i < page->used_count; i++) {
         VR_INVARIANT(page->used[i].low >= low && page->used[i].high > page->used[i].low && page->used[i].high <= page->size,
                      "the used ranges of a page are not in order", number);
@@ -205,7 +211,8 @@ enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *err
         VR_TRY(check_page(paged, i, error));
         held += paged->pages[i].size;
     }
-    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) VR_TRY(check_holes(own, error));
+    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
+        if (!own->is_small) VR_TRY(check_holes(own, error));
     VR_INVARIANT(held == paged->held_bytes, "the bytes of pages are miscounted", held);
     return VRAM_OK;
 }

@@ -26,7 +26,7 @@ uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_
 static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
     struct vr_device *device = own->device->device;
     VR_TRY(VR_GROW(own, regions, own->region_count + 1));
-    struct vr_segment facts = {.page_size = own->device->unit, .source = own->shard->source};
+    struct vr_segment facts = {.page_size = own->device->unit, .source = own->source};
     facts.size = vr_round_up(device->total_bytes * 2 > least * 2 ? device->total_bytes * 2 : least * 2, own->device->unit);
     void *units = NULL;
     VR_TRY(vr_os_reserve(table_bytes(own->device, facts.size), &units));
@@ -34,13 +34,14 @@ static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     uint32_t segment = 0;
     if (status == VRAM_OK) {
-        status = facts.address % VR_MIB == 0 ? vr_segment_register(own->shard, false, &facts, &segment) : VRAM_UNSUPPORTED;
+        status = facts.address % VR_MIB == 0 ? vr_segment_register(own->shard, own->is_small, &facts, &segment) : VRAM_UNSUPPORTED;
         if (status != VRAM_OK) vr_drop_range(device, facts.address, facts.size);
     }
     if (status != VRAM_OK) {
         vr_os_unreserve(units, table_bytes(own->device, facts.size));
         return status;
     }
+    if (own->is_small) vr_hole_insert(own->shard, vr_segment_at(device->allocator, segment)->first);
     own->regions[own->region_count++] =
         (struct vr_paged_region){.segment = segment, .address = facts.address, .size = facts.size, .end = facts.address, .units = units};
     return VRAM_OK;

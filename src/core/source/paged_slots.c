@@ -1,7 +1,7 @@
 // Slots are made where bytes are free, and forgotten.
 #include "core/source/paged.h"
 
-enum { MOST_SLOTS = 1 << 16, MOST_CONFLICTS = 24 };
+enum { MOST_SLOTS = 1 << 16 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
@@ -12,6 +12,7 @@ static enum vram_status take_entry(struct vr_paged_device *device, uint32_t *slo
     }
     if (device->slot_count == 0) device->slot_count = 1;
     VR_TRY(VR_GROW(device, slots, device->slot_count + 1));
+    VR_TRY(VR_GROW(device, blocked, device->slot_count + 1));
     VR_TRY(VR_GROW(device, spare_slots, device->slot_count + 1));
     *slot = (uint32_t)device->slot_count;
     device->slots[*slot] = (struct vr_paged_slot){0};
@@ -84,6 +85,7 @@ static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk
         other->conflicts[other->conflict_count++] = number;
     }
     slot->block = record;
+    device->blocked[number] = 0;
     vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
     slot->last_use = ++device->uses;
     keep_entry(device, number);
@@ -135,28 +137,6 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
 
 // --- a new one ---------------------------------------------------------------------------------------------------------------------------
 
-// A hand-out looks at every slot in its way: those that were used longest ago are forgotten where there are many. They can be found again
-// as a free range.
-static void trim(struct vr_paged_device *device, uint32_t number, uint32_t keep) {
-    while (device->slots[number].conflict_count > MOST_CONFLICTS) {
-        const struct vr_paged_slot *slot = &device->slots[number];
-        uint32_t oldest = 0;
-        for (uint32_t i = 0; i < slot->conflict_count; i++) {
-            const uint32_t candidate = slot->conflicts[i];
-            const struct vr_paged_slot *other = &device->slots[candidate];
-            if (candidate == keep || other->live || other->dirty) continue;
-            if (oldest == 0 || other->last_use < device->slots[oldest].last_use) oldest = candidate;
-        }
-        if (oldest == 0) return;
-        vr_paged_slot_forget(device, oldest);
-    }
-}
-
-static void trim_all(struct vr_paged_device *device, uint32_t number) {
-    trim(device, number, 0);
-    for (uint32_t i = 0; i < device->slots[number].conflict_count; i++) trim(device, device->slots[number].conflicts[i], number);
-}
-
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
     struct vr_paged_device *device = own->device;
     struct vr_shard *shard = own->shard;
@@ -184,7 +164,6 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     item->previous = number; // it has no neighbours
     item->state = VR_FREE;
     commit(own, number, start, record);
-    trim_all(device, number);
     *block = record;
     return VRAM_OK;
 }

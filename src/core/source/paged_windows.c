@@ -51,13 +51,14 @@ static void add_window(struct vr_paged_shard *own, struct vr_paged_region *regio
     struct vr_paged_page *page = vr_paged_page_at(own->device, number);
     page->windows[page->window_count++] = (struct vr_paged_window){address, own};
     region->units[(address - region->address) / own->device->unit] = number + 1;
+    own->device->window_count++;
+    if (own->is_small) return;
     uint64_t low = 0;
     for (size_t i = 0; i < page->used_count; i++) {
         if (page->used[i].low > low) vr_paged_hole_add(own, address + low, address + page->used[i].low);
         low = page->used[i].high;
     }
     if (low < page->size) vr_paged_hole_add(own, address + low, address + page->size);
-    own->device->window_count++;
 }
 
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address) {
@@ -67,12 +68,12 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
     const uint64_t size = sum_of(own->device, pages, count);
     vr_orphaned_mappings_retry(device); // one may be here
     VR_TRY(make_room(own, pages, count));
-    VR_TRY(vr_address_map_prepare(addresses, address, size, false));
+    VR_TRY(vr_address_map_prepare(addresses, address, size, own->is_small));
     size_t mapped = 0;
     const enum vram_status status = map_all(own, pages, count, address, &mapped);
     if (status != VRAM_OK) {
         undo(own, pages, mapped, address);
-        vr_address_map_retire(addresses, address, size, false);
+        vr_address_map_retire(addresses, address, size, own->is_small);
         // A mapping that the driver keeps is not in the way of the next one.
         if (mapped != 0) region->end = address + size;
         return status;
@@ -83,6 +84,7 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
         at += vr_paged_page_at(own->device, pages[i])->size;
     }
     region->end = at;
+    if (own->is_small) return VRAM_OK; // it is the pool's once that takes it
     struct vr_segment *segment = vr_segment_at(device->allocator, region->segment);
     segment->mapped += size;
     if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack_kept();
@@ -97,10 +99,11 @@ static void forget_window(struct vr_paged_device *device, struct vr_paged_page *
     struct vr_paged_region *region = vr_paged_region_of(window.own, window.address);
     struct vr_segment *segment = vr_segment_at(device->device->allocator, region->segment);
     region->units[(window.address - region->address) / device->unit] = 0;
-    segment->mapped -= page->size;
     page->windows[number] = page->windows[--page->window_count];
     device->window_count--;
-    vr_address_map_retire(&device->device->allocator->addresses, window.address, page->size, false);
+    vr_address_map_retire(&device->device->allocator->addresses, window.address, page->size, window.own->is_small);
+    if (window.own->is_small) return;
+    segment->mapped -= page->size;
     vr_notify_range(window.own->shard, VR_RECORD_SEGMENT_UNMAP, segment, window.address, page->size);
 }
 
@@ -122,7 +125,7 @@ enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number,
     VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
     forget_slots(device, page, &window);
     uint64_t low = 0;
-    for (size_t i = 0; i <= page->used_count && window.own == page->own; i++) {
+    for (size_t i = 0; i <= page->used_count && window.own == page->own && !window.own->is_small; i++) {
         const uint64_t high = i < page->used_count ? page->used[i].low : page->size;
         if (high > low) vr_paged_hole_cut(window.own, window.address + low, window.address + high);
         low = i < page->used_count ? page->used[i].high : page->size;
@@ -152,33 +155,66 @@ bool vr_paged_may_wait(const struct vr_paged_device *device) {
 
 // --- too many ---------------------------------------------------------------------------------------------------------------------------
 
-static bool shows_live(const struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
+// When a slot in the window was used last; UINT64_MAX: it has to stay.
+static uint64_t last_use_of(const struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
+    uint64_t newest = 0;
+    if (window->own->is_small && window->own == page->own) return UINT64_MAX;
     for (size_t i = 0; i < page->view_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
         const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-        if (slot->live && item->address < window->address + page->size && window->address < item->address + item->size) return true;
+        if (item->address >= window->address + page->size || window->address >= item->address + item->size) continue;
+        if (slot->live) return UINT64_MAX;
+        if (slot->last_use > newest) newest = slot->last_use;
     }
-    return false;
+    return newest;
 }
 
-// Down to half of the limit, oldest first: of each page the newest window stays, and those of live blocks.
-static enum vram_status evict_all(struct vr_paged_device *device, uint64_t until) {
-    for (uint32_t number = 1; number < device->page_count && device->window_count > until; number++) {
-        struct vr_paged_page *page = vr_paged_page_at(device, number);
-        for (size_t i = 0; i < page->window_count && page->window_count > 1 && device->window_count > until;) {
-            if (shows_live(device, page, &page->windows[i])) {
-                i++;
-            } else {
-                VR_TRY(vr_paged_unmap(device, number, i));
-            }
+struct idle_window {
+    uint64_t last_use, address;
+    uint32_t page;
+};
+
+struct idle_windows {
+    struct idle_window *items;
+    size_t count, items_capacity;
+};
+
+static int by_last_use(const void *a, const void *b) {
+    const struct idle_window *x = a, *y = b;
+    return x->last_use != y->last_use ? VR_ORDER(x->last_use, y->last_use) : VR_ORDER(x->address, y->address);
+}
+
+static enum vram_status list_idle(const struct vr_paged_device *device, struct idle_windows *idle) {
+    for (uint32_t number = 1; number < device->page_count; number++) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, number);
+        for (size_t i = 0; i < page->window_count && page->window_count > 1; i++) {
+            const uint64_t last_use = last_use_of(device, page, &page->windows[i]);
+            if (last_use == UINT64_MAX) continue;
+            VR_TRY(VR_GROW(idle, items, idle->count + 1));
+            idle->items[idle->count++] = (struct idle_window){last_use, page->windows[i].address, number};
         }
     }
+    qsort(idle->items, idle->count, idle->count == 0 ? 1 : sizeof *idle->items, by_last_use);
     return VRAM_OK;
 }
 
+// Those that were used longest ago, until so many are left; one window of each page stays.
+static enum vram_status evict_idle(struct vr_paged_device *device, uint64_t until) {
+    struct idle_windows idle = {0};
+    enum vram_status status = list_idle(device, &idle);
+    for (size_t i = 0; i < idle.count && status == VRAM_OK && device->window_count > until; i++) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, idle.items[i].page);
+        size_t at = 0;
+        while (at < page->window_count && page->windows[at].address != idle.items[i].address) at++;
+        if (page->window_count > 1 && at < page->window_count) status = vr_paged_unmap(device, idle.items[i].page, at);
+    }
+    free(idle.items);
+    return status;
+}
+
 enum vram_status vr_paged_evict(struct vr_paged_device *device) {
-    const uint64_t of_pages = 4 * device->live_pages + 64, most = of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
+    const uint64_t of_pages = 8 * device->live_pages + 64, most = of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
     if (device->window_count <= most || !vr_paged_may_wait(device)) return VRAM_OK;
     VR_TRY(vr_paged_wait(device));
-    return evict_all(device, most / 2);
+    return evict_idle(device, most - most / 4);
 }
