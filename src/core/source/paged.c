@@ -272,7 +272,7 @@ static enum vram_status assemble(struct vr_paged_shard *own, uint64_t size, cons
     VR_TRY(add_whole_pages(own, plan->units * device->unit, pages));
     const uint64_t whole = sum_of(device, pages);
     const bool with_tail = plan->tail != 0 && whole + plan->head_bytes < size;
-    const bool with_head = plan->moves_gap || (plan->head != 0 && whole + (with_tail ? plan->tail_bytes : 0) < size);
+    const bool with_head = plan->head != 0 && whole + (with_tail ? plan->tail_bytes : 0) < size;
     VR_TRY(VR_GROW(pages, items, pages->count + 2));
     *offset = 0;
     if (with_head) {

@@ -221,7 +221,6 @@ struct vr_paged_plan {
     uint32_t head, tail;
     uint64_t head_bytes, tail_bytes;
     uint64_t units;
-    bool moves_gap; // the head saves no page, but what is left over will be behind the block
 };
 // growing: units must be made: as few as possible then. NO_HOST_MEMORY.
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan);

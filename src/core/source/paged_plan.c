@@ -3,8 +3,6 @@
 
 #define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be left over while whole pages are free
 
-#define GAP_LEAST (256 * VR_KIB) // a window for less is not worth its calls
-
 // A free end of a page.
 struct page_end {
     uint64_t bytes;
@@ -71,19 +69,6 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-// No end saves a page: the block begins in the longest one all the same, so that what is left over of the last page is longer by that, and
-// once it is long enough saves one.
-static void move_gap(const struct page_ends *high, uint64_t need, struct vr_paged_plan *plan) {
-    for (size_t i = high->count; i-- > 0;) {
-        if (high->items[i].bytes >= need || high->items[i].page == 0) continue;
-        if (high->items[i].bytes < GAP_LEAST) return;
-        plan->head = high->items[i].page;
-        plan->head_bytes = high->items[i].bytes;
-        plan->moves_gap = true;
-        return;
-    }
-}
-
 static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool growing,
                    struct vr_paged_plan *plan) {
     const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
@@ -95,8 +80,6 @@ static void choose(const struct page_ends *high, const struct page_ends *low, ui
     if (found && (growing || head.bytes + tail.bytes - need <= BORROW_MOST)) {
         *plan = (struct vr_paged_plan){
             .head = head.page, .tail = tail.page, .head_bytes = head.bytes, .tail_bytes = tail.bytes, .units = units};
-    } else if (whole * unit - size >= GAP_LEAST) {
-        move_gap(high, need, plan);
     }
 }
 

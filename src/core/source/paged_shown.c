@@ -6,7 +6,7 @@ enum vram_status vr_paged_shown_room(struct vr_paged_page *page, size_t views) {
     return VR_GROW(page, shown, page->shown_count + 2 * views + 3);
 }
 
-static void tell(const struct vr_paged_page *page, enum vr_record_action action, uint64_t base, uint64_t low, uint64_t high) {
+static void notify_piece(const struct vr_paged_page *page, enum vr_record_action action, uint64_t base, uint64_t low, uint64_t high) {
     for (size_t i = 0; i < page->window_count; i++) {
         struct vr_paged_shard *own = page->windows[i].own;
         if (page->windows[i].address != base || !vr_has_listener(own->shard->device)) continue;
@@ -44,15 +44,16 @@ void vr_paged_show(struct vr_paged_page *page, uint64_t low, uint64_t high, uint
         const struct vr_paged_shown *piece = &page->shown[end];
         if (piece->base == base) continue;
         changes = true;
-        tell(page, VR_RECORD_SEGMENT_UNMAP, piece->base, piece->low > low ? piece->low : low, piece->high < high ? piece->high : high);
+        notify_piece(page, VR_RECORD_SEGMENT_UNMAP, piece->base, piece->low > low ? piece->low : low,
+                     piece->high < high ? piece->high : high);
     }
     if (!changes) return;
     for (size_t i = first; i < end; i++) {
         const struct vr_paged_shown *piece = &page->shown[i];
         if (piece->base == base) continue;
-        tell(page, VR_RECORD_SEGMENT_MAP, base, piece->low > low ? piece->low : low, piece->high < high ? piece->high : high);
+        notify_piece(page, VR_RECORD_SEGMENT_MAP, base, piece->low > low ? piece->low : low, piece->high < high ? piece->high : high);
     }
-    if (first == end) tell(page, VR_RECORD_SEGMENT_MAP, base, low, high);
+    if (first == end) notify_piece(page, VR_RECORD_SEGMENT_MAP, base, low, high);
     const struct vr_paged_shown below = first < end ? page->shown[first] : (struct vr_paged_shown){low, low, 0};
     const struct vr_paged_shown above = first < end ? page->shown[end - 1] : (struct vr_paged_shown){high, high, 0};
     erase(page, first, end - first);
@@ -71,7 +72,7 @@ void vr_paged_show_elsewhere(struct vr_paged_page *page, size_t window) {
         if (piece.base != base) {
             i++;
         } else if (page->window_count == 1) {
-            tell(page, VR_RECORD_SEGMENT_UNMAP, base, piece.low, piece.high);
+            notify_piece(page, VR_RECORD_SEGMENT_UNMAP, base, piece.low, piece.high);
             erase(page, i, 1);
         } else {
             vr_paged_show(page, piece.low, piece.high, page->windows[window == 0 ? 1 : 0].address);
