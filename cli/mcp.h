@@ -52,11 +52,11 @@ const char *mcp_number(uint64_t number, char text[MCP_BYTES_CAPACITY]);
 // --- recordings --------------------------------------------------------------------------------------------------------------------------
 
 struct mcp_recording {
-    unsigned id;      // "r1" is 1; 0: the place is free
+    unsigned id; // "r1" is 1; 0: the place is free
     char *path;
     uint64_t bytes;
-    uint64_t asked;   // the server's count of calls when it was asked for last
-    bool held;        // a search reads it: it is not closed before
+    uint64_t asked;                       // the server's count of calls when it was asked for last
+    bool held;                            // a search reads it: it is not closed before
     uint64_t stamp_ns, file_bytes, inode; // of the file when it was read: a changed one is read again
     struct vram_recording *recording;
     struct vram_report *report;
@@ -70,9 +70,8 @@ struct mcp_server {
     struct mcp_recording open[MCP_OPEN_MOST];
     unsigned ids;
     uint64_t calls;
-    bool ready;        // initialize was answered
-    bool no_programs;  // `fit` is not offered
-    const char *command; // this program's file, for `fit`
+    bool ready;          // initialize was answered
+    bool no_programs;    // `fit` is not offered
     struct mcp_tuning *tuning;
     struct mcp_fit *fit;
 };
@@ -84,7 +83,8 @@ void mcp_close(struct mcp_recording *recording);
 // Asks the recording's explorer; the answer's JSON is given to the caller (cJSON_Delete). NULL, with a failed answer, for a query that it
 // refuses.
 struct cJSON *mcp_ask(struct mcp_recording *recording, struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(3, 4);
-// The allocations that `text` finds (query `search`): the numbers of the first `capacity`, and how many there are. False with a failed answer.
+// The allocations that `text` finds (query `search`): the numbers of the first `capacity`, and how many there are. False with a failed
+// answer.
 bool mcp_search(struct mcp_recording *recording, uint32_t device, const char *text, uint64_t *rows, size_t capacity, uint64_t *count,
                 struct mcp_answer *answer);
 // `text` as a value of a query, percent-encoded; cut where the room ends.

@@ -64,7 +64,8 @@ void mcp_next(struct mcp_answer *answer, const char *format, ...) {
     (void)snprintf(answer->next, sizeof answer->next, "%s", line == NULL ? "" : line);
     // A name may be cut inside of a character.
     size_t length = strlen(answer->next);
-    while (length != 0 && length == sizeof answer->next - 1 && ((unsigned char)answer->next[length - 1] & 0xC0) == 0x80) answer->next[--length] = '\0';
+    while (length != 0 && length == sizeof answer->next - 1 && ((unsigned char)answer->next[length - 1] & 0xC0) == 0x80)
+        answer->next[--length] = '\0';
     if (length == sizeof answer->next - 2 && ((unsigned char)answer->next[length - 1] & 0xC0) == 0xC0) answer->next[length - 1] = '\0';
     free(line);
 }
@@ -107,7 +108,9 @@ const char *mcp_number(uint64_t number, char text[MCP_BYTES_CAPACITY]) {
 const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]) {
     char size[UI_SIZE_CAPACITY];
     const size_t length = strlen(mcp_number(bytes, text));
-    if (bytes < 1024) (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " B");
-    else (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " B (%s)", ui_size(bytes, size));
+    if (bytes < 1024)
+        (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " B");
+    else
+        (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " B (%s)", ui_size(bytes, size));
     return text;
 }

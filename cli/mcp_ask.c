@@ -41,7 +41,8 @@ static bool explore(struct mcp_recording *open, struct vram_error *error) {
 static bool ask(struct mcp_recording *open, const char *query, struct kept *kept, struct mcp_answer *answer) {
     struct vram_error error = {.status = VRAM_NO_HOST_MEMORY, .message = "no host memory"};
     *kept = (struct kept){.bytes = NULL};
-    if (explore(open, &error) && vram_explorer_ask(open->explorer, query, keep, kept, &error) == VRAM_OK && kept->length >= HEAD_BYTES) return true;
+    if (explore(open, &error) && vram_explorer_ask(open->explorer, query, keep, kept, &error) == VRAM_OK && kept->length >= HEAD_BYTES)
+        return true;
     mcp_fail(answer, "%s", error.message);
     free(kept->bytes);
     return false;

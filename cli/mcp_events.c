@@ -80,8 +80,8 @@ static void say_life(struct mcp_answer *answer, const cJSON *life) {
     char from[48], to[48];
     (void)snprintf(from, sizeof from, birth < 0 ? "older than the history" : "made by event %.0f", birth);
     (void)snprintf(to, sizeof to, death < 0 ? "never freed" : "freed by event %.0f", death);
-    mcp_line(answer, "%s: %s on stream %.0f, %s, %s", mcp_text(life, "label", ""), BYTES(bytes_in(life, "bytes")), number_in(life, "stream", 0),
-             from, to);
+    mcp_line(answer, "%s: %s on stream %.0f, %s, %s", mcp_text(life, "label", ""), BYTES(bytes_in(life, "bytes")),
+             number_in(life, "stream", 0), from, to);
     mcp_frames(answer, life, LIVES);
 }
 
@@ -96,7 +96,8 @@ void mcp_tool_lifetimes(struct mcp_server *server, const cJSON *arguments, struc
         if (device->allocated.longest_count != 0)
             mcp_next(answer, "lifetimes {\"file\": \"r%u\", \"address\": \"0x%" PRIx64 "\"} - what else was there, with stacks", open->id,
                      device->allocated.longest[0].address);
-        else mcp_next(answer, "peak {\"file\": \"r%u\"}", open->id);
+        else
+            mcp_next(answer, "peak {\"file\": \"r%u\"}", open->id);
         return;
     }
     uint64_t rows[LIVES], count;

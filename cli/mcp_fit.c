@@ -89,7 +89,8 @@ static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *a
 static void become(char **argv, const char *folder, const int output[2]) {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)setpgid(0, 0);
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output[1], STDERR_FILENO) < 0 || dup2(output[0], STDOUT_FILENO) < 0) _exit(CLI_DEVICE);
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output[1], STDERR_FILENO) < 0 || dup2(output[0], STDOUT_FILENO) < 0)
+        _exit(CLI_DEVICE);
     if (folder != NULL && chdir(folder) != 0) {
         dprintf(STDERR_FILENO, "vram: %s: %s\n", folder, strerror(errno));
         _exit(CLI_USAGE);

@@ -35,8 +35,10 @@ static bool keep(void *user, const char *bytes, size_t length) {
 // What a function of vram/profile.h wrote; the text is freed.
 static cJSON *parsed(enum vram_status status, struct kept *kept, const struct vram_error *error, struct mcp_answer *answer) {
     cJSON *json = status == VRAM_OK ? cJSON_ParseWithLength(kept->bytes, kept->length) : NULL;
-    if (status != VRAM_OK) mcp_fail(answer, "%s", error->message);
-    else if (json == NULL) mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
+    if (status != VRAM_OK)
+        mcp_fail(answer, "%s", error->message);
+    else if (json == NULL)
+        mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     free(kept->bytes);
     return json;
 }
@@ -82,7 +84,8 @@ static const char *by_of(const cJSON *arguments) {
 
 // Where each kind of sum leads.
 static void say_next(struct mcp_answer *answer, const char *by, unsigned id, const cJSON *first) {
-    if (strcmp(by, "role") == 0) mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"module\"} or by site - whose these are", id);
+    if (strcmp(by, "role") == 0)
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"module\"} or by site - whose these are", id);
     else if (strcmp(by, "stack") == 0)
         mcp_next(answer, "lifetimes {\"file\": \"r%u\"} - which of them live long", id);
     else if (first == NULL)
@@ -182,9 +185,10 @@ static void say_change(struct mcp_answer *answer, const cJSON *group) {
     const cJSON *change = cJSON_GetObjectItemCaseSensitive(group, "change_bytes");
     const double bytes = cJSON_IsNumber(change) ? change->valuedouble : 0;
     const char *remark = mcp_text(group, "remark", "");
-    mcp_line(answer, "  %c%s (%s -> %s; %s -> %s allocations)%s%s: %s", bytes < 0 ? '-' : '+', BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)),
-             BYTES(whole(group, "before_bytes")), BYTES(whole(group, "after_bytes")), NUMBER(whole(group, "before_count")),
-             NUMBER(whole(group, "after_count")), remark[0] == '\0' ? "" : " ", remark, mcp_text(group, "name", ""));
+    mcp_line(answer, "  %c%s (%s -> %s; %s -> %s allocations)%s%s: %s", bytes < 0 ? '-' : '+',
+             BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)), BYTES(whole(group, "before_bytes")), BYTES(whole(group, "after_bytes")),
+             NUMBER(whole(group, "before_count")), NUMBER(whole(group, "after_count")), remark[0] == '\0' ? "" : " ", remark,
+             mcp_text(group, "name", ""));
 }
 
 void mcp_tool_diff(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -205,7 +209,8 @@ void mcp_tool_diff(struct mcp_server *server, const cJSON *arguments, struct mcp
     for (size_t i = 0; i < 2; i++) {
         const cJSON *side = cJSON_GetObjectItemCaseSensitive(json, sides[i]);
         mcp_line(answer, "%s: %s in %s allocations after event %s of %s (r%u)", sides[i], BYTES(whole(side, "bytes")),
-                 NUMBER(whole(side, "allocations")), NUMBER(whole(side, "event")), mcp_text(side, "file", ""), i == 0 ? before->id : after->id);
+                 NUMBER(whole(side, "allocations")), NUMBER(whole(side, "event")), mcp_text(side, "file", ""),
+                 i == 0 ? before->id : after->id);
     }
     const cJSON *group;
     mcp_line(answer, "by %s, the largest changes first:", by_of(arguments));
@@ -214,7 +219,8 @@ void mcp_tool_diff(struct mcp_server *server, const cJSON *arguments, struct mcp
     if (strcmp(by_of(arguments), "role") == 0)
         mcp_next(answer, "diff {\"before\": \"r%u\", \"after\": \"r%u\"} - the same by call site", before->id, after->id);
     else
-        mcp_next(answer, "diff {\"before\": \"r%u\", \"after\": \"r%u\", \"by\": \"role\"} - what kind of memory grew", before->id, after->id);
+        mcp_next(answer, "diff {\"before\": \"r%u\", \"after\": \"r%u\", \"by\": \"role\"} - what kind of memory grew", before->id,
+                 after->id);
 }
 
 static double fraction(const cJSON *object, const char *name) {
@@ -224,9 +230,10 @@ static double fraction(const cJSON *object, const char *name) {
 
 static void say_growth(struct mcp_answer *answer, const cJSON *group) {
     const double slope = fraction(group, "bytes_per_step");
-    mcp_line(answer, "  %s, %c%s a step (%.2f allocations), confidence %.2f, %s -> %s: %s", mcp_text(group, "verdict", ""), slope < 0 ? '-' : '+',
-             BYTES((uint64_t)(slope < 0 ? -slope : slope)), fraction(group, "objects_per_step"), fraction(group, "confidence"),
-             BYTES(whole(group, "first_bytes")), BYTES(whole(group, "last_bytes")), mcp_text(group, "name", ""));
+    mcp_line(answer, "  %s, %c%s a step (%.2f allocations), confidence %.2f, %s -> %s: %s", mcp_text(group, "verdict", ""),
+             slope < 0 ? '-' : '+', BYTES((uint64_t)(slope < 0 ? -slope : slope)), fraction(group, "objects_per_step"),
+             fraction(group, "confidence"), BYTES(whole(group, "first_bytes")), BYTES(whole(group, "last_bytes")),
+             mcp_text(group, "name", ""));
 }
 
 void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -241,11 +248,14 @@ void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mc
     const enum vram_status status = vram_leaks_json(open->recording, &options, input_base_name(open->path), keep, &kept, &leaks, &error);
     cJSON *json = parsed(status, &kept, &error, answer);
     if (json == NULL) return;
-    mcp_line(answer, "%s steps (%s%s); %zu groups grow steadily until the end", NUMBER(whole(json, "steps")), mcp_text(json, "steps_from", ""),
-             cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "steps_sure")) ? ", not sure" : "", leaks);
+    mcp_line(answer, "%s steps (%s%s); %zu groups grow steadily until the end", NUMBER(whole(json, "steps")),
+             mcp_text(json, "steps_from", ""), cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "steps_sure")) ? ", not sure" : "",
+             leaks);
     const cJSON *group;
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_growth(answer, group);
     cJSON_Delete(json);
-    if (leaks != 0) mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"end\", \"by\": \"stack\"} - who keeps them", open->id);
-    else mcp_next(answer, "summary {\"file\": \"r%u\"}", open->id);
+    if (leaks != 0)
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"at\": \"end\", \"by\": \"stack\"} - who keeps them", open->id);
+    else
+        mcp_next(answer, "summary {\"file\": \"r%u\"}", open->id);
 }

@@ -8,7 +8,6 @@
 #include "vram/oom.h"
 #include "vram/report.h"
 
-
 #define BYTES(bytes)   mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
 #define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
 
@@ -16,7 +15,8 @@ static void say_time(struct mcp_answer *answer, const struct vram_report_device 
     if (!device->has_times || device->last_time_us < device->first_time_us)
         mcp_line(answer, "%s: %s events, without times", name, NUMBER(device->events));
     else
-        mcp_line(answer, "%s: %s events in %.6f s", name, NUMBER(device->events), (double)(device->last_time_us - device->first_time_us) / 1e6);
+        mcp_line(answer, "%s: %s events in %.6f s", name, NUMBER(device->events),
+                 (double)(device->last_time_us - device->first_time_us) / 1e6);
 }
 
 static const char *name_of(const struct vram_report_device *device, char text[32]) {
@@ -38,8 +38,7 @@ static void say_ooms(struct mcp_answer *answer, const struct vram_report_device 
     if (device->oom_count == 0) return;
     const struct vram_report_oom *last = &device->ooms[device->oom_count - 1];
     mcp_line(answer, "  out of memory %zu time%s, the last at event %" PRIu64 ": %s asked for by %s", device->oom_count,
-             device->oom_count == 1 ? "" : "s", last->event,
-             BYTES(last->size_bytes), last->site == NULL ? "an unknown place" : last->site);
+             device->oom_count == 1 ? "" : "s", last->event, BYTES(last->size_bytes), last->site == NULL ? "an unknown place" : last->site);
 }
 
 static const struct vram_report_device *with_oom(const struct vram_report *report) {
@@ -67,8 +66,10 @@ void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp
         const struct vram_report_note *note = &report->notes[i];
         mcp_line(answer, "%s: %s", note->kind == VRAM_NOTE_MISSING ? "missing" : "contradiction", note->text);
     }
-    if (with_oom(report) != NULL) mcp_next(answer, "why {\"file\": \"r%u\"} - the out of memory, explained", open->id);
-    else mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
+    if (with_oom(report) != NULL)
+        mcp_next(answer, "why {\"file\": \"r%u\"} - the out of memory, explained", open->id);
+    else
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
 }
 
 static void say_usage(struct mcp_answer *answer, const struct vram_report_device *device) {
@@ -85,8 +86,8 @@ static void say_usage(struct mcp_answer *answer, const struct vram_report_device
 
 static void say_groups(struct mcp_answer *answer, const struct vram_report_group *groups, size_t count, uint64_t total) {
     for (size_t i = 0; i < count; i++) {
-        mcp_line(answer, "  %s, %.1f %%, %s x: %s", BYTES(groups[i].bytes), total == 0 ? 0.0 : 100.0 * (double)groups[i].bytes / (double)total,
-                 NUMBER(groups[i].count), groups[i].name);
+        mcp_line(answer, "  %s, %.1f %%, %s x: %s", BYTES(groups[i].bytes),
+                 total == 0 ? 0.0 : 100.0 * (double)groups[i].bytes / (double)total, NUMBER(groups[i].count), groups[i].name);
     }
 }
 
@@ -128,7 +129,8 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
              BYTES(oom->usable_bytes), NUMBER(oom->usable_pieces), BYTES(oom->usable_largest_bytes), BYTES(oom->other_stream_bytes),
              BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
     if (oom->device_total_bytes != 0)
-        mcp_line(answer, "the device has %s; others and this process's contexts held %s", BYTES(oom->device_total_bytes), BYTES(oom->outside_bytes));
+        mcp_line(answer, "the device has %s; others and this process's contexts held %s", BYTES(oom->device_total_bytes),
+                 BYTES(oom->outside_bytes));
     if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));
     if (oom->pin_blocks != 0)
         mcp_line(answer, "without %s blocks, %s together, it would have fitted; the largest is by %s", NUMBER(oom->pin_blocks),
@@ -141,7 +143,8 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
 static struct vram_report *with_memory(const struct mcp_recording *open, uint64_t memory, struct mcp_answer *answer) {
     struct vram_report *report = NULL;
     struct vram_error error;
-    if (vram_report_create(open->recording, &(struct vram_report_options){.memory_bytes = memory}, &report, &error) == VRAM_OK) return report;
+    if (vram_report_create(open->recording, &(struct vram_report_options){.memory_bytes = memory}, &report, &error) == VRAM_OK)
+        return report;
     mcp_fail(answer, "%s", error.message);
     return NULL;
 }

@@ -58,10 +58,11 @@ static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *
     cJSON_AddStringToObject(info, "name", "vram");
     cJSON_AddStringToObject(info, "title", "vram: GPU memory, explained");
     cJSON_AddStringToObject(info, "version", vram_version());
-    cJSON_AddStringToObject(result, "instructions",
-                            "Questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open; after an out of "
-                            "memory ask why, then cure; for who holds memory ask peak (by role, then by site, then by stack). Bytes are exact. "
-                            "Every answer ends with the question that leads on.");
+    cJSON_AddStringToObject(
+        result, "instructions",
+        "Questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open; after an out of "
+        "memory ask why, then cure; for who holds memory ask peak (by role, then by site, then by stack). Bytes are exact. "
+        "Every answer ends with the question that leads on.");
     return send_result(out, id, result);
 }
 
@@ -108,7 +109,8 @@ bool mcp_message(struct mcp_server *server, const char *text, size_t length, FIL
     const cJSON *method = cJSON_GetObjectItemCaseSensitive(message, "method");
     const bool sound_id = id == NULL || cJSON_IsNumber(id) || (cJSON_IsString(id) && strlen(id->valuestring) <= 200);
     bool sent = true;
-    if (cJSON_IsArray(message)) sent = send_error(out, NULL, RPC_INVALID, "a message is one object, not an array");
+    if (cJSON_IsArray(message))
+        sent = send_error(out, NULL, RPC_INVALID, "a message is one object, not an array");
     else if (!sound_id || !cJSON_IsString(method)) {
         // An answer to a request that was never made is nothing to answer.
         const bool is_answer = method == NULL && cJSON_IsObject(message) && id != NULL;

@@ -14,8 +14,10 @@
 void mcp_close(struct mcp_recording *open) {
     vram_report_destroy(open->report);
     // What the explorer was given it takes back.
-    if (open->explorer != NULL) vram_explorer_destroy(open->explorer);
-    else vram_recording_destroy(open->recording);
+    if (open->explorer != NULL)
+        vram_explorer_destroy(open->explorer);
+    else
+        vram_recording_destroy(open->recording);
     free(open->path);
     *open = (struct mcp_recording){.id = 0};
 }
@@ -139,7 +141,9 @@ const struct vram_report_device *mcp_device(const struct mcp_recording *open, co
         const struct vram_report_device *device = &open->report->devices[i];
         if (wanted >= 0 ? device->device == wanted : most == NULL || device->events > most->events) most = device;
     }
-    if (most == NULL && wanted >= 0) mcp_fail(answer, "the recording has no device %lld", (long long)wanted);
-    else if (most == NULL) mcp_fail(answer, "the recording has no device with events or segments");
+    if (most == NULL && wanted >= 0)
+        mcp_fail(answer, "the recording has no device %lld", (long long)wanted);
+    else if (most == NULL)
+        mcp_fail(answer, "the recording has no device with events or segments");
     return most;
 }

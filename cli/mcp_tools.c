@@ -73,14 +73,16 @@ static bool are_sound(const struct tool *tool, const cJSON *arguments, struct mc
     const cJSON *item;
     cJSON_ArrayForEach(item, arguments) {
         size_t i = 0;
-        while (i < COUNT(arguments_of) && (strcmp(arguments_of[i].tool, tool->name) != 0 || strcmp(arguments_of[i].name, item->string) != 0)) i++;
+        while (i < COUNT(arguments_of) &&
+               (strcmp(arguments_of[i].tool, tool->name) != 0 || strcmp(arguments_of[i].name, item->string) != 0))
+            i++;
         if (i == COUNT(arguments_of)) {
             mcp_fail(answer, "%s has no argument %s", tool->name, item->string);
             return false;
         }
         // A size may also be a number, and "at" the number of an event.
         const char *type = arguments_of[i].type;
-        const bool fits = cJSON_IsNull(item) || (strcmp(type, "array") == 0 ? cJSON_IsArray(item)
+        const bool fits = cJSON_IsNull(item) || (strcmp(type, "array") == 0    ? cJSON_IsArray(item)
                                                  : strcmp(type, "string") == 0 ? cJSON_IsString(item) || cJSON_IsNumber(item)
                                                                                : cJSON_IsNumber(item));
         if (!fits) {

@@ -18,13 +18,15 @@
 enum { SHOWN_SETTINGS = 6 };
 
 static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, unsigned id) {
-    mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %u settings were replayed", cure->device, cure->event, cure->tried);
+    mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %u settings were replayed", cure->device, cure->event,
+             cure->tried);
     mcp_line(answer, "there was room for %s; at most %s was live at once, the failed requests included", BYTES(cure->room_bytes),
              BYTES(cure->demand_bytes));
     switch (cure->verdict) {
     case VRAM_CURE_SETTING:
         mcp_line(answer, "cure: PYTORCH_CUDA_ALLOC_CONF=%s", cure->conf);
-        mcp_line(answer, "with it the history fits: it holds at most %s, and would do with %s", BYTES(cure->held_bytes), BYTES(cure->needed_bytes));
+        mcp_line(answer, "with it the history fits: it holds at most %s, and would do with %s", BYTES(cure->held_bytes),
+                 BYTES(cure->needed_bytes));
         mcp_next(answer, "tune {\"file\": \"r%u\"} - every setting beside it, with driver calls and time", id);
         return;
     case VRAM_CURE_DEMAND:
@@ -33,7 +35,9 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - which kind of memory is worth saving", id);
         return;
     case VRAM_CURE_NONE: mcp_line(answer, "no setting that was tried fits, although less was live than there was room"); break;
-    case VRAM_CURE_NOT_REPRODUCED: mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell"); break;
+    case VRAM_CURE_NOT_REPRODUCED:
+        mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell");
+        break;
     case VRAM_CURE_NO_REPLAY: mcp_line(answer, "the history cannot be replayed"); break;
     default: mcp_line(answer, "the time was over before a setting was found; `vram report` looks as long as it takes"); break;
     }
@@ -154,7 +158,8 @@ static void say_setting(struct mcp_answer *answer, const struct vram_tune_settin
 }
 
 static int by_need(const void *a, const void *b) {
-    const struct vram_tune_setting *first = *(const struct vram_tune_setting *const *)a, *second = *(const struct vram_tune_setting *const *)b;
+    const struct vram_tune_setting *first = *(const struct vram_tune_setting *const *)a,
+                                   *second = *(const struct vram_tune_setting *const *)b;
     if (first->needed_bytes == 0 || second->needed_bytes == 0) return (first->needed_bytes == 0) - (second->needed_bytes == 0);
     return (first->needed_bytes > second->needed_bytes) - (first->needed_bytes < second->needed_bytes);
 }
@@ -163,8 +168,9 @@ static void say_result(struct mcp_answer *answer, const struct vram_tune_result 
     const struct vram_tune_setting *best = &result->settings[result->best];
     mcp_line(answer, "%zu settings in %s replays; needs: the smallest memory in which the recorded requests succeed", result->setting_count,
              NUMBER(result->runs));
-    if (result->memory_bytes != 0) mcp_line(answer, "%s in %s: %s", best->fits ? "fits" : "does not fit", BYTES(result->memory_bytes),
-                                            best->fits ? (best->conf[0] == '\0' ? "with the defaults" : best->conf) : "with none of them");
+    if (result->memory_bytes != 0)
+        mcp_line(answer, "%s in %s: %s", best->fits ? "fits" : "does not fit", BYTES(result->memory_bytes),
+                 best->fits ? (best->conf[0] == '\0' ? "with the defaults" : best->conf) : "with none of them");
     say_setting(answer, best, "best: ");
     if (result->cheaper != VRAM_TUNE_NONE) say_setting(answer, &result->settings[result->cheaper], "nearly as little, less driver time: ");
     const struct vram_tune_setting **sorted = malloc(result->setting_count * sizeof(const struct vram_tune_setting *));
