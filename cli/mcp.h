@@ -70,8 +70,8 @@ struct mcp_server {
     struct mcp_recording open[MCP_OPEN_MOST];
     unsigned ids;
     uint64_t calls;
-    bool ready;          // initialize was answered
-    bool no_programs;    // `fit` is not offered
+    bool ready;       // initialize was answered
+    bool no_programs; // `fit` is not offered
     struct mcp_tuning *tuning;
     struct mcp_fit *fit;
 };
