@@ -64,17 +64,17 @@ static bool settle(const cJSON *arguments, char at[32], char device[32], struct 
                                              .by = mcp_text(arguments, "by", NULL),
                                              .regex = mcp_text(arguments, "regex", NULL),
                                              .top = (uint64_t)top};
-    char *said = NULL;
+    char *complaint = NULL;
     size_t length;
-    FILE *file = open_memstream(&said, &length);
+    FILE *file = open_memstream(&complaint, &length);
     if (file == NULL) return false;
     FILE *before = ui_says_to(file);
     const bool sound = moment_options(&settings, options);
     (void)ui_says_to(before);
     (void)fclose(file);
-    if (said != NULL) said[strcspn(said, "\n")] = '\0';
-    if (!sound) mcp_fail(answer, "%s", said == NULL ? "" : said);
-    free(said);
+    if (complaint != NULL) complaint[strcspn(complaint, "\n")] = '\0';
+    if (!sound) mcp_fail(answer, "%s", complaint == NULL ? "" : complaint);
+    free(complaint);
     return sound;
 }
 

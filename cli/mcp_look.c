@@ -160,17 +160,17 @@ void mcp_tool_why(struct mcp_server *server, const cJSON *arguments, struct mcp_
     uint64_t memory = 0;
     struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
     if (open == NULL || !mcp_size(arguments, "memory", &memory, answer)) return;
-    struct mcp_recording seen = *open;
-    if (memory != 0) seen.report = with_memory(open, memory, answer);
-    if (seen.report == NULL) return;
+    struct mcp_recording judged = *open;
+    if (memory != 0) judged.report = with_memory(open, memory, answer);
+    if (judged.report == NULL) return;
     const cJSON *named = cJSON_GetObjectItemCaseSensitive(arguments, "device");
-    const struct vram_report_device *device = cJSON_IsNumber(named) ? NULL : with_oom(seen.report);
-    if (device == NULL) device = mcp_device(&seen, arguments, answer);
+    const struct vram_report_device *device = cJSON_IsNumber(named) ? NULL : with_oom(judged.report);
+    if (device == NULL) device = mcp_device(&judged, arguments, answer);
     if (device != NULL && device->oom_count == 0) say_gap(answer, device, open->id);
     if (device != NULL && device->oom_count != 0) {
         if (device->oom_count > 1) mcp_line(answer, "%zu requests failed; the last one:", device->oom_count);
         say_oom(answer, &device->ooms[device->oom_count - 1]);
         mcp_next(answer, "cure {\"file\": \"r%u\"} - the setting with which it would have fitted, by replaying the history", open->id);
     }
-    if (memory != 0) vram_report_destroy(seen.report);
+    if (memory != 0) vram_report_destroy(judged.report);
 }

@@ -60,12 +60,12 @@ static struct mcp_recording *place(struct mcp_server *server) {
 
 // Reads the file; what the commands say of one that cannot be read is the answer.
 static bool load(const char *path, struct mcp_recording *open, struct mcp_answer *answer) {
-    char *said = NULL;
+    char *complaint = NULL;
     size_t length;
     struct stat facts;
     struct input_facts input;
     struct vram_error error;
-    FILE *file = open_memstream(&said, &length);
+    FILE *file = open_memstream(&complaint, &length);
     if (file == NULL) {
         mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
         return false;
@@ -74,7 +74,7 @@ static bool load(const char *path, struct mcp_recording *open, struct mcp_answer
         stamp(open, &facts);
         if (!S_ISREG(facts.st_mode)) { // a pipe may never end
             (void)fclose(file);
-            free(said);
+            free(complaint);
             mcp_fail(answer, "vram: %s: is no plain file", path);
             return false;
         }
@@ -84,8 +84,8 @@ static bool load(const char *path, struct mcp_recording *open, struct mcp_answer
     (void)ui_says_to(before);
     (void)fclose(file);
     if (code != CLI_OK) {
-        if (said != NULL) said[strcspn(said, "\n")] = '\0';
-        mcp_fail(answer, "%s", said == NULL || said[0] == '\0' ? "the recording could not be read" : said);
+        if (complaint != NULL) complaint[strcspn(complaint, "\n")] = '\0';
+        mcp_fail(answer, "%s", complaint == NULL || complaint[0] == '\0' ? "the recording could not be read" : complaint);
     } else if (vram_report_create(open->recording, &(struct vram_report_options){.top = 0}, &open->report, &error) != VRAM_OK) {
         mcp_fail(answer, "vram: %s: %s", path, error.message);
         code = CLI_BAD_INPUT;
@@ -94,7 +94,7 @@ static bool load(const char *path, struct mcp_recording *open, struct mcp_answer
         open->path = strdup(path);
         if (open->path == NULL) mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     }
-    free(said);
+    free(complaint);
     return code == CLI_OK && open->path != NULL;
 }
 
