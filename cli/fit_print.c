@@ -161,6 +161,7 @@ static void print_card(const struct fit_card *card, bool detailed) {
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
     if (card->method == FIT_BY_SHARE) printf(" (by its share)");
+    if (card->method == FIT_BY_OTHER) printf(" (as if its kernels were others')");
     printf("\n");
     if (!card->fits && detailed) print_oom(&card->oom);
 }

@@ -330,6 +330,8 @@ class Cards(unittest.TestCase):
             answer = json.loads(result.stdout)
             self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
             self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
+        result = fit("--device", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
+        self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (as if its kernels were others')", result.stdout, result.stderr)
         # Of an old card that was not asked for nothing is said.
         self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
