@@ -8,6 +8,8 @@ static bool less(const struct vr_index_arena *arena, enum vr_order order, uint32
     if (order == VR_BY_SIZE_AGE_ADDRESS) {
         const uint64_t age_x = arena->segments[x->segment].counter, age_y = arena->segments[y->segment].counter;
         if (age_x != age_y) return age_x < age_y;
+    } else if (order == VR_BY_SIZE_NUMBER) {
+        return arena->numbers[a] < arena->numbers[b];
     }
     return x->address < y->address;
 }

@@ -54,14 +54,14 @@ KINDS = {
     "pools": Kind(POOLS, pools=("",)),
     "pools_oom": Kind(POOLS, **SMALL),
     "no_split": Kind(POOLS, pools=("", "no_split"), since=(2, 10)),
-    "use_on_oom": Kind(POOLS, pools=("use_on_oom",), since=(2, 10), **SMALL),
+    "use_on_oom": Kind(POOLS, pools=("use_on_oom",), since=(2, 11), **SMALL),
     "pools_threads": Kind({"thread": 15, **POOLS}, threads=3, since=(2, 7)),
     "pools_capture": Kind({**CAPTURE, **POOLS}),
     "expandable_pools": Kind(POOLS, conf=(EXPANDABLE,)),
     "mixed": Kind({**CAPTURE, **POOLS, "conf": 0.2, "fraction": 0.2, "stream": 8}, devices=2, addresses=("rising", "falling", "reuse"),
                   memory=("", "6GiB"), live=3 << 30, conf=("", EXPANDABLE, "roundup_power2_divisions:8")),
     "pinned": Kind({"pin": 12, "unpin": 10, "pinuse": 8, "pinempty": 0.3, "wait": 5, "sync": 1, "malloc": 3, "free": 2, "stream": 0},
-                   conf=("pinned_max_round_threshold_mb:128",), since=(2, 12), largest=20 * MIB),
+                   conf=("pinned_max_round_threshold_mb:128",), since=(2, 13), largest=20 * MIB),
 }
 SETTINGS = ("", "max_split_size_mb:64", "roundup_power2_divisions:4", "expandable_segments:True", "expandable_segments:False",
             "garbage_collection_threshold:0.7", "expandable_segments:True,roundup_power2_divisions:[1:2,64:4,>:4]")
