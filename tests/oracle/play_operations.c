@@ -61,12 +61,11 @@ static enum vram_status do_empty(struct play *play, const struct words *words) {
 
 // What PyTorch says it makes for the random numbers of a device's first capture; the list has it as PyTorch's answer.
 static enum vram_status do_generator(struct play *play, const struct words *words) {
-    const bool on_default = words->count > 2 && strcmp(words->word[2], "default") == 0;
     for (uint64_t i = 0; i < words->number[1]; i++) {
         uint64_t address;
-        VR_TRY(vram_malloc(play->world.allocator, here(play)->device, 8, on_default ? 0 : handle_here(play), &address));
+        VR_TRY(vram_malloc(play->world.allocator, here(play)->device, 8, handle_here(play), &address));
     }
-    play_say(play, " = %" PRIu64 "%s", words->number[1], on_default ? " default" : "");
+    play_say(play, " = %" PRIu64, words->number[1]);
     return VRAM_OK;
 }
 
