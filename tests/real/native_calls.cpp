@@ -1,7 +1,7 @@
 // The functions of PyTorch's class of allocators that no Python reaches: trackers, observers of rejections, filters that throw, peers, memory
 // at an address. native_calls.py compiles it together with the adapter, with sanitizers, and runs it.
 //
-// usage: native_calls RELEASE GIT ABI   two devices; prints "ok"
+// native_calls(RELEASE, GIT, ABI) prints "ok"; it wants two devices. A library, whose CUDA functions are found where PyTorch's are.
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -158,7 +158,7 @@ static void checkpoints(Allocator *allocator) {
     allocator->releasePool(0, id);
 }
 
-int main(int argc, char **argv) {
+extern "C" int native_calls(int argc, char **argv) {
     if (argc != 4) return 2;
     char text[512] = "";
     if (vram_native_install(argv[1], argv[2], atoi(argv[3]), text, sizeof text) != 0) return fprintf(stderr, "%s\n", text), 1;
