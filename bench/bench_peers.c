@@ -1,6 +1,7 @@
 // bench_peers: one call of malloc or free, in the workloads of docs/benchmarks.md, beside other allocators in one process.
 //
 //   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
+//   bench_peers threads            of it, what two threads do
 //   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
 //   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, for instruction counts:
 //                                  valgrind --tool=callgrind '--toggle-collect=measured_*' ...
@@ -70,11 +71,20 @@ static void bench_team(const char *title, enum team_work work) {
     (void)fflush(stdout);
 }
 
-static void print_table(void) {
-    uint64_t *sizes = workload_sizes(512, 19);
+static void print_head(void) {
     print_title("ns per call, least of chunks (median)");
     for (int p = 0; p < PEERS; p++) printf(" %12s", peers[p].name);
     printf("\n");
+}
+
+static void print_threads(void) {
+    bench_team("2 threads, own streams", TEAM_OWN_STREAMS);
+    bench_team("2 threads, one stream", TEAM_ONE_STREAM);
+    bench_team("one thread allocates, another frees", TEAM_HAND_OVER);
+}
+
+static void print_table(void) {
+    uint64_t *sizes = workload_sizes(512, 19);
     bench("pair of 1 KiB", measured_pairs, &(struct workload_run){.size = 1024, .stream_count = 1}, PEERS);
     bench("pair of 4 MiB", measured_pairs, &(struct workload_run){.size = 4 << 20, .stream_count = 1}, PEERS);
     bench("pair of 1 KiB in a private pool", measured_pairs, &(struct workload_run){.peer = &peer_pool, .size = 1024, .stream_count = 1},
@@ -82,12 +92,10 @@ static void print_table(void) {
     bench("512 B to 256 MiB, 4,096 live", measured_mixed, &(struct workload_run){.sizes = sizes}, PEERS);
     bench("training step, warm", measured_trace, &(struct workload_run){.steps = workload_trace()}, PEERS);
     bench("malloc, record_stream, free", measured_uses, &(struct workload_run){.size = 4096}, 1);
-    bench_team("2 threads, own streams", TEAM_OWN_STREAMS);
-    bench_team("2 threads, one stream", TEAM_ONE_STREAM);
-    bench_team("one thread allocates, another frees", TEAM_HAND_OVER);
     bench_streams(2);
     bench_streams(16);
     bench_streams(256);
+    print_threads(); // last: from the second thread on locks are atomic instructions
     free(sizes);
 }
 
@@ -118,18 +126,20 @@ static int count_only(const char *name, uint64_t rounds) {
 
 int main(int argc, char **argv) {
     // jemalloc wants more room for what is each thread's own than a library that is loaded late is given.
-    if (argc == 1 && getenv("GLIBC_TUNABLES") == NULL && setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384", 1) == 0) {
+    if (argc <= 2 && getenv("GLIBC_TUNABLES") == NULL && setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384", 1) == 0) {
         (void)execv("/proc/self/exe", argv);
     }
-    const bool scale = argc == 2 && strcmp(argv[1], "scale") == 0, count = argc == 4 && strcmp(argv[1], "count") == 0;
-    if (argc != 1 && !scale && !count) return 2;
+    const bool scale = argc == 2 && strcmp(argv[1], "scale") == 0, threads = argc == 2 && strcmp(argv[1], "threads") == 0,
+               count = argc == 4 && strcmp(argv[1], "count") == 0;
+    if (argc != 1 && !scale && !threads && !count) return 2;
     peers_open();
     if (count) return count_only(argv[2], strtoull(argv[3], NULL, 10));
     if (scale) {
         print_scaling();
     } else {
         peers_find();
-        print_table();
+        print_head();
+        threads ? print_threads() : print_table();
     }
     return 0;
 }

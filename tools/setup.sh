@@ -11,8 +11,8 @@ packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev)
 packages+=(libdw1 g++)
 # Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.
 packages+=(libcmocka-dev python3 sqlite3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
-# The viewer: its engine is compiled to WebAssembly; a browser tests the page.
-packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium fonts-dejavu-core)
+# The viewer: its engine is compiled to WebAssembly; two browsers test the page.
+packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium firefox-esr fonts-dejavu-core)
 # Node runs the page's build; a newer one from elsewhere will do.
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 

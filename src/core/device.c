@@ -3,7 +3,7 @@
 
 // Tries between which the processor pauses once, twice, ... up to MOST_PAUSES times, and how many of the longest come before the system is
 // asked for another thread. A pause takes 10 to 50 ns.
-enum { MOST_PAUSES = 32, LONG_WAITS_BEFORE_YIELD = 8, FEW_AWAKE = 4 };
+enum { MOST_PAUSES = 128, LONG_WAITS_BEFORE_YIELD = 4, FEW_AWAKE = 4 };
 
 void vr_shard_add_awake(struct vr_shard *shard) {
     struct vr_shards *shards = &shard->device->shards;
@@ -164,7 +164,10 @@ void vr_context_leave(struct vr_context_guard *guard) {
 }
 
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {
-    if (on) {
+    if (vr_is_single_threaded()) {
+        const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
+        atomic_store_explicit(&device->gate, on ? gate | bit : gate & ~bit, memory_order_relaxed);
+    } else if (on) {
         atomic_fetch_or_explicit(&device->gate, bit, memory_order_acq_rel);
     } else {
         atomic_fetch_and_explicit(&device->gate, ~bit, memory_order_acq_rel);

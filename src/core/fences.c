@@ -7,17 +7,29 @@ enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *
         if (!captured) vr_use_at(allocator, use)->captured = false;
         return VRAM_OK;
     }
-    uint32_t made = 0;
-    VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
+    struct vr_shard *shard = vr_shard_of(allocator, block);
+    uint32_t made = shard->spare_uses;
+    if (made != 0) {
+        shard->spare_uses = vr_use_at(allocator, made)->next;
+    } else {
+        VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
+    }
     *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->held.uses, .captured = captured};
     block->held.uses = made;
     return VRAM_OK;
 }
 
+// The first one stays with the shard: most blocks have one use, and most shards a block that is used so.
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
+    struct vr_shard *shard = vr_shard_of(allocator, block);
     for (uint32_t use = block->held.uses; use != 0;) {
         const uint32_t next = vr_use_at(allocator, use)->next;
-        vr_slab_give(&allocator->uses, use);
+        if (shard->spare_uses == 0) {
+            vr_use_at(allocator, use)->next = 0;
+            shard->spare_uses = use;
+        } else {
+            vr_slab_give(&allocator->uses, use);
+        }
         use = next;
     }
     block->held.uses = 0;
@@ -211,6 +223,26 @@ enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uin
     return_event(owner, event); // the stream waits for what the event stood for
     return vr_stream_is_gone(result) ? wait_for_devices(device->allocator) : vr_driver_status(result);
 }
+
+enum vram_status vr_event_at(struct vr_device *device, uint64_t stream, uint64_t *event) {
+    struct vr_device *owner = NULL;
+    bool gone = false;
+    uint64_t made = 0;
+    const enum vram_status status = record_event(device, stream, &owner, &made, &gone);
+    if (status != VRAM_OK && !gone) return status;
+    // Events lie with the device of their stream; one of another device is of no use here.
+    if (status == VRAM_OK && owner != device) return_event(owner, made);
+    *event = status == VRAM_OK && owner == device ? made : 0;
+    return VRAM_OK;
+}
+
+enum vram_status vr_event_passed(struct vr_device *device, uint64_t event, bool *passed) {
+    const vr_cu_result result = vr_cu(device->allocator->driver, event_query, event);
+    *passed = result == VR_CU_SUCCESS;
+    return result == VR_CU_NOT_READY ? VRAM_OK : vr_driver_status(result);
+}
+
+void vr_event_return(struct vr_device *device, uint64_t event) { return_event(device, event); }
 
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
     struct vram_allocator *allocator = device->allocator;

@@ -26,7 +26,7 @@ def compile_program(facts, source, program, options=()):
     _, _, abi, torch = facts
     include = [f"{torch}/include", f"{torch}/include/torch/csrc/api/include", *native.cuda_headers(os.path.dirname(torch))]
     command = ["g++", "-std=c++20", f"-D_GLIBCXX_USE_CXX11_ABI={abi}", *[part for path in include for part in ("-isystem", path)], str(source),
-               *options, "-o", str(program), f"-L{torch}/lib", "-lc10", "-lc10_cuda", "-ltorch_cpu", "-Wl,--unresolved-symbols=ignore-in-shared-libs",
+               *options, "-o", str(program), f"-L{torch}/lib", "-lc10", "-lc10_cuda", "-ltorch_cpu", f"-Wl,--unresolved-symbols=ignore-{'all' if '-shared' in options else 'in-shared-libs'}",
                f"-Wl,-rpath,{torch}/lib"]
     subprocess.run(command, check=True)
 
