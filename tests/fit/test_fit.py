@@ -356,6 +356,11 @@ class Cards(unittest.TestCase):
         for arguments, text in ((("--batch-size", "16"), "--vary '--batch-size="), (("train.micro_batch=16",), "--vary 'train.micro_batch="), ((), "of this might (--vary)")):
             text_told = " ".join(fit("-q", "--device", "h100", *python(BATCHES, "9", *arguments)).stdout.split())
             self.assertIn(text, text_told)
+        # Where the peak is the optimizer's, its temporaries go by no batch.
+        scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
+        program = scratch + BATCHES.replace("optimizer.step()", "scratch(torch)\n    optimizer.step()").replace("30 << 30", "64 << 20")
+        smaller = json.loads(fit("--json", "-q", "--device", "h100", *python(program, "9", "--batch-size", "16")).stdout)["smaller"]
+        self.assertEqual((smaller["card"], smaller["batch"]["fixed_bytes"], smaller["batch"]["share"]), ("l40s", 60 << 30, 0))
 
     def test_memory_runs_out_in_the_run(self):
         result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))
