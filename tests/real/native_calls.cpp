@@ -1,5 +1,5 @@
-// The functions of PyTorch's class of allocators that no Python reaches: trackers, observers of rejections, filters that throw, peers, memory
-// at an address. native_calls.py compiles it together with the adapter, with sanitizers, and runs it.
+// The functions of PyTorch's class of allocators that no Python reaches: trackers, observers of rejections, filters that throw, peers,
+// memory at an address. native_calls.py compiles it together with the adapter, with sanitizers, and runs it.
 //
 // native_calls(RELEASE, GIT, ABI) prints "ok"; it wants two devices. A library, whose CUDA functions are found where PyTorch's are.
 #include <c10/cuda/CUDACachingAllocator.h>
