@@ -5,8 +5,8 @@ set -euo pipefail
 
 # git, make and a C compiler with its headers; ninja and cmake build; pkg-config is tried by the install test.
 packages=(git make gcc libc6-dev binutils cmake ninja-build pkg-config)
-# The command reads compressed recordings.
-packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev)
+# The command reads compressed recordings and, from agents, JSON.
+packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev)
 # Lines and inlined functions in call stacks, at run time; the C++ test of them.
 packages+=(libdw1 g++)
 # Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.

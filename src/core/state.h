@@ -80,14 +80,23 @@ struct vr_shard {
     bool whole;                         // blocks are handed out whole (no_split)
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
-    int64_t operations; // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
+    uint32_t spare_uses; // recorded uses at hand, a list
+    int64_t operations;  // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
     struct vr_paged_shard *paged; // source/paged.h; NULL: none of its memory is made of such pages
 };
 
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
-enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16, VR_GATE_LISTENER = 32 };
+enum {
+    VR_GATE_FENCES = 1,
+    VR_GATE_COLLECT = 2,
+    VR_GATE_RAW = 4,
+    VR_GATE_ROUTES = 8,
+    VR_GATE_CAPTURE = 16,
+    VR_GATE_LISTENER = 32,
+    VR_GATE_NUMBERS = 64
+};
 
 // A listener of a device, and the number of what it was told last.
 struct vr_listening {
