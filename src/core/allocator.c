@@ -106,7 +106,8 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
     vr_slab_release(&allocator->segments);
     vr_slab_release(&allocator->uses);
     vr_address_map_release(&allocator->addresses);
-    vr_os_unreserve(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards);
+    const size_t shards = allocator->shards == NULL ? 0 : atomic_load_explicit(&allocator->shard_count, memory_order_relaxed);
+    vr_os_unreserve_touched(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards, shards * sizeof *allocator->shards);
     if (allocator->owns_driver) vram_driver_destroy(allocator->driver);
     free(allocator->observers);
     free(allocator->conf);

@@ -79,6 +79,34 @@ enum vram_status vr_release_pool(struct vram_pool *pool) {
     return small != VRAM_OK ? small : large;
 }
 
+static bool walk_kind(struct vr_shard *const *shards, size_t count, unsigned kind, vr_cached_visitor visit, void *user, size_t *walked) {
+    for (size_t i = 0; i < count; i++) {
+        const struct vram_allocator *allocator = shards[i]->device->allocator;
+        const struct vr_index *index = &shards[i]->pool[kind].index;
+        for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, VR_MIN_BLOCK); at != 0;
+             at = vr_index_next(index, &allocator->arena, at)) {
+            const struct vr_block *block = vr_block_at(allocator, at);
+            ++*walked;
+            if (is_whole_segment(allocator, block) && !visit(block->address, user)) return false;
+        }
+    }
+    return true;
+}
+
+enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user, size_t *walked) {
+    if (pool != NULL) {
+        if (walk_kind(pool->shards, pool->shard_count, VR_SMALL, visit, user, walked))
+            (void)walk_kind(pool->shards, pool->shard_count, VR_LARGE, visit, user, walked);
+        return VRAM_OK;
+    }
+    struct vr_shard **shards = NULL;
+    size_t count = 0;
+    VR_TRY(vr_device_shards_by_stream(device, &shards, &count));
+    if (walk_kind(shards, count, VR_LARGE, visit, user, walked)) (void)walk_kind(shards, count, VR_SMALL, visit, user, walked);
+    free(shards);
+    return VRAM_OK;
+}
+
 // Every pool that nobody references, and with share_live_pools what is free in others; those that hold nothing more are gone afterwards.
 static enum vram_status release_freeable(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
