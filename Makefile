@@ -43,6 +43,7 @@ fuzz: setup
 	@tools/fuzz.sh
 
 bench: all
+	@tools/setup.sh bench
 	cmake --build --preset release
 	@tools/bench.sh
 

@@ -116,6 +116,47 @@ static void find_stake(const struct settings *settings, const struct fit_plan *p
     fit_find_stake(&larger, run, settings->values.nonzero != NULL, stake);
 }
 
+// Of the cards of the other generations that are asked for: the rows of a run on the largest of them.
+static void judge_others(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict) {
+    struct fit_plan there = *plan;
+    struct fit_run run;
+    struct fit_verdict judged;
+    const struct fit_card *largest = NULL;
+    uint64_t asked = 0;
+    for (uint32_t i = 0; i < verdict->card_count; i++) {
+        const struct fit_card *card = &verdict->cards[i];
+        struct vram_sim_model model;
+        uint32_t number;
+        if (!card->asked || fit_is_old(&card->model) == fit_is_old(&verdict->ran_on)) continue;
+        if (!fit_model(card->model.key, strlen(card->model.key), &model, &number)) continue;
+        asked |= UINT64_C(1) << number;
+        largest = card;
+    }
+    if (largest == NULL || settings->unrunnable[0] != '\0') return;
+    ui_say("vram fit: once more, on %s: its kernels are others than those of %s", largest->model.key, verdict->ran_on.key);
+    there.sim.models = largest->model.key;
+    there.sim.memory_bytes = SIM_UNSET;
+    if (fit_run(&there, &run) != CLI_OK) return;
+    const bool out = run.ending == FIT_OUT_OF_MEMORY;
+    if (out) {
+        there.sim.memory_bytes = MORE_MEMORY;
+        fit_run_release(&run);
+        if (fit_run(&there, &run) != CLI_OK) return;
+    }
+    if (run.ending == FIT_FAILED || run.holding_count == 0) {
+        ui_say("vram fit: the program failed there%s: the answer is that of %s",
+               run.no_kernels ? " (this PyTorch has no kernels for it)" : "", verdict->ran_on.key);
+    } else if (fit_judge(&run, largest->model.key, asked, &judged) == CLI_OK) {
+        for (size_t i = 0; i < verdict->card_count; i++) {
+            if (!judged.cards[i].asked) continue;
+            if (out && &verdict->cards[i] == largest) judged.cards[i].fits = false;
+            verdict->cards[i] = judged.cards[i];
+        }
+        fit_verdict_release(&judged);
+    }
+    fit_run_release(&run);
+}
+
 static int answer_run(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run,
                       const struct fit_run *failed) {
     struct fit_verdict verdict;
@@ -126,6 +167,8 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
         verdict.cards[i].fits = false;
         verdict.cards[i].method = FIT_BY_RUN;
     }
+    judge_others(settings, plan, &verdict);
+    fit_find_smallest_card(&verdict);
     struct fit_serving serving;
     fit_serving_find(&verdict, &serving);
     fit_serving_judge(&serving, &verdict);
@@ -142,6 +185,7 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
     // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
     if (!fit_serving_by_share(&answer.serving)) {
         fit_find_setting(&verdict, &answer.setting);
+        fit_find_batch(&verdict, &answer.setting, plan->program, &answer.batch);
         find_stake(settings, plan, run, &answer.stake);
     }
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
@@ -264,8 +308,15 @@ static int fit_exactly(struct settings *settings, char **program) {
 static int fit_varied(struct settings *settings, char **program) {
     const size_t length = strcspn(settings->vary, "=");
     bool joined = false;
-    const int place = settings->vary[length] == '=' ? find_argument(program, settings->vary, length, &joined) : 0;
-    if (place == 0) return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
+    if (length == 0 || settings->vary[length] != '=')
+        return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
+    int place = find_argument(program, settings->vary, length, &joined);
+    if (place == 0) {
+        // The program has it by default; there is room for one more (cmd_fit).
+        while (program[place] != NULL) place++;
+        joined = true;
+        program[place + 1] = NULL;
+    }
     int best = CLI_DEVICE;
     if (settings->json) printf("[");
     for (const char *at = settings->vary + length + 1; best != CLI_BAD_INPUT; at++) {

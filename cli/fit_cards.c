@@ -40,7 +40,7 @@ uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, ui
     return any ? step + 1 : 0;
 }
 
-static void name_site(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity) {
+void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity) {
     struct vram_recorded_event row;
     struct vram_frame frame;
     site[0] = '\0';
@@ -50,6 +50,9 @@ static void name_site(const struct vram_recording *recording, uint32_t device, u
         (void)snprintf(site, capacity, "%s:%u:%s", frame.filename, (unsigned)frame.line, frame.name);
     free(frames);
 }
+
+// Kernels differ most there: bfloat16 and flash attention begin with 8.0.
+bool fit_is_old(const struct vram_sim_model *model) { return model->compute_major < 8; }
 
 // --- a replay -----------------------------------------------------------------------------------------------------------------------
 
@@ -68,7 +71,7 @@ static void explain(const struct vram_recording *recording, const struct vram_wh
                             .room_bytes = room};
     if (device->oom_event == VRAM_NO_OFFSET) return;
     oom->step = fit_step_of(recording, device->device, device->oom_event);
-    name_site(recording, device->device, device->oom_event, oom->site, sizeof oom->site);
+    fit_site_of(recording, device->device, device->oom_event, oom->site, sizeof oom->site);
 }
 
 static enum vram_status replay(const struct vram_recording *recording, uint32_t device, uint64_t room, struct outcome *outcome,
@@ -202,8 +205,8 @@ static int judge_all(const struct fit_run *run, uint64_t asked, struct fit_verdi
     if (!list_cards(verdict, asked)) return CLI_BAD_INPUT;
     for (size_t i = 0; i < verdict->card_count && code == CLI_OK; i++) {
         code = judge_card(verdict, run, &verdict->cards[i]);
-        if (code == CLI_OK && verdict->cards[i].fits && verdict->smallest_card == NULL) verdict->smallest_card = &verdict->cards[i];
     }
+    fit_find_smallest_card(verdict);
     return code;
 }
 
@@ -220,6 +223,16 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
     const int code = judge_all(run, asked, verdict);
     if (code != CLI_OK) fit_verdict_release(verdict);
     return code;
+}
+
+void fit_find_smallest_card(struct fit_verdict *verdict) {
+    verdict->smallest_card = NULL;
+    for (size_t i = 0; i < verdict->card_count && verdict->smallest_card == NULL; i++)
+        if (verdict->cards[i].fits && fit_is_judged(verdict, &verdict->cards[i])) verdict->smallest_card = &verdict->cards[i];
+}
+
+bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card) {
+    return card->asked || !fit_is_old(&card->model) || fit_is_old(&verdict->ran_on);
 }
 
 void fit_verdict_release(struct fit_verdict *verdict) {

@@ -30,13 +30,15 @@ enum fit_method {
 };
 extern const char *const fit_method_names[FIT_METHOD_COUNT];
 
+#define FIT_SITE_CAPACITY 300
+
 // Where memory runs out.
 struct fit_oom {
     bool known;
     uint64_t step; // 1: the first; 0: there are no steps
     uint64_t requested_bytes;
     uint64_t allocated_bytes, cached_bytes, largest_free_bytes, room_bytes;
-    char site[300];
+    char site[FIT_SITE_CAPACITY];
 };
 
 struct fit_card {
@@ -66,9 +68,17 @@ struct fit_verdict {
 // The numbers of cards that the command line asks for are bits of `asked`. The exit code, after a line on standard error.
 int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, struct fit_verdict *verdict);
 void fit_verdict_release(struct fit_verdict *verdict);
+// Of the smallest that it fits, once more.
+void fit_find_smallest_card(struct fit_verdict *verdict);
+// Whether a model is of a generation whose kernels take other memory than those of today's.
+bool fit_is_old(const struct vram_sim_model *model);
+// Whether what is said of a card holds: on an old one a program runs otherwise than on a new one, and may need more.
+bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card);
 // The number of the model that is called so; false where none is.
 bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number);
 // In which step an event is, counted from 1; 0 where the recording has no steps.
 uint64_t fit_step_of(const struct vram_recording *recording, uint32_t device, uint64_t event);
+// The call site of an event, "FILE:LINE:FUNCTION"; "": it has no stack.
+void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64_t event, char *site, size_t capacity);
 
 #endif

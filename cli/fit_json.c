@@ -53,7 +53,7 @@ static void print_roles(const struct fit_verdict *verdict) {
     vram_roles_destroy(roles);
 }
 
-static void print_setting(const struct fit_setting *setting) {
+static void print_setting(const struct fit_setting *setting, const struct fit_batch *batch) {
     printf(",\n \"smaller\": ");
     if (setting->card == NULL) {
         printf("null");
@@ -64,6 +64,15 @@ static void print_setting(const struct fit_setting *setting) {
         ui_json_string(setting->conf);
     else
         printf("null");
+    printf(", \"batch\": ");
+    if (batch->known) {
+        printf("{\"fixed_bytes\": %" PRIu64 ", \"varying_bytes\": %" PRIu64 ", \"share\": %.2f, \"argument\": ", batch->fixed_bytes,
+               batch->varying_bytes, batch->share);
+        ui_json_string(batch->argument);
+        printf(", \"value\": %" PRIu64 ", \"about\": %" PRIu64 "}", batch->value, batch->about);
+    } else {
+        printf("null");
+    }
     printf("}");
 }
 
@@ -74,7 +83,7 @@ static void print_names(const char *key, const struct sim_wanted *rows, size_t c
         ui_json_string(rows[i].function);
         printf(", \"library\": ");
         ui_json_string(rows[i].library);
-        printf(", \"calls\": %" PRIu64 "}", rows[i].count);
+        printf(", \"calls\": %" PRIu64 ", \"stake_bytes\": %" PRIu64 "}", rows[i].count, rows[i].bytes);
     }
     printf("]");
 }
@@ -127,7 +136,7 @@ int fit_print_json(const struct fit_answer *answer) {
         ui_json_string(answer->varied);
     print_roles(verdict);
     fit_serving_print_json(&answer->serving, verdict);
-    print_setting(&answer->setting);
+    print_setting(&answer->setting, &answer->batch);
     print_names("not_known", run->sizes, run->size_count);
     print_names("not_simulated", run->missing, run->missing_count);
     print_reads(run);

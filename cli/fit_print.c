@@ -89,15 +89,30 @@ static bool has_roles(const struct vram_roles *roles) {
     return named_bytes > all_bytes / 2;
 }
 
+// In which step it was, and who asked for what made it.
+static void print_when(const struct fit_verdict *verdict, const struct fit_run *run, int64_t event) {
+    char site[FIT_SITE_CAPACITY];
+    const uint32_t device = verdict->highest->device;
+    const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, device, (uint64_t)event);
+    site[0] = '\0';
+    if (event >= 0) fit_site_of(verdict->recording, device, (uint64_t)event, site, sizeof site);
+    if (step == 0 && site[0] == '\0') return;
+    printf("  %-*s", TEXT_COLUMN - 2, "When");
+    if (step != 0) printf("in step %" PRIu64 " of %" PRIu64 "%s", step, run->steps, site[0] == '\0' ? "" : ", ");
+    if (site[0] != '\0') {
+        printf("at ");
+        print_site(site);
+    }
+    printf("\n");
+}
+
 static void print_moment(const struct fit_verdict *verdict, const struct fit_run *run) {
     struct vram_report *report;
     struct vram_roles *roles;
     const struct fit_holding *highest = verdict->highest;
     if (vram_report_create(verdict->recording, &(struct vram_report_options){.top = 4}, &report, NULL) != VRAM_OK) return;
     const struct vram_report_device *device = device_of(report, highest->device);
-    const int64_t event = device == NULL ? -1 : device->allocated.peak_event;
-    const uint64_t step = event < 0 ? 0 : fit_step_of(verdict->recording, highest->device, (uint64_t)event);
-    if (step != 0) printf("  When           in step %" PRIu64 " of %" PRIu64 "\n", step, run->steps);
+    print_when(verdict, run, device == NULL ? -1 : device->allocated.peak_event);
     const struct vram_roles_options options = {.device = highest->device, .top = 3};
     const bool computed = vram_roles_create(verdict->recording, &options, &roles, NULL) == VRAM_OK;
     const bool by_role = computed && (!highest->process->whole_program || has_roles(roles));
@@ -115,62 +130,83 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
 // --- the cards ----------------------------------------------------------------------------------------------------------------------
 
 static void print_oom(const struct fit_oom *oom) {
+    char text[300];
     if (!oom->known) return;
-    printf("\n      runs out");
+    printf("%*sruns out", TEXT_COLUMN + 2, "");
     if (oom->step != 0) printf(" in step %" PRIu64, oom->step);
     printf(": %s asked for", SIZE(oom->requested_bytes));
     if (oom->site[0] != '\0') {
-        printf(" at ");
+        printf(" at\n%*s", TEXT_COLUMN + 2, "");
         print_site(oom->site);
     }
-    printf(",\n      %s in use of %s", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
-    if (oom->cached_bytes >= oom->requested_bytes)
-        printf(",\n      %s free in pieces of at most %s", SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
+    printf("\n%*s", TEXT_COLUMN + 2, "");
+    if (oom->allocated_bytes + oom->requested_bytes <= oom->room_bytes)
+        (void)snprintf(text, sizeof text, "%s in use of %s: the cache has %s in pieces of at most %s", SIZE(oom->allocated_bytes),
+                       SIZE(oom->room_bytes), SIZE(oom->cached_bytes), SIZE(oom->largest_free_bytes));
+    else
+        (void)snprintf(text, sizeof text, "%s in use of %s: too much is live at once", SIZE(oom->allocated_bytes), SIZE(oom->room_bytes));
+    ui_wrap(stdout, text, TEXT_COLUMN + 2, TEXT_WIDTH);
+    printf("\n");
 }
 
 // detailed: where it runs out is said, too.
 static void print_card(const struct fit_card *card, bool detailed) {
-    printf("    %-8s %9s  ", card->model.key, SIZE(card->model.memory_bytes));
-    if (!card->fits) {
+    printf("%-8s %9s  ", card->model.key, SIZE(card->model.memory_bytes));
+    if (!card->fits)
         printf("no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
-        if (detailed) print_oom(&card->oom);
-    } else if (card->need_bytes <= card->model.memory_bytes) {
+    else if (card->need_bytes <= card->model.memory_bytes)
         printf("fits, %s to spare", SIZE(card->model.memory_bytes - card->need_bytes));
-    } else {
-        printf("fits with %" PRIu64 " %s, when the cache is given back", card->retries, card->retries == 1 ? "retry" : "retries");
-    }
+    else
+        printf("fits with %" PRIu64 " %s", card->retries, card->retries == 1 ? "retry" : "retries");
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
     if (card->method == FIT_BY_SHARE) printf(" (by its share)");
     printf("\n");
+    if (!card->fits && detailed) print_oom(&card->oom);
 }
 
 static void print_cards(const struct fit_verdict *verdict) {
-    size_t asked = 0, largest = 0; // that it does not fit
-    printf("  Cards\n");
+    size_t asked = 0, largest = 0, printed = 0; // largest: that it does not fit
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
         asked++;
         if (!verdict->cards[i].fits) largest = i;
     }
-    for (size_t i = 0; i < verdict->card_count; i++)
-        if (verdict->cards[i].asked) print_card(&verdict->cards[i], asked <= MOST_DETAILED || i == largest);
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        if (!verdict->cards[i].asked) continue;
+        printf("  %-*s", TEXT_COLUMN - 2, printed++ == 0 ? "Cards" : "");
+        print_card(&verdict->cards[i], asked <= MOST_DETAILED || i == largest);
+    }
 }
 
 // --- with what, and how sure ----------------------------------------------------------------------------------------------------------
 
 static void print_setting(const struct fit_setting *setting, const struct fit_verdict *verdict) {
+    char title[48], text[500];
     if (setting->card == NULL) return;
-    printf("  On %-11s ", setting->card->model.key);
+    (void)snprintf(title, sizeof title, "On %s", setting->card->model.key);
     if (setting->found && setting->conf[0] != '\0')
-        printf("it would fit with PYTORCH_ALLOC_CONF=%s (in %s)\n", setting->conf, SIZE(setting->needed_bytes));
+        (void)snprintf(text, sizeof text, "fits with PYTORCH_CUDA_ALLOC_CONF=%s (in %s)", setting->conf, SIZE(setting->needed_bytes));
     else if (setting->tried)
-        printf("no setting of the allocator makes it fit\n");
-    else if (verdict->highest->allocated_bytes > setting->card->room_bytes)
-        printf("no setting can make it fit:\n                 %s are in use at once, there is room for %s\n",
-               SIZE(verdict->highest->allocated_bytes), SIZE(setting->card->room_bytes));
+        (void)snprintf(text, sizeof text, "no setting of the allocator that was tried makes it fit");
     else
-        printf("settings were not searched: the recording is too long; vram tune does\n");
+        (void)snprintf(text, sizeof text, "no setting can make it fit: %s are in use at once, there is room for %s",
+                       SIZE(verdict->highest->allocated_bytes), SIZE(setting->card->room_bytes));
+    print_wrapped(title, text);
+}
+
+static void print_batch(const struct fit_batch *batch) {
+    char text[400];
+    if (!batch->known) return;
+    if (batch->share <= 0)
+        (void)snprintf(text, sizeof text, "no batch is small enough: %s go by none", SIZE(batch->fixed_bytes));
+    else if (batch->about > 0)
+        (void)snprintf(text, sizeof text, "a batch of about %" PRIu64 " might, in place of %" PRIu64 ": --vary '%s=%" PRIu64 "'",
+                       batch->about, batch->value, batch->argument, batch->about);
+    else
+        (void)snprintf(text, sizeof text, "a batch of about %.0f %% of this might (--vary): %s go by it", batch->share * 100,
+                       SIZE(batch->varying_bytes));
+    print_wrapped("", text);
 }
 
 #define MOST_PLACES 3
@@ -235,9 +271,12 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
     size_t used = 0;
     if (count == 0) return;
     for (size_t i = 0; i < count && i < most; i++) {
-        const int length =
-            snprintf(text + used, sizeof text - used, "%s%s%s%s", i == 0 ? "" : ", ", rows[i].function,
-                     strcmp(rows[i].library, "size") == 0 ? "" : " of ", strcmp(rows[i].library, "size") == 0 ? "" : rows[i].library);
+        char of[64] = "";
+        if (strcmp(rows[i].library, "size") != 0)
+            (void)snprintf(of, sizeof of, " of %s", rows[i].library);
+        else if (rows[i].bytes != 0)
+            (void)snprintf(of, sizeof of, " (%s at stake)", SIZE(rows[i].bytes));
+        const int length = snprintf(text + used, sizeof text - used, "%s%s%s", i == 0 ? "" : ", ", rows[i].function, of);
         if (length < 0 || (size_t)length >= sizeof text - used) break;
         used += (size_t)length;
     }
@@ -256,6 +295,39 @@ static void print_doubts(const struct fit_answer *answer) {
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
 
+#define MOST_NAMED 4 // cards in the first line
+
+static void print_named(const struct fit_verdict *verdict, bool fitting) {
+    size_t count = 0, printed = 0;
+    for (size_t i = 0; i < verdict->card_count; i++) count += verdict->cards[i].asked && verdict->cards[i].fits == fitting;
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        if (!verdict->cards[i].asked || verdict->cards[i].fits != fitting) continue;
+        printf("%s%s", printed == 0 ? "" : printed + 1 == count ? " and " : ", ", verdict->cards[i].model.key);
+        printed++;
+    }
+}
+
+// On which of the cards that were asked for.
+static void print_where(const struct fit_verdict *verdict) {
+    size_t asked = 0, fitting = 0;
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        asked += verdict->cards[i].asked;
+        fitting += verdict->cards[i].asked && verdict->cards[i].fits;
+    }
+    printf(fitting == 0 ? "Does not fit on " : "Fits on ");
+    if (asked > MOST_NAMED) {
+        if (fitting == 0 || fitting == asked)
+            printf(fitting == 0 ? "any of %zu cards" : "all %zu cards", asked);
+        else
+            printf("%zu of %zu cards", fitting, asked);
+        return;
+    }
+    print_named(verdict, fitting != 0);
+    if (fitting == 0 || fitting == asked) return;
+    printf(", not on ");
+    print_named(verdict, false);
+}
+
 static void print_verdict(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     if (answer->varied != NULL) {
@@ -263,12 +335,13 @@ static void print_verdict(const struct fit_answer *answer) {
         ui_put(stdout, answer->varied);
         printf("\n");
     }
-    if (answer->limit_bytes != UINT64_MAX)
+    if (answer->limit_bytes != UINT64_MAX) {
         printf("%s: needs %s, the limit is %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)),
                SIZE(answer->limit_bytes));
-    else
-        printf("%s: needs %s of a device like %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)),
-               verdict->ran_on.key);
+        return;
+    }
+    print_where(verdict);
+    printf(": needs %s of a device like %s\n", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
 }
 
 static void print_peak(const struct fit_verdict *verdict) {
@@ -358,6 +431,14 @@ static void print_ending(const struct fit_run *run) {
     if (run->ending != FIT_ENDED) print_wrapped("", unseen);
 }
 
+// What is certain, what not, and what was not seen.
+static void print_certainty(const struct fit_answer *answer) {
+    printf("How sure\n");
+    print_doubts(answer);
+    fit_host_print(answer->run, answer->dummy_weights);
+    print_ending(answer->run);
+}
+
 int fit_print_text(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     print_verdict(answer);
@@ -367,14 +448,13 @@ int fit_print_text(const struct fit_answer *answer) {
     if (verdict->smallest_retries > 0)
         printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
+    print_setting(&answer->setting, verdict);
+    print_batch(&answer->batch);
     print_cards(verdict);
     fit_serving_print(&answer->serving, verdict);
     if (answer->unrunnable != NULL)
-        printf("              This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
-    print_setting(&answer->setting, verdict);
+        printf("                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);
     print_ranks(answer->run, answer->fold);
-    print_doubts(answer);
-    fit_host_print(answer->run, answer->dummy_weights);
-    print_ending(answer->run);
+    print_certainty(answer);
     return CLI_OK;
 }

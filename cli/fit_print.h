@@ -12,6 +12,7 @@ struct fit_answer {
     const struct fit_verdict *verdict;
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
+    struct fit_batch batch;
     struct fit_serving serving;
     bool dummy_weights; // that option was given
     struct fit_stake stake;

@@ -1,4 +1,4 @@
-// fit_settings.h: which setting of the allocator makes a program fit on a smaller card.
+// fit_settings.h: which setting of the allocator, or which smaller batch, makes a program fit on a smaller card.
 #ifndef CLI_FIT_SETTINGS_H
 #define CLI_FIT_SETTINGS_H
 
@@ -12,7 +12,19 @@ struct fit_setting {
     uint64_t needed_bytes; // by the allocator with it
 };
 
-// Replays the recording of the highest holding under many settings; as long as that takes, so not for very long ones.
+// What a smaller batch may come to, where no setting was found: part of the peak goes by the batch, as far as roles tell.
+struct fit_batch {
+    bool known;             // there are roles
+    uint64_t fixed_bytes;   // that no batch makes less: parameters, gradients, states, caches
+    uint64_t varying_bytes; // activations, temporaries, input
+    double share;           // of that, for which there is room; 0: not even for the rest
+    char argument[64];      // of the program's: "--batch-size"; "": none that looks like it
+    uint64_t value, about;  // of that argument, and what may fit
+};
+
+// Replays the recording of the highest holding under many settings, a very long one under the most promising alone.
 void fit_find_setting(const struct fit_verdict *verdict, struct fit_setting *setting);
+// After that, of the same card.
+void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting *setting, char *const *program, struct fit_batch *batch);
 
 #endif

@@ -255,3 +255,5 @@ int output_close(struct output *output, bool keep) {
     release(output);
     return code;
 }
+
+FILE *output_append(const char *path) { return fopen(path, "ae"); }

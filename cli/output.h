@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct output;
 
@@ -16,6 +17,8 @@ bool output_write(void *user, const char *bytes, size_t length);
 // Completes the file, or, with `keep` false, leaves everything as it was before. Prints one line on standard error when that fails. The
 // exit code; CLI_OK also for NULL.
 int output_close(struct output *output, bool keep);
+// Opens a file of others' for adding at its end (GitHub's summary of a job). The caller closes it. NULL when it can't be opened.
+FILE *output_append(const char *path);
 // The part of a path's name that says what it holds: without .gz, .zst and .xz. Its length.
 size_t output_plain_length(const char *path);
 // Whether both paths name the same existing file.

@@ -37,6 +37,7 @@ static size_t collect(const struct vr_missing_file *file, bool sizes, struct sim
         if (atomic_load(&row->state) != VR_MISSING_READY || (strncmp(row->library, VR_MISSING_SIZE, sizeof row->library) == 0) != sizes)
             continue;
         wanted[count].count = atomic_load(&row->count);
+        wanted[count].bytes = atomic_load(&row->bytes);
         end_text(wanted[count].function, row->function, sizeof row->function);
         end_text(wanted[count].library, row->library, sizeof row->library);
         end_text(wanted[count].module, row->module, sizeof row->module);
@@ -44,10 +45,13 @@ static size_t collect(const struct vr_missing_file *file, bool sizes, struct sim
     }
     qsort(wanted, count, sizeof *wanted, by_name);
     for (size_t i = 0; i < count; i++) {
-        if (kept > 0 && by_name(&wanted[kept - 1], &wanted[i]) == 0)
-            wanted[kept - 1].count += wanted[i].count;
-        else
+        struct sim_wanted *last = kept > 0 && by_name(&wanted[kept - 1], &wanted[i]) == 0 ? &wanted[kept - 1] : NULL;
+        if (last == NULL) {
             wanted[kept++] = wanted[i];
+            continue;
+        }
+        last->count += wanted[i].count;
+        if (wanted[i].bytes > last->bytes) last->bytes = wanted[i].bytes;
     }
     qsort(wanted, kept, sizeof *wanted, by_count);
     return kept;

@@ -7,6 +7,7 @@
 // A function that was wanted and is not simulated, or a size that was used and is not known.
 struct sim_wanted {
     uint64_t count;
+    uint64_t bytes; // of a size: what it may come to at most; 0: not known
     char function[96], library[32], module[240];
 };
 

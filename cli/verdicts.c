@@ -150,7 +150,7 @@ static int save_junit(const struct verdicts *verdicts) {
 static int append_summary(const struct verdicts *verdicts) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (path == NULL || path[0] == '\0') return CLI_OK;
-    FILE *file = fopen(path, "a");
+    FILE *file = output_append(path);
     if (file != NULL) write_summary(file, verdicts);
     const bool failed = file != NULL && ferror(file);
     if (file != NULL && fclose(file) == 0 && !failed) return CLI_OK;

@@ -36,7 +36,8 @@ IMPORTS = {
     "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
     "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
-        pthread_create pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield sched_getaffinity __sched_cpucount syscall gettid""",
+        pthread_create pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield sched_getaffinity __sched_cpucount syscall gettid
+        __libc_single_threaded""",
     "src/os/posix: clock": "clock_gettime time gmtime_r strftime gethostname",
     "src/os/posix: environment": "getenv secure_getenv",
     "src/os/posix: libraries": "dlopen dlsym dlclose dlerror",

@@ -138,6 +138,7 @@ class Recorder:
         self.process = 0
         self.control = None
         self.marker = None  # the optimizer whose calls are counted
+        self.backward = None
         self.counts, self.notes = {}, []
         self.trains = False  # an optimizer was made
         self.initialised = [0.0, 0, 0]  # on the CPU: seconds, bytes, bytes that were left as they were
@@ -466,6 +467,8 @@ class Recorder:
             return
         self.segments = snapshot["segments"]
         remove_own_frames(snapshot)
+        if self.backward is not None:
+            self.backward.complete(snapshot)
         marks = snapshot.setdefault("external_annotations", [])
         for device in self.traced():
             marks += [{"device": device, "stage": "STEP", "name": f"step {i + 1}", "time_us": at} for i, at in enumerate(self.marks)]
@@ -512,6 +515,7 @@ def torch_is_there(torch):
     torch.cuda._lazy_call(RECORDER.begin)
     os.register_at_fork(after_in_child=lambda: torch.cuda._lazy_call(RECORDER.begin) if not torch.cuda.is_initialized() else None)
     part("loops").watch(RECORDER, torch, Step)
+    part("backward").watch(RECORDER, torch)
     part("engines").watch_captures(RECORDER.serving, torch)
     part("weights").watch_torch(RECORDER, torch)
     optimizer = sys.modules.get("torch.optim.optimizer")

@@ -33,9 +33,17 @@ void report_to_profiler(void *pointer, int64_t bytes, Device device) {
 
 bool profiled() { return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr; }
 
+// A filter that threw decides the request, as in PyTorch: whatever came of it goes back.
+void throw_for_filter(vram_status status, uint64_t address) {
+    if (thrown_by_filter == nullptr) return;
+    if (status == VRAM_OK) check(vram_free(made, address), "free");
+    std::rethrow_exception(std::exchange(thrown_by_filter, nullptr));
+}
+
 void *request(size_t size, Device device, cudaStream_t stream) {
     uint64_t address = 0;
     const vram_status status = vram_malloc(made, static_cast<uint32_t>(device), size, VRAM_STREAM(stream), &address);
+    if (C10_UNLIKELY(filters_threw.load(std::memory_order_relaxed) != 0)) throw_for_filter(status, address);
     if (C10_UNLIKELY(status != VRAM_OK)) refuse_request(status);
     void *const pointer = pointer_to(address);
     if (const c10::impl::PyInterpreter *watcher = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(watcher != nullptr))

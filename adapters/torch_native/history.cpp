@@ -2,7 +2,6 @@
 #include "native.h"
 
 #include <c10/cuda/CUDAFunctions.h>
-#include <c10/util/ApproximateClock.h>
 
 #include <atomic>
 #include <mutex>
@@ -11,41 +10,14 @@
 
 namespace vram_native {
 
+c10::ApproximateClockToUnixTimeConverter clock_converter;
+
 namespace {
 
 // A gathered stack as vram keeps it: blocks, segments and entries refer to it.
 struct Held {
     std::atomic<long> references{1};
     Context context;
-};
-
-// The newest `most` of what was put in.
-template <typename Item> class Ring {
-  public:
-    void put(Item &&item) {
-        if (items.size() < most)
-            items.push_back(std::move(item));
-        else {
-            items[next] = std::move(item);
-            next = (next + 1) % items.size();
-        }
-    }
-    void set_most(size_t count) { most = std::max<size_t>(1, count); }
-    void clear() {
-        items.clear();
-        items.shrink_to_fit();
-        next = 0;
-    }
-    std::vector<Item> oldest_first() const {
-        std::vector<Item> all(items.begin() + static_cast<ptrdiff_t>(next), items.end());
-        all.insert(all.end(), items.begin(), items.begin() + static_cast<ptrdiff_t>(next));
-        return all;
-    }
-
-  private:
-    std::vector<Item> items;
-    size_t next = 0; // the oldest, once it is full
-    size_t most = 1;
 };
 
 // Guards a device's entries; taken under the allocator's locks.
@@ -70,8 +42,6 @@ bool ever_recorded;                                      // live blocks may have
 thread_local std::vector<std::string> compile_contexts;
 thread_local std::string user_metadata;
 const std::string no_context = "N/A";
-
-const c10::ApproximateClockToUnixTimeConverter clock_converter;
 
 void *take_context(void *user) {
     (void)user;
@@ -208,20 +178,18 @@ void note_snapshot(Device device, size_t active_bytes, PoolId id) {
 }
 
 Trace events_of(Device device) {
-    const auto nanoseconds = const_cast<c10::ApproximateClockToUnixTimeConverter &>(clock_converter).makeConverter();
     std::unique_lock<std::mutex> lock(histories[device].mutex);
     Trace trace = histories[device].ring.oldest_first();
     lock.unlock();
-    for (Entry &entry : trace) entry.time_.t_ = nanoseconds(entry.time_.approx_t_) / 1000;
+    set_times(&trace);
     return trace;
 }
 
 std::vector<Annotation> annotations() {
-    const auto nanoseconds = const_cast<c10::ApproximateClockToUnixTimeConverter &>(clock_converter).makeConverter();
     std::unique_lock<std::mutex> lock(annotations_mutex);
     std::vector<Annotation> all = annotation_ring.oldest_first();
     lock.unlock();
-    for (Annotation &annotation : all) annotation.time_.t_ = nanoseconds(annotation.time_.approx_t_) / 1000;
+    set_times(&all);
     return all;
 }
 

@@ -2,9 +2,51 @@
 #ifndef VRAM_TORCH_NATIVE_HISTORY_H
 #define VRAM_TORCH_NATIVE_HISTORY_H
 
+#include <algorithm>
+
+#include <c10/util/ApproximateClock.h>
+
 #include "native.h"
 
 namespace vram_native {
+
+// The newest `most` of what was put in.
+template <typename Item> class Ring {
+  public:
+    void put(Item &&item) {
+        if (items.size() < most)
+            items.push_back(std::move(item));
+        else {
+            items[next] = std::move(item);
+            next = (next + 1) % items.size();
+        }
+    }
+    void set_most(size_t count) { most = std::max<size_t>(1, count); }
+    void clear() {
+        items.clear();
+        items.shrink_to_fit();
+        next = 0;
+    }
+    std::vector<Item> oldest_first() const {
+        std::vector<Item> all(items.begin() + static_cast<ptrdiff_t>(next), items.end());
+        all.insert(all.end(), items.begin(), items.begin() + static_cast<ptrdiff_t>(next));
+        return all;
+    }
+
+  private:
+    std::vector<Item> items;
+    size_t next = 0; // the oldest, once it is full
+    size_t most = 1;
+};
+
+// Measures the processor's clock from the library's load on.
+extern c10::ApproximateClockToUnixTimeConverter clock_converter;
+
+// Entries and annotations have the processor's time until somebody looks: then microseconds since 1970.
+template <typename Made> void set_times(std::vector<Made> *entries) {
+    const auto nanoseconds = clock_converter.makeConverter();
+    for (Made &entry : *entries) entry.time_.t_ = nanoseconds(entry.time_.approx_t_) / 1000;
+}
 
 // Once the allocator is there: what was asked for before then begins.
 void begin_listening();

@@ -7,6 +7,8 @@
 
 #include "torch_versions.h"
 
+#include <atomic>
+#include <exception>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -114,6 +116,10 @@ inline void check(vram_status status, const char *what) {
 }
 // The same for a request that failed: torch.OutOfMemoryError, after the observers.
 [[noreturn]] void refuse_request(vram_status status);
+
+// pools.cpp: how often the filter of a route threw, and what it threw in the calling thread's request.
+extern std::atomic<uint32_t> filters_threw;
+extern thread_local std::exception_ptr thrown_by_filter;
 
 inline uint64_t address_of(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
 inline void *pointer_to(uint64_t address) { return reinterpret_cast<void *>(address); }

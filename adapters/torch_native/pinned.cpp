@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "install.h"
+#include "pinned_history.h"
 #include "vram/host.h"
 
 namespace vram_native {
@@ -25,10 +26,10 @@ struct HostPool {
     struct vram_host_pool *pool = nullptr; // one reference
     int references = 0;                    // PyTorch's
 };
-std::map<c10::MempoolId_t, HostPool> host_pools; // under pinned_mutex
+std::map<PoolId, HostPool> host_pools; // under pinned_mutex
 
 struct HostRoute {
-    c10::MempoolId_t id;
+    PoolId id;
     HostFilter filter;
 };
 std::vector<HostRoute> host_routes; // open, oldest first; under pinned_mutex
@@ -42,10 +43,14 @@ struct vram_host *made_host() {
     struct vram_error error = {};
     const vram_status status = vram_host_create(nullptr, &host, &error);
     TORCH_CHECK(status == VRAM_OK, "vram: ", error.message[0] != '\0' ? error.message : vram_status_text(status));
+    listen_to_pinned(host);
     return host;
 }
 
-void delete_pinned(void *pointer) { host_check(vram_host_free(host, pointer), "free of pinned memory"); }
+void delete_pinned(void *pointer) {
+    const PinnedCall call(RecordContext::ALL);
+    host_check(vram_host_free(host, pointer), "free of pinned memory");
+}
 
 // The pool that the calling thread's current stream is routed to, the newest first; NULL: the default one.
 struct vram_host_pool *routed_pool(c10::cuda::CUDAStream stream) {
@@ -96,8 +101,9 @@ template <typename Made> void copy_host_stats(Made &to, const struct vram_host_s
     copy_time(to.host_free_time, from.host_free_time);
     to.num_host_alloc = from.allocations.allocated;
     to.num_host_free = from.allocations.freed;
-    for (size_t i = 0; i < VRAM_HOST_BUCKETS && i < to.bucket_allocation.size(); i++)
-        to.bucket_allocation[i] = static_cast<int64_t>(from.bucket_allocation[i]);
+    if constexpr (requires { to.bucket_allocation; })
+        for (size_t i = 0; i < VRAM_HOST_BUCKETS && i < to.bucket_allocation.size(); i++)
+            to.bucket_allocation[i] = static_cast<int64_t>(from.bucket_allocation[i]);
 }
 
 // As Native: `override` is left out where versions differ.
@@ -105,6 +111,7 @@ class Pinned final : public at::HostAllocator {
   public:
     c10::DataPtr allocate(size_t size) override {
         void *pointer = nullptr;
+        const PinnedCall call(RecordContext::STATE);
         if (size != 0) host_check(request_pinned(size, &pointer), "pinned memory");
         return {pointer, pointer, &delete_pinned, c10::Device(c10::DeviceType::CPU)};
     }
@@ -139,7 +146,17 @@ class Pinned final : public at::HostAllocator {
         if (host != nullptr) vram_host_reset_peak_stats(host);
     }
 
-    void begin_allocate_to_pool(c10::MempoolId_t id, std::function<bool(c10::Stream)> filter) {
+    void record_history(bool enabled, MakeContext make, size_t most, RecordContext when, bool clear) {
+        const std::lock_guard<std::mutex> lock(pinned_mutex);
+        record_pinned_history(host, enabled, make, most, when, clear);
+    }
+    bool is_history_enabled() const { return pinned_history_is_enabled(); }
+    HostSegments get_segments() { return pinned_segments(host); }
+    Trace get_traces() { return pinned_traces(); }
+    void record_external_register(void *pointer, size_t size) { note_registered(pointer, size); }
+    void record_external_unregister(void *pointer) { note_unregistered(pointer); }
+
+    void begin_allocate_to_pool(PoolId id, std::function<bool(c10::Stream)> filter) {
         struct vram_host *of = made_host();
         const std::lock_guard<std::mutex> lock(pinned_mutex);
         HostPool &pool = host_pools[id];
@@ -149,7 +166,7 @@ class Pinned final : public at::HostAllocator {
         host_routes.push_back({id, std::move(filter)});
         host_route_count.store(host_routes.size(), std::memory_order_release);
     }
-    void end_allocate_to_pool(c10::MempoolId_t id) {
+    void end_allocate_to_pool(PoolId id) {
         const std::lock_guard<std::mutex> lock(pinned_mutex);
         for (size_t i = host_routes.size(); i-- > 0;) {
             if (host_routes[i].id != id) continue;
@@ -158,7 +175,7 @@ class Pinned final : public at::HostAllocator {
             return;
         }
     }
-    void release_pool(c10::MempoolId_t id) {
+    void release_pool(PoolId id) {
         const std::lock_guard<std::mutex> lock(pinned_mutex);
         const auto found = host_pools.find(id);
         if (found == host_pools.end() || --found->second.references > 0) return;

@@ -10,6 +10,9 @@
 
 namespace vram_native {
 
+std::atomic<uint32_t> filters_threw;
+thread_local std::exception_ptr thrown_by_filter;
+
 namespace {
 
 using Filter = std::function<bool(cudaStream_t)>;
@@ -53,7 +56,17 @@ void deallocate_own(uint64_t address, uint64_t size_bytes, uint32_t device, uint
     }
 }
 
-bool accepts(uint64_t stream, void *user) { return (*static_cast<const Filter *>(user))(reinterpret_cast<cudaStream_t>(stream)); }
+// An exception must not pass through C, nor through the allocator's locks: the request goes on as if it were not accepted, and its caller
+// throws what was thrown here.
+bool accepts(uint64_t stream, void *user) {
+    try {
+        return (*static_cast<const Filter *>(user))(reinterpret_cast<cudaStream_t>(stream));
+    } catch (...) {
+        thrown_by_filter = std::current_exception();
+        filters_threw.fetch_add(1, std::memory_order_relaxed);
+        return false;
+    }
+}
 
 vram_route route_of(Filter &filter) {
     vram_route route = {};

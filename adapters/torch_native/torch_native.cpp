@@ -4,6 +4,7 @@
 #include "history.cpp"
 #include "install.cpp"
 #include "pinned.cpp"
+#include "pinned_history.cpp"
 #include "pools.cpp"
 #include "settings.cpp"
 #include "sharing.cpp"

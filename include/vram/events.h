@@ -7,6 +7,7 @@
 #define VRAM_EVENTS_H
 
 #include "vram/allocator.h"
+#include "vram/host.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -69,6 +70,26 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_all
 // The context in which the live block at `address` was handed out, with a reference that is given to the caller; NULL where it has none.
 // INVALID_POINTER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t address, void **context);
+
+// --- pinned host memory ---------------------------------------------------------------------------------------------------------------
+// Told of every event of pinned memory (ALLOC, FREE_*, SEGMENT_ALLOC and SEGMENT_FREE: each block is a segment of its own), under the lock
+// that orders them: must be quick, and must not call this allocator. device is 0, size_bytes what the block really has, context NULL: who
+// wants one keeps it by the address, from ALLOC to FREE_COMPLETED. A free may complete on another thread, the background one included.
+typedef void (*vram_host_event_function)(const struct vram_event *event, void *user);
+// From now on events go to this function in place of the one before; NULL: nobody listens. When it returns no call of the former one is
+// under way. A history (vram/history.h) is not disturbed.
+VRAM_API void vram_host_set_event_listener(struct vram_host *host, vram_host_event_function event, void *user);
+
+struct vram_host_block_view {
+    void *pointer;
+    uint64_t size_bytes;      // what the block really has
+    uint64_t requested_bytes; // what was asked for; 0 for a free block
+    enum vram_block_state state;
+    struct vram_pool_id pool;
+};
+typedef bool (*vram_host_visitor)(const struct vram_host_block_view *block, void *user);
+// Visits all blocks of one moment, by ascending address, without a lock; the visitor says false to end it. NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_host_walk(struct vram_host *host, vram_host_visitor visit, void *user);
 
 #ifdef __cplusplus
 }

@@ -67,6 +67,7 @@ struct vr_options {
     bool reclaim_streams;
     bool share_live_pools;
     bool reuse_oversize;
+    bool paged;
     uint32_t pytorch; // VR_PYTORCH(): whose rules hold
 };
 

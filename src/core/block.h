@@ -21,20 +21,23 @@ enum vr_state {
     VR_HOLE,      // unmapped address range of an expandable segment, in its pool's set of holes
 };
 
+// vr_block.expandable of a slot of paged memory (source/paged.h), which has no neighbours; 1: of any other block of an expandable segment.
+enum { VR_EXPANDABLE_SLOT = 2 };
+
 // Links are used by the state that needs them: tree links while in the index or the holes, holders while allocated or pending.
 struct vr_block {
     uint64_t address;
-    uint64_t size;      // bytes, a multiple of 512
-    uint64_t requested; // bytes the client asked for; meaningless while free
-    uint32_t previous;  // neighbours in the same segment, by address; 0 at the ends
+    uint64_t size; // bytes, a multiple of 512
+    union {
+        uint64_t requested; // bytes the client asked for; meaningless while free
+        uint64_t age;       // in the index: what orders it among equal sizes, before the address
+    };
+    uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
     uint32_t segment;
     _Atomic uint32_t shard; // read without a lock by whoever frees; everything else is guarded by that shard's lock
     union {
-        struct {
-            uint32_t left;
-            uint32_t right;
-        } node;
+        uint32_t child[2]; // smaller and larger ones
         struct {
             uint32_t uses;    // first recorded use by another stream
             uint32_t pending; // fences not yet passed

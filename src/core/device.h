@@ -3,6 +3,7 @@
 #define VR_CORE_DEVICE_H
 
 #include "core/pool.h"
+#include "os/single_threaded.h"
 
 // The device, set up at its first use. INVALID_ARGUMENT for an ordinal the driver has not; DRIVER; NO_HOST_MEMORY.
 enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device);
@@ -25,6 +26,11 @@ void vr_shard_add_awake(struct vr_shard *shard);
 VR_NOINLINE void vr_shard_lock_contended(struct vr_shard *shard);
 VR_INLINE bool vr_shard_try_lock(struct vr_shard *shard) {
     uint32_t expected = VR_SHARD_OPEN;
+    if (vr_is_single_threaded()) {
+        if (VR_UNLIKELY(atomic_load_explicit(&shard->lock, memory_order_relaxed) != VR_SHARD_OPEN)) return false;
+        atomic_store_explicit(&shard->lock, VR_SHARD_LOCKED, memory_order_relaxed);
+        return true;
+    }
     return VR_LIKELY(
         atomic_compare_exchange_strong_explicit(&shard->lock, &expected, VR_SHARD_LOCKED, memory_order_acquire, memory_order_relaxed));
 }

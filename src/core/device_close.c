@@ -1,6 +1,7 @@
 // Devices: taken down at the end.
 #include "core/release.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 void vr_wait_at_end(struct vr_device *device) {
@@ -54,6 +55,7 @@ void vr_device_release(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     if (allocator->backend->close != NULL) allocator->backend->close(device);
     release_memory(device);
+    vr_paged_close(device);
     vr_fences_release(device);
     (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
     release_shards(&device->shards);

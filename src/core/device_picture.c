@@ -1,6 +1,7 @@
 #include "core/device_picture.h"
 
 #include "core/serve.h"
+#include "core/source/source_ops.h"
 
 static enum vram_status add_segment(struct vr_picture *picture, const struct vram_allocator *allocator, const struct vr_segment *segment,
                                     uint64_t address) {
@@ -35,7 +36,25 @@ static enum vram_status add_block(struct vr_picture *picture, const struct vr_bl
     return VRAM_OK;
 }
 
-static enum vram_status add_runs(struct vr_picture *picture, const struct vram_allocator *allocator, const struct vr_segment *segment) {
+static enum vram_status add_paged(struct vr_picture *picture, const struct vr_device *device, const struct vr_segment *segment) {
+    struct vr_block *blocks = NULL;
+    size_t count = 0;
+    bool inside = false;
+    VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        const bool hole = blocks[i].state == VR_HOLE;
+        if (!hole && !inside) status = add_segment(picture, device->allocator, segment, blocks[i].address);
+        if (!hole && status == VRAM_OK) status = add_block(picture, &blocks[i]);
+        inside = !hole;
+    }
+    free(blocks);
+    return status;
+}
+
+static enum vram_status add_runs(struct vr_picture *picture, const struct vr_device *device, const struct vr_segment *segment) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (segment->source->blocks != NULL) return add_paged(picture, device, segment);
     bool inside = false;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
@@ -78,7 +97,7 @@ static enum vram_status add_all(const struct vr_device *device, const struct vra
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         while (next < count && raw[next].address < segment->address) VR_TRY(add_raw(picture, &raw[next++]));
-        VR_TRY(add_runs(picture, allocator, segment));
+        VR_TRY(add_runs(picture, device, segment));
     }
     while (next < count) VR_TRY(add_raw(picture, &raw[next++]));
     return VRAM_OK;

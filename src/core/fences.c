@@ -212,6 +212,26 @@ enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uin
     return vr_stream_is_gone(result) ? wait_for_devices(device->allocator) : vr_driver_status(result);
 }
 
+enum vram_status vr_event_at(struct vr_device *device, uint64_t stream, uint64_t *event) {
+    struct vr_device *owner = NULL;
+    bool gone = false;
+    uint64_t made = 0;
+    const enum vram_status status = record_event(device, stream, &owner, &made, &gone);
+    if (status != VRAM_OK && !gone) return status;
+    // Events lie with the device of their stream; one of another device is of no use here.
+    if (status == VRAM_OK && owner != device) return_event(owner, made);
+    *event = status == VRAM_OK && owner == device ? made : 0;
+    return VRAM_OK;
+}
+
+enum vram_status vr_event_passed(struct vr_device *device, uint64_t event, bool *passed) {
+    const vr_cu_result result = vr_cu(device->allocator->driver, event_query, event);
+    *passed = result == VR_CU_SUCCESS;
+    return result == VR_CU_NOT_READY ? VRAM_OK : vr_driver_status(result);
+}
+
+void vr_event_return(struct vr_device *device, uint64_t event) { return_event(device, event); }
+
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block) {
     struct vram_allocator *allocator = device->allocator;
     const uint64_t own = vr_shard_of(allocator, block)->stream;

@@ -58,6 +58,10 @@ enum vram_status vr_uses_wait(struct vram_allocator *allocator, struct vr_block 
 // Lets the stream `after` wait for all that `before` has now; where one of them is gone, the host for everything. Not while a capture is
 // under way. DRIVER. Under all locks, context current.
 enum vram_status vr_streams_order(struct vr_device *device, uint64_t before, uint64_t after);
+// An event at what the stream has now; 0 where there can be none. Not on a stream that captures. DRIVER.
+enum vram_status vr_event_at(struct vr_device *device, uint64_t stream, uint64_t *event);
+enum vram_status vr_event_passed(struct vr_device *device, uint64_t event, bool *passed);
+void vr_event_return(struct vr_device *device, uint64_t event);
 // Lets the block's own stream wait for the other ones, and forgets these: then it can be used again at once, in the stream's order. Not
 // while a capture concerns the device. On failure (DRIVER) the rest of the uses stay. Under all locks, context current.
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block);

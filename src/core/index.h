@@ -18,14 +18,14 @@ enum {
     VR_SUMMARY_WORDS = (VR_BIN_WORDS + 63) / 64,
 };
 
-// How blocks compare.
-enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS, VR_BY_ADDRESS };
+// How free blocks of equal size compare.
+enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS };
 
 // What a comparison needs to look at. Borrowed by every index of an allocator.
 struct vr_index_arena {
     struct vr_block *blocks;
     const struct vr_segment *segments;
-    enum vr_order order; // of the free blocks: one of the two BY_SIZE orders
+    enum vr_order order;
 };
 
 struct vr_index {
@@ -40,6 +40,10 @@ void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena,
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size);
 // The block after `block` in order; 0 at the end.
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+// Moves a block of the index to another address and size.
+void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, uint64_t address, uint64_t size);
+// Whether a block of this size, segment and address would come before `block`, by the order of the free blocks.
+bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block);
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 
@@ -49,11 +53,11 @@ void vr_index_clear(struct vr_index *index);
 // Whether bitmap, summary and trees agree, and every block in them is free and where its size belongs; *count of them.
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count);
 
-// The treap alone, also used for the holes (by address).
-void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block);
-void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block);
+// The treap alone, of the holes: by address.
+void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole);
+void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole);
 uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena);
-// The first block greater than `block` (which need not be in the tree).
-uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, enum vr_order order, uint32_t block);
+// The first hole above `hole` (which need not be in the tree).
+uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, uint32_t hole);
 
 #endif

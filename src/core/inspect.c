@@ -1,6 +1,8 @@
 // What programs see of an allocator: statistics, facts about an address, the list of all blocks.
 #include "core/serve.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
 
 enum vram_status vram_device_count(struct vram_allocator *allocator, uint32_t *count) {
     VR_REQUIRE(allocator && count);
@@ -189,6 +191,7 @@ enum vram_status vram_cache_info(struct vram_allocator *allocator, uint32_t ordi
     *info = (struct vram_cache_info){0};
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
+    vr_paged_cached(device, &info->cached_bytes, &info->largest_free_bytes);
     for (size_t i = 0; i < device->segments.count; i++) {
         for (uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
@@ -243,24 +246,40 @@ static void *kept_context(struct view_list *list, uint32_t stack) {
     return vr_foreign_stack_context(stack, NULL);
 }
 
+static enum vram_status add_view(const struct vr_device *device, const struct vr_segment *segment, const struct vr_block *block,
+                                 struct view_list *list) {
+    const struct vram_allocator *allocator = device->allocator;
+    if (block->state == VR_HOLE) return VRAM_OK;
+    VR_TRY(VR_GROW(list, views, list->count + 1));
+    list->views[list->count++] = (struct vram_block_view){
+        .block = describe(allocator, block),
+        .state = block->state == VR_FREE      ? VRAM_BLOCK_FREE
+                 : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
+                                              : VRAM_BLOCK_ALLOCATED,
+        .small_pool = block->small != 0,
+        .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small ? VR_SMALL : VR_LARGE] - block->age_base : 0,
+        .segment_number = segment->counter,
+        .context = block->state == VR_FREE ? NULL : kept_context(list, block->stack),
+        .segment_context = kept_context(list, segment->stack),
+    };
+    return VRAM_OK;
+}
+
+static enum vram_status add_paged(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
+    struct vr_block *blocks = NULL;
+    size_t count = 0;
+    VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = add_view(device, segment, &blocks[i], list);
+    free(blocks);
+    return status;
+}
+
 static enum vram_status add_segment(const struct vr_device *device, const struct vr_segment *segment, struct view_list *list) {
     const struct vram_allocator *allocator = device->allocator;
-    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
-        const struct vr_block *block = vr_block_at(allocator, at);
-        if (block->state == VR_HOLE) continue;
-        VR_TRY(VR_GROW(list, views, list->count + 1));
-        list->views[list->count++] = (struct vram_block_view){
-            .block = describe(allocator, block),
-            .state = block->state == VR_FREE      ? VRAM_BLOCK_FREE
-                     : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
-                                                  : VRAM_BLOCK_ALLOCATED,
-            .small_pool = block->small != 0,
-            .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small ? VR_SMALL : VR_LARGE] - block->age_base : 0,
-            .segment_number = segment->counter,
-            .context = block->state == VR_FREE ? NULL : kept_context(list, block->stack),
-            .segment_context = kept_context(list, segment->stack),
-        };
-    }
+    if (segment->source->blocks != NULL) return add_paged(device, segment, list);
+    for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
+        VR_TRY(add_view(device, segment, vr_block_at(allocator, at), list));
     return VRAM_OK;
 }
 

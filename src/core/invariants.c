@@ -3,6 +3,7 @@
 #include "core/capture/captures.h"
 #include "core/serve.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 // What one walk over a device's blocks found, to be held against the counters.
@@ -21,9 +22,9 @@ struct block_census {
     int64_t oversize_segments;
 };
 
-static bool in_tree(const struct vram_allocator *allocator, uint32_t root, enum vr_order order, uint32_t block) {
+static bool is_a_hole_of(const struct vram_allocator *allocator, uint32_t root, uint32_t block) {
     // The successor of the block's predecessor position is the block itself exactly when it is in the tree.
-    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_after(root, &allocator->arena, order, at)) {
+    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_after(root, &allocator->arena, at)) {
         if (at == block) return true;
     }
     return false;
@@ -56,7 +57,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     case VR_HOLE:
         VR_INVARIANT(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,
                      "a hole is not made of whole pages", at);
-        VR_INVARIANT(in_tree(allocator, pool->holes, VR_BY_ADDRESS, number), "a hole is not in its pool's set", at);
+        VR_INVARIANT(is_a_hole_of(allocator, pool->holes, number), "a hole is not in its pool's set", at);
         VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_HOLE, "two holes are not joined", at);
         break;
     case VR_ALLOCATED:
@@ -86,8 +87,31 @@ static void count_block(const struct vr_block *block, struct block_census *censu
     }
 }
 
+// The slots, and that the statistics count pages, not windows.
+static enum vram_status check_paged(struct vr_device *device, struct block_census *census, struct vram_error *error) {
+    const struct vr_paged_device *paged = device->paged;
+    if (paged == NULL) return VRAM_OK;
+    VR_TRY(vr_paged_check(device, error));
+    for (size_t i = 1; i < paged->slot_count; i++) {
+        if (paged->slots[i].own == NULL) continue;
+        const uint32_t number = paged->slots[i].block;
+        const struct vr_block *block = vr_block_at(device->allocator, number);
+        VR_INVARIANT(block->state != VR_ALLOCATED || vr_address_map_find(&device->allocator->addresses, block->address) == number,
+                     "an allocated block cannot be found by its address", block->address);
+        if (block->state == VR_FREE) continue;
+        count_block(block, census);
+        census->mapped[VR_LARGE] -= (int64_t)block->size;
+    }
+    for (size_t i = 1; i < paged->page_count; i++) {
+        const struct vr_paged_page *page = &paged->pages[i];
+        if (page->size != 0 && !page->own->is_small) census->mapped[VR_LARGE] += (int64_t)page->size;
+    }
+    return VRAM_OK;
+}
+
 static enum vram_status check_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct block_census *census,
                                       struct vram_error *error) {
+    if (segment->source->blocks != NULL) return VRAM_OK;
     uint64_t address = segment->address, mapped = 0;
     uint32_t previous = 0;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
@@ -187,6 +211,7 @@ enum vram_status vr_native_check(const struct vr_device *device, struct vram_err
         const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
         VR_TRY(check_segment(allocator, segment, &census, error));
     }
+    VR_TRY(check_paged(vr_device_if_used(device->allocator, device->ordinal), &census, error));
     VR_TRY(check_counters(device, &census, error));
     VR_TRY(check_indices(device, &census, error));
     VR_TRY(check_slack(device, error));

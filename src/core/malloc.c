@@ -1,5 +1,5 @@
-// The fast way of vram_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever it cannot do
-// exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
+// The fast way of vram_malloc() and vram_pool_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever
+// it cannot do exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
 #include "core/serve.h"
 
 // The pair that repeats (pool.h): its block goes out again, and nothing is booked before its books are closed.
@@ -40,30 +40,113 @@ VR_INLINE bool take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned 
     return true;
 }
 
-// notified: somebody listens (a constant to the compiler, so that the way without costs nothing).
-VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool notified, uint64_t *address) {
-    struct vr_device *device = shard->device;
-    const uint64_t rounded = vr_round_for(device, size_bytes);
-    const unsigned kind = vr_pool_kind(rounded);
-    struct vr_pool *pool = &shard->pool[kind];
-    if (pool->lazy != 0 && pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, notified, address)) return true;
-    vr_pool_settle(shard, kind);
-    const uint32_t block = vr_pool_search(shard, kind, rounded, shard->expandable);
-    if (VR_UNLIKELY(block == 0) || VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
-    const struct vr_block *item = vr_block_at(device->allocator, block);
-    const uint64_t block_size = vr_pool_splits(shard, item, rounded) ? rounded : item->size;
-    if (VR_UNLIKELY(block_size >= device->options.max_split_bytes)) return false;
+// A request of another size than the one whose free is left undone. What that merge would make, the block and the rest that it was cut
+// from, mostly serves: then the border between the two moves, and neither leaves the index only to come back.
+struct undone_merge {
+    uint32_t block;
+    uint32_t rest; // its next neighbour, free; 0: it was handed out whole
+    uint64_t size; // of both
+};
+
+// Options by which more than size and order decide, and holes, are for the ordinary way.
+VR_INLINE bool is_plain(const struct vr_shard *shard, const struct vr_block *item) {
+    return !shard->whole && !shard->expandable && !item->expandable && shard->device->options.max_split_bytes == VR_UNLIMITED;
+}
+
+// The best fit as it would be after the merge: merge->block, one of the index, or 0.
+VR_INLINE uint32_t search_beside(const struct vr_pool *pool, const struct vr_index_arena *arena, uint64_t rounded,
+                                 const struct undone_merge *merge) {
+    uint32_t found = vr_index_first_at_least(&pool->index, arena, rounded);
+    if (found == merge->rest && found != 0) found = vr_index_next(&pool->index, arena, found);
+    if (merge->size < rounded) return found;
+    return found == 0 || vr_index_is_before(arena, &arena->blocks[merge->block], merge->size, found) ? merge->block : found;
+}
+
+// Gives the block `size` bytes of what the merge would make.
+static void move_border(struct vr_shard *shard, struct vr_pool *pool, const struct undone_merge *merge, uint64_t size) {
+    const struct vr_index_arena *arena = &shard->device->allocator->arena;
+    struct vr_block *item = &arena->blocks[merge->block];
+    if (merge->rest == 0) {
+        if (size != merge->size) vr_pool_insert(shard, vr_block_split(shard, merge->block, size));
+    } else if (size == merge->size) {
+        vr_pool_remove(shard, merge->rest);
+        vr_block_absorb_next(shard, merge->block);
+    } else {
+        vr_index_move(&pool->index, arena, merge->rest, item->address + size, merge->size - size);
+        arena->blocks[merge->rest].age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
+        item->size = size;
+    }
+}
+
+// Hands out the block of the merge.
+VR_INLINE bool take_merged(const struct vr_alloc_request *request, const struct undone_merge *merge, bool notified, uint64_t *address) {
+    struct vr_shard *shard = request->shard;
+    struct vr_pool *pool = &shard->pool[request->kind];
+    const struct vr_index_arena *arena = &shard->device->allocator->arena;
+    struct vr_block *item = &arena->blocks[merge->block];
+    const uint64_t left = merge->size - request->rounded;
+    const uint64_t size = (item->small ? left >= VR_MIN_BLOCK : left > VR_SMALL_LIMIT) ? request->rounded : merge->size;
+    const bool was_split = (item->previous | (merge->rest != 0 ? arena->blocks[merge->rest].next : item->next)) != 0;
     struct vr_delta delta;
-    vr_delta_of_malloc(item, block_size, size_bytes, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, 0))) return false;
-    const struct vr_alloc_request request = {shard, size_bytes, rounded, kind};
-    vr_hand_out_as(&request, block, block_size, false, notified);
+    vr_delta_of_hand_out(was_split, merge->size, size, request->size_bytes, &delta);
+    vr_pool_close_pair(shard, request->kind);
+    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    move_border(shard, pool, merge, size);
+    pool->lazy = 0;
+    pool->last_rounded = request->rounded;
+    pool->pair.splits = delta.of[VR_F_SPLITS];
+    pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
+    item->state = VR_ALLOCATED;
+    item->requested = request->size_bytes;
+    item->labels = 0;
+    if (notified) vr_notify_hand_out(shard, item);
+    *address = item->address;
+    return true;
+}
+
+// Hands out a block of the index; the pool is settled.
+VR_INLINE bool take_found(const struct vr_alloc_request *request, uint32_t block, bool notified, uint64_t *address) {
+    struct vr_shard *shard = request->shard;
+    struct vr_pool *pool = &shard->pool[request->kind];
+    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    const uint64_t block_size = vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size;
+    if (VR_UNLIKELY(block_size >= shard->device->options.max_split_bytes)) return false;
+    struct vr_delta delta;
+    vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
+    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    vr_hand_out_as(request, block, block_size, false, notified);
     pool->last = block;
-    pool->last_rounded = rounded;
+    pool->last_rounded = request->rounded;
     pool->pair.splits = delta.of[VR_F_SPLITS];
     pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
     *address = item->address;
     return true;
+}
+
+// notified: somebody listens (a constant to the compiler, so that the way without costs nothing).
+VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool notified, uint64_t *address) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const uint64_t rounded = vr_round_for(shard->device, size_bytes);
+    const unsigned kind = vr_pool_kind(rounded);
+    const struct vr_alloc_request request = {shard, size_bytes, rounded, kind};
+    struct vr_pool *pool = &shard->pool[kind];
+    if (pool->lazy != 0 && pool->last_rounded == rounded && take_lazy(shard, pool, kind, size_bytes, notified, address)) return true;
+    if (VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
+    uint32_t block = 0;
+    const struct vr_block *item = vr_block_at(allocator, pool->lazy);
+    if (pool->lazy != 0 && is_plain(shard, item)) {
+        const uint32_t rest = vr_is_free(allocator, item->next) ? item->next : 0;
+        const struct undone_merge merge = {pool->lazy, rest, item->size + (rest != 0 ? vr_block_at(allocator, rest)->size : 0)};
+        assert(!vr_is_free(allocator, item->previous));
+        block = search_beside(pool, &allocator->arena, rounded, &merge);
+        if (block == pool->lazy) return take_merged(&request, &merge, notified, address);
+        vr_pool_settle(shard, kind);
+        if (VR_UNLIKELY(vr_block_at(allocator, block)->expandable)) block = vr_pool_search(shard, kind, rounded, false);
+    } else {
+        vr_pool_settle(shard, kind);
+        block = vr_pool_search(shard, kind, rounded, shard->expandable);
+    }
+    return VR_LIKELY(block != 0) && take_found(&request, block, notified, address);
 }
 
 // With a listener. The shard is locked; the gate is not 0.
@@ -88,24 +171,46 @@ VR_INLINE struct vr_shard *lock_near(struct vram_pool *pool, uint64_t stream) {
     return NULL;
 }
 
-bool vr_pool_take(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    struct vr_device *device = pool->device;
-    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(device) != 0) return false;
+static bool take_in_pool(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint32_t gate, uint64_t *address) {
+    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != gate) return false;
     struct vr_shard *shard = lock_near(pool, stream);
     if (shard == NULL) return false;
-    const bool taken = gate_of_pool(device) == 0 &&
-                       (take_ready(device->allocator, shard, size_bytes, address) || take_cached(shard, size_bytes, false, address));
+    bool taken = gate_of_pool(pool->device) == gate;
+    if (taken) taken = gate == 0 ? take_cached(shard, size_bytes, false, address) : take_notified(shard, size_bytes, address);
     vr_shard_unlock(shard);
     return taken;
 }
 
-bool vr_pool_take_notified(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != VR_GATE_LISTENER) return false;
-    struct vr_shard *shard = lock_near(pool, stream);
-    if (shard == NULL) return false;
-    const bool taken = gate_of_pool(pool->device) == VR_GATE_LISTENER && take_notified(shard, size_bytes, address);
-    vr_shard_unlock(shard);
-    return taken;
+// Called by the public function itself: see the depth given to vr_gather().
+VR_NOINLINE static enum vram_status serve_from_pool(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    struct vr_device *device = pool->device;
+    if (size_bytes == 0) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    if (VR_LIKELY(take_in_pool(pool, size_bytes, stream, 0, address))) return VRAM_OK;
+    struct vr_shard *shard = NULL;
+    VR_TRY(vr_shard_get(device, stream, &shard));
+    vr_gather(device, VR_LEVEL_STATE, 1);
+    if (take_in_pool(pool, size_bytes, stream, VR_GATE_LISTENER, address)) return VRAM_OK;
+    return vr_malloc_slow(shard, pool, size_bytes, address);
+}
+
+// A leaf, as vram_malloc() is.
+enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+    VR_REQUIRE(pool && address);
+    const struct vr_device *device = pool->device;
+    struct vr_shard *shard = atomic_load_explicit(vr_shard_near(pool, stream), memory_order_acquire);
+    bool taken = false;
+    if (VR_LIKELY(shard != NULL) && vr_shard_try_lock(shard)) {
+        taken = shard->owner == pool && shard->stream == stream && gate_of_pool(device) == 0 &&
+                take_ready(device->allocator, shard, size_bytes, address);
+        vr_shard_unlock(shard);
+    }
+    enum vram_status status = VRAM_OK;
+    if (!taken) status = serve_from_pool(pool, size_bytes, stream, address);
+    VR_NO_TAIL_CALL();
+    return vr_checked(device->allocator, status);
 }
 
 // Nothing but routes keeps the request from the fast way: it goes to the pool that they say, which they must still say under that pool's

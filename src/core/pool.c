@@ -31,7 +31,7 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
-    if (found == 0) return 0;
+    if (found == 0) return VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE ? vr_paged_ready(shard, rounded) : 0;
     if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
         found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
         if (found == 0) return 0;
@@ -116,19 +116,6 @@ void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
     vr_index_remove(&pool_of(shard, vr_block_at(allocator, block))->index, &allocator->arena, block);
 }
 
-void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta) {
-    *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
-    if (block->expandable) return;
-    const bool was_split = block->previous != 0 || block->next != 0;
-    if (block_size != block->size) {
-        delta->of[VR_F_SPLITS] = was_split ? 0 : 1;
-        delta->of[VR_F_SPLIT_BYTES] = was_split ? -(int64_t)block_size : (int64_t)(block->size - block_size);
-    } else if (was_split) {
-        delta->of[VR_F_SPLITS] = -1;
-        delta->of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
-    }
-}
-
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta) {
     if (block->expandable) return;
     const bool with_previous = vr_is_free(allocator, block->previous), with_next = vr_is_free(allocator, block->next);
@@ -152,6 +139,10 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
+    if (vr_is_slot(item)) {
+        vr_paged_give(shard, block);
+        return block;
+    }
     item->state = VR_FREE;
     if (vr_is_free(allocator, item->previous)) {
         block = item->previous;

@@ -25,12 +25,36 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size);
 // Absorbs the next neighbour, which is in no index. Returns `block`.
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 
+// A slot (source/paged.h) of exactly this size that is free, which no index knows; 0: none. It is handed out; it is free again.
+uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
+void vr_paged_take(struct vr_shard *shard, uint32_t block);
+void vr_paged_give(struct vr_shard *shard, uint32_t block);
+VR_INLINE bool vr_is_slot(const struct vr_block *block) { return VR_UNLIKELY(block->expandable == VR_EXPANDABLE_SLOT); }
+
 // Into and out of the index of the block's pool; starts its age.
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);
 
-// What handing out `block_size` bytes of a free block changes (allocator.md §counters). requested: the client's size.
-void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta);
+// What handing out `block_size` bytes of a free block changes (allocator.md §counters). was_split: it has neighbours. requested: the
+// client's size.
+VR_INLINE void vr_delta_of_hand_out(bool was_split, uint64_t size, uint64_t block_size, uint64_t requested, struct vr_delta *delta) {
+    *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
+    if (block_size != size) {
+        delta->of[VR_F_SPLITS] = was_split ? 0 : 1;
+        delta->of[VR_F_SPLIT_BYTES] = was_split ? -(int64_t)block_size : (int64_t)(size - block_size);
+    } else if (was_split) {
+        delta->of[VR_F_SPLITS] = -1;
+        delta->of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
+    }
+}
+// The same of a block that is whole, in an expandable segment or not.
+VR_INLINE void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta) {
+    if (VR_UNLIKELY(block->expandable)) {
+        *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
+    } else {
+        vr_delta_of_hand_out((block->previous | block->next) != 0, block->size, block_size, requested, delta);
+    }
+}
 // What making a block reusable changes in the inactive_split families.
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta);
 

@@ -48,6 +48,7 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
     if (above == 0) return 0;
     const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[above - 1]);
     if (segment->first == 0 || address - segment->address >= segment->size) return 0;
+    if (segment->source->block_containing != NULL) return segment->source->block_containing(device, segment, address);
     uint32_t at = segment->first;
     while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
     return at;

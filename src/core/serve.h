@@ -45,8 +45,12 @@ VR_INLINE void vr_hand_out_as(const struct vr_alloc_request *request, uint32_t b
     struct vr_shard *shard = request->shard;
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
-    if (!loose) vr_pool_remove(shard, block);
-    if (block_size != item->size) vr_pool_insert(shard, vr_block_split(shard, block, block_size));
+    if (vr_is_slot(item)) {
+        vr_paged_take(shard, block);
+    } else {
+        if (!loose) vr_pool_remove(shard, block);
+        if (block_size != item->size) vr_pool_insert(shard, vr_block_split(shard, block, block_size));
+    }
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;
@@ -65,10 +69,6 @@ VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, ui
 // Hands out exactly [address, address + block_size): it must lie in one free block of the request's shard and kind, aligned to 512. What is
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
-
-// The fast way of a request to a private pool: false for whatever it cannot do, also with another listener than it is for.
-VR_NOINLINE bool vr_pool_take(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
-VR_NOINLINE bool vr_pool_take_notified(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);
 
 // The whole of malloc under all locks (allocator.md §the-ladder), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.

@@ -6,6 +6,7 @@
 #include "core/release.h"
 #include "core/serve.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 // How an attempt to get new memory ended.
@@ -40,8 +41,20 @@ static bool is_rejected(const struct vr_device *device, uint64_t held, uint64_t 
     return held + segment_bytes > most;
 }
 
+// Whether the source itself knows how much it would have to ask for.
+static bool is_paged(const struct vr_alloc_request *request) { return request->shard->source == &vr_source_paged; }
+
+static struct attempt get_paged(const struct vr_alloc_request *request, uint32_t *block) {
+    struct vr_device *device = request->shard->device;
+    const struct attempt attempt = {request->shard->source->grow(request->shard, request->kind == VR_SMALL, request->rounded, block),
+                                    device->limit_bytes != VR_UNLIMITED};
+    device->stats.num_oom_rejections += attempt.status == VRAM_REJECTED;
+    return attempt;
+}
+
 static struct attempt get_memory(const struct vr_alloc_request *request, uint32_t *block) {
     struct vr_device *device = request->shard->device;
+    if (is_paged(request)) return get_paged(request, block);
     const uint64_t segment_bytes = vr_segment_size(&device->options, request->rounded);
     const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
     const bool small = request->kind == VR_SMALL;
@@ -79,7 +92,7 @@ static uint32_t borrow(struct vr_alloc_request *request) {
 }
 
 static bool collects(const struct vr_device *device) {
-    return device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
+    return !device->options.paged && device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
 }
 
 // The ladder (allocator.md §the-ladder). Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the
@@ -108,6 +121,10 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
     const enum vram_status released = vr_release_all(device, true);
     if (released != VRAM_OK) return (struct attempt){released, false};
+    // Pages that are free serve any request for pages: they go back for others only.
+    const enum vram_status pages =
+        is_paged(request) ? VRAM_OK : vr_paged_release(device, vr_segment_size(&device->options, request->rounded));
+    if (pages != VRAM_OK) return (struct attempt){pages, false};
     device->stats.num_alloc_retries++;
     return get_memory(request, block);
 }
@@ -166,7 +183,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
     // A release on the way may have taken spare records: the split needs one.
     const enum vram_status status = vr_shard_reserve_records(request->shard, 1);
     if (status != VRAM_OK) {
-        if (loose) vr_pool_insert(request->shard, block);
+        if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);
         return status;
     }
     const struct vr_block *item = vr_block_at(device->allocator, block);

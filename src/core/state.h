@@ -65,6 +65,9 @@ struct vr_pool {
 // streams and private pools there are. Who needs a shard that rests wakes it, under the mutex alone.
 enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
 
+struct vr_paged_shard;
+struct vr_paged_device;
+
 struct vr_shard {
     _Alignas(64) _Atomic uint32_t lock; // enum vr_shard_state
     uint32_t number;                    // in the allocator's array
@@ -81,6 +84,7 @@ struct vr_shard {
     int64_t operations; // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
+    struct vr_paged_shard *paged; // source/paged.h; NULL: none of its memory is made of such pages
 };
 
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
@@ -138,6 +142,7 @@ struct vr_device {
     struct vr_captures captures;
     struct vr_async async;
     struct vr_shards shards;
+    struct vr_paged_device *paged; // source/paged.h; NULL: never used
 };
 
 // Streams with a class name, in no order. Leaf lock: asked while a segment is made.

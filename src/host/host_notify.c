@@ -13,13 +13,64 @@ static void forget_stacks_locked(struct vram_host *host) {
     for (struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;) block->stack = 0;
 }
 
+// --- a client that listens ---------------------------------------------------------------------------------------------------------
+
+static void record_nothing(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user) {
+    (void)what, (void)block, (void)stack, (void)user;
+}
+
+static uint32_t gather_nothing(bool frees, uint32_t skip, void *user) {
+    (void)frees, (void)skip, (void)user;
+    return 0;
+}
+
+// Listens where only a client does.
+static const struct vr_host_listener nobody = {record_nothing, gather_nothing, 0, NULL};
+
+static void notify_client(const struct vram_host *host, enum vr_host_action what, const struct vr_host_block *block) {
+    static const enum vram_event_action actions[] = {
+        [VR_HOST_ACTION_ALLOC] = VRAM_EVENT_ALLOC,
+        [VR_HOST_ACTION_FREE_REQUESTED] = VRAM_EVENT_FREE_REQUESTED,
+        [VR_HOST_ACTION_FREE_COMPLETED] = VRAM_EVENT_FREE_COMPLETED,
+        [VR_HOST_ACTION_SEGMENT_ALLOC] = VRAM_EVENT_SEGMENT_ALLOC,
+        [VR_HOST_ACTION_SEGMENT_FREE] = VRAM_EVENT_SEGMENT_FREE,
+    };
+    assert((size_t)what < VR_COUNT_OF(actions));
+    const struct vram_event event = {
+        .action = actions[what],
+        .address = block->address,
+        .size_bytes = block->size,
+        .stream = block->stream,
+        .pool = block->pool->id,
+        .time_ns = vr_os_epoch_ns(),
+    };
+    host->event(&event, host->event_user);
+}
+
+static void listen_locked(struct vram_host *host, const struct vr_host_listener *listener) {
+    if (listener == NULL && host->event != NULL) listener = &nobody;
+    atomic_store_explicit(&host->listener, listener, memory_order_release);
+}
+
+void vram_host_set_event_listener(struct vram_host *host, vram_host_event_function event, void *user) {
+    if (host == NULL) return;
+    vr_host_lock(host);
+    const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_relaxed);
+    host->event = event;
+    host->event_user = user;
+    listen_locked(host, listener == &nobody ? NULL : listener);
+    vr_host_unlock(host);
+}
+
+// --- the history ----------------------------------------------------------------------------------------------------------------------
+
 void vr_host_set_listener(struct vram_host *host, const struct vr_host_listener *listener) {
     vr_host_lock(host);
     if (listener != NULL && listener->stacks != host->stacks) {
         forget_stacks_locked(host);
         host->stacks = listener->stacks;
     }
-    atomic_store_explicit(&host->listener, listener, memory_order_release);
+    listen_locked(host, listener);
     vr_host_unlock(host);
 }
 
@@ -34,6 +85,7 @@ void vr_host_notify_now(struct vram_host *host, enum vr_host_action what, const 
     const struct vr_host_listener *listener = atomic_load_explicit(&host->listener, memory_order_relaxed);
     const uint32_t stack = current_stack(listener);
     listener->record(what, block, stack != 0 ? stack : block->stack, listener->user);
+    if (host->event != NULL) notify_client(host, what, block);
 }
 
 void vr_host_notify_hand_out_now(struct vram_host *host, struct vr_host_block *block) {
@@ -65,11 +117,34 @@ enum vram_status vr_host_copy(struct vram_host *host, struct vr_host_facts **blo
     size_t copied = 0, next = 0;
     for (const struct vr_host_block *block; copy != NULL && (block = vr_host_table_next(&host->table, &next)) != NULL;)
         copy[copied++] = facts_of(block);
-    if (copy != NULL) at(user);
+    if (copy != NULL && at != NULL) at(user);
     vr_host_unlock(host);
     if (copy == NULL) return VRAM_NO_HOST_MEMORY;
     qsort(copy, copied, sizeof *copy, by_address);
     *blocks = copy;
     *count = copied;
+    return VRAM_OK;
+}
+
+enum vram_status vram_host_walk(struct vram_host *host, vram_host_visitor visit, void *user) {
+    VR_REQUIRE(host && visit);
+    struct vr_host_facts *facts = NULL;
+    size_t count = 0;
+    VR_TRY(vr_host_copy(host, &facts, &count, NULL, NULL));
+    bool more = true;
+    for (size_t i = 0; i < count && more; i++) {
+        const bool is_live = facts[i].state == VR_HOST_LIVE, is_free = facts[i].state == VR_HOST_FREE;
+        const struct vram_host_block_view view = {
+            .pointer = (void *)(uintptr_t)facts[i].address,
+            .size_bytes = facts[i].size,
+            .requested_bytes = facts[i].requested,
+            .state = is_live   ? VRAM_BLOCK_ALLOCATED
+                     : is_free ? VRAM_BLOCK_FREE
+                               : VRAM_BLOCK_PENDING,
+            .pool = facts[i].pool,
+        };
+        more = visit(&view, user);
+    }
+    free(facts);
     return VRAM_OK;
 }

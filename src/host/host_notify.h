@@ -1,4 +1,5 @@
-// host_notify.h: what happens to pinned blocks is told to one listener, under the allocator's mutex. Each block is a segment of its own.
+// host_notify.h: what happens to pinned blocks is told to one listener, and to a client's (vram/events.h), under the allocator's mutex.
+// Each block is a segment of its own.
 #ifndef VR_HOST_HOST_NOTIFY_H
 #define VR_HOST_HOST_NOTIFY_H
 
@@ -49,8 +50,8 @@ struct vr_host_facts {
     uint32_t stack;
     enum vr_host_state state;
 };
-// Copies all blocks, by ascending address, into memory that the caller frees. at() is called at that moment, under the mutex.
-// NO_HOST_MEMORY.
+// Copies all blocks, by ascending address, into memory that the caller frees. at(), which may be NULL, is called at that moment, under the
+// mutex. NO_HOST_MEMORY.
 enum vram_status vr_host_copy(struct vram_host *host, struct vr_host_facts **blocks, size_t *count, void (*at)(void *user), void *user);
 
 #endif

@@ -20,6 +20,7 @@
 #include "driver/driver.h"
 #include "host/host_table.h"
 #include "os/os.h"
+#include "vram/events.h"
 #include "vram/host.h"
 
 // The order in which locks are taken. Under the last one no driver call is made, unless a comment says otherwise.
@@ -141,7 +142,9 @@ struct vram_host {
     int64_t most_requested; // the largest requested_bytes ever, whatever peaks were reset
 
     _Atomic(const struct vr_host_listener *) listener; // changed under `mutex`; read without, to take a stack
-    uint64_t stacks;                                   // whose numbers the blocks' stacks are (tell.h)
+    vram_host_event_function event;                    // a client's, or NULL
+    void *event_user;
+    uint64_t stacks; // whose numbers the blocks' stacks are (host_notify.h)
 
     // The background thread. `running` and `ending` under `mutex`.
     struct vr_thread thread;

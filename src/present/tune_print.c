@@ -335,7 +335,11 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
         vr_text_puts(text, "changes nothing here\n");
         return;
     }
-    if (today->needed_bytes == 0 || setting->needed_bytes == 0) {
+    const bool paged = strncmp(last == NULL ? setting->conf : last + 1, "paged:", 6) == 0;
+    if (paged && today->needed_bytes != 0 && setting->needed_bytes != 0 && today->needed_bytes != setting->needed_bytes) {
+        vr_text_printf(text, "%s instead of ", number_of(setting, NEEDS).text);
+        vr_text_printf(text, "%s", number_of(today, NEEDS).text);
+    } else if (today->needed_bytes == 0 || setting->needed_bytes == 0) {
         vr_text_printf(text, "needs %s", number_of(setting, NEEDS).text);
     } else {
         vr_text_puts(text, "needs ");
@@ -345,6 +349,10 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
     difference(text, today->peak_reserved_bytes, setting->peak_reserved_bytes, vr_bytes);
     vr_text_puts(text, ", driver calls: ");
     difference(text, today->driver_calls, setting->driver_calls, vr_count);
+    if (paged) {
+        vr_text_printf(text, ", driver time %s instead of ", number_of(setting, TIME).text);
+        vr_text_printf(text, "%s;\n      waits of one stream for another are not known to a replay", number_of(today, TIME).text);
+    }
     vr_text_puts(text, "\n");
 }
 

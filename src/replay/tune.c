@@ -102,6 +102,7 @@ static enum vram_status add_beyond(struct tune_search *search) {
     } beyond[] = {
         {"reclaim_streams:True", {"", ""}},
         {"share_live_pools:True", {"", ""}},
+        {"paged:True", {"", ""}},
         {"expandable_segments_reuse_oversize:True", {"expandable_segments:True", "max_split_size_mb:"}},
     };
     for (size_t i = 0; i < VR_COUNT_OF(beyond); i++) {
@@ -242,7 +243,7 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
     if (options == NULL) options = &defaults;
     struct tune_search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
                                  .options = options,
-                                 .expected = 42,
+                                 .expected = 43,
                                  .result = calloc(1, sizeof *search.result)};
     if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
     search.result->memory_bytes = options->memory_bytes;

@@ -88,5 +88,7 @@ struct standin_size_row {
 
 // The row that holds for a library's version on the current device. There is one for every size.
 const struct standin_size_row *standin_size(enum standin_size what, int version);
+// What a size that is not known may be at most in this call, for `vram fit` to say.
+void standin_size_stake(enum standin_size what, uint64_t bytes);
 
 #endif

@@ -48,6 +48,15 @@ static struct vr_missing_row *find_row(const char *library, const char *function
     return row;
 }
 
+void vr_missing_stake(const char *function, uint64_t bytes) {
+    (void)pthread_once(&once, open_file);
+    struct vr_missing_row *row = file == NULL ? NULL : find_row(VR_MISSING_SIZE, function, vr_missing_module(NULL));
+    uint64_t before = row == NULL ? bytes : atomic_load_explicit(&row->bytes, memory_order_relaxed);
+    while (before < bytes &&
+           !atomic_compare_exchange_weak_explicit(&row->bytes, &before, bytes, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
 void vr_missing_count(const char *library, const char *function, const void *caller) {
     // A loop that asks again and again comes from one place.
     static _Thread_local struct {

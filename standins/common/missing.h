@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VR_MISSING_MAGIC UINT64_C(0x31676e697373696d) // "missing1"
+#define VR_MISSING_MAGIC UINT64_C(0x32676e697373696d) // "missing2"
 #define VR_MISSING_ROWS  4096                         // what does not fit is not counted
 
 // In place of a library's name: what is counted is no function but a size that was used and that nobody knows (standins/common/sizes.def).
@@ -23,6 +23,7 @@ struct vr_missing_row {
     _Atomic uint32_t state;
     uint32_t unused;
     _Atomic uint64_t count;
+    _Atomic uint64_t bytes; // of a size: what it may come to at most, as far as the library can tell; 0: it cannot
     char function[96], library[32];
     char module[240]; // the file that called; its end where it is too long
 };
@@ -36,6 +37,9 @@ struct vr_missing_file {
 // A call of `function` of `library` ("libcuda") that is not simulated; `caller` is __builtin_return_address(0) of the exported function.
 // Any thread; nothing happens where nobody counts.
 __attribute__((visibility("hidden"))) void vr_missing_count(const char *library, const char *function, const void *caller);
+
+// The size `function` may have come to so many bytes.
+__attribute__((visibility("hidden"))) void vr_missing_stake(const char *function, uint64_t bytes);
 
 // The file of the module that an address of code lies in; never NULL.
 __attribute__((visibility("hidden"))) const char *vr_missing_module(const void *caller);

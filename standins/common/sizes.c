@@ -29,6 +29,8 @@ static const struct standin_size_row *find_row(enum standin_size what, int versi
     return last;
 }
 
+void standin_size_stake(enum standin_size what, uint64_t bytes) { vr_missing_stake(names[what], bytes); }
+
 const struct standin_size_row *standin_size(enum standin_size what, int version) {
     const struct standin_size_row *row = find_row(what, version);
     if (row->source == NULL) vr_missing_count(VR_MISSING_SIZE, names[what], NULL);

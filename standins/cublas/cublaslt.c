@@ -200,6 +200,7 @@ struct heuristic {
 
 // The one algorithm; its workspace as far as the program allows one.
 static void suggest(struct heuristic *result, uint64_t most_workspace) {
+    if (most_workspace != UINT64_MAX) standin_size_stake(STANDIN_CUBLASLT_MATMUL_WORKSPACE, most_workspace);
     const uint64_t wanted = standin_size(STANDIN_CUBLASLT_MATMUL_WORKSPACE, standin_library_version)->bytes;
     *result = (struct heuristic){.workspace_bytes = (size_t)(wanted <= most_workspace ? wanted : 0), .waves = 1.0f};
 }

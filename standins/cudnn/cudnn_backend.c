@@ -18,6 +18,8 @@ enum {
     PLAN_WORKSPACE = 402,
     PLAN_TEXT = 405,
     GRAPH_ENGINES = 802,
+    TENSOR_TYPE = 901,
+    TENSOR_SIZES = 902,
     ENGINE_GRAPH = 1300,
     ENGINE_NUMBER = 1301,
     CACHE_IS_CACHED = 2401,
@@ -209,14 +211,45 @@ static void answer(const struct request *request, int64_t count, const void *val
     if (request->values != NULL && copied > 0) memcpy(request->values, values, (size_t)copied * width);
 }
 
+enum { DEEPEST = 8 }; // a plan, its configuration, engine, graph, operations, tensors; and what else refers to others
+
+// Of all tensors that a plan's graph has.
+static uint64_t operand_bytes(const struct descriptor *descriptor, int depth) {
+    uint64_t bytes = 0;
+    const struct attribute *sizes = attribute_of(descriptor, TENSOR_SIZES), *type = attribute_of(descriptor, TENSOR_TYPE);
+    if (sizes != NULL && sizes->type == TYPE_INT64) {
+        const int *data_type = type == NULL || width_of(type->type) != sizeof(int) || type->count < 1 ? NULL : (const void *)type->values;
+        const int64_t *size = (const void *)sizes->values;
+        bytes = data_type == NULL ? sizeof(float) : standin_cudnn_width(*data_type);
+        for (int64_t i = 0; i < sizes->count; i++) bytes *= size[i] > 0 ? (uint64_t)size[i] : 1;
+    }
+    for (const struct attribute *attribute = descriptor->attributes; attribute != NULL && depth < DEEPEST; attribute = attribute->next) {
+        struct descriptor *const *held = (const void *)attribute->values;
+        if (attribute->type != TYPE_DESCRIPTOR) continue;
+        for (int64_t i = 0; i < attribute->count; i++)
+            if (is_descriptor(held[i])) bytes += operand_bytes(held[i], depth + 1);
+    }
+    return bytes;
+}
+
+// A real engine may want a copy of its operands.
+static size_t plan_workspace(const struct descriptor *plan) {
+    standin_size_stake(STANDIN_CUDNN_ENGINE_WORKSPACE, operand_bytes(plan, 0));
+    return standin_cudnn_workspace();
+}
+
 // What no program sets: counts, sizes and texts. False for an attribute that is kept like any other.
 static bool answer_computed(const struct descriptor *descriptor, int name, const struct request *request) {
     static const char text[] = "{\"engine\":0}";
-    const int64_t workspace = (int64_t)standin_cudnn_workspace(), one = 1, zero = 0;
+    const int64_t one = 1, zero = 0;
+    int64_t workspace;
     const bool no = false;
     switch (name) {
     case PLAN_WORKSPACE:
-    case CONFIGURATION_WORKSPACE: answer(request, 1, &workspace, sizeof workspace); return true;
+    case CONFIGURATION_WORKSPACE:
+        workspace = (int64_t)plan_workspace(descriptor);
+        answer(request, 1, &workspace, sizeof workspace);
+        return true;
     case CONFIGURATION_SHARED_MEMORY: answer(request, 1, &zero, sizeof zero); return true;
     case GRAPH_ENGINES: answer(request, 1, &one, sizeof one); return true;
     case CACHE_IS_CACHED: answer(request, 1, &no, sizeof no); return true;
@@ -273,6 +306,6 @@ int cudnnBackendUpdateCudaGraph(void) { return CUDNN_NO_NATIVE_GRAPH; }
 int cudnnGetExecutionPlanWorkspaceSize(const struct standin_handle *handle, const struct descriptor *plan, const struct descriptor *pack,
                                        size_t *bytes) {
     if (!is_descriptor(plan) || bytes == NULL) return CUDNN_BAD_PARAM;
-    *bytes = standin_cudnn_workspace();
+    *bytes = plan_workspace(plan);
     return 0;
 }

@@ -47,6 +47,7 @@ int standin_cusolver_elements(int64_t rows, int64_t columns, int64_t batch) {
     if (rows <= 0 || columns <= 0 || batch <= 0) return 1;
     const uint64_t percent = standin_size(STANDIN_CUSOLVER_WORKSPACE_PERCENT, standin_library_version)->bytes;
     const double elements = (double)rows * (double)columns * (double)batch * (double)percent / 100.0;
+    standin_size_stake(STANDIN_CUSOLVER_WORKSPACE_PERCENT, (uint64_t)(elements * sizeof(double)));
     return elements >= INT_MAX ? INT_MAX : elements < 1 ? 1 : (int)elements;
 }
 

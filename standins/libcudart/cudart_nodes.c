@@ -190,10 +190,10 @@ int cudaGraphConditionalHandleCreate(uint64_t *handle, uint64_t graph, unsigned 
     RT_CALL(WITH_COPY(current(driver, &context), driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 
-// An execution context is a green one, or 0 for the current.
+// 0: the current context.
 int cudaGraphConditionalHandleCreate_v2(uint64_t *handle, uint64_t graph, uint64_t execution, unsigned value, unsigned flags) {
     uint64_t context = 0;
-    RT_CALL(WITH_COPY(execution == 0 ? current(driver, &context) : driver->ctx_from_green_ctx(&context, execution),
+    RT_CALL(WITH_COPY(execution == 0 ? current(driver, &context) : ((void)rt_is_green(driver, execution, &context), RT_SUCCESS),
                       driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 

@@ -157,6 +157,8 @@ int rt_kernel(const void *function, uint64_t *kernel);
 const void *rt_kernel_address(uint64_t kernel);
 // The driver's answer to a call about a kernel: what it does not know is no device function.
 int rt_kernel_error(int error);
+// Whether an execution context is a green one; *context is the context that it stands for. What is neither is the driver's to refuse.
+bool rt_is_green(const struct rt_driver *driver, uint64_t execution, uint64_t *context);
 // Where a registered device variable lies on the thread's device.
 int rt_variable(const struct rt_driver *driver, const void *symbol, uint64_t *address, size_t *bytes);
 

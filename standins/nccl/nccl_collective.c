@@ -304,6 +304,7 @@ static bool take_buffers(struct nccl_comm *comm) {
     if (comm->has_buffers || comm->rank_count == 1) return true;
     const uint64_t channels = standin_size(STANDIN_NCCL_CHANNELS, standin_library_version)->bytes;
     const uint64_t bytes = standin_size(STANDIN_NCCL_CHANNEL_BUFFER, standin_library_version)->bytes;
+    standin_size_stake(STANDIN_NCCL_CHANNELS, channels * bytes);
     for (uint64_t i = 0; i < channels; i++)
         if (!nccl_take(comm, bytes)) return false;
     comm->has_buffers = true;

@@ -257,7 +257,7 @@ def check_verdicts(vram, folder):
     """Hostile names come through JUnit's XML and GitHub's summary as text."""
     name = 'a<b>&"|`*_[x](y)\x1b[31m.pickle'
     shutil.copy(os.path.join(folder, "hostile.pickle"), os.path.join(folder, name))
-    summary = os.path.join(folder, "summary.md")
+    summary = os.path.join(folder, "summary.text")
     with_summary = {**os.environ, "GITHUB_STEP_SUMMARY": summary}
     command = [vram, "report", "--fail-over", "1", "--junit", "verdicts.xml", "--github", name, "good.pickle"]
     made = subprocess.run(command, cwd=folder, env=with_summary, capture_output=True, timeout=60)

@@ -347,6 +347,43 @@ static int check_nodes(void) {
     return 0;
 }
 
+// CUDA 13 alone: the second device's own context, and a green one of all that it has.
+static int check_execution(void) {
+    enum { MULTIPROCESSORS = 1 };
+    char resource[144], asked[144];
+    uint64_t whole = 0, green = 0, description = 0, stream = 0, event = 0;
+    unsigned long long id = 0, green_id = 0;
+    int device = 7;
+    if (major < 13) return 0;
+    EXPECT(CALL("cudaDeviceGetExecutionCtx", (uint64_t *, int), &whole, 9) == INVALID_DEVICE && whole == 0);
+    EXPECT(CALL("cudaDeviceGetExecutionCtx", (uint64_t *, int), &whole, 1) == 0 && whole != 0);
+    EXPECT(CALL("cudaDeviceGetDevResource", (int, void *, int), 1, resource, MULTIPROCESSORS) == 0);
+    EXPECT(CALL("cudaDevResourceGenerateDesc", (uint64_t *, void *, unsigned), &description, resource, 1) == 0);
+    EXPECT(CALL("cudaGreenCtxCreate", (uint64_t *, uint64_t, int, unsigned), &green, description, 1, 1) == INVALID_VALUE);
+    EXPECT(CALL("cudaGreenCtxCreate", (uint64_t *, uint64_t, int, unsigned), &green, description, 1, 0) == 0);
+    EXPECT(CALL("cudaSetDevice", (int), 1) == 0 && CALL("cudaEventCreate", (uint64_t *), &event) == 0 &&
+           CALL("cudaSetDevice", (int), 0) == 0);
+    for (int i = 0; i < 2; i++) {
+        const uint64_t execution = i == 0 ? whole : green;
+        EXPECT(CALL("cudaExecutionCtxGetDevice", (int *, uint64_t), &device, execution) == 0 && device == 1);
+        EXPECT(CALL("cudaExecutionCtxGetDevResource", (uint64_t, void *, int), execution, asked, MULTIPROCESSORS) == 0);
+        EXPECT(memcmp(asked, resource, sizeof resource) == 0);
+        EXPECT(CALL("cudaExecutionCtxStreamCreate", (uint64_t *, uint64_t, unsigned, int), &stream, execution, 0, 0) == 0);
+        EXPECT(CALL("cudaStreamGetDevResource", (uint64_t, void *, int), stream, asked, MULTIPROCESSORS) == 0);
+        EXPECT(memcmp(asked, resource, sizeof resource) == 0);
+        EXPECT(CALL("cudaExecutionCtxRecordEvent", (uint64_t, uint64_t), execution, event) == 0);
+        EXPECT(CALL("cudaExecutionCtxWaitEvent", (uint64_t, uint64_t), execution, event) == 0);
+        EXPECT(CALL("cudaExecutionCtxSynchronize", (uint64_t), execution) == 0);
+        EXPECT(CALL("cudaStreamDestroy", (uint64_t), stream) == 0);
+    }
+    EXPECT(CALL("cudaExecutionCtxGetId", (uint64_t, unsigned long long *), whole, &id) == 0);
+    EXPECT(CALL("cudaExecutionCtxGetId", (uint64_t, unsigned long long *), green, &green_id) == 0 && green_id != id);
+    EXPECT(CALL("cudaExecutionCtxDestroy", (uint64_t), green) == 0 && CALL("cudaExecutionCtxDestroy", (uint64_t), whole) == INVALID_VALUE);
+    EXPECT(CALL("cudaExecutionCtxSynchronize", (uint64_t), green) != 0 && CALL("cudaGetDevice", (int *), &device) == 0 && device == 0);
+    EXPECT(CALL("cudaEventDestroy", (uint64_t), event) == 0 && CALL("cudaGetLastError", (void)) != 0);
+    return 0;
+}
+
 // A thread has no context until a call wants one, and its own device and error.
 static void *check_thread(void *unused) {
     (void)unused;
@@ -370,7 +407,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     void *wrong = NULL;
     if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels() ||
-        check_launches() || check_nodes())
+        check_launches() || check_nodes() || check_execution())
         return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;

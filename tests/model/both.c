@@ -130,6 +130,23 @@ static bool do_pairs(struct both *both) {
     return true;
 }
 
+// Temporaries: one request after the other, mostly of another size, each given back at once, and one kept now and then.
+static bool do_temporaries(struct both *both) {
+    const uint32_t device = (uint32_t)both_draw(both, both->device_count);
+    const uint64_t stream = both_draw_stream(both, device);
+    uint64_t size = both_draw_size(both);
+    for (uint64_t left = 1 + both_draw(both, 10); left > 0; left--) {
+        const size_t live = both->live_count;
+        if (live >= BOTH_MAX_LIVE) return true;
+        if (!malloc_on(both, device, stream, size)) return false;
+        if (!both_compare_counters(both)) return false;
+        if (both->live_count != live && both_draw(both, 8) != 0 && !free_at(both, live)) return false;
+        if (!both_compare_counters(both)) return false;
+        size = both_draw(both, 4) == 0 ? both_draw_size(both) : size / 2 + 1 + both_draw(both, size);
+    }
+    return true;
+}
+
 static bool do_free_many(struct both *both) {
     for (uint64_t left = both_draw(both, both->live_count + 1); left > 0; left--)
         if (!do_free(both)) return false;
@@ -254,6 +271,7 @@ static bool do_bad_pointer(struct both *both) {
     X(do_record_and_free, 400)                                                                                                             \
     X(do_complete, 300)                                                                                                                    \
     X(do_complete_all, 60)                                                                                                                 \
+    X(do_temporaries, 300)                                                                                                                 \
     X(do_pairs, 300)                                                                                                                       \
     X(do_free_newest, 600)                                                                                                                 \
     X(do_free_many, 4)                                                                                                                     \

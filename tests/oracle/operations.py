@@ -179,7 +179,9 @@ class Maker:
     def free(self, block):
         # A block with uses inside of a capture that is freed outside leaves them with whatever block comes after it (differences.md).
         # With reuse in captures they are passed over in any case.
-        if self.capturing and (self.stale or self.reuse) and block in self.recorded:
+        # Before 2.14 a route into a pool counts as a capture there.
+        putting_off = self.capturing or (self.version < (2, 14) and self.used)
+        if putting_off and (self.stale or self.reuse) and block in self.recorded:
             return
         inside = self.capturing and self.capturing[1] == self.live[block][0]
         self.stale |= block in self.captured and not inside

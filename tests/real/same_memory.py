@@ -58,6 +58,21 @@ def state_rows(snapshot):
             yield (sorted((key, str(value)) for key, value in facts.items()), frames_of(block))
 
 
+def host_rows(snapshot):
+    """Of pinned memory, where it was recorded: its addresses differ from run to run, and are numbered in the order of the events."""
+    numbers, every = {}, snapshot.get("host_traces", [])
+    for event in [each for item in every for each in (item if isinstance(item, list) else [item])]:
+        words = {key: value for key, value in event.items() if key not in ("time_us", "frames", "addr")}
+        number = numbers.setdefault(event["addr"], len(numbers))
+        yield (number, sorted((key, str(value)) for key, value in words.items()), frames_of(event))
+    rows = []
+    for segment in snapshot.get("host_segments", []):
+        facts = {key: value for key, value in segment.items() if key not in ("frames", "address", "blocks")}
+        blocks = [sorted((key, str(value)) for key, value in block.items() if key not in ("frames", "address")) for block in segment.get("blocks", [])]
+        rows.append((numbers.get(segment["address"]), sorted((key, str(value)) for key, value in facts.items()), blocks, frames_of(segment)))
+    yield from sorted(rows, key=str)
+
+
 def settings_rows(snapshot):
     return sorted((key, str(value)) for key, value in snapshot.get("allocator_settings", {}).items())
 
@@ -79,7 +94,8 @@ def compare_process(own, ours):
     kinds = {}
     with open(own, "rb") as left, open(ours, "rb") as right:
         before, after = pickle.load(left), pickle.load(right)
-    for kind, rows in (("events", event_rows), ("state", state_rows), ("settings", settings_rows), ("annotations", annotation_rows)):
+    for kind, rows in (("events", event_rows), ("state", state_rows), ("settings", settings_rows), ("annotations", annotation_rows),
+                       ("pinned", host_rows)):
         kinds[kind] = differences(list(rows(before)), list(rows(after)))
     stats = [json.loads(path.with_suffix(".json").read_text()) for path in (own, ours)]
     rows = [sorted((f"{device}:{key}", value) for device, table in enumerate(each["stats"]) for key, value in table.items()) for each in stats]

@@ -517,6 +517,102 @@ static void statistics_as_json(void **state) {
     close_with(&fixture);
 }
 
+// --- who listens ----------------------------------------------------------------------------------------------------------------------
+
+struct heard {
+    struct vram_event events[32];
+    size_t count;
+};
+
+static void hear(const struct vram_event *event, void *user) {
+    struct heard *heard = user;
+    assert_true(heard->count < VR_COUNT_OF(heard->events));
+    heard->events[heard->count++] = *event;
+}
+
+static void expect_heard(struct heard *heard, const enum vram_event_action *actions, size_t count, const void *pointer, uint64_t size) {
+    assert_int_equal(heard->count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(heard->events[i].action, actions[i]);
+        assert_int_equal(heard->events[i].address, (uintptr_t)pointer);
+        assert_int_equal(heard->events[i].size_bytes, size);
+    }
+    heard->count = 0;
+}
+
+#define EXPECT_HEARD(heard, pointer, size, ...)                                                                                            \
+    do {                                                                                                                                   \
+        static const enum vram_event_action actions[] = {__VA_ARGS__};                                                                     \
+        expect_heard(heard, actions, VR_COUNT_OF(actions), pointer, size);                                                                 \
+    } while (0)
+
+static void events_are_told_in_order(void **state) {
+    (void)state;
+    struct fixture fixture;
+    open_with(&fixture, NULL, "");
+    struct heard heard = {.count = 0};
+    put(&fixture, get(&fixture, 2048)); // nobody listens yet
+    vram_host_set_event_listener(fixture.host, hear, &heard);
+    void *block = get(&fixture, 1000);
+    EXPECT_HEARD(&heard, block, 1024, VRAM_EVENT_SEGMENT_ALLOC, VRAM_EVENT_ALLOC);
+    const uint64_t stream = new_stream(&fixture, 0);
+    expect_ok(vram_host_record_stream(fixture.host, block, stream));
+    put(&fixture, block);
+    EXPECT_HEARD(&heard, block, 1024, VRAM_EVENT_FREE_REQUESTED);
+    expect_ok(vram_sim_complete(fixture.sim, stream));
+    expect_ok(vram_host_empty_cache(fixture.host));
+    assert_int_equal(heard.count, 3); // of the first block the end of its segment alone
+    assert_int_equal(heard.events[0].action, VRAM_EVENT_FREE_COMPLETED);
+    assert_int_equal(heard.events[1].action, VRAM_EVENT_SEGMENT_FREE);
+    assert_int_equal(heard.events[2].action, VRAM_EVENT_SEGMENT_FREE);
+    heard.count = 0;
+    vram_host_set_event_listener(fixture.host, NULL, NULL);
+    put(&fixture, get(&fixture, 1000));
+    assert_int_equal(heard.count, 0);
+    close_with(&fixture);
+}
+
+struct walked {
+    struct vram_host_block_view blocks[8];
+    size_t count, most;
+};
+
+static bool walk_on(const struct vram_host_block_view *block, void *user) {
+    struct walked *walked = user;
+    walked->blocks[walked->count++] = *block;
+    return walked->count < walked->most;
+}
+
+static void a_walk_sees_every_block(void **state) {
+    (void)state;
+    struct fixture fixture;
+    open_with(&fixture, NULL, "");
+    void *live = get(&fixture, 1000), *pending = get(&fixture, 3000), *cached = get(&fixture, 70000);
+    const uint64_t stream = new_stream(&fixture, 0);
+    expect_ok(vram_host_record_stream(fixture.host, pending, stream));
+    put(&fixture, pending);
+    put(&fixture, cached);
+    struct walked walked = {.most = VR_COUNT_OF(walked.blocks)};
+    expect_ok(vram_host_walk(fixture.host, walk_on, &walked));
+    assert_int_equal(walked.count, 3);
+    for (size_t i = 0; i < walked.count; i++) {
+        const struct vram_host_block_view *block = &walked.blocks[i];
+        if (i > 0) assert_true((uintptr_t)block->pointer > (uintptr_t)walked.blocks[i - 1].pointer);
+        const enum vram_block_state expected = block->pointer == live      ? VRAM_BLOCK_ALLOCATED
+                                               : block->pointer == pending ? VRAM_BLOCK_PENDING
+                                                                           : VRAM_BLOCK_FREE;
+        assert_int_equal(block->state, expected);
+        assert_int_equal(block->size_bytes, block->pointer == live ? 1024 : block->pointer == pending ? 4096 : 131072);
+        assert_int_equal(block->requested_bytes, block->pointer == live ? 1000 : block->pointer == pending ? 3000 : 0);
+    }
+    walked = (struct walked){.most = 1};
+    expect_ok(vram_host_walk(fixture.host, walk_on, &walked));
+    assert_int_equal(walked.count, 1);
+    expect_ok(vram_sim_complete(fixture.sim, stream));
+    put(&fixture, live);
+    close_with(&fixture);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_rounded),
@@ -544,6 +640,8 @@ int main(void) {
         cmocka_unit_test(statistics_are_exact),
         cmocka_unit_test(times_are_the_drivers),
         cmocka_unit_test(statistics_as_json),
+        cmocka_unit_test(events_are_told_in_order),
+        cmocka_unit_test(a_walk_sees_every_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

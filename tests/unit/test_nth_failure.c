@@ -161,6 +161,12 @@ static void any_call_fails(void **state) {
     }
 }
 
+static void any_call_fails_with_pages(void **state) {
+    (void)state;
+    fail_each("paged:True", NULL, VR_CU_UNKNOWN, 20);
+    fail_each("paged:True", NULL, VR_CU_OUT_OF_MEMORY, 20);
+}
+
 static void any_call_fails_with_a_history(void **state) {
     with_history = true;
     any_call_fails(state);
@@ -310,6 +316,7 @@ static void random_refusals_of_many_calls(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_call_fails),
+        cmocka_unit_test(any_call_fails_with_pages),
         cmocka_unit_test(any_call_fails_with_a_history),
         cmocka_unit_test(allocations_find_no_memory),
         cmocka_unit_test(releases_and_events_fail),

@@ -23,6 +23,11 @@ static bool swallow(void *user, const char *bytes, size_t length) {
     (void)user, (void)bytes, (void)length;
     return true;
 }
+static bool visit_host(const struct vram_host_block_view *view, void *user) {
+    (void)view, (void)user;
+    return true;
+}
+
 static bool visit(const struct vram_block_view *view, void *user) {
     (void)view, (void)user;
     return true;
@@ -221,6 +226,9 @@ static void of_pinned_memory(void **state) {
     REFUSES(vram_host_block_info(any, any, NULL));
     GIVES_0(vram_host_allocated_size(NULL, any));
     SAYS(vram_host_check(NULL, &error));
+    IGNORES(vram_host_set_event_listener(NULL, NULL, NULL));
+    REFUSES(vram_host_walk(NULL, visit_host, any));
+    REFUSES(vram_host_walk(any, NULL, any));
     IGNORES(vram_host_stats(NULL, any));
     IGNORES(vram_host_stats(any, NULL));
     IGNORES(vram_host_reset_peak_stats(NULL));

@@ -168,11 +168,20 @@ static void other_options(void **state) {
     patterns_survive_shortage("expandable_segments:True,expandable_segments_reserve:0.3,large_segment_size_mb:12", 9);
 }
 
+// Pages at several addresses: the simulator's aliases are real.
+static void paged(void **state) {
+    (void)state;
+    patterns_survive("paged:True", VRAM_SIM_RISING, 10);
+    patterns_survive("paged:True", VRAM_SIM_REUSE, 11);
+    patterns_survive_shortage("paged:True", 12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(default_options),
         cmocka_unit_test(expandable_segments),
         cmocka_unit_test(other_options),
+        cmocka_unit_test(paged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void a_green_context_is_the_primary_one(void **state) {
     uint64_t description, green, context, primary, stream, of = 7, id = 0;
     assert_cu(vr_cu(driver, ctx_get_current, &primary), SUCCESS);
     assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &whole, 1), SUCCESS);
-    assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &whole, 1000), INVALID_RESOURCE_TYPE);
+    assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &whole, 10000), INVALID_RESOURCE_TYPE);
     assert_cu(vr_sim_call_dev_sm_resource_split_by_count(sim, half, &count, &whole, NULL, 0, 64), SUCCESS);
     assert_cu(vr_sim_call_dev_resource_generate_desc(sim, &description, half, 1), SUCCESS);
     assert_cu(vr_sim_call_green_ctx_create(sim, &green, description, 0, 0), INVALID_VALUE);
@@ -75,10 +75,44 @@ static void a_green_context_is_the_primary_one(void **state) {
     assert_int_equal(of, green);
     assert_cu(vr_sim_call_stream_get_green_ctx(sim, 0, &of), SUCCESS);
     assert_int_equal(of, 0);
+    assert_cu(vr_sim_call_stream_get_dev_resource(sim, stream, &asked, 1), SUCCESS);
+    assert_int_equal(asked.multiprocessors, 64);
+    assert_cu(vr_sim_call_stream_get_dev_resource(sim, 0, &asked, 1), SUCCESS);
+    assert_int_equal(asked.multiprocessors, whole.multiprocessors);
+    assert_cu(vr_sim_call_stream_get_dev_resource(sim, 0, &asked, 2), INVALID_RESOURCE_TYPE);
     assert_cu(vr_cu(driver, stream_destroy, stream), SUCCESS);
     assert_cu(vr_sim_call_green_ctx_destroy(sim, green), SUCCESS);
     assert_cu(vr_sim_call_green_ctx_destroy(sim, green), INVALID_CONTEXT);
     assert_cu(vr_sim_call_ctx_from_green_ctx(sim, &context, green), INVALID_CONTEXT);
+    vram_driver_destroy(driver);
+}
+
+// As PyTorch makes them: multiprocessors and a word on queues, or that word alone.
+static void queues_for_work_are_told_again(void **state) {
+    (void)state;
+    enum { QUEUES = 1000, BALANCED = 1 };
+    struct vr_sim *sim;
+    struct vram_driver *driver = open_device("device=h100", &sim);
+    struct vr_cu_dev_resource wanted[3], asked;
+    uint64_t description, green;
+    assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &wanted[0], 1), SUCCESS);
+    assert_cu(vr_sim_call_device_get_dev_resource(sim, 0, &wanted[1], QUEUES), SUCCESS);
+    assert_int_equal(wanted[1].workloads, 8);
+    wanted[1].scope = 2;
+    assert_cu(vr_sim_call_dev_resource_generate_desc(sim, &description, wanted, 2), INVALID_RESOURCE_CONFIGURATION);
+    wanted[1].scope = BALANCED;
+    wanted[1].workloads = 2;
+    wanted[2] = wanted[1];
+    assert_cu(vr_sim_call_dev_resource_generate_desc(sim, &description, wanted, 3), INVALID_RESOURCE_CONFIGURATION);
+    for (unsigned first = 0; first < 2; first++) {
+        assert_cu(vr_sim_call_dev_resource_generate_desc(sim, &description, wanted + first, 2 - first), SUCCESS);
+        assert_cu(vr_sim_call_green_ctx_create(sim, &green, description, 0, 1), SUCCESS);
+        assert_cu(vr_sim_call_green_ctx_get_dev_resource(sim, green, &asked, 1), SUCCESS);
+        assert_int_equal(asked.multiprocessors, 132);
+        assert_cu(vr_sim_call_green_ctx_get_dev_resource(sim, green, &asked, QUEUES), SUCCESS);
+        assert_true(asked.workloads == 2 && asked.scope == BALANCED && asked.device == 0);
+        assert_cu(vr_sim_call_green_ctx_destroy(sim, green), SUCCESS);
+    }
     vram_driver_destroy(driver);
 }
 
@@ -170,11 +204,9 @@ static void events_of_a_green_context_are_of_its_streams(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(multiprocessors_are_split),
-        cmocka_unit_test(a_green_context_is_the_primary_one),
-        cmocka_unit_test(parts_have_the_sizes_that_were_asked_for),
-        cmocka_unit_test(events_are_of_whole_contexts),
-        cmocka_unit_test(events_of_a_green_context_are_of_its_streams),
+        cmocka_unit_test(multiprocessors_are_split),      cmocka_unit_test(a_green_context_is_the_primary_one),
+        cmocka_unit_test(queues_for_work_are_told_again), cmocka_unit_test(parts_have_the_sizes_that_were_asked_for),
+        cmocka_unit_test(events_are_of_whole_contexts),   cmocka_unit_test(events_of_a_green_context_are_of_its_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

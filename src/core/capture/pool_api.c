@@ -164,20 +164,6 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
     return closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
 }
 
-enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    VR_REQUIRE(pool && address);
-    if (size_bytes == 0) {
-        *address = 0;
-        return VRAM_OK;
-    }
-    if (VR_LIKELY(vr_pool_take(pool, size_bytes, stream, address))) return vr_checked(pool->device->allocator, VRAM_OK);
-    struct vr_shard *shard = NULL;
-    VR_TRY(vr_shard_get(pool->device, stream, &shard));
-    vr_gather(pool->device, VR_LEVEL_STATE, 0);
-    if (vr_pool_take_notified(pool, size_bytes, stream, address)) return vr_checked(pool->device->allocator, VRAM_OK);
-    return vr_checked(pool->device->allocator, vr_malloc_slow(shard, pool, size_bytes, address));
-}
-
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_pool_trim(struct vram_pool *pool) {

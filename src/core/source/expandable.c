@@ -40,23 +40,23 @@ static uint64_t page_size_of(const struct vr_device *device, bool small) {
 
 static struct vr_pool *pool_of(struct vr_shard *shard, bool small) { return &shard->pool[small ? VR_SMALL : VR_LARGE]; }
 
-static void holes_insert(struct vr_shard *shard, uint32_t hole) {
+void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, hole);
     item->state = VR_HOLE;
-    vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
+    vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, hole);
 }
 
-static void holes_remove(struct vr_shard *shard, uint32_t hole) {
+void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, VR_BY_ADDRESS, hole);
+    vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, hole);
 }
 
 static vr_cu_result give_range(struct vram_driver *driver, uint64_t address, uint64_t size) {
     return vr_cu(driver, mem_address_free, address, size);
 }
 
-static void drop_range(struct vr_device *device, uint64_t address, uint64_t size) {
+void vr_drop_range(struct vr_device *device, uint64_t address, uint64_t size) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_range, address, size});
 }
 
@@ -65,7 +65,7 @@ static vr_cu_result give_handle(struct vram_driver *driver, uint64_t handle, uin
     return vr_cu(driver, mem_release, handle);
 }
 
-static void drop_handle(struct vr_device *device, uint64_t handle) {
+void vr_drop_handle(struct vr_device *device, uint64_t handle) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_handle, handle, 0});
 }
 
@@ -74,9 +74,11 @@ static vr_cu_result give_mapping(struct vram_driver *driver, uint64_t address, u
 }
 
 // A mapping that the driver keeps keeps its memory, too, whoever has released the handle, and nothing else can be mapped there.
-static void drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
+void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_mapping, address, size});
 }
+
+void vr_orphaned_mappings_retry(struct vr_device *device) { vr_orphans_retry(device, give_mapping); }
 
 static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)(facts->size / facts->page_size) * sizeof *facts->pages; }
 
@@ -95,10 +97,10 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
         if (status != VRAM_OK) vr_os_unreserve(pages, page_table_bytes(&facts));
     }
     if (status != VRAM_OK) {
-        drop_range(device, facts.address, facts.size);
+        vr_drop_range(device, facts.address, facts.size);
         return status;
     }
-    holes_insert(shard, vr_segment_at(device->allocator, *segment)->first);
+    vr_hole_insert(shard, vr_segment_at(device->allocator, *segment)->first);
     return VRAM_OK;
 }
 
@@ -106,10 +108,10 @@ static void unreserve(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     vr_exported_release(vr_segment_at(device->allocator, segment));
     const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
-    holes_remove(shard, facts.first);
+    vr_hole_remove(shard, facts.first);
     vr_segment_forget(shard, segment);
     vr_os_unreserve(facts.pages, page_table_bytes(&facts));
-    drop_range(device, facts.address, facts.size);
+    vr_drop_range(device, facts.address, facts.size);
 }
 
 // --- mapping --------------------------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ static enum vram_status create_pages(struct vr_device *device, struct vr_segment
         const vr_cu_result result = vr_cu(device->allocator->driver, mem_create, &segment->pages[page], segment->page_size, &prop, 0);
         if (result == VR_CU_SUCCESS) continue;
         while (page-- > first) {
-            drop_handle(device, segment->pages[page]);
+            vr_drop_handle(device, segment->pages[page]);
             segment->pages[page] = 0;
         }
         return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : VRAM_DRIVER;
@@ -146,7 +148,7 @@ static enum vram_status map_and_allow(struct vr_device *device, const struct vr_
 static enum vram_status map_pages(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
     struct vram_allocator *allocator = device->allocator;
     const uint64_t base = segment->address + first * segment->page_size, size = (end - first) * segment->page_size;
-    vr_orphans_retry(device, give_mapping); // one may be here
+    vr_orphaned_mappings_retry(device); // one may be here
     VR_TRY(vr_address_map_prepare(&allocator->addresses, base, size, segment->small));
     enum vram_status status = create_pages(device, segment, first, end);
     uint64_t mapped = first;
@@ -155,8 +157,8 @@ static enum vram_status map_pages(struct vr_device *device, struct vr_segment *s
         if (status != VRAM_OK) {
             for (uint64_t page = first; page < end; page++) {
                 const uint64_t address = segment->address + page * segment->page_size;
-                if (page < mapped) drop_mapping(device, address, segment->page_size);
-                drop_handle(device, segment->pages[page]);
+                if (page < mapped) vr_drop_mapping(device, address, segment->page_size);
+                vr_drop_handle(device, segment->pages[page]);
                 segment->pages[page] = 0;
             }
         }
@@ -175,8 +177,8 @@ static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t
     VR_TRY(vr_shard_reserve_records(shard, 1));
     VR_TRY(map_pages(device, segment, first, first + wanted / segment->page_size));
     const uint64_t address = item->address;
-    holes_remove(shard, hole);
-    if (wanted < item->size) holes_insert(shard, vr_block_split(shard, hole, wanted));
+    vr_hole_remove(shard, hole);
+    if (wanted < item->size) vr_hole_insert(shard, vr_block_split(shard, hole, wanted));
     *block = vr_pool_merge(shard, hole);
     if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments++;
     segment->mapped += wanted;
@@ -193,10 +195,10 @@ enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uin
     if (item->address == address) return map_hole(shard, hole, size, &mapped);
     VR_TRY(vr_shard_reserve_records(shard, 2));
     const uint32_t rest = vr_block_split(shard, hole, address - item->address);
-    holes_insert(shard, rest);
+    vr_hole_insert(shard, rest);
     const enum vram_status status = map_hole(shard, rest, size, &mapped);
     if (status == VRAM_OK) return VRAM_OK;
-    holes_remove(shard, rest);
+    vr_hole_remove(shard, rest);
     vr_block_absorb_next(shard, hole);
     return status;
 }
@@ -209,7 +211,7 @@ static bool allocatable(const struct vr_block *block) { return block->state == V
 static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *pool, uint64_t rounded) {
     const struct vram_allocator *allocator = shard->device->allocator;
     uint32_t hole = vr_tree_first(pool->holes, &allocator->arena);
-    for (; hole != 0; hole = vr_tree_after(pool->holes, &allocator->arena, VR_BY_ADDRESS, hole)) {
+    for (; hole != 0; hole = vr_tree_after(pool->holes, &allocator->arena, hole)) {
         uint32_t start = hole;
         const uint32_t previous = vr_block_at(allocator, hole)->previous;
         if (vr_is_free(allocator, previous)) start = previous;
@@ -272,31 +274,31 @@ static enum vram_status unmap_pages(struct vr_device *device, struct vr_segment 
     for (; *end < last; ++*end) {
         VR_TRY(vr_driver_status(vr_cu(driver, mem_unmap, segment->address + *end * segment->page_size, segment->page_size)));
         vr_exported_forget(segment, *end);
-        drop_handle(device, segment->pages[*end]);
+        vr_drop_handle(device, segment->pages[*end]);
         segment->pages[*end] = 0;
     }
     return VRAM_OK;
 }
 
-static uint32_t join_holes(struct vr_shard *shard, uint32_t hole) {
+uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, hole);
     item->state = VR_HOLE;
     if (item->next != 0 && vr_block_at(allocator, item->next)->state == VR_HOLE) {
-        holes_remove(shard, item->next);
+        vr_hole_remove(shard, item->next);
         vr_block_absorb_next(shard, hole);
     }
     if (item->previous != 0 && vr_block_at(allocator, item->previous)->state == VR_HOLE) {
         hole = item->previous;
-        holes_remove(shard, hole);
+        vr_hole_remove(shard, hole);
         vr_block_absorb_next(shard, hole);
     }
-    holes_insert(shard, hole);
+    vr_hole_insert(shard, hole);
     return hole;
 }
 
 // Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index.
-static uint32_t cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
+uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     if (item->address < low) {
@@ -326,7 +328,7 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     if (first == end) return status;
     const uint64_t low = segment->address + first * page, high = segment->address + end * page;
     vr_pool_remove(shard, block);
-    (void)join_holes(shard, cut_out(shard, block, low, high));
+    (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
     vr_address_map_retire(&allocator->addresses, low, high - low, segment->small);
     segment->mapped -= high - low;
     vr_reserved_add(shard, segment->small, -(int64_t)(high - low));
@@ -345,11 +347,11 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
         if (segment->pages[page] == 0) continue;
         left -= segment->page_size;
         vr_exported_forget(segment, page);
-        drop_mapping(device, segment->address + page * segment->page_size, segment->page_size);
-        drop_handle(device, segment->pages[page]);
+        vr_drop_mapping(device, segment->address + page * segment->page_size, segment->page_size);
+        vr_drop_handle(device, segment->pages[page]);
     }
     vr_exported_release(segment);
-    drop_range(device, segment->address, segment->size);
+    vr_drop_range(device, segment->address, segment->size);
     vr_os_unreserve(segment->pages, page_table_bytes(segment));
 }
 

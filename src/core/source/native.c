@@ -2,8 +2,13 @@
 #include "core/capture/captures.h"
 #include "core/release.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
 
-static enum vram_status trim(struct vr_device *device) { return vr_release_all(device, !vr_device_captures(device)); }
+static enum vram_status trim(struct vr_device *device) {
+    const bool everything = !vr_device_captures(device);
+    const enum vram_status status = vr_release_all(device, everything), paged = everything ? vr_paged_release(device, UINT64_MAX) : VRAM_OK;
+    return status != VRAM_OK ? status : paged;
+}
 
 const struct vr_backend_ops vr_backend_native = {
     .has_blocks = true,

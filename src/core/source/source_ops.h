@@ -37,6 +37,11 @@ struct vr_source_ops {
     void (*drop)(struct vr_device *device, struct vr_segment *segment);
     // Lets `peer` reach the segment. DRIVER. NULL: the memory follows the contexts.
     enum vram_status (*allow)(struct vr_device *device, const struct vr_segment *segment, uint32_t peer);
+    // Of sources whose segments are not made of a chain of blocks: the live block that contains an address, 0 for none; and what is mapped,
+    // as blocks in the order of their addresses, which the caller frees: live ones, FREE ones and holes. NO_HOST_MEMORY. Both NULL
+    // otherwise.
+    uint32_t (*block_containing)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
+    enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
     // What must hold for a segment of this source, beside its blocks. MISMATCH. NULL: nothing.
     enum vram_status (*check)(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error);
 
@@ -71,11 +76,26 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
 // in is in the index.
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size);
 
+// Into and out of the pool's set of holes; joins with holes beside it, and gives the one that stands then.
+void vr_hole_insert(struct vr_shard *shard, uint32_t hole);
+void vr_hole_remove(struct vr_shard *shard, uint32_t hole);
+uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole);
+// Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index. Two spare records.
+uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high);
+// Give a reservation, a physical allocation or a mapping back; what the driver refuses is tried again later.
+void vr_drop_range(struct vr_device *device, uint64_t address, uint64_t size);
+void vr_drop_handle(struct vr_device *device, uint64_t handle);
+void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size);
+// Tries again now: a mapping that was kept may be where the next one goes.
+void vr_orphaned_mappings_retry(struct vr_device *device);
+
 // --- which there are: sources.c ------------------------------------------------------------------------------------------------------
 
 extern const struct vr_source_ops vr_source_cu_mem_alloc;
 extern const struct vr_source_ops vr_source_user_functions;
 extern const struct vr_source_ops vr_source_expandable;
+extern const struct vr_source_ops vr_source_paged;
+extern const struct vr_source_ops vr_source_paged_small;
 
 // By which a shard of this private pool (NULL: of the default pools) grows under the device's options.
 const struct vr_source_ops *vr_source_of(const struct vr_device *device, const struct vram_pool *owner);

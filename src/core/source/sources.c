@@ -3,6 +3,7 @@
 
 const struct vr_source_ops *vr_source_of(const struct vr_device *device, const struct vram_pool *owner) {
     if (owner != NULL && owner->options.allocate != NULL) return &vr_source_user_functions;
+    if (device->options.paged && device->physical.granularity != 0) return owner == NULL ? &vr_source_paged : &vr_source_expandable;
     if (device->options.expandable_segments && device->physical.granularity != 0) return &vr_source_expandable;
     return &vr_source_cu_mem_alloc;
 }

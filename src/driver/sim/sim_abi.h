@@ -52,12 +52,21 @@ struct vr_cu_device_properties {
     int32_t shared_bytes, constant_bytes, warp, pitch_bytes, registers, clock_khz, texture_alignment;
 };
 
-// CUdevResource, 144 bytes: multiprocessors.
+// CUdevResource, 144 bytes: multiprocessors, or how many queues for work are wanted.
 struct vr_cu_dev_resource {
     int32_t type;
     uint8_t padding[92];
-    uint32_t multiprocessors, least, alignment, flags;
-    uint8_t rest[24];
+    union {
+        struct {
+            uint32_t multiprocessors, least, alignment, flags;
+        };
+        struct { // of queues for work
+            int32_t device;
+            uint32_t workloads; // that are expected at the same time
+            int32_t scope;
+        };
+        uint8_t whole[40];
+    };
     void *next;
 };
 

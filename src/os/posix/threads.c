@@ -1,7 +1,10 @@
-// threads.c: mutexes, threads and condition variables, which are those of pthreads.
+// threads.c: threads, which are those of pthreads; mutexes and condition variables, which are the kernel's futexes.
 #define _GNU_SOURCE
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -9,29 +12,59 @@
 
 #include "base/base.h"
 #include "os/os.h"
+#include "os/single_threaded.h"
 
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(struct vr_mutex), "vr_mutex must hold a pthread mutex");
+// A mutex is one word, by which the kernel lets threads sleep (futex). So an uncontended lock is one atomic instruction, and an unlock
+// another: a third of what a pthread mutex takes, and the hot path takes several. All zero is a mutex that nobody holds; in the child of a
+// fork it is held by whoever held it.
+enum { MUTEX_FREE, MUTEX_HELD, MUTEX_AWAITED };
 
-static pthread_mutex_t *native(struct vr_mutex *mutex) { return (pthread_mutex_t *)(void *)mutex->storage; }
+static _Atomic uint32_t *word_of(struct vr_mutex *mutex) { return (_Atomic uint32_t *)(void *)mutex->storage; }
+
+// Until it is woken, for a while (NULL: for ever), or without need; not at all when the word is not `expected`.
+static void sleep_on(_Atomic uint32_t *word, uint32_t expected, const struct timespec *timeout) {
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout, NULL, 0);
+}
+static void wake_up(_Atomic uint32_t *word, int threads) { (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0); }
 
 void vr_mutex_init(struct vr_mutex *mutex) {
     assert(mutex != NULL);
-    const int failed = pthread_mutex_init(native(mutex), NULL);
-    assert(failed == 0);
-    (void)failed;
+    atomic_init(word_of(mutex), MUTEX_FREE);
 }
 
 void vr_mutex_destroy(struct vr_mutex *mutex) {
-    assert(mutex != NULL);
-    const int failed = pthread_mutex_destroy(native(mutex));
-    assert(failed == 0); // EBUSY: somebody holds it
-    (void)failed;
+    assert(mutex != NULL && atomic_load(word_of(mutex)) == MUTEX_FREE); // else somebody holds it
+    (void)mutex;
 }
 
-// On the hot path, where each instruction is counted: an ordinary mutex fails only where it is none. No errorcheck mutex either: in the
-// child of a fork the thread that unlocks has another id than the one that locked.
-void vr_mutex_lock(struct vr_mutex *mutex) { (void)pthread_mutex_lock(native(mutex)); }
-void vr_mutex_unlock(struct vr_mutex *mutex) { (void)pthread_mutex_unlock(native(mutex)); }
+// Who had to wait leaves the word AWAITED, for there may be others that wait.
+VR_NOINLINE static void lock_contended(_Atomic uint32_t *word) {
+    while (atomic_exchange_explicit(word, MUTEX_AWAITED, memory_order_acquire) != MUTEX_FREE) sleep_on(word, MUTEX_AWAITED, NULL);
+}
+
+void vr_mutex_lock(struct vr_mutex *mutex) {
+    _Atomic uint32_t *word = word_of(mutex);
+    uint32_t expected = MUTEX_FREE;
+    if (vr_is_single_threaded() && atomic_load_explicit(word, memory_order_relaxed) == MUTEX_FREE) {
+        atomic_store_explicit(word, MUTEX_HELD, memory_order_relaxed);
+        return;
+    }
+    if (VR_LIKELY(atomic_compare_exchange_strong_explicit(word, &expected, MUTEX_HELD, memory_order_acquire, memory_order_relaxed))) {
+        return;
+    }
+    lock_contended(word);
+}
+
+void vr_mutex_unlock(struct vr_mutex *mutex) {
+    _Atomic uint32_t *word = word_of(mutex);
+    if (vr_is_single_threaded()) {
+        atomic_store_explicit(word, MUTEX_FREE, memory_order_relaxed);
+        return;
+    }
+    const uint32_t state = atomic_exchange_explicit(word, MUTEX_FREE, memory_order_release);
+    assert(state != MUTEX_FREE);
+    if (VR_UNLIKELY(state == MUTEX_AWAITED)) wake_up(word, 1);
+}
 
 void vr_os_yield(void) { (void)sched_yield(); }
 
@@ -63,7 +96,7 @@ unsigned vr_os_processors(void) {
 }
 
 _Static_assert(sizeof(pthread_t) <= sizeof(struct vr_thread), "vr_thread must hold a pthread_t");
-_Static_assert(sizeof(pthread_cond_t) <= sizeof(struct vr_signal), "vr_signal must hold a pthread condition");
+_Static_assert(sizeof(_Atomic uint32_t) == sizeof(uint32_t), "the kernel looks at 32 bits");
 
 enum vram_status vr_thread_start(struct vr_thread *thread, void (*function)(void *argument), void *argument) {
     assert(thread != NULL && function != NULL);
@@ -84,35 +117,31 @@ void vr_thread_join(struct vr_thread *thread) {
     (void)failed;
 }
 
-static pthread_cond_t *native_signal(struct vr_signal *signal) { return (pthread_cond_t *)(void *)signal->storage; }
+// How often it was raised.
+static _Atomic uint32_t *raises_of(struct vr_signal *signal) { return (_Atomic uint32_t *)(void *)signal->storage; }
 
-// By the monotonic clock: a wait is no shorter or longer when somebody sets the time.
 void vr_signal_init(struct vr_signal *signal) {
     assert(signal != NULL);
-    pthread_condattr_t attributes;
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(native_signal(signal), &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    atomic_init(raises_of(signal), 0);
 }
 
 void vr_signal_destroy(struct vr_signal *signal) {
     assert(signal != NULL);
-    (void)pthread_cond_destroy(native_signal(signal));
+    (void)signal;
 }
 
 void vr_signal_raise(struct vr_signal *signal) {
     assert(signal != NULL);
-    (void)pthread_cond_broadcast(native_signal(signal));
+    atomic_fetch_add_explicit(raises_of(signal), 1, memory_order_release);
+    wake_up(raises_of(signal), INT_MAX);
 }
 
+// The kernel's timeout is one of the monotonic clock: a wait is no shorter or longer when somebody sets the time.
 void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns) {
     assert(signal != NULL && mutex != NULL);
-    if (timeout_ns == UINT64_MAX) {
-        (void)pthread_cond_wait(native_signal(signal), native(mutex));
-        return;
-    }
-    const uint64_t end_ns = vr_os_monotonic_ns() + timeout_ns;
-    const struct timespec end = {.tv_sec = (time_t)(end_ns / 1000000000u), .tv_nsec = (long)(end_ns % 1000000000u)};
-    (void)pthread_cond_timedwait(native_signal(signal), native(mutex), &end);
+    const uint32_t raises = atomic_load_explicit(raises_of(signal), memory_order_acquire);
+    const struct timespec timeout = {.tv_sec = (time_t)(timeout_ns / 1000000000u), .tv_nsec = (long)(timeout_ns % 1000000000u)};
+    vr_mutex_unlock(mutex);
+    sleep_on(raises_of(signal), raises, timeout_ns == UINT64_MAX ? NULL : &timeout);
+    vr_mutex_lock(mutex);
 }

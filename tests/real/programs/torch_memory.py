@@ -43,6 +43,36 @@ def pin_memory():
 
 
 @row
+def pinned_history():
+    """Of 2.15: each block of pinned memory is a segment of its own, and memory that the program pins by itself is one as well."""
+    if not torch.cuda.is_initialized():
+        torch.cuda.init()
+    torch.cuda.memory._record_memory_history(max_entries=100_000, stacks="python", record_pinned_host_memory=True)
+    side = torch.cuda.Stream()
+    for size in (100, 1 << 20, 3 << 20):
+        first = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        device = first.to(CUDA, non_blocking=True)
+        del first
+        with torch.cuda.stream(side):
+            second = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+            device = second.to(CUDA, non_blocking=True)
+        torch.cuda.synchronize()
+        del device
+    third = torch.empty(5000, dtype=torch.uint8, pin_memory=True)
+    torch._C._host_emptyCache()
+    own = torch.empty(1 << 16, dtype=torch.uint8)
+    assert int(torch.cuda.cudart().cudaHostRegister(own.data_ptr(), own.numel(), 0)) == 0
+    assert int(torch.cuda.cudart().cudaHostUnregister(own.data_ptr())) == 0
+    snapshot = torch.cuda.memory._snapshot()
+    actions = [event["action"] for event in snapshot["host_traces"][0]] if isinstance(snapshot["host_traces"][0], list) else \
+              [event["action"] for event in snapshot["host_traces"]]
+    for action in ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free"):
+        assert action in actions, (action, actions)
+    assert any(segment["address"] == third.data_ptr() for segment in snapshot["host_segments"])
+    assert second.is_pinned()
+
+
+@row
 def record_stream():
     side = torch.cuda.Stream(priority=-1)
     assert side.priority == -1

@@ -29,7 +29,8 @@ def begin(torch, folder):
     process = os.getpid()
 
     def record():
-        torch.cuda.memory._record_memory_history(max_entries=2_000_000, stacks="python")
+        pinned = {"record_pinned_host_memory": True} if os.environ.get("VRAM_REAL_PINNED") else {}
+        torch.cuda.memory._record_memory_history(max_entries=2_000_000, stacks="python", **pinned)
         # At the end of a worker of multiprocessing, too, which runs no handlers of atexit.
         multiprocessing.util.Finalize(None, end, exitpriority=1000)
 

@@ -37,6 +37,7 @@ export async function openPage(htmlPath, { width = 1280, height = 800, dark = fa
     const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline, acceptDownloads: true };
     const context = await browser.newContext({ viewport: { width, height }, ...emulated });
     const page = await context.newPage();
+    page.setDefaultTimeout(120000); // A busy machine is no fault of the page's.
     // Firefox takes the two clicks that Playwright sends for two clicks.
     if (isFirefox)
         page.mouse.dblclick = async (x, y) => {

@@ -55,11 +55,14 @@ struct vr_sim_context {
     struct vr_sim_context_settings settings;
 };
 
-// A green context, or the description that one is made of: some multiprocessors of a device. All else is its primary context's.
+// A green context, or the description that one is made of: some multiprocessors of a device (0 in a description: all). All else
+// is its primary context's.
 struct vr_sim_green {
     struct vr_sim_slot slot;
     bool is_context; // not a description, whose device is open
     uint32_t device, multiprocessors;
+    uint32_t workloads; // for which it has queues of its own, and how these are shared, as told
+    int32_t scope;
     uint64_t id; // of a context
 };
 

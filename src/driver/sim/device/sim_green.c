@@ -4,7 +4,9 @@
 #include "driver/sim/sim_abi.h"
 #include "driver/sim/streams/sim_streams.h"
 
-enum { TYPE_INVALID = 0, TYPE_SM = 1 };
+enum { TYPE_INVALID = 0, TYPE_SM = 1, TYPE_QUEUES = 1000 };
+enum { SCOPE_DEVICE = 0, SCOPE_BALANCED = 1 };
+enum { MOST_WORKLOADS = 8 }; // CUDA_DEVICE_MAX_CONNECTIONS, when it is not set
 enum { DEFAULT_STREAM = 1 }; // the one flag of a green context, and it has to be there
 enum { IGNORE_COSCHEDULING = 1, SPLIT_FLAGS = 3 };
 
@@ -20,6 +22,10 @@ static struct vr_cu_dev_resource resource_of(const struct vr_sim *sim, uint32_t 
     return resource;
 }
 
+static struct vr_cu_dev_resource queues_of(uint32_t device, uint32_t workloads, int32_t scope) {
+    return (struct vr_cu_dev_resource){.type = TYPE_QUEUES, .device = (int32_t)device, .workloads = workloads, .scope = scope};
+}
+
 static uint32_t multiprocessors_of(struct vr_sim *sim, uint32_t device) {
     int count = 0;
     const vr_cu_result result = vr_sim_device_get_attribute(sim, &count, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, (int)device);
@@ -29,8 +35,9 @@ static uint32_t multiprocessors_of(struct vr_sim *sim, uint32_t device) {
 vr_cu_result vr_sim_device_get_dev_resource(struct vr_sim *sim, int device, struct vr_cu_dev_resource *resource, int type) {
     if (resource == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    if (type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
-    *resource = resource_of(sim, (uint32_t)device, multiprocessors_of(sim, (uint32_t)device));
+    if (type != TYPE_SM && type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
+    *resource = type == TYPE_QUEUES ? queues_of((uint32_t)device, MOST_WORKLOADS, SCOPE_DEVICE)
+                                    : resource_of(sim, (uint32_t)device, multiprocessors_of(sim, (uint32_t)device));
     return VR_CU_SUCCESS;
 }
 
@@ -126,8 +133,26 @@ static vr_cu_result make(struct vr_sim *sim, const struct vr_sim_green *what, ui
     made->is_context = what->is_context;
     made->device = what->device;
     made->multiprocessors = what->multiprocessors;
+    made->workloads = what->workloads;
+    made->scope = what->scope;
     made->id = what->id;
     *handle = vr_sim_slots_handle(&sim->greens, index);
+    return VR_CU_SUCCESS;
+}
+
+// Adds one resource to a description; of queues there is one word.
+static vr_cu_result describe(struct vr_sim_green *description, const struct vr_cu_dev_resource *resource, bool *queues) {
+    if (resource->type != TYPE_SM && resource->type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
+    if (resource->type == TYPE_QUEUES) {
+        if (*queues || resource->scope < SCOPE_DEVICE || resource->scope > SCOPE_BALANCED) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+        *queues = true;
+        description->workloads = resource->workloads;
+        description->scope = resource->scope;
+        return VR_CU_SUCCESS;
+    }
+    if (resource->multiprocessors == 0 || resource->multiprocessors > UINT32_MAX - description->multiprocessors)
+        return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    description->multiprocessors += resource->multiprocessors;
     return VR_CU_SUCCESS;
 }
 
@@ -135,13 +160,13 @@ static vr_cu_result make(struct vr_sim *sim, const struct vr_sim_green *what, ui
 vr_cu_result vr_sim_dev_resource_generate_desc(struct vr_sim *sim, uint64_t *description, const struct vr_cu_dev_resource *resources,
                                                unsigned count) {
     if (description == NULL || resources == NULL || count == 0) return VR_CU_INVALID_VALUE;
-    uint64_t sum = 0;
+    struct vr_sim_green wanted = {.workloads = MOST_WORKLOADS, .scope = SCOPE_DEVICE};
+    bool queues = false;
     for (unsigned i = 0; i < count; i++) {
-        if (resources[i].type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
-        sum += resources[i].multiprocessors;
+        const vr_cu_result fits = describe(&wanted, &resources[i], &queues);
+        if (fits != VR_CU_SUCCESS) return fits;
     }
-    if (sum == 0 || sum > UINT32_MAX) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
-    return make(sim, &(struct vr_sim_green){.multiprocessors = (uint32_t)sum}, description);
+    return make(sim, &wanted, description);
 }
 
 vr_cu_result vr_sim_green_ctx_create(struct vr_sim *sim, uint64_t *green, uint64_t description, int device, unsigned flags) {
@@ -149,9 +174,14 @@ vr_cu_result vr_sim_green_ctx_create(struct vr_sim *sim, uint64_t *green, uint64
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     const struct vr_sim_green *described = find(sim, description, false);
     if (described == NULL) return VR_CU_INVALID_HANDLE;
-    if (described->multiprocessors > multiprocessors_of(sim, (uint32_t)device)) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
-    const struct vr_sim_green wanted = {
-        .is_context = true, .device = (uint32_t)device, .multiprocessors = described->multiprocessors, .id = sim->last_context_id + 1};
+    const uint32_t all = multiprocessors_of(sim, (uint32_t)device);
+    if (described->multiprocessors > all) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    const struct vr_sim_green wanted = {.is_context = true,
+                                        .device = (uint32_t)device,
+                                        .multiprocessors = described->multiprocessors == 0 ? all : described->multiprocessors,
+                                        .workloads = described->workloads,
+                                        .scope = described->scope,
+                                        .id = sim->last_context_id + 1};
     uint64_t primary;
     vr_cu_result result = vr_sim_primary_ctx_retain(sim, &primary, device);
     if (result != VR_CU_SUCCESS) return result;
@@ -176,8 +206,9 @@ vr_cu_result vr_sim_green_ctx_get_dev_resource(struct vr_sim *sim, uint64_t gree
     const struct vr_sim_green *found = find(sim, green, true);
     if (resource == NULL) return VR_CU_INVALID_VALUE;
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
-    if (type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
-    *resource = resource_of(sim, found->device, found->multiprocessors);
+    if (type != TYPE_SM && type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
+    *resource = type == TYPE_QUEUES ? queues_of(found->device, found->workloads, found->scope)
+                                    : resource_of(sim, found->device, found->multiprocessors);
     return VR_CU_SUCCESS;
 }
 
@@ -237,4 +268,14 @@ vr_cu_result vr_sim_stream_get_green_ctx(struct vr_sim *sim, uint64_t stream, ui
     const vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
     if (result == VR_CU_SUCCESS) *green = found->green;
     return result;
+}
+
+// Of the green context that the stream was made in, or of the device.
+vr_cu_result vr_sim_stream_get_dev_resource(struct vr_sim *sim, uint64_t stream, struct vr_cu_dev_resource *resource, int type) {
+    uint64_t context, green;
+    vr_cu_result result = vr_sim_stream_get_green_ctx(sim, stream, &green);
+    if (result == VR_CU_SUCCESS) result = vr_sim_stream_get_ctx(sim, stream, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    return green != 0 ? vr_sim_green_ctx_get_dev_resource(sim, green, resource, type)
+                      : vr_sim_ctx_get_dev_resource(sim, context, resource, type);
 }

@@ -5,6 +5,7 @@ import itertools
 import os
 import pickle  # noqa: F401
 import sys
+import threading
 import time
 import types
 
@@ -12,7 +13,12 @@ __version__ = "0.0.fake"
 MIB = 1 << 20
 _queued, _live, _trace, _clock = [], {}, [], itertools.count(0x700000000000, 64 * MIB)
 _stats = {"allocations": 0, "requested": 0, "bytes": 0, "live": 0, "peak": 0, "ooms": 0}
-_recording = []
+_recording, _idle = [], {}
+
+
+def _keeps():
+    """Segments stay, and are of no use for anything else: FAKE_IDLE MiB at most."""
+    return "FAKE_IDLE" in os.environ
 
 
 def _record_memory_history(enabled="all", context="all", stacks="all", max_entries=0):
@@ -58,8 +64,10 @@ def empty(size):
 
 def free(address):
     size = _live.pop(address)
-    for action in ("free_requested", "free_completed", "segment_free"):
+    for action in ("free_requested", "free_completed", "segment_free")[: 2 if _keeps() else 3]:
         _entry(action, address, size)
+    if _keeps():
+        _idle[address] = size
     _stats["live"] -= size
 
 
@@ -68,17 +76,20 @@ def _nested(device):
         return {}
     requested = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["requested"]}
     every = {"current": _stats["live"], "peak": _stats["peak"], "allocated": _stats["bytes"]}
+    idle = int(os.environ.get("FAKE_IDLE", "0")) * MIB  # of segments, in no block
+    held = {name: every[name] + idle for name in every}
     segments = 0 if "expandable_segments:True" in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "") else _stats["allocations"]  # as PyTorch counts them
     return {"segment": {"all": {"allocated": segments}}, "allocation": {"all": {"allocated": _stats["allocations"]}},
-            "allocated_bytes": {"all": every}, "requested_bytes": {"all": requested}, "reserved_bytes": {"all": every}, "num_ooms": _stats["ooms"], "num_alloc_retries": 0}
+            "allocated_bytes": {"all": every}, "requested_bytes": {"all": requested}, "reserved_bytes": {"all": held}, "num_ooms": _stats["ooms"], "num_alloc_retries": 0}
 
 
 def _snapshot():
     segments = []
-    for address, size in _live.items():
-        block = {"address": address, "size": size, "requested_size": size, "state": "active_allocated", "frames": []}
-        segments.append({"device": 0, "address": address, "total_size": size, "allocated_size": size, "active_size": size, "stream": 0,
-                         "requested_size": size, "segment_type": "large", "blocks": [block], "is_expandable": False, "segment_pool_id": (0, 0)})
+    for address, size in (*_live.items(), *_idle.items()):
+        used = size if address in _live else 0
+        block = {"address": address, "size": size, "requested_size": size, "state": "active_allocated" if used else "inactive", "frames": []}
+        segments.append({"device": 0, "address": address, "total_size": size, "allocated_size": used, "active_size": used, "stream": 0,
+                         "requested_size": used, "segment_type": "large", "blocks": [block], "is_expandable": False, "segment_pool_id": (0, 0)})
     return {"segments": segments, "device_traces": [list(_trace)], "allocator_settings": {}, "external_annotations": []}
 
 
@@ -115,6 +126,26 @@ nn = types.SimpleNamespace(Module=Module)
 def load(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def _engine_run_backward(*sizes):
+    """On a thread of its own, and without a stack, as PyTorch's; the gradients, after something that is live meanwhile."""
+    def run():
+        before = len(_trace)
+        passing = empty(32 * MIB)
+        made.extend(empty(size) for size in sizes)
+        free(passing)
+        for entry in _trace[before:]:
+            entry["frames"] = []
+
+    made = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return made
+
+
+autograd = types.SimpleNamespace(_engine_run_backward=_engine_run_backward)
 
 
 _hooks = []

@@ -1,0 +1,375 @@
+// bench_capacity.c: in how little memory recorded programs run: the smallest device on which each history completes, divided by what no
+// allocator can do without (the peak of active bytes, rounded to 512 each, rounded up to 2 MiB).
+// usage: bench_capacity [--passes N] [--repeat] [--time] RECORDING...
+//   --passes N  a history counts as that many, one after the other (default 1)
+//   --time      instead: processor time of a served pair, by passes that call no driver
+//   --repeat    instead: driver calls per pass with 6 passes in 1.01 times the bound, of histories whose bound is 1 GiB and more
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/allocator.h"
+#include "driver/driver.h"
+#include "replay/script.h"
+#include "vram/driver.h"
+#include "vram/recordings.h"
+#include "vram/vram.h"
+
+enum { PASSES = 6, SETTINGS = 4, MOST = 256 };
+
+static const char *const confs[SETTINGS] = {"", "expandable_segments:True", "max_split_size_mb:128", "paged:True"};
+static const char *const names[SETTINGS] = {"default", "expandable", "max_split", "paged"};
+
+// One device's history as operations: requests and frees of numbered allocations, releases.
+struct operation {
+    uint32_t name;
+    uint64_t size_bytes; // 0: a free; UINT64_MAX: a release of the cache
+    uint32_t stream;     // index
+};
+
+struct job {
+    const char *file;
+    uint32_t device;
+    struct operation *start, *pass;
+    size_t start_count, pass_count, pass_capacity;
+    size_t name_count;
+    uint64_t streams[64];
+    uint32_t stream_count;
+    uint64_t bound;
+    uint64_t *ours; // addresses, while it is played
+    unsigned char *is_live;
+};
+
+static void *check(void *memory) {
+    if (memory != NULL) return memory;
+    fprintf(stderr, "no memory\n");
+    exit(1);
+}
+
+// --- reading
+// ------------------------------------------------------------------------------------------------------------------------------
+
+static uint32_t stream_index(struct job *job, uint64_t stream) {
+    for (uint32_t i = 0; i < job->stream_count; i++)
+        if (job->streams[i] == stream) return i;
+    if (job->stream_count == 64) return 0;
+    job->streams[job->stream_count] = stream;
+    return job->stream_count++;
+}
+
+static void push(struct job *job, uint32_t name, uint64_t size_bytes, uint32_t stream) {
+    if (job->pass_count == job->pass_capacity) {
+        job->pass_capacity = job->pass_capacity * 2 + 1024;
+        job->pass = check(realloc(job->pass, job->pass_capacity * sizeof *job->pass));
+    }
+    job->pass[job->pass_count++] = (struct operation){name, size_bytes, stream};
+}
+
+static uint64_t rounded(uint64_t size_bytes) { return size_bytes == 0 ? 0 : (size_bytes + 511) / 512 * 512; }
+
+static void find_bound(struct job *job) {
+    uint64_t *sizes = check(calloc(job->name_count + 1, sizeof *sizes)), live = 0, peak = 0;
+    for (size_t i = 0; i < job->start_count; i++) live += sizes[job->start[i].name] = rounded(job->start[i].size_bytes);
+    peak = live;
+    for (size_t i = 0; i < job->pass_count; i++) {
+        const struct operation *op = &job->pass[i];
+        if (op->size_bytes == UINT64_MAX) continue;
+        live -= sizes[op->name];
+        sizes[op->name] = rounded(op->size_bytes);
+        live += sizes[op->name];
+        if (live > peak) peak = live;
+    }
+    job->bound = (peak + 2 * VR_MIB - 1) / (2 * VR_MIB) * (2 * VR_MIB);
+    free(sizes);
+}
+
+// Sums of what start and end of a pass differ in are part of the operations: see prepare_passes().
+static bool make_job(const struct vr_script_device *device, const char *file, bool releases, struct job *job) {
+    const struct vr_history *history = device->recorded.history;
+    *job = (struct job){.file = file, .device = device->recorded.device, .name_count = device->name_count};
+    if (device->start.anomaly_total > 0 || history->count < 2) return false;
+    job->start = check(calloc(device->start.block_count + 1, sizeof *job->start));
+    for (size_t i = 0; i < device->start.block_count; i++) {
+        const struct vr_start_block *block = &device->start.blocks[i];
+        if (block->requested == 0) continue;
+        job->start[job->start_count++] =
+            (struct operation){(uint32_t)i, block->requested, stream_index(job, device->start.segments[block->segment].stream)};
+    }
+    bool in_releases = false;
+    for (size_t i = 0; i < history->count; i++) {
+        const enum vr_step step = device->steps[i];
+        if (step == VR_STEP_ALLOC) push(job, device->names[i], history->size_bytes[i], stream_index(job, history->stream[i]));
+        if (step == VR_STEP_FREE || step == VR_STEP_FREE_COMPLETED) push(job, device->names[i], 0, 0);
+        if (step == VR_STEP_RELEASE && !in_releases && releases) push(job, 0, UINT64_MAX, 0);
+        if (step != VR_STEP_NOTHING) in_releases = step == VR_STEP_RELEASE;
+    }
+    find_bound(job);
+    job->ours = check(calloc(job->name_count + 1, sizeof *job->ours));
+    job->is_live = check(calloc(job->name_count + 1, 1));
+    return job->pass_count != 0 && job->bound != 0;
+}
+
+static void release_job(struct job *job) {
+    free(job->start);
+    free(job->pass);
+    free(job->ours);
+    free(job->is_live);
+}
+
+// --- playing
+// ------------------------------------------------------------------------------------------------------------------------------
+
+struct play {
+    struct vram_driver *driver;
+    struct vram_allocator *allocator;
+    uint64_t streams[64];
+};
+
+static bool open_play(const struct job *job, const char *conf, uint64_t memory_bytes, struct play *play) {
+    const struct vram_sim_options sim = {.memory_bytes = (uint64_t)1 << 40};
+    *play = (struct play){0};
+    if (vram_sim_create(&sim, &play->driver) != VRAM_OK) return false;
+    uint64_t context = 0;
+    for (uint32_t i = 0; i < job->stream_count; i++) {
+        if (job->streams[i] == 0) continue;
+        if (context == 0 && vr_cu(play->driver, primary_ctx_retain, &context, 0) != VR_CU_SUCCESS) return false;
+        if (vr_cu(play->driver, ctx_set_current, context) != VR_CU_SUCCESS) return false;
+        if (vr_cu(play->driver, stream_create, &play->streams[i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) return false;
+    }
+    const struct vram_create_info info = {.driver = play->driver, .conf = conf, .ignore_environment = true};
+    if (vr_allocator_create(&info, &play->allocator, NULL) != VRAM_OK) return false;
+    // The device is set up while its memory is large, so that address space is no limit.
+    if (vram_set_memory_limit(play->allocator, 0, UINT64_MAX) != VRAM_OK) return false;
+    return vram_sim_set_memory(play->driver, 0, memory_bytes) == VRAM_OK;
+}
+
+static void close_play(struct play *play) {
+    if (play->allocator != NULL) vr_allocator_destroy(play->allocator);
+    vram_driver_destroy(play->driver);
+}
+
+static bool do_operation(struct job *job, struct play *play, const struct operation *op) {
+    if (op->size_bytes == UINT64_MAX) return vram_empty_cache_device(play->allocator, 0) == VRAM_OK;
+    if (op->size_bytes == 0) {
+        const uint64_t address = job->ours[op->name];
+        job->ours[op->name] = 0;
+        return address == 0 || vram_free(play->allocator, address) == VRAM_OK;
+    }
+    return vram_malloc(play->allocator, 0, op->size_bytes, play->streams[op->stream], &job->ours[op->name]) == VRAM_OK;
+}
+
+// What the history made is freed, what it freed of the start is made again.
+static bool rewind_job(struct job *job, struct play *play) {
+    memset(job->is_live, 0, job->name_count + 1);
+    for (size_t i = 0; i < job->start_count; i++) job->is_live[job->start[i].name] = 1;
+    for (size_t i = 0; i < job->pass_count; i++)
+        if (job->pass[i].size_bytes != UINT64_MAX) job->is_live[job->pass[i].name] = 2; // touched
+    for (size_t name = 0; name < job->name_count; name++) {
+        if (job->is_live[name] != 2 || job->ours[name] == 0) continue;
+        if (vram_free(play->allocator, job->ours[name]) != VRAM_OK) return false;
+        job->ours[name] = 0;
+    }
+    for (size_t i = 0; i < job->start_count; i++)
+        if (job->ours[job->start[i].name] == 0 && !do_operation(job, play, &job->start[i])) return false;
+    return true;
+}
+
+static uint64_t count_calls(struct vram_driver *driver) {
+    static const char *const calls[] = {"cuMemAlloc", "cuMemFree",  "cuMemCreate",   "cuMemRelease",
+                                        "cuMemMap",   "cuMemUnmap", "cuMemSetAccess"};
+    uint64_t sum = 0, count = 0, cost = 0;
+    const char *name = NULL;
+    for (uint32_t i = 0; vram_sim_call_at(driver, i, &name, &count, &cost); i++)
+        for (size_t k = 0; k < VR_COUNT_OF(calls); k++) sum += strcmp(name, calls[k]) == 0 ? count : 0;
+    return sum;
+}
+
+static double now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+// Whether so many passes complete; calls (may be NULL): of each pass; *least_ns (may be NULL): the shortest.
+static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, unsigned passes, uint64_t *calls, double *least_ns) {
+    struct play play;
+    memset(job->ours, 0, (job->name_count + 1) * sizeof *job->ours);
+    bool complete = open_play(job, conf, memory_bytes, &play);
+    uint64_t before = 0;
+    for (size_t i = 0; i < job->start_count && complete; i++) complete = do_operation(job, &play, &job->start[i]);
+    for (unsigned pass = 0; pass < passes && complete; pass++) {
+        if (pass != 0) complete = rewind_job(job, &play);
+        const double start_ns = now_ns();
+        for (size_t i = 0; i < job->pass_count && complete; i++) complete = do_operation(job, &play, &job->pass[i]);
+        const double spent_ns = now_ns() - start_ns;
+        if (least_ns != NULL && (pass == 0 || spent_ns < *least_ns)) *least_ns = spent_ns;
+        const uint64_t now = count_calls(play.driver);
+        if (calls != NULL) calls[pass] = now - before;
+        before = now;
+    }
+    close_play(&play);
+    return complete;
+}
+
+static uint64_t capacity_of(struct job *job, const char *conf, unsigned passes) {
+    const uint64_t step = 2 * VR_MIB;
+    uint64_t low = job->bound / step - 1, high = job->bound / step; // low fails, high completes
+    for (uint64_t more = 1; !play_job(job, conf, high * step, passes, NULL, NULL); more *= 2) {
+        low = high;
+        high += more;
+        if (high * step > (uint64_t)1 << 40) return 0;
+    }
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (play_job(job, conf, middle * step, passes, NULL, NULL)) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high * step;
+}
+
+// --- telling
+// ------------------------------------------------------------------------------------------------------------------------------
+
+struct sums {
+    double ratio[SETTINGS][MOST];
+    double large[SETTINGS][MOST]; // of bounds from 4 GiB on
+    size_t count, large_count;
+    unsigned complete[SETTINGS], jobs;
+    uint64_t calls[SETTINGS][PASSES];
+};
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void tell(const char *what, double *values, size_t count) {
+    if (count == 0) return;
+    qsort(values, count, sizeof *values, ascending);
+    const size_t p90 = (count * 9 + 9) / 10 - 1;
+    printf("%-24s n %2zu  median %.4f  90%% %.4f  largest %.4f\n", what, count, values[count / 2], values[p90], values[count - 1]);
+}
+
+static void measure(struct job *job, unsigned passes, struct sums *sums) {
+    printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
+    for (int s = 0; s < SETTINGS; s++) {
+        const double ratio = (double)capacity_of(job, confs[s], passes) / (double)job->bound;
+        printf(" %10.4f", ratio);
+        sums->ratio[s][sums->count] = ratio;
+        sums->large[s][sums->large_count] = ratio;
+        fflush(stdout);
+    }
+    sums->count++;
+    sums->large_count += job->bound >= 4 * VR_GIB;
+    printf("   %s device %u\n", job->file, job->device);
+}
+
+static void repeat(struct job *job, struct sums *sums) {
+    if (job->bound < VR_GIB) return;
+    const uint64_t memory = (uint64_t)((double)job->bound * 1.01);
+    sums->jobs++;
+    printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
+    for (int s = 0; s < SETTINGS; s++) {
+        uint64_t calls[PASSES] = {0};
+        const bool complete = play_job(job, confs[s], memory, PASSES, calls, NULL);
+        sums->complete[s] += complete;
+        for (int p = 0; p < PASSES && complete; p++) sums->calls[s][p] += calls[p];
+        if (complete) {
+            printf(" %10" PRIu64, calls[2] + calls[3] + calls[4] + calls[5]);
+        } else {
+            printf(" %10s", "-");
+        }
+    }
+    printf("   %s device %u\n", job->file, job->device);
+    fflush(stdout);
+}
+
+static void time_pairs(struct job *job, struct sums *sums) {
+    size_t pairs = 0;
+    for (size_t i = 0; i < job->pass_count; i++) pairs += job->pass[i].size_bytes != 0 && job->pass[i].size_bytes != UINT64_MAX;
+    if (pairs < 200) return;
+    printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
+    double ns[SETTINGS] = {0};
+    for (int s = 0; s < SETTINGS; s++) {
+        if (!play_job(job, confs[s], (uint64_t)1 << 40, 30, NULL, &ns[s])) return;
+        printf(" %10.1f", ns[s] / (double)pairs);
+        sums->ratio[s][sums->count] = ns[s] / ns[0];
+        sums->large[s][sums->large_count] = ns[s] / ns[0];
+    }
+    sums->count++;
+    sums->large_count += job->bound >= 4 * VR_GIB;
+    printf("   %s device %u\n", job->file, job->device);
+    fflush(stdout);
+}
+
+static int play_file(const char *file, unsigned passes, bool repeated, bool timed, struct sums *sums) {
+    struct vram_recording *recording = NULL;
+    struct vram_error error;
+    struct vr_script script;
+    if (vram_recording_read_file(file, &recording, &error) != VRAM_OK) {
+        fprintf(stderr, "%s: %s\n", file, error.message);
+        return 3;
+    }
+    if (vr_script_init(&script, recording, false, 0, &error) == VRAM_OK) {
+        for (size_t i = 0; i < script.device_count && sums->count < MOST; i++) {
+            struct job job;
+            if (make_job(&script.devices[i], file, !repeated && !timed, &job)) {
+                if (timed) {
+                    time_pairs(&job, sums);
+                } else if (repeated) {
+                    repeat(&job, sums);
+                } else {
+                    measure(&job, passes, sums);
+                }
+            }
+            release_job(&job);
+        }
+        vr_script_release(&script);
+    }
+    vram_recording_destroy(recording);
+    return 0;
+}
+
+static void tell_all(struct sums *sums, bool repeated) {
+    for (int s = 0; s < SETTINGS && repeated; s++) {
+        printf("%-12s %u of %u complete; calls per pass:", names[s], sums->complete[s], sums->jobs);
+        for (int p = 0; p < PASSES; p++) printf(" %" PRIu64, sums->calls[s][p]);
+        printf("\n");
+    }
+    for (int s = 0; s < SETTINGS && !repeated; s++) {
+        char what[64];
+        tell(names[s], sums->ratio[s], sums->count);
+        snprintf(what, sizeof what, "%s, from 4 GiB", names[s]);
+        tell(what, sums->large[s], sums->large_count);
+    }
+}
+
+int main(int argc, char **argv) {
+    static struct sums sums;
+    unsigned passes = 1;
+    bool repeated = false, timed = false;
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        repeated |= strcmp(argv[at], "--repeat") == 0;
+        timed |= strcmp(argv[at], "--time") == 0;
+        if (strcmp(argv[at], "--passes") == 0 && at + 1 < argc) passes = (unsigned)strtoul(argv[++at], NULL, 10);
+    }
+    if (at == argc) {
+        fprintf(stderr, "usage: bench_capacity [--passes N] [--repeat] [--time] RECORDING...\n");
+        return 2;
+    }
+    printf("%13s", timed ? "ns per pair" : repeated ? "calls 3 to 6" : "bound");
+    for (int s = 0; s < SETTINGS; s++) printf(" %10s", names[s]);
+    printf("\n");
+    for (; at < argc; at++) {
+        const int failed = play_file(argv[at], passes, repeated, timed, &sums);
+        if (failed != 0) return failed;
+    }
+    tell_all(&sums, repeated);
+    return 0;
+}

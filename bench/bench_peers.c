@@ -1,0 +1,145 @@
+// bench_peers: one call of malloc or free, in the workloads of docs/benchmarks.md, beside other allocators in one process.
+//
+//   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
+//   bench_peers threads            of it, what two threads do
+//   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
+//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, for instruction counts:
+//                                  valgrind --tool=callgrind '--toggle-collect=measured_*' ...
+//
+// Each call goes through a pointer and pays for the harness: a pair 2.8 ns and 18 instructions a call.
+#include <string.h>
+#include <unistd.h>
+
+#include "peers_scaling.h"
+#include "peers_threads.h"
+#include "workloads.h"
+
+enum { CHUNKS = 100, ROUNDS = 4000 };
+
+static void print_title(const char *title) { printf("%-40s", title); }
+
+static void print_row(const char *title, const double *least) {
+    print_title(title);
+    for (int p = 0; p < PEERS; p++) least[p] < 1e17 ? printf(" %12.1f", least[p]) : printf(" %12s", "");
+    printf("\n");
+    (void)fflush(stdout);
+}
+
+// like: the run of each peer but for the peer itself. The first `knowing` peers can do the workload.
+static void bench(const char *title, workload *work, const struct workload_run *like, int knowing) {
+    struct workload_run runs[PEERS];
+    double least[PEERS];
+    for (int p = 0; p < PEERS; p++) {
+        runs[p] = *like;
+        if (p != PEER_VRAM || like->peer == NULL) runs[p].peer = &peers[p];
+        least[p] = 1e18;
+        if (p < knowing && peers[p].take != NULL) workload_fill(&runs[p], WORKLOAD_LIVE);
+    }
+    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        for (int p = 0; p < knowing; p++) {
+            if (peers[p].take == NULL) continue;
+            (void)work(&runs[p], ROUNDS); // what the others left in the processor's caches does not count
+            const double ns = workload_ns_per_call(&runs[p], work, ROUNDS);
+            if (ns < least[p]) least[p] = ns;
+        }
+    }
+    for (int p = 0; p < knowing; p++) {
+        if (peers[p].take != NULL) workload_empty(&runs[p]);
+    }
+    print_row(title, least);
+}
+
+// A block of each stream is live all the time: the pairs are what the device has most of at once.
+static void bench_streams(uint64_t count) {
+    char title[64];
+    for (uint64_t i = 0; i < count; i++) (void)peers[PEER_VRAM].take(4096, peer_streams[i]);
+    if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
+    (void)snprintf(title, sizeof title, "%" PRIu64 " streams in turn, at the peak", count);
+    bench(title, measured_pairs, &(struct workload_run){.size = 4096, .stream_count = count}, 1);
+}
+
+static void bench_team(const char *title, enum team_work work) {
+    struct team_figure figures[PEERS];
+    teams_measure(work, figures);
+    print_title(title);
+    for (int p = 0; p < PEERS; p++) {
+        char text[32] = "";
+        if (peers[p].take != NULL) (void)snprintf(text, sizeof text, "%.1f (%.0f)", figures[p].least, figures[p].median);
+        printf(" %12s", text);
+    }
+    printf("\n");
+    (void)fflush(stdout);
+}
+
+static void print_head(void) {
+    print_title("ns per call, least of chunks (median)");
+    for (int p = 0; p < PEERS; p++) printf(" %12s", peers[p].name);
+    printf("\n");
+}
+
+static void print_threads(void) {
+    bench_team("2 threads, own streams", TEAM_OWN_STREAMS);
+    bench_team("2 threads, one stream", TEAM_ONE_STREAM);
+    bench_team("one thread allocates, another frees", TEAM_HAND_OVER);
+}
+
+static void print_table(void) {
+    uint64_t *sizes = workload_sizes(512, 19);
+    bench("pair of 1 KiB", measured_pairs, &(struct workload_run){.size = 1024, .stream_count = 1}, PEERS);
+    bench("pair of 4 MiB", measured_pairs, &(struct workload_run){.size = 4 << 20, .stream_count = 1}, PEERS);
+    bench("pair of 1 KiB in a private pool", measured_pairs, &(struct workload_run){.peer = &peer_pool, .size = 1024, .stream_count = 1},
+          1);
+    bench("512 B to 256 MiB, 4,096 live", measured_mixed, &(struct workload_run){.sizes = sizes}, PEERS);
+    bench("training step, warm", measured_trace, &(struct workload_run){.steps = workload_trace()}, PEERS);
+    bench("malloc, record_stream, free", measured_uses, &(struct workload_run){.size = 4096}, 1);
+    print_threads();
+    bench_streams(2);
+    bench_streams(16);
+    bench_streams(256);
+    free(sizes);
+}
+
+static int count_only(const char *name, uint64_t rounds) {
+    struct workload_run run = {.peer = &peers[PEER_VRAM], .size = 1024, .stream_count = 1};
+    workload *work = measured_pairs;
+    if (strcmp(name, "pool") == 0) {
+        run.peer = &peer_pool;
+    } else if (strcmp(name, "mixed") == 0) {
+        run.sizes = workload_sizes(512, 19), work = measured_mixed;
+    } else if (strcmp(name, "trace") == 0) {
+        run.steps = workload_trace(), work = measured_trace;
+    } else if (strcmp(name, "record_stream") == 0) {
+        work = measured_uses;
+    } else if (strcmp(name, "streams") == 0) {
+        run.stream_count = 16;
+        for (uint64_t i = 0; i < run.stream_count; i++) (void)run.peer->take(run.size, peer_streams[i]);
+        if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
+    } else if (strcmp(name, "pair") != 0) {
+        return 2;
+    }
+    workload_fill(&run, WORKLOAD_LIVE);
+    const double begin = now_ns();
+    const uint64_t calls = work(&run, rounds);
+    printf("%" PRIu64 " calls of %.1f ns\n", calls, (now_ns() - begin) / (double)calls);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    // jemalloc wants more room for what is each thread's own than a library that is loaded late is given.
+    if (argc <= 2 && getenv("GLIBC_TUNABLES") == NULL && setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384", 1) == 0) {
+        (void)execv("/proc/self/exe", argv);
+    }
+    const bool scale = argc == 2 && strcmp(argv[1], "scale") == 0, threads = argc == 2 && strcmp(argv[1], "threads") == 0,
+               count = argc == 4 && strcmp(argv[1], "count") == 0;
+    if (argc != 1 && !scale && !threads && !count) return 2;
+    peers_open();
+    if (count) return count_only(argv[2], strtoull(argv[3], NULL, 10));
+    if (scale) {
+        print_scaling();
+    } else {
+        peers_find();
+        print_head();
+        threads ? print_threads() : print_table();
+    }
+    return 0;
+}

@@ -1,0 +1,552 @@
+// The source of paged:True: where memory for the large pool of a default shard comes from when no slot of its size is free. First free
+// bytes behind windows that there are, then windows made of free pages, then new pages.
+#include "core/source/paged.h"
+#include "core/capture/captures.h"
+#include "core/device.h"
+#include "core/source/source_ops.h"
+
+enum {
+    LADDER = 256, // a new page is at most this part of what is held
+    SHORT = 4,    // memory is short where less than this part of what is held is left
+};
+
+// --- what a shard has -------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status make_device(struct vr_device *device) {
+    if (device->paged != NULL) return VRAM_OK;
+    struct vr_paged_device *made = calloc(1, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    made->device = device;
+    made->unit = vr_round_up(VR_SMALL_SEGMENT, device->physical.granularity);
+    device->paged = made;
+    return VRAM_OK;
+}
+
+static struct vr_paged_shard *make_shard(struct vr_shard *shard, bool is_small) {
+    struct vr_paged_shard *made = calloc(1, sizeof *made);
+    if (made == NULL) return NULL;
+    made->device = shard->device->paged;
+    made->shard = shard;
+    made->is_small = is_small;
+    made->source = is_small ? &vr_source_paged_small : &vr_source_paged;
+    made->next = made->device->shards;
+    made->device->shards = made;
+    return made;
+}
+
+static enum vram_status own_of(struct vr_shard *shard, struct vr_paged_shard **own) {
+    VR_TRY(make_device(shard->device));
+    if (shard->paged == NULL) shard->paged = make_shard(shard, false);
+    if (shard->paged == NULL) return VRAM_NO_HOST_MEMORY;
+    if (shard->paged->small == NULL) shard->paged->small = make_shard(shard, true);
+    if (shard->paged->small == NULL) return VRAM_NO_HOST_MEMORY;
+    *own = shard->paged;
+    return VRAM_OK;
+}
+
+// --- free memory that has windows -------------------------------------------------------------------------------------------------------
+
+// *block stays 0 where there is none.
+static enum vram_status find_free(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    *block = vr_paged_ready(own->shard, size);
+    if (*block != 0) return VRAM_OK;
+    const struct vr_paged_range *hole = vr_paged_hole_fit(own, size);
+    return hole == NULL ? VRAM_OK : vr_paged_slot_make(own, hole->low, size, block);
+}
+
+// --- pages of other streams -------------------------------------------------------------------------------------------------------------
+
+static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {
+    for (uint32_t page = from->first[VR_PAGED_FREE]; page != 0 && to->free_bytes < enough;) {
+        const struct vr_paged_page *item = vr_paged_page_at(from->device, page);
+        const uint32_t next = item->next;
+        if (item->freed > until) break;
+        VR_TRY(vr_paged_page_move(from->device, page, to));
+        page = next;
+    }
+    return VRAM_OK;
+}
+
+// Brings up to date which of its free pages the stream is done with. A stream that captures says nothing.
+static enum vram_status look_at(struct vr_paged_shard *other) {
+    struct vr_device *device = other->device->device;
+    if (vr_stream_is_capturing(device, other->shard->stream)) return VRAM_OK;
+    if (other->fence == 0) {
+        VR_TRY(vr_event_at(device, other->shard->stream, &other->fence));
+        other->fence_at = other->device->uses;
+    }
+    if (other->fence == 0) return VRAM_OK;
+    bool passed = false;
+    VR_TRY(vr_event_passed(device, other->fence, &passed));
+    if (!passed) return VRAM_OK;
+    other->passed = other->fence_at;
+    vr_event_return(device, other->fence);
+    other->fence = 0;
+    return VRAM_OK;
+}
+
+// Until `own` has `enough` wholly free bytes. wait: its stream waits for the others where they are not done; never the host.
+static enum vram_status take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
+    struct vr_device *device = own->device->device;
+    for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
+        if (other == own || other->is_small) continue;
+        VR_TRY(vr_paged_small_return(other));
+        if (other->free_bytes == 0) continue;
+        if (!wait) {
+            VR_TRY(look_at(other));
+            VR_TRY(take_free(other, own, other->passed, enough));
+        } else if (!vr_stream_is_capturing(device, other->shard->stream)) {
+            VR_TRY(vr_streams_order(device, other->shard->stream, own->shard->stream));
+            VR_TRY(take_free(other, own, UINT64_MAX, enough));
+        }
+    }
+    return VRAM_OK;
+}
+
+// --- new pages --------------------------------------------------------------------------------------------------------------------------
+
+// The pages of a window that is being made; the last `made` of them are new.
+struct assembly {
+    uint32_t *items;
+    size_t count, items_capacity;
+    size_t first_made, made;
+};
+
+static enum vram_status push(struct assembly *pages, uint32_t page) {
+    VR_TRY(VR_GROW(pages, items, pages->count + 1));
+    pages->items[pages->count++] = page;
+    return VRAM_OK;
+}
+
+static enum vram_status is_allowed(const struct vr_device *device, uint64_t bytes) {
+    const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
+    if (device->limit_bytes != VR_UNLIMITED && held + bytes > device->limit_bytes) return VRAM_OUT_OF_MEMORY;
+    const uint64_t most = (uint64_t)(device->options.per_process_memory_fraction * (double)device->total_bytes);
+    return device->options.throw_on_malloc_oom && held + bytes > most ? VRAM_REJECTED : VRAM_OK;
+}
+
+// Small pages waste less, large ones cost less: where memory gets short the smallest are made.
+static uint64_t largest_page(const struct vr_paged_device *device) {
+    const struct vr_device *owner = device->device;
+    const uint64_t held = device->held_bytes, most = held / LADDER < VR_PAGED_LARGEST ? held / LADDER : VR_PAGED_LARGEST;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    if (most < 2 * device->unit) return device->unit;
+    if (vr_cu(owner->allocator->driver, mem_get_info, &free_bytes, &total_bytes) != VR_CU_SUCCESS) return device->unit;
+    if (owner->limit_bytes != VR_UNLIMITED && owner->limit_bytes < held + free_bytes)
+        free_bytes = owner->limit_bytes > held ? owner->limit_bytes - held : 0;
+    return free_bytes < held / SHORT ? device->unit : most;
+}
+
+static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing, uint64_t most) {
+    uint64_t size = device->unit;
+    while (size * 2 <= missing && size * 2 <= most) size *= 2;
+    return size;
+}
+
+static enum vram_status create(struct vr_paged_shard *own, uint64_t size, uint32_t *page) {
+    struct vr_paged_device *device = own->device;
+    const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device->device);
+    VR_TRY(vr_paged_page_take(device, page));
+    struct vr_paged_page *item = vr_paged_page_at(device, *page);
+    const vr_cu_result result = vr_cu(device->device->allocator->driver, mem_create, &item->handle, size, &prop, 0);
+    if (result != VR_CU_SUCCESS) {
+        vr_paged_page_give(device, *page);
+        return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : VRAM_DRIVER;
+    }
+    item->size = size;
+    item->own = own;
+    vr_paged_list_append(device, *page, VR_PAGED_FREE);
+    device->held_bytes += size;
+    device->live_pages++;
+    return VRAM_OK;
+}
+
+static void destroy(struct vr_paged_device *device, uint32_t page) {
+    const struct vr_paged_page *item = vr_paged_page_at(device, page);
+    vr_paged_list_remove(device, page);
+    device->held_bytes -= item->size;
+    device->live_pages--;
+    vr_drop_handle(device->device, item->handle);
+    vr_paged_page_give(device, page);
+}
+
+static void destroy_made(struct vr_paged_shard *own, struct assembly *pages) {
+    for (size_t i = 0; i < pages->made; i++) destroy(own->device, pages->items[pages->first_made + i]);
+    pages->made = 0;
+}
+
+static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t missing, struct assembly *pages) {
+    VR_TRY(is_allowed(own->device->device, missing));
+    pages->first_made = pages->count;
+    const uint64_t most = largest_page(own->device);
+    while (missing != 0) {
+        uint32_t page = 0;
+        const uint64_t size = page_size_for(own->device, missing, most);
+        VR_TRY(VR_GROW(pages, items, pages->count + 1));
+        VR_TRY(create(own, size, &page));
+        pages->items[pages->count++] = page;
+        pages->made++;
+        missing -= size;
+    }
+    return VRAM_OK;
+}
+
+// New pages stand in the books once they are mapped.
+static enum vram_status map_and_book(struct vr_paged_shard *own, struct assembly *pages, uint64_t address) {
+    VR_TRY(vr_paged_map(own, pages->items, pages->count, address));
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < pages->made; i++) bytes += vr_paged_page_at(own->device, pages->items[pages->first_made + i])->size;
+    vr_reserved_add(own->shard, false, (int64_t)bytes);
+    own->device->device->stats.num_device_alloc += (int64_t)pages->made;
+    pages->made = 0;
+    return VRAM_OK;
+}
+
+// --- growing in place -------------------------------------------------------------------------------------------------------------------
+
+static uint64_t free_bytes_in(const struct vr_paged_shard *own, const struct vr_paged_region *region, const struct vr_paged_range *hole) {
+    uint64_t sum = 0;
+    for (uint64_t at = hole->low, base = 0; at < hole->high;) {
+        const struct vr_paged_page *page = vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base));
+        if (page->used_bytes == 0) sum += page->size;
+        at = base + page->size;
+    }
+    return sum;
+}
+
+// The hole at the end of the last region, if it is all that is wholly free: pages mapped behind it make it long enough.
+static bool can_extend(const struct vr_paged_shard *own, uint64_t size, struct vr_paged_range *hole) {
+    if (own->region_count == 0) return false;
+    const struct vr_paged_region *region = &own->regions[own->region_count - 1];
+    const struct vr_paged_range *last = vr_paged_hole_before(own, region->end);
+    if (last == NULL || last->low < region->address || free_bytes_in(own, region, last) != own->free_bytes) return false;
+    *hole = *last;
+    const uint64_t missing = vr_round_up(size - (hole->high - hole->low), own->device->unit);
+    return region->end + missing + own->device->unit <= region->address + region->size;
+}
+
+static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct vr_paged_range hole, uint32_t *block) {
+    struct assembly pages = {0};
+    const uint64_t missing = vr_round_up(size - (hole.high - hole.low), own->device->unit);
+    enum vram_status status = create_missing(own, missing, &pages);
+    if (status == VRAM_OK) status = map_and_book(own, &pages, hole.high);
+    destroy_made(own, &pages);
+    free(pages.items);
+    return status == VRAM_OK ? vr_paged_slot_make(own, hole.low, size, block) : status;
+}
+
+// --- a new window -----------------------------------------------------------------------------------------------------------------------
+
+// The oldest free pages that fit; where only larger ones are left, the smallest of these goes last. What is missing then is made.
+static enum vram_status add_whole_pages(struct vr_paged_shard *own, uint64_t bytes, struct assembly *pages) {
+    const struct vr_paged_device *device = own->device;
+    uint32_t larger = 0;
+    for (uint32_t page = own->first[VR_PAGED_FREE]; page != 0 && bytes != 0; page = vr_paged_page_at(device, page)->next) {
+        const uint64_t size = vr_paged_page_at(device, page)->size;
+        if (size <= bytes) {
+            VR_TRY(push(pages, page));
+            bytes -= size;
+        }
+    }
+    if (bytes == 0) return VRAM_OK;
+    for (uint32_t page = own->first[VR_PAGED_FREE]; page != 0; page = vr_paged_page_at(device, page)->next) {
+        const uint64_t size = vr_paged_page_at(device, page)->size;
+        bool taken = size <= bytes;
+        for (size_t i = 0; i < pages->count && !taken; i++) taken = pages->items[i] == page;
+        if (!taken && (larger == 0 || size < vr_paged_page_at(device, larger)->size)) larger = page;
+    }
+    if (larger != 0) return push(pages, larger);
+    return create_missing(own, bytes, pages);
+}
+
+static uint64_t sum_of(const struct vr_paged_device *device, const struct assembly *pages) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < pages->count; i++) sum += vr_paged_page_at(device, pages->items[i])->size;
+    return sum;
+}
+
+// Head, whole pages, tail, without an end that turns out not to be needed; *offset is where the block begins.
+static enum vram_status assemble(struct vr_paged_shard *own, uint64_t size, const struct vr_paged_plan *plan, struct assembly *pages,
+                                 uint64_t *offset) {
+    const struct vr_paged_device *device = own->device;
+    VR_TRY(add_whole_pages(own, plan->units * device->unit, pages));
+    const uint64_t whole = sum_of(device, pages);
+    const bool with_tail = plan->tail != 0 && whole + plan->head_bytes < size;
+    const bool with_head = plan->head != 0 && whole + (with_tail ? plan->tail_bytes : 0) < size;
+    VR_TRY(VR_GROW(pages, items, pages->count + 2));
+    *offset = 0;
+    if (with_head) {
+        memmove(pages->items + 1, pages->items, pages->count * sizeof *pages->items);
+        pages->items[0] = plan->head;
+        pages->count++;
+        pages->first_made++;
+        *offset = vr_paged_page_at(device, plan->head)->size - plan->head_bytes;
+    }
+    if (with_tail) pages->items[pages->count++] = plan->tail;
+    return VRAM_OK;
+}
+
+static bool is_shown(const struct vr_paged_shard *own, const struct assembly *pages) {
+    for (size_t i = 0; i < pages->count; i++) {
+        const struct vr_paged_page *page = vr_paged_page_at(own->device, pages->items[i]);
+        for (size_t k = 0; k < page->window_count; k++) {
+            if (page->windows[k].own == own) return true;
+        }
+    }
+    return false;
+}
+
+static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    struct vr_paged_range hole;
+    const bool growing = own->free_bytes < vr_round_up(size, own->device->unit);
+    if (growing && can_extend(own, size, &hole)) return extend(own, size, hole, block);
+    struct vr_paged_plan plan;
+    VR_TRY(vr_paged_plan(own, size, growing, &plan));
+    struct assembly pages = {0};
+    uint64_t offset = 0, address = 0;
+    enum vram_status status = assemble(own, size, &plan, &pages, &offset);
+    if (status == VRAM_OK) status = vr_paged_addresses(own, sum_of(own->device, &pages), is_shown(own, &pages), &address);
+    if (status == VRAM_OK) status = map_and_book(own, &pages, address);
+    destroy_made(own, &pages);
+    free(pages.items);
+    return status == VRAM_OK ? vr_paged_slot_make(own, address + offset, size, block) : status;
+}
+
+// --- the ladder -------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status grow_from_others(struct vr_paged_shard *own, uint64_t size, bool wait, uint32_t *block) {
+    const uint64_t before = own->free_bytes;
+    VR_TRY(take_from_others(own, vr_round_up(size, own->device->unit), wait));
+    return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
+}
+
+// What the small pool of the same stream does not need.
+static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    const uint64_t before = own->free_bytes;
+    if (before >= vr_round_up(size, own->device->unit)) return VRAM_OK;
+    VR_TRY(vr_paged_small_return(own));
+    return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
+}
+
+static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    struct vr_device *device = own->device->device;
+    VR_TRY(vr_paged_settle(own->device));
+    vr_paged_slots_prune(own->device);
+    VR_TRY(vr_paged_evict(own->device));
+    *block = 0;
+    VR_TRY(find_free(own, size, block));
+    if (*block != 0) return VRAM_OK;
+    VR_TRY(grow_from_others(own, size, false, block));
+    if (*block != 0) return VRAM_OK;
+    enum vram_status status = build(own, size, block);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
+        VR_TRY(grow_from_small(own, size, block));
+        if (*block != 0) return VRAM_OK;
+        status = build(own, size, block);
+    }
+    if ((status != VRAM_OUT_OF_MEMORY && status != VRAM_REJECTED) || vr_any_captures(device)) return status;
+    VR_TRY(grow_from_others(own, size, true, block));
+    return *block != 0 ? VRAM_OK : build(own, size, block);
+}
+
+// --- the small pool ---------------------------------------------------------------------------------------------------------------------
+
+// A free page that the small pool shows, else (any) the one that fewest slots lie on, and of these the smallest. 0: none.
+static uint32_t page_for_small(const struct vr_paged_shard *own, bool any) {
+    const struct vr_paged_device *device = own->device;
+    uint32_t best = 0;
+    for (uint32_t page = own->first[VR_PAGED_FREE]; page != 0; page = vr_paged_page_at(device, page)->next) {
+        const struct vr_paged_page *item = vr_paged_page_at(device, page), *other = vr_paged_page_at(device, best);
+        if (vr_paged_small_window(own->small, page) != 0) return page;
+        if (best == 0 || item->view_count < other->view_count || (item->view_count == other->view_count && item->size < other->size))
+            best = page;
+    }
+    return any ? best : 0;
+}
+
+static enum vram_status show_to_small(struct vr_paged_shard *own, uint32_t page) {
+    if (vr_paged_small_window(own->small, page) != 0) return VRAM_OK;
+    uint64_t address = 0;
+    VR_TRY(vr_paged_addresses(own->small, vr_paged_page_at(own->device, page)->size, false, &address));
+    return vr_paged_map(own->small, &page, 1, address);
+}
+
+static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *page) {
+    struct assembly pages = {0};
+    enum vram_status status = create_missing(own, own->device->unit, &pages);
+    if (status == VRAM_OK) status = show_to_small(own, pages.items[0]);
+    if (status == VRAM_OK) {
+        *page = pages.items[0];
+        pages.made = 0;
+        vr_reserved_add(own->shard, false, (int64_t)own->device->unit);
+        own->device->device->stats.num_device_alloc++;
+    }
+    destroy_made(own, &pages);
+    free(pages.items);
+    return status;
+}
+
+// `size` bytes at most one unit: one page is enough.
+static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    struct vr_shard *shard = own->shard;
+    VR_TRY(vr_paged_settle(own->device));
+    uint32_t page = page_for_small(own, false);
+    enum vram_status status = page != 0 ? show_to_small(own, page) : create_for_small(own, &page);
+    if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
+        const enum vram_status refused = status;
+        status = take_from_others(own, own->device->unit, false);
+        if (status == VRAM_OK && own->free_bytes == 0 && !vr_any_captures(own->device->device))
+            status = take_from_others(own, own->device->unit, true);
+        page = page_for_small(own, true);
+        if (status == VRAM_OK) status = page != 0 ? show_to_small(own, page) : refused;
+    }
+    VR_TRY(status);
+    VR_TRY(vr_paged_small_take(own->small, page));
+    *block = vr_pool_search(shard, VR_SMALL, size, true);
+    assert(*block != 0);
+    vr_pool_remove(shard, *block);
+    return VRAM_OK;
+}
+
+static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
+    struct vr_paged_shard *own = NULL;
+    uint32_t found = 0;
+    VR_TRY(own_of(shard, &own));
+    VR_TRY(small ? grow_small(own, rounded, &found) : grow_large(own, rounded, &found));
+    *block = found;
+    return VRAM_OK;
+}
+
+// --- giving back ------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status release_page(struct vr_paged_device *device, uint32_t page) {
+    const struct vr_paged_page *item = vr_paged_page_at(device, page);
+    while (item->window_count != 0) VR_TRY(vr_paged_unmap(device, page, item->window_count - 1));
+    vr_reserved_add(item->own->shard, false, -(int64_t)item->size);
+    device->device->stats.num_device_free++;
+    destroy(device, page);
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
+    struct vr_paged_device *paged = device->paged;
+    if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
+    VR_TRY(vr_paged_settle(paged));
+    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
+        if (!own->is_small) VR_TRY(vr_paged_small_return(own));
+    uint64_t free_bytes = 0, returned = 0;
+    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) free_bytes += own->free_bytes;
+    if (free_bytes == 0) return VRAM_OK;
+    VR_TRY(vr_paged_wait(paged));
+    enum vram_status first = VRAM_OK;
+    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
+        for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && returned < enough; page = next) {
+            next = vr_paged_page_at(paged, page)->next;
+            const uint64_t size = vr_paged_page_at(paged, page)->size;
+            const enum vram_status status = release_page(paged, page);
+            if (status == VRAM_OK) returned += size;
+            if (first == VRAM_OK) first = status;
+        }
+    }
+    return first;
+}
+
+// --- the table --------------------------------------------------------------------------------------------------------------------------
+
+static const struct vr_paged_region *region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
+                                                       struct vr_paged_shard **own) {
+    *own = device->allocator->shards[segment->shard]->paged;
+    if (segment->small) *own = (*own)->small;
+    return vr_paged_region_of(*own, segment->address);
+}
+
+static void drop(struct vr_device *device, struct vr_segment *segment) {
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = region_of_segment(device, segment, &own);
+    for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
+        const uint32_t unit = region->units[(at - region->address) / own->device->unit];
+        if (unit == 0) continue;
+        struct vr_paged_page *page = vr_paged_page_at(own->device, unit - 1);
+        vr_drop_mapping(device, at, page->size);
+        if (--page->window_count == 0) vr_drop_handle(device, page->handle);
+    }
+    vr_os_unreserve(region->units, (size_t)(region->size / own->device->unit) * sizeof *region->units);
+    vr_drop_range(device, segment->address, segment->size);
+}
+
+static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
+    const struct vr_cu_access_desc access = vr_access_of(peer);
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = region_of_segment(device, segment, &own);
+    for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
+        const uint32_t unit = region->units[(at - region->address) / own->device->unit];
+        if (unit == 0) continue;
+        const uint64_t size = vr_paged_page_at(own->device, unit - 1)->size;
+        VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, at, size, &access, 1)));
+    }
+    return VRAM_OK;
+}
+
+// A slot goes with its pages: vr_paged_release().
+static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
+    (void)shard;
+    (void)block;
+    return VRAM_OK;
+}
+
+const struct vr_source_ops vr_source_paged = {
+    .name = "paged",
+    .expandable = true,
+    .sharing = VR_SHARING_NONE,
+    .grow = grow,
+    .give_back = give_back,
+    .drop = drop,
+    .allow = allow,
+    .block_containing = vr_paged_block_containing,
+    .blocks = vr_paged_blocks,
+};
+
+// Chains of blocks, as expandable segments have.
+const struct vr_source_ops vr_source_paged_small = {
+    .name = "paged, small",
+    .expandable = true,
+    .sharing = VR_SHARING_NONE,
+    .grow = grow,
+    .give_back = give_back,
+    .drop = drop,
+    .allow = allow,
+};
+
+static void free_shard(struct vr_paged_shard *own) {
+    own->shard->paged = NULL;
+    free(own->regions);
+    free(own->holes);
+    free(own->dirty);
+    free(own->words);
+    vr_map_release(&own->sizes);
+    free(own);
+}
+
+void vr_paged_close(struct vr_device *device) {
+    struct vr_paged_device *paged = device->paged;
+    if (paged == NULL) return;
+    for (size_t i = 1; i < paged->page_count; i++) {
+        free(paged->pages[i].used);
+        free(paged->pages[i].windows);
+        free(paged->pages[i].views);
+    }
+    for (size_t i = 1; i < paged->slot_count; i++) free(paged->slots[i].conflicts);
+    while (paged->shards != NULL) {
+        struct vr_paged_shard *own = paged->shards;
+        paged->shards = own->next;
+        if (own->fence != 0) vr_event_return(device, own->fence);
+        free_shard(own);
+    }
+    free(paged->pages);
+    free(paged->spare_pages);
+    free(paged->slots);
+    free(paged->blocked);
+    free(paged->spare_slots);
+    free(paged);
+    device->paged = NULL;
+}

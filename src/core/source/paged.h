@@ -1,0 +1,235 @@
+// paged.h: memory of the large pool made of pages that may be mapped at several addresses (paged:True, allocator.md §paged-memory).
+//
+// A page is physical memory of one shard at a time; only one that is wholly free changes hands. A window is one mapping of a page. A slot
+// is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
+// window shows them:
+//   - blocked(slot) = live slots of its shard that share a physical byte with it, itself included, + its pages of other shards;
+//   - a slot may be handed out while blocked == 0: the fast way finds it by its exact size (vr_paged_ready()) and touches no page;
+//   - no run of windows without a gap shows a page twice.
+// What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
+//
+// The counters of a shard's slots are guarded by the shard's lock, all else by all locks of the device.
+#ifndef VR_CORE_SOURCE_PAGED_H
+#define VR_CORE_SOURCE_PAGED_H
+
+#include "base/map.h"
+#include "core/pool.h"
+
+// The largest page, whatever is held.
+#define VR_PAGED_LARGEST (64 * VR_MIB)
+
+struct vr_paged_range {
+    uint64_t low, high;
+};
+
+// The bytes of a page that a slot shows.
+struct vr_paged_view {
+    uint32_t slot;
+    uint64_t low, high;
+};
+
+struct vr_paged_window {
+    uint64_t address;
+    struct vr_paged_shard *own;
+};
+
+enum vr_paged_list { VR_PAGED_FULL, VR_PAGED_FREE, VR_PAGED_PARTIAL, VR_PAGED_LISTS };
+
+struct vr_paged_page {
+    uint64_t handle; // meaningless while size is 0: the entry is unused
+    uint64_t size;
+    struct vr_paged_shard *own;
+    uint64_t used_bytes;
+    struct vr_paged_range *used; // by address; none touch
+    size_t used_count, used_capacity;
+    struct vr_paged_window *windows;
+    size_t window_count, windows_capacity;
+    struct vr_paged_view *views;
+    size_t view_count, views_capacity;
+    uint64_t freed;          // when it became wholly free, in uses of the device
+    uint32_t previous, next; // in its list
+    uint8_t list;            // enum vr_paged_list
+};
+
+struct vr_paged_slot {
+    struct vr_paged_shard *own; // NULL: the entry is unused
+    uint32_t block;
+    uint32_t *conflicts; // slots of its shard that share a byte with it
+    uint32_t conflict_count;
+    uint32_t word; // of its shard's ready words, and the bit there
+    uint8_t bit;
+    bool live;    // handed out
+    bool applied; // its pages say so
+    bool dirty;   // listed, because the two may differ
+    size_t conflicts_capacity;
+    uint64_t last_use; // the device's count of settled uses
+};
+
+// Slots of one size, 64 to a word; those that are not live are candidates. The words of a size are a list.
+struct vr_paged_word {
+    uint64_t idle, used;
+    uint32_t next; // 0: the last
+    uint32_t slots[64];
+};
+
+// Reserved addresses. Windows are made at its end; an address never shows another page than its first.
+struct vr_paged_region {
+    uint32_t segment;
+    uint64_t address, size;
+    uint64_t end;    // where the next window is mapped
+    uint32_t *units; // 1 + page, of the unit where its window begins; 0: none begins here. Reserved: pages of zeros
+};
+
+// What a shard has.
+struct vr_paged_shard {
+    struct vr_paged_device *device;
+    struct vr_shard *shard;
+    struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
+    bool is_small;
+    const struct vr_source_ops *source; // of its segments
+    struct vr_paged_region *regions;    // the last one grows
+    size_t region_count, regions_capacity;
+    struct vr_paged_range *holes; // free bytes behind windows, by address, joined where they touch
+    size_t hole_count, holes_capacity;
+    uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones by when they became free. 0: none
+    uint64_t free_bytes;                                  // of wholly free pages
+    struct vr_map sizes;                                  // size -> its first word
+    struct vr_paged_word *words;                          // [0] is unused
+    size_t word_count, words_capacity;
+    uint32_t spare_word; // the first of those that no size has; 0: none
+    uint32_t *dirty;
+    size_t dirty_count, dirty_capacity;
+    uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
+    uint64_t fence;  // an event of its stream that says so of `fence_at` once it is complete; 0: none
+    uint64_t fence_at;
+    struct vr_paged_shard *next; // of the device
+};
+
+struct vr_paged_device {
+    struct vr_device *device;
+    struct vr_paged_shard *shards;
+    struct vr_paged_page *pages; // [0] is unused
+    size_t page_count, pages_capacity;
+    uint32_t *spare_pages;
+    size_t spare_page_count, spare_pages_capacity;
+    struct vr_paged_slot *slots; // [0] is unused
+    uint32_t *blocked;           // of each, apart from the rest: a hand-out changes those of all in its way
+    size_t slot_count, slots_capacity, blocked_capacity;
+    uint32_t *spare_slots;
+    size_t spare_slot_count, spare_slots_capacity;
+    uint64_t unit;
+    uint64_t held_bytes;
+    uint64_t live_pages;
+    uint64_t window_count;
+    uint64_t uses;
+    size_t live_slots; // slots that exist, live or not
+};
+
+VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
+    return vr_block_at(slot->own->shard->device->allocator, slot->block);
+}
+
+// --- slots: paged_conflicts.c, paged_slots.c
+// -------------------------------------------------------------------------------------------------------------
+
+// vr_paged_ready(), vr_paged_take() and vr_paged_give(): pool.h.
+
+// Enters a slot under its size, ready; room must be there: vr_paged_word_room(). Takes it out.
+void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
+void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
+enum vram_status vr_paged_word_room(struct vr_paged_shard *own);
+
+// A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
+// Forgets a slot that is neither live nor dirty.
+void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t slot);
+// One of its pages went to another shard, or came back.
+void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot);
+void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot);
+// Forgets slots that were not used for long, when there are very many.
+void vr_paged_slots_prune(struct vr_paged_device *device);
+
+// --- pages: paged_pages.c -------------------------------------------------------------------------------------------------------------
+
+VR_INLINE struct vr_paged_page *vr_paged_page_at(const struct vr_paged_device *device, uint32_t page) { return &device->pages[page]; }
+// Brings pages and holes up to date with what was handed out and freed. NO_HOST_MEMORY leaves it as it was.
+enum vram_status vr_paged_settle(struct vr_paged_device *device);
+// An entry for a page, in no list yet. NO_HOST_MEMORY.
+enum vram_status vr_paged_page_take(struct vr_paged_device *device, uint32_t *page);
+void vr_paged_page_give(struct vr_paged_device *device, uint32_t page);
+void vr_paged_list_append(struct vr_paged_device *device, uint32_t page, enum vr_paged_list list);
+void vr_paged_list_remove(struct vr_paged_device *device, uint32_t page);
+// A wholly free page changes hands. Room for `holes` more holes must be there: vr_paged_move_room().
+enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t page, struct vr_paged_shard *to);
+
+// --- holes: paged_holes.c -------------------------------------------------------------------------------------------------------------
+
+// The range lies in one hole; it touches none. Room must be there.
+void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high);
+void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high);
+// The shortest hole of at least `size` bytes, the lowest of these; NULL: none.
+const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size);
+// The hole that ends at `address`; NULL: none.
+const struct vr_paged_range *vr_paged_hole_before(const struct vr_paged_shard *own, uint64_t address);
+size_t vr_paged_hole_position(const struct vr_paged_shard *own, uint64_t address);
+
+// --- regions: paged_regions.c ---------------------------------------------------------------------------------------------------------
+
+// Of the last region, or a new one: addresses for windows of `size` bytes, after a gap where wanted. OUT_OF_MEMORY, DRIVER, NO_HOST_MEMORY.
+enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, bool gap, uint64_t *address);
+// The page whose window contains the address, and where that begins; 0: none.
+uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
+// The region of the shard that contains the address; NULL: none.
+struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address);
+
+// --- windows: paged_windows.c ---------------------------------------------------------------------------------------------------------
+
+// Maps pages one after the other, from `address` at the end of the last region, and opens them. All or nothing.
+enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
+// Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
+enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
+// Takes windows down that nobody needs, when there are very many.
+// Waits for the streams. Settled.
+enum vram_status vr_paged_evict(struct vr_paged_device *device);
+// Whether the host may wait for all streams that have windows; does it. DRIVER.
+bool vr_paged_may_wait(const struct vr_paged_device *device);
+enum vram_status vr_paged_wait(const struct vr_paged_device *device);
+
+// --- what a new window is made of: paged_plan.c ----------------------------------------------------------------------------------------
+
+// A range of `size` bytes: the high end of a page that is partly used, whole units, the low end of another one. 0: none.
+struct vr_paged_plan {
+    uint32_t head, tail;
+    uint64_t head_bytes, tail_bytes;
+    uint64_t units;
+};
+// growing: units must be made. any: borrowing may waste any number of bytes. NO_HOST_MEMORY.
+enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan);
+
+// --- the small pool: paged_small.c ------------------------------------------------------------------------------------------------------
+
+// The address at which the shard's small pool shows a page; 0: nowhere.
+uint64_t vr_paged_small_window(const struct vr_paged_shard *own, uint32_t page);
+// A wholly free page that has such a window becomes free memory of the small pool. NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
+// The reverse, for all pages that lie in free blocks.
+enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
+
+// --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
+
+// Gives wholly free pages of the device back to the driver, those that became free first, until `enough` bytes are. Waits for their
+// streams. DRIVER when it refuses some. Under all locks, context current.
+enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);
+// The live slot that contains the address; 0: none.
+uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
+// What is mapped of a segment as blocks in the order of their addresses, which the caller frees: live ones, and FREE what lies between, be
+// its bytes free or in use at another address. NO_HOST_MEMORY.
+enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
+// Bytes of pages that nobody uses, and the longest free range.
+void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest);
+// What must hold, found anew from the live blocks. MISMATCH, NO_HOST_MEMORY. Under all locks.
+enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error);
+// Frees the books. At the end only, after the segments were dropped.
+void vr_paged_close(struct vr_device *device);
+
+#endif

@@ -1,0 +1,184 @@
+// Pages: whose they are, what of them is used, and catching up with what the fast way did.
+#include "core/source/paged.h"
+
+// --- the table --------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_paged_page_take(struct vr_paged_device *device, uint32_t *page) {
+    if (device->spare_page_count != 0) {
+        *page = device->spare_pages[--device->spare_page_count];
+        return VRAM_OK;
+    }
+    if (device->page_count == 0) device->page_count = 1;
+    VR_TRY(VR_GROW(device, pages, device->page_count + 1));
+    VR_TRY(VR_GROW(device, spare_pages, device->page_count + 1));
+    *page = (uint32_t)device->page_count++;
+    device->pages[*page] = (struct vr_paged_page){0};
+    return VRAM_OK;
+}
+
+void vr_paged_page_give(struct vr_paged_device *device, uint32_t page) {
+    struct vr_paged_page *item = vr_paged_page_at(device, page);
+    free(item->used);
+    free(item->windows);
+    free(item->views);
+    *item = (struct vr_paged_page){0};
+    device->spare_pages[device->spare_page_count++] = page;
+}
+
+// --- lists ------------------------------------------------------------------------------------------------------------------------------
+
+void vr_paged_list_append(struct vr_paged_device *device, uint32_t page, enum vr_paged_list list) {
+    struct vr_paged_page *item = vr_paged_page_at(device, page);
+    struct vr_paged_shard *own = item->own;
+    item->list = (uint8_t)list;
+    item->previous = own->last[list];
+    item->next = 0;
+    if (own->last[list] != 0) vr_paged_page_at(device, own->last[list])->next = page;
+    if (own->first[list] == 0) own->first[list] = page;
+    own->last[list] = page;
+    if (list != VR_PAGED_FREE) return;
+    own->free_bytes += item->size;
+    item->freed = ++device->uses;
+}
+
+void vr_paged_list_remove(struct vr_paged_device *device, uint32_t page) {
+    struct vr_paged_page *item = vr_paged_page_at(device, page);
+    struct vr_paged_shard *own = item->own;
+    if (item->previous != 0) vr_paged_page_at(device, item->previous)->next = item->next;
+    if (item->next != 0) vr_paged_page_at(device, item->next)->previous = item->previous;
+    if (own->first[item->list] == page) own->first[item->list] = item->next;
+    if (own->last[item->list] == page) own->last[item->list] = item->previous;
+    if (item->list == VR_PAGED_FREE) own->free_bytes -= item->size;
+}
+
+static void relist(struct vr_paged_device *device, uint32_t page) {
+    const struct vr_paged_page *item = vr_paged_page_at(device, page);
+    const enum vr_paged_list list = item->used_bytes == 0            ? VR_PAGED_FREE
+                                    : item->used_bytes == item->size ? VR_PAGED_FULL
+                                                                     : VR_PAGED_PARTIAL;
+    if (item->list == list) return;
+    vr_paged_list_remove(device, page);
+    vr_paged_list_append(device, page, list);
+}
+
+// --- what is used -----------------------------------------------------------------------------------------------------------------------
+
+static void use(struct vr_paged_page *page, uint64_t low, uint64_t high) {
+    size_t at;
+    VR_LOWER_BOUND(at, i, 0, page->used_count, page->used[i].low < low);
+    assert((at == 0 || page->used[at - 1].high <= low) && (at == page->used_count || high <= page->used[at].low));
+    assert(page->used_count < page->used_capacity);
+    memmove(&page->used[at + 1], &page->used[at], (page->used_count - at) * sizeof *page->used);
+    page->used[at] = (struct vr_paged_range){low, high};
+    page->used_count++;
+    page->used_bytes += high - low;
+}
+
+static void unuse(struct vr_paged_page *page, uint64_t low, uint64_t high) {
+    size_t at;
+    VR_LOWER_BOUND(at, i, 0, page->used_count, page->used[i].low < low);
+    assert(at < page->used_count && page->used[at].low == low && page->used[at].high == high);
+    page->used_count--;
+    memmove(&page->used[at], &page->used[at + 1], (page->used_count - at) * sizeof *page->used);
+    page->used_bytes -= high - low;
+}
+
+static void apply_view(struct vr_paged_device *device, const struct vr_paged_slot *slot, uint32_t number, uint32_t page) {
+    struct vr_paged_page *item = vr_paged_page_at(device, page);
+    size_t at = 0;
+    while (item->views[at].slot != number) at++;
+    const struct vr_paged_view view = item->views[at];
+    if (slot->live) {
+        use(item, view.low, view.high);
+    } else {
+        unuse(item, view.low, view.high);
+    }
+    for (size_t i = 0; i < item->window_count; i++) {
+        const struct vr_paged_window *window = &item->windows[i];
+        if (window->own != item->own) continue;
+        if (slot->live) {
+            vr_paged_hole_cut(window->own, window->address + view.low, window->address + view.high);
+        } else {
+            vr_paged_hole_add(window->own, window->address + view.low, window->address + view.high);
+        }
+    }
+    relist(device, page);
+}
+
+static void apply(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_device *device = own->device;
+    struct vr_paged_slot *slot = &device->slots[number];
+    const struct vr_block *item = vr_block_at(own->shard->device->allocator, slot->block);
+    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
+        const uint32_t page = vr_paged_page_of(device, region, at, &base);
+        apply_view(device, slot, number, page);
+        at = base + vr_paged_page_at(device, page)->size;
+    }
+    slot->applied = slot->live;
+}
+
+// A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
+static enum vram_status make_room(struct vr_paged_shard *own) {
+    const struct vr_paged_device *device = own->device;
+    size_t most = own->hole_count;
+    for (size_t i = 0; i < own->dirty_count; i++) {
+        const struct vr_paged_slot *slot = &device->slots[own->dirty[i]];
+        if (slot->live == slot->applied) continue;
+        const struct vr_block *item = vr_block_at(own->shard->device->allocator, slot->block);
+        const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+        for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
+            const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
+            most += page->window_count;
+            at = base + page->size;
+        }
+    }
+    return VR_GROW(own, holes, most);
+}
+
+// What became free first: the bytes may be in use again.
+static enum vram_status settle(struct vr_paged_shard *own) {
+    if (own->dirty_count == 0) return VRAM_OK;
+    VR_TRY(make_room(own));
+    for (int live = 0; live < 2; live++) {
+        for (size_t i = 0; i < own->dirty_count; i++) {
+            const struct vr_paged_slot *slot = &own->device->slots[own->dirty[i]];
+            if (slot->live == (live != 0) && slot->applied != slot->live) apply(own, own->dirty[i]);
+        }
+    }
+    for (size_t i = 0; i < own->dirty_count; i++) {
+        own->device->slots[own->dirty[i]].dirty = false;
+        own->device->slots[own->dirty[i]].last_use = ++own->device->uses;
+    }
+    own->dirty_count = 0;
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_settle(struct vr_paged_device *device) {
+    for (struct vr_paged_shard *own = device->shards; own != NULL; own = own->next) VR_TRY(settle(own));
+    return VRAM_OK;
+}
+
+// --- changing hands ---------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t page, struct vr_paged_shard *to) {
+    struct vr_paged_page *item = vr_paged_page_at(device, page);
+    struct vr_paged_shard *from = item->own;
+    assert(item->used_bytes == 0 && from != to);
+    VR_TRY(VR_GROW(to, holes, to->hole_count + item->window_count));
+    if (!from->is_small) VR_TRY(VR_GROW(from, holes, from->hole_count + item->window_count)); // cut in two
+    for (size_t i = 0; i < item->window_count; i++) {
+        const struct vr_paged_window *window = &item->windows[i];
+        if (window->own == from && !from->is_small) vr_paged_hole_cut(from, window->address, window->address + item->size);
+        if (window->own == to && !to->is_small) vr_paged_hole_add(to, window->address, window->address + item->size);
+    }
+    for (size_t i = 0; i < item->view_count; i++) {
+        const uint32_t slot = item->views[i].slot;
+        if (device->slots[slot].own == from) vr_paged_slot_leave(device, slot);
+        if (device->slots[slot].own == to) vr_paged_slot_return(device, slot);
+    }
+    vr_paged_list_remove(device, page);
+    item->own = to;
+    vr_paged_list_append(device, page, to->is_small ? VR_PAGED_FULL : VR_PAGED_FREE);
+    return VRAM_OK;
+}

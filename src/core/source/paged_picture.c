@@ -1,0 +1,218 @@
+// Paged memory as others see it: blocks in the order of their addresses, and what must hold.
+#include "base/invariant.h"
+#include "base/map.h"
+#include "core/device.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+struct block_list {
+    struct vr_block *items;
+    size_t count, items_capacity;
+};
+
+static int by_address(const void *a, const void *b) {
+    const struct vr_block *x = a, *y = b;
+    return VR_ORDER(x->address, y->address);
+}
+
+static enum vram_status collect_live(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
+    const struct vr_paged_device *paged = device->paged;
+    for (size_t i = 1; i < paged->slot_count; i++) {
+        const struct vr_paged_slot *slot = &paged->slots[i];
+        if (slot->own == NULL || !slot->live) continue;
+        const struct vr_block *item = vr_block_at(device->allocator, slot->block);
+        if (item->address - segment->address >= segment->size) continue;
+        VR_TRY(VR_GROW(list, items, list->count + 1));
+        list->items[list->count++] = *item;
+    }
+    qsort(list->items, list->count, list->count == 0 ? 1 : sizeof *list->items, by_address);
+    return VRAM_OK;
+}
+
+static enum vram_status add_between(struct block_list *list, const struct vr_block *pattern, uint64_t low, uint64_t high, uint8_t state) {
+    if (low == high) return VRAM_OK;
+    VR_TRY(VR_GROW(list, items, list->count + 1));
+    struct vr_block block = {.address = low, .size = high - low, .segment = pattern->segment, .expandable = 1};
+    block.state = state;
+    atomic_store_explicit(&block.shard, atomic_load_explicit(&pattern->shard, memory_order_relaxed), memory_order_relaxed);
+    list->items[list->count++] = block;
+    return VRAM_OK;
+}
+
+// The run [low, high) of windows without a gap: its live blocks, and FREE between.
+static enum vram_status add_run(struct block_list *list, const struct block_list *live, size_t *next, const struct vr_block *pattern,
+                                uint64_t low, uint64_t high) {
+    for (; *next < live->count && live->items[*next].address < high; ++*next) {
+        const struct vr_block *item = &live->items[*next];
+        VR_TRY(add_between(list, pattern, low, item->address, VR_FREE));
+        VR_TRY(VR_GROW(list, items, list->count + 1));
+        list->items[list->count++] = *item;
+        low = item->address + item->size;
+    }
+    return add_between(list, pattern, low, high, VR_FREE);
+}
+
+static enum vram_status add_runs(const struct vr_paged_device *device, const struct vr_paged_region *region, const struct vr_block *pattern,
+                                 const struct block_list *live, struct block_list *list) {
+    size_t next = 0;
+    uint64_t before = region->address;
+    for (uint64_t at = region->address; at < region->end;) {
+        uint64_t end = at;
+        for (uint32_t unit; end < region->end && (unit = region->units[(end - region->address) / device->unit]) != 0;)
+            end += vr_paged_page_at(device, unit - 1)->size;
+        if (end > at) {
+            VR_TRY(add_between(list, pattern, before, at, VR_HOLE));
+            VR_TRY(add_run(list, live, &next, pattern, at, end));
+            before = end;
+        }
+        at = end > at ? end : at + device->unit;
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks,
+                                 size_t *count) {
+    struct block_list live = {0}, list = {0};
+    const struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
+    const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
+    enum vram_status status = collect_live(device, segment, &live);
+    if (status == VRAM_OK) status = add_runs(own->device, region, vr_block_at(device->allocator, segment->first), &live, &list);
+    free(live.items);
+    if (status != VRAM_OK) {
+        free(list.items);
+        return status;
+    }
+    *blocks = list.items;
+    *count = list.count;
+    return VRAM_OK;
+}
+
+uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address) {
+    const struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
+    const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
+    uint64_t base = 0;
+    const uint32_t page = address < region->end ? vr_paged_page_of(own->device, region, address, &base) : 0;
+    if (page == 0) return 0;
+    const struct vr_paged_page *item = vr_paged_page_at(own->device, page);
+    for (size_t i = 0; i < item->view_count; i++) {
+        const struct vr_paged_slot *slot = &own->device->slots[item->views[i].slot];
+        const struct vr_block *block = vr_block_at(device->allocator, slot->block);
+        if (slot->live && address - block->address < block->size) return slot->block;
+    }
+    return 0;
+}
+
+void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest) {
+    if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
+    for (size_t i = 1; i < device->paged->page_count; i++)
+        if (device->paged->pages[i].size != 0 && !device->paged->pages[i].own->is_small)
+            *bytes += device->paged->pages[i].size - device->paged->pages[i].used_bytes;
+    for (const struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
+        for (size_t i = 0; i < own->hole_count; i++) {
+            const uint64_t length = own->holes[i].high - own->holes[i].low;
+            if (length > *largest) *largest = length;
+        }
+    }
+}
+
+// --- what must hold ---------------------------------------------------------------------------------------------------------------------
+
+// Live slots that share a byte with it, found anew from the pages, and pages of others.
+static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number) {
+    const struct vr_paged_slot *slot = &device->slots[number];
+    const struct vram_allocator *allocator = device->device->allocator;
+    const struct vr_block *item = vr_block_at(allocator, slot->block);
+    const struct vr_paged_region *region = vr_paged_region_of(slot->own, item->address);
+    uint32_t foreign = 0, count = 0;
+    struct vr_map counted = {0};
+    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
+        const uint64_t end = item->address + item->size < base + page->size ? item->address + item->size : base + page->size;
+        foreign += page->own != slot->own;
+        for (size_t i = 0; i < page->view_count; i++) {
+            const struct vr_paged_view *view = &page->views[i];
+            const struct vr_paged_slot *other = &device->slots[view->slot];
+            if (other->own != slot->own || !other->live || view->high <= at - base || end - base <= view->low) continue;
+            if (vr_map_get(&counted, view->slot + 1) == 0) count++;
+            (void)vr_map_set(&counted, view->slot + 1, 1);
+        }
+        at = base + page->size;
+    }
+    vr_map_release(&counted);
+    return foreign + count;
+}
+
+static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
+    const struct vr_paged_slot *slot = &device->slots[number];
+    const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
+    const uint32_t blocked = device->blocked[number];
+    VR_INVARIANT(blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
+    const struct vr_paged_word *word = &slot->own->words[slot->word];
+    VR_INVARIANT(word->slots[slot->bit] == number && (word->used >> slot->bit & 1) != 0, "a slot is not where its size is", item->address);
+    VR_INVARIANT(((word->idle >> slot->bit & 1) != 0) == !slot->live, "a slot is idle and live, or neither", item->address);
+    VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
+                 item->address);
+    VR_INVARIANT(!slot->live || blocked == 1, "two live blocks share a byte", item->address);
+    return VRAM_OK;
+}
+
+static enum vram_status check_page(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
+    const struct vr_paged_page *page = vr_paged_page_at(device, number);
+    uint64_t used = 0, low = 0, live = 0;
+    VR_INVARIANT(!page->own->is_small || vr_paged_small_window(page->own, number) != 0, "the small pool cannot see a page of its own",
+                 number);
+    if (page->own->is_small) return VRAM_OK;
+    for (size_t i = 0; i < page->used_count; i++) {
+        VR_INVARIANT(page->used[i].low >= low && page->used[i].high > page->used[i].low && page->used[i].high <= page->size,
+                     "the used ranges of a page are not in order", number);
+        low = page->used[i].high;
+        used += page->used[i].high - page->used[i].low;
+    }
+    for (size_t i = 0; i < page->view_count; i++) {
+        const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
+        if (slot->live) live += page->views[i].high - page->views[i].low;
+        VR_INVARIANT(!slot->live || slot->own == page->own, "a live block lies on another shard's page", number);
+    }
+    VR_INVARIANT(used == page->used_bytes && live == used, "the used bytes of a page are miscounted", number);
+    VR_INVARIANT((page->list == VR_PAGED_FREE) == (used == 0) && (page->list == VR_PAGED_FULL) == (used == page->size),
+                 "a page is in the wrong list", number);
+    return VRAM_OK;
+}
+
+// Every free byte of the shard's own pages is in a hole, once per window, and nothing else is.
+static enum vram_status check_holes(const struct vr_paged_shard *own, struct vram_error *error) {
+    uint64_t expected = 0, found = 0, free_bytes = 0, low = 0;
+    for (size_t i = 1; i < own->device->page_count; i++) {
+        const struct vr_paged_page *page = &own->device->pages[i];
+        if (page->size == 0 || page->own != own) continue;
+        for (size_t k = 0; k < page->window_count; k++) expected += page->windows[k].own == own ? page->size - page->used_bytes : 0;
+        if (page->used_bytes == 0) free_bytes += page->size;
+    }
+    for (size_t i = 0; i < own->hole_count; i++) {
+        const struct vr_paged_range *hole = &own->holes[i];
+        VR_INVARIANT(hole->high > hole->low && (i == 0 || hole->low > low), "two holes touch", hole->low);
+        low = hole->high;
+        found += hole->high - hole->low;
+    }
+    VR_INVARIANT(expected == found, "the free bytes behind windows are not the holes", own->shard->stream);
+    VR_INVARIANT(free_bytes == own->free_bytes, "the free pages of a shard are miscounted", own->shard->stream);
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error) {
+    struct vr_paged_device *paged = device->paged;
+    if (paged == NULL) return VRAM_OK;
+    VR_TRY(vr_paged_settle(paged));
+    uint64_t held = 0;
+    for (uint32_t i = 1; i < paged->slot_count; i++)
+        if (paged->slots[i].own != NULL) VR_TRY(check_slot(paged, i, error));
+    for (uint32_t i = 1; i < paged->page_count; i++) {
+        if (paged->pages[i].size == 0) continue;
+        VR_TRY(check_page(paged, i, error));
+        held += paged->pages[i].size;
+    }
+    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
+        if (!own->is_small) VR_TRY(check_holes(own, error));
+    VR_INVARIANT(held == paged->held_bytes, "the bytes of pages are miscounted", held);
+    return VRAM_OK;
+}

@@ -1,0 +1,92 @@
+// What a new window is made of: whole pages, and at its ends what is left of pages that are partly used.
+#include "core/source/paged.h"
+
+#define BORROW_MOST (2 * VR_MIB) // bytes of borrowed ends that may be left over while whole pages are free
+
+// A free end of a page.
+struct page_end {
+    uint64_t bytes;
+    uint32_t page;
+};
+
+struct page_ends {
+    struct page_end *items;
+    size_t count, items_capacity;
+};
+
+static int by_bytes(const void *a, const void *b) {
+    const struct page_end *x = a, *y = b;
+    return x->bytes != y->bytes ? VR_ORDER(x->bytes, y->bytes) : VR_ORDER(x->page, y->page);
+}
+
+static enum vram_status add(struct page_ends *ends, uint64_t bytes, uint32_t page) {
+    if (bytes == 0 && page != 0) return VRAM_OK;
+    VR_TRY(VR_GROW(ends, items, ends->count + 1));
+    ends->items[ends->count++] = (struct page_end){bytes, page};
+    return VRAM_OK;
+}
+
+static enum vram_status collect(const struct vr_paged_shard *own, struct page_ends *high, struct page_ends *low) {
+    VR_TRY(add(high, 0, 0));
+    VR_TRY(add(low, 0, 0));
+    for (uint32_t page = own->first[VR_PAGED_PARTIAL]; page != 0; page = vr_paged_page_at(own->device, page)->next) {
+        const struct vr_paged_page *item = vr_paged_page_at(own->device, page);
+        VR_TRY(add(high, item->size - item->used[item->used_count - 1].high, page));
+        VR_TRY(add(low, item->used[0].low, page));
+    }
+    qsort(high->items, high->count, sizeof *high->items, by_bytes);
+    qsort(low->items, low->count, sizeof *low->items, by_bytes);
+    return VRAM_OK;
+}
+
+// The pair with the fewest bytes that has at least `need`, of two different pages. False when there is none.
+static bool tightest(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
+                     struct page_end *tail) {
+    uint64_t least = UINT64_MAX;
+    size_t k = low->count;
+    for (size_t i = 0; i < high->count; i++) {
+        const struct page_end *one = &high->items[i];
+        while (k > 0 && one->bytes + low->items[k - 1].bytes >= need) k--;
+        size_t at = k; // the first that is enough
+        if (at < low->count && one->page != 0 && low->items[at].page == one->page) at++;
+        if (at == low->count || one->bytes + low->items[at].bytes >= least) continue;
+        least = one->bytes + low->items[at].bytes;
+        *head = *one;
+        *tail = low->items[at];
+    }
+    return least != UINT64_MAX;
+}
+
+static uint64_t most_of(const struct page_ends *high, const struct page_ends *low) {
+    uint64_t most = 0;
+    for (size_t i = high->count; i-- > 0 && i + 2 >= high->count;) {
+        for (size_t k = low->count; k-- > 0 && k + 2 >= low->count;) {
+            if (high->items[i].page == low->items[k].page && high->items[i].page != 0) continue;
+            const uint64_t sum = high->items[i].bytes + low->items[k].bytes;
+            if (sum > most) most = sum;
+        }
+    }
+    return most;
+}
+
+static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool growing, bool any,
+                   struct vr_paged_plan *plan) {
+    const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
+    struct page_end head = {0}, tail = {0};
+    uint64_t units = growing || any ? (most >= size ? 0 : vr_round_up(size - most, unit) / unit) : whole - 1;
+    *plan = (struct vr_paged_plan){.units = whole};
+    if (units >= whole) return;
+    const uint64_t need = size - units * unit;
+    if (!tightest(high, low, need, &head, &tail)) return;
+    if (!growing && !any && head.bytes + tail.bytes - need > BORROW_MOST) return;
+    *plan = (struct vr_paged_plan){head.page, tail.page, head.bytes, tail.bytes, units};
+}
+
+enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan) {
+    struct page_ends high = {0}, low = {0};
+    const enum vram_status status = collect(own, &high, &low);
+    if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, growing, false, plan);
+    free(high.items);
+    free(low.items);
+    return status;
+}

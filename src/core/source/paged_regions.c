@@ -1,0 +1,61 @@
+// Regions: reserved addresses, and which page a window shows.
+#include "core/device.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+static size_t table_bytes(const struct vr_paged_device *device, uint64_t size) { return (size_t)(size / device->unit) * sizeof(uint32_t); }
+
+struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address) {
+    for (size_t i = own->region_count; i-- > 0;) {
+        if (address - own->regions[i].address < own->regions[i].size) return &own->regions[i];
+    }
+    return NULL;
+}
+
+uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base) {
+    const uint64_t last = (address - region->address) / device->unit, most = VR_PAGED_LARGEST / device->unit;
+    for (uint64_t at = last + 1; at-- > 0 && last - at < most;) {
+        if (region->units[at] == 0) continue;
+        *base = region->address + at * device->unit;
+        const uint32_t page = region->units[at] - 1;
+        return address - *base < vr_paged_page_at(device, page)->size ? page : 0;
+    }
+    return 0;
+}
+
+static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
+    struct vr_device *device = own->device->device;
+    VR_TRY(VR_GROW(own, regions, own->region_count + 1));
+    struct vr_segment facts = {.page_size = own->device->unit, .source = own->source};
+    facts.size = vr_round_up(device->total_bytes * 2 > least * 2 ? device->total_bytes * 2 : least * 2, own->device->unit);
+    void *units = NULL;
+    VR_TRY(vr_os_reserve(table_bytes(own->device, facts.size), &units));
+    const vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &facts.address, facts.size, 0, 0, 0);
+    enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
+    uint32_t segment = 0;
+    if (status == VRAM_OK) {
+        status = facts.address % VR_MIB == 0 ? vr_segment_register(own->shard, own->is_small, &facts, &segment) : VRAM_UNSUPPORTED;
+        if (status != VRAM_OK) vr_drop_range(device, facts.address, facts.size);
+    }
+    if (status != VRAM_OK) {
+        vr_os_unreserve(units, table_bytes(own->device, facts.size));
+        return status;
+    }
+    if (own->is_small) vr_hole_insert(own->shard, vr_segment_at(device->allocator, segment)->first);
+    own->regions[own->region_count++] =
+        (struct vr_paged_region){.segment = segment, .address = facts.address, .size = facts.size, .end = facts.address, .units = units};
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, bool gap, uint64_t *address) {
+    const uint64_t unit = own->device->unit, before = gap ? unit : 0;
+    const struct vr_paged_region *last = own->region_count == 0 ? NULL : &own->regions[own->region_count - 1];
+    // The last unit of a region stays empty, so that no run goes on in another region.
+    if (last == NULL || last->end + before + size + unit > last->address + last->size) {
+        VR_TRY(add_region(own, size + 2 * unit));
+        *address = own->regions[own->region_count - 1].address;
+        return VRAM_OK;
+    }
+    *address = last->end + before;
+    return VRAM_OK;
+}

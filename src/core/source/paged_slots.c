@@ -1,0 +1,169 @@
+// Slots are made where bytes are free, and forgotten.
+#include "core/source/paged.h"
+
+enum { MOST_SLOTS = 1 << 16 };
+
+// --- making -----------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status take_entry(struct vr_paged_device *device, uint32_t *slot) {
+    if (device->spare_slot_count != 0) {
+        *slot = device->spare_slots[device->spare_slot_count - 1];
+        return VRAM_OK;
+    }
+    if (device->slot_count == 0) device->slot_count = 1;
+    VR_TRY(VR_GROW(device, slots, device->slot_count + 1));
+    VR_TRY(VR_GROW(device, blocked, device->slot_count + 1));
+    VR_TRY(VR_GROW(device, spare_slots, device->slot_count + 1));
+    *slot = (uint32_t)device->slot_count;
+    device->slots[*slot] = (struct vr_paged_slot){0};
+    return VRAM_OK;
+}
+
+static void keep_entry(struct vr_paged_device *device, uint32_t slot) {
+    if (slot == device->slot_count) {
+        device->slot_count++;
+    } else {
+        device->spare_slot_count--;
+    }
+    device->live_slots++;
+}
+
+static bool has_conflict(const struct vr_paged_slot *slot, uint32_t other) {
+    for (uint32_t i = 0; i < slot->conflict_count; i++) {
+        if (slot->conflicts[i] == other) return true;
+    }
+    return false;
+}
+
+// Room for a view of a page and all that follows from it, and the conflicts themselves on the side of the new slot alone.
+static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t number, uint32_t page, uint64_t low, uint64_t high) {
+    struct vr_paged_page *item = vr_paged_page_at(device, page);
+    VR_TRY(VR_GROW(item, views, item->view_count + 1));
+    VR_TRY(VR_GROW(item, used, item->view_count + 2));
+    struct vr_paged_slot *slot = &device->slots[number];
+    for (size_t i = 0; i < item->view_count; i++) {
+        const struct vr_paged_view *view = &item->views[i];
+        struct vr_paged_slot *other = &device->slots[view->slot];
+        if (other->own != slot->own || view->high <= low || high <= view->low || has_conflict(slot, view->slot)) continue;
+        VR_TRY(VR_GROW(slot, conflicts, slot->conflict_count + 1));
+        VR_TRY(VR_GROW(other, conflicts, other->conflict_count + 1));
+        slot->conflicts[slot->conflict_count++] = view->slot;
+    }
+    return VRAM_OK;
+}
+
+// The pages that a range of addresses shows, one after the other.
+struct page_walk {
+    const struct vr_paged_device *device;
+    const struct vr_paged_region *region;
+    uint64_t at, end;
+    uint32_t page;
+    uint64_t low, high; // of the page
+};
+
+static bool next_page(struct page_walk *walk) {
+    if (walk->at >= walk->end) return false;
+    uint64_t base = 0;
+    walk->page = vr_paged_page_of(walk->device, walk->region, walk->at, &base);
+    assert(walk->page != 0);
+    const uint64_t top = base + vr_paged_page_at(walk->device, walk->page)->size, stop = top < walk->end ? top : walk->end;
+    walk->low = walk->at - base;
+    walk->high = stop - base;
+    walk->at = stop;
+    return true;
+}
+
+static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk walk, uint32_t record) {
+    struct vr_paged_device *device = own->device;
+    struct vr_paged_slot *slot = &device->slots[number];
+    while (next_page(&walk)) {
+        struct vr_paged_page *page = vr_paged_page_at(device, walk.page);
+        page->views[page->view_count++] = (struct vr_paged_view){number, walk.low, walk.high};
+    }
+    for (uint32_t i = 0; i < slot->conflict_count; i++) {
+        struct vr_paged_slot *other = &device->slots[slot->conflicts[i]];
+        other->conflicts[other->conflict_count++] = number;
+    }
+    slot->block = record;
+    device->blocked[number] = 0;
+    vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
+    slot->last_use = ++device->uses;
+    keep_entry(device, number);
+}
+
+// --- forgetting -------------------------------------------------------------------------------------------------------------------------
+
+static void forget_views(const struct vr_paged_device *device, uint32_t number) {
+    const struct vr_paged_slot *slot = &device->slots[number];
+    const struct vr_block *item = vr_paged_block_of(slot);
+    struct page_walk walk = {device, vr_paged_region_of(slot->own, item->address), item->address, item->address + item->size, 0, 0, 0};
+    while (next_page(&walk)) {
+        struct vr_paged_page *page = vr_paged_page_at(device, walk.page);
+        for (size_t i = 0; i < page->view_count; i++) {
+            if (page->views[i].slot != number) continue;
+            page->views[i] = page->views[--page->view_count];
+            break;
+        }
+    }
+}
+
+void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
+    struct vr_paged_slot *slot = &device->slots[number];
+    assert(!slot->live && !slot->dirty);
+    vr_paged_slot_remove(slot->own, number);
+    forget_views(device, number);
+    for (uint32_t i = 0; i < slot->conflict_count; i++) {
+        struct vr_paged_slot *other = &device->slots[slot->conflicts[i]];
+        uint32_t at = 0;
+        while (other->conflicts[at] != number) at++;
+        other->conflicts[at] = other->conflicts[--other->conflict_count];
+    }
+    free(slot->conflicts);
+    vr_shard_recycle(slot->own->shard, slot->block);
+    *slot = (struct vr_paged_slot){0};
+    device->spare_slots[device->spare_slot_count++] = number;
+    device->live_slots--;
+}
+
+// Once in a while: those that were used longest ago, down to half of them.
+void vr_paged_slots_prune(struct vr_paged_device *device) {
+    if (device->live_slots < MOST_SLOTS) return;
+    const uint64_t since = device->uses - MOST_SLOTS / 2;
+    for (uint32_t i = 1; i < device->slot_count; i++) {
+        const struct vr_paged_slot *slot = &device->slots[i];
+        if (slot->own != NULL && !slot->live && !slot->dirty && slot->last_use < since) vr_paged_slot_forget(device, i);
+    }
+}
+
+// --- a new one ---------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
+    struct vr_paged_device *device = own->device;
+    struct vr_shard *shard = own->shard;
+    const struct vr_paged_region *region = vr_paged_region_of(own, address);
+    uint32_t number = 0;
+    assert(region != NULL && address + size <= region->end);
+    VR_TRY(vr_shard_reserve_records(shard, 2));
+    VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
+    VR_TRY(vr_paged_word_room(own));
+    VR_TRY(take_entry(device, &number));
+    device->slots[number] = (struct vr_paged_slot){.own = own};
+    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
+    struct page_walk walk = start;
+    enum vram_status status = VRAM_OK;
+    while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
+    if (status != VRAM_OK) {
+        free(device->slots[number].conflicts);
+        device->slots[number] = (struct vr_paged_slot){0};
+        return status;
+    }
+    const uint32_t record = shard->spare[--shard->spare_count];
+    struct vr_block *item = vr_block_at(shard->device->allocator, record);
+    *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
+    atomic_store_explicit(&item->shard, shard->number, memory_order_relaxed);
+    item->previous = number; // it has no neighbours
+    item->state = VR_FREE;
+    commit(own, number, start, record);
+    *block = record;
+    return VRAM_OK;
+}

@@ -1,0 +1,106 @@
+// Pages of the small pool: a chain of blocks like an expandable segment's, whose holes may still be mapped. A page that the pool does not
+// need serves requests of the large pool meanwhile, through other windows.
+#include "core/device.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+uint64_t vr_paged_small_window(const struct vr_paged_shard *own, uint32_t page) {
+    const struct vr_paged_page *item = vr_paged_page_at(own->device, page);
+    for (size_t i = 0; i < item->window_count; i++) {
+        if (item->windows[i].own == own) return item->windows[i].address;
+    }
+    return 0;
+}
+
+static void fill_hole(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    vr_hole_remove(shard, hole);
+    if (vr_block_at(allocator, hole)->address < address) {
+        const uint32_t rest = vr_block_split(shard, hole, address - vr_block_at(allocator, hole)->address);
+        vr_hole_insert(shard, hole);
+        hole = rest;
+    }
+    if (vr_block_at(allocator, hole)->size > size) vr_hole_insert(shard, vr_block_split(shard, hole, size));
+    (void)vr_pool_merge(shard, hole);
+}
+
+enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page) {
+    struct vr_shard *shard = own->shard;
+    struct vr_device *device = shard->device;
+    const uint64_t address = vr_paged_small_window(own, page), size = vr_paged_page_at(own->device, page)->size;
+    struct vr_segment *segment = vr_segment_at(device->allocator, vr_paged_region_of(own, address)->segment);
+    VR_TRY(vr_shard_reserve_records(shard, 2));
+    VR_TRY(vr_paged_page_move(own->device, page, own));
+    fill_hole(shard, vr_block_containing(device, address), address, size);
+    segment->mapped += size;
+    vr_reserved_add(shard, false, -(int64_t)size);
+    vr_reserved_add(shard, true, (int64_t)size);
+    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack_kept();
+    vr_notify_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, size);
+    return VRAM_OK;
+}
+
+// The whole pages within [low, high) of a region, all of which it shows.
+static bool whole_pages(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t *low, uint64_t *high) {
+    uint64_t base = 0, first = 0, end = 0;
+    for (uint64_t at = *low; at < *high;) {
+        const struct vr_paged_page *page = vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base));
+        if (base >= *low && base + page->size <= *high) {
+            if (first == 0) first = base;
+            end = base + page->size;
+        }
+        at = base + page->size;
+    }
+    *low = first;
+    *high = end;
+    return first != 0;
+}
+
+static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block) {
+    struct vr_shard *shard = own->shard;
+    struct vr_device *device = shard->device;
+    const struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
+    const struct vr_paged_region *region = vr_paged_region_of(own->small, item->address);
+    uint64_t low = item->address, high = item->address + item->size, base = 0;
+    if (!whole_pages(own->small, region, &low, &high)) return VRAM_OK;
+    VR_TRY(vr_shard_reserve_records(shard, 2));
+    size_t windows = 0;
+    for (uint64_t at = low; at < high; at += vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base))->size)
+        windows += vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base))->window_count;
+    VR_TRY(VR_GROW(own, holes, own->hole_count + windows)); // then no move can fail
+    for (uint64_t at = low, size = 0; at < high; at += size) {
+        const uint32_t page = vr_paged_page_of(own->device, region, at, &base);
+        size = vr_paged_page_at(own->device, page)->size;
+        VR_TRY(vr_paged_page_move(own->device, page, own));
+    }
+    vr_pool_remove(shard, block);
+    (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
+    segment->mapped -= high - low;
+    vr_reserved_add(shard, true, -(int64_t)(high - low));
+    vr_reserved_add(shard, false, (int64_t)(high - low));
+    vr_notify_range(shard, VR_RECORD_SEGMENT_UNMAP, segment, low, high - low);
+    return VRAM_OK;
+}
+
+// The blocks are listed first, as returning them changes the index.
+enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
+    const struct vram_allocator *allocator = own->shard->device->allocator;
+    const struct vr_index *index = &own->shard->pool[VR_SMALL].index;
+    struct {
+        uint32_t *items;
+        size_t count, items_capacity;
+    } listed = {0};
+    enum vram_status status = VRAM_OK;
+    if (own->small == NULL) return VRAM_OK;
+    for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, own->device->unit); at != 0 && status == VRAM_OK;
+         at = vr_index_next(index, &allocator->arena, at)) {
+        const struct vr_block *item = vr_block_at(allocator, at);
+        if (vr_segment_at(allocator, item->segment)->source != own->small->source) continue;
+        status = VR_GROW(&listed, items, listed.count + 1);
+        if (status == VRAM_OK) listed.items[listed.count++] = at;
+    }
+    for (size_t i = 0; i < listed.count && status == VRAM_OK; i++) status = return_block(own, listed.items[i]);
+    free(listed.items);
+    return status;
+}

@@ -1,0 +1,220 @@
+// Windows: mapping and unmapping.
+#include "core/capture/captures.h"
+#include "core/device.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+enum { MOST_WINDOWS = 400000 }; // of about 520,000 that a context can have
+
+// --- mapping ----------------------------------------------------------------------------------------------------------------------------
+
+static uint64_t sum_of(const struct vr_paged_device *device, const uint32_t *pages, size_t count) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) sum += vr_paged_page_at(device, pages[i])->size;
+    return sum;
+}
+
+static enum vram_status make_room(struct vr_paged_shard *own, const uint32_t *pages, size_t count) {
+    size_t holes = own->hole_count + 1;
+    for (size_t i = 0; i < count; i++) {
+        struct vr_paged_page *page = vr_paged_page_at(own->device, pages[i]);
+        VR_TRY(VR_GROW(page, windows, page->window_count + 1));
+        holes += page->used_count + 1;
+    }
+    return VR_GROW(own, holes, holes);
+}
+
+static enum vram_status map_all(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address, size_t *mapped) {
+    struct vr_device *device = own->device->device;
+    struct vram_driver *driver = device->allocator->driver;
+    uint64_t at = address;
+    for (*mapped = 0; *mapped < count; ++*mapped) {
+        const struct vr_paged_page *page = vr_paged_page_at(own->device, pages[*mapped]);
+        VR_TRY(vr_driver_status(vr_cu(driver, mem_map, at, page->size, 0, page->handle, 0)));
+        at += page->size;
+    }
+    struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
+    uint64_t parties = 0;
+    vr_access_list(device, access, &parties);
+    return vr_driver_status(vr_cu(driver, mem_set_access, address, at - address, access, parties));
+}
+
+static void undo(struct vr_paged_shard *own, const uint32_t *pages, size_t mapped, uint64_t address) {
+    for (size_t i = 0; i < mapped; i++) {
+        const uint64_t size = vr_paged_page_at(own->device, pages[i])->size;
+        vr_drop_mapping(own->device->device, address, size);
+        address += size;
+    }
+}
+
+static void add_window(struct vr_paged_shard *own, struct vr_paged_region *region, uint32_t number, uint64_t address) {
+    struct vr_paged_page *page = vr_paged_page_at(own->device, number);
+    page->windows[page->window_count++] = (struct vr_paged_window){address, own};
+    region->units[(address - region->address) / own->device->unit] = number + 1;
+    own->device->window_count++;
+    if (own->is_small) return;
+    uint64_t low = 0;
+    for (size_t i = 0; i < page->used_count; i++) {
+        if (page->used[i].low > low) vr_paged_hole_add(own, address + low, address + page->used[i].low);
+        low = page->used[i].high;
+    }
+    if (low < page->size) vr_paged_hole_add(own, address + low, address + page->size);
+}
+
+enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address) {
+    struct vr_device *device = own->device->device;
+    struct vr_address_map *addresses = &device->allocator->addresses;
+    struct vr_paged_region *region = vr_paged_region_of(own, address);
+    const uint64_t size = sum_of(own->device, pages, count);
+    vr_orphaned_mappings_retry(device); // one may be here
+    VR_TRY(make_room(own, pages, count));
+    VR_TRY(vr_address_map_prepare(addresses, address, size, own->is_small));
+    size_t mapped = 0;
+    const enum vram_status status = map_all(own, pages, count, address, &mapped);
+    if (status != VRAM_OK) {
+        undo(own, pages, mapped, address);
+        vr_address_map_retire(addresses, address, size, own->is_small);
+        // A mapping that the driver keeps is not in the way of the next one.
+        if (mapped != 0) region->end = address + size;
+        return status;
+    }
+    uint64_t at = address;
+    for (size_t i = 0; i < count; i++) {
+        add_window(own, region, pages[i], at);
+        at += vr_paged_page_at(own->device, pages[i])->size;
+    }
+    region->end = at;
+    if (own->is_small) return VRAM_OK; // it is the pool's once that takes it
+    struct vr_segment *segment = vr_segment_at(device->allocator, region->segment);
+    segment->mapped += size;
+    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack_kept();
+    vr_notify_range(own->shard, VR_RECORD_SEGMENT_MAP, segment, address, size);
+    return VRAM_OK;
+}
+
+// --- unmapping --------------------------------------------------------------------------------------------------------------------------
+
+static void forget_window(struct vr_paged_device *device, struct vr_paged_page *page, size_t number) {
+    const struct vr_paged_window window = page->windows[number];
+    struct vr_paged_region *region = vr_paged_region_of(window.own, window.address);
+    struct vr_segment *segment = vr_segment_at(device->device->allocator, region->segment);
+    region->units[(window.address - region->address) / device->unit] = 0;
+    page->windows[number] = page->windows[--page->window_count];
+    device->window_count--;
+    vr_address_map_retire(&device->device->allocator->addresses, window.address, page->size, window.own->is_small);
+    if (window.own->is_small) return;
+    segment->mapped -= page->size;
+    vr_notify_range(window.own->shard, VR_RECORD_SEGMENT_UNMAP, segment, window.address, page->size);
+}
+
+// Slots that lie in the window, whole or in part.
+static void forget_slots(struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
+    const struct vram_allocator *allocator = device->device->allocator;
+    for (size_t i = page->view_count; i-- > 0;) {
+        const uint32_t number = page->views[i].slot;
+        const struct vr_block *item = vr_block_at(allocator, device->slots[number].block);
+        if (item->address < window->address + page->size && window->address < item->address + item->size)
+            vr_paged_slot_forget(device, number);
+    }
+}
+
+enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number, size_t which) {
+    struct vr_paged_page *page = vr_paged_page_at(device, number);
+    const struct vr_paged_window window = page->windows[which];
+    VR_TRY(VR_GROW(window.own, holes, window.own->hole_count + page->used_count + 1));
+    VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
+    forget_slots(device, page, &window);
+    uint64_t low = 0;
+    for (size_t i = 0; i <= page->used_count && window.own == page->own && !window.own->is_small; i++) {
+        const uint64_t high = i < page->used_count ? page->used[i].low : page->size;
+        if (high > low) vr_paged_hole_cut(window.own, window.address + low, window.address + high);
+        low = i < page->used_count ? page->used[i].high : page->size;
+    }
+    forget_window(device, page, which);
+    return VRAM_OK;
+}
+
+// --- waiting ---------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_paged_wait(const struct vr_paged_device *device) {
+    struct vram_driver *driver = device->device->allocator->driver;
+    for (const struct vr_paged_shard *own = device->shards; own != NULL; own = own->next) {
+        if (own->region_count == 0) continue;
+        vr_cu_result result = vr_cu(driver, stream_synchronize, own->shard->stream);
+        if (vr_stream_is_gone(result)) result = vr_cu(driver, ctx_synchronize, 0);
+        VR_TRY(vr_driver_status(result));
+    }
+    return VRAM_OK;
+}
+
+bool vr_paged_may_wait(const struct vr_paged_device *device) {
+    for (const struct vr_paged_shard *own = device->shards; own != NULL; own = own->next)
+        if (!vr_may_wait_for(device->device, own->shard->stream)) return false;
+    return true;
+}
+
+// --- too many ---------------------------------------------------------------------------------------------------------------------------
+
+// When a slot in the window was used last; UINT64_MAX: it has to stay.
+static uint64_t last_use_of(const struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
+    uint64_t newest = 0;
+    if (window->own->is_small && window->own == page->own) return UINT64_MAX;
+    for (size_t i = 0; i < page->view_count; i++) {
+        const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
+        const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
+        if (item->address >= window->address + page->size || window->address >= item->address + item->size) continue;
+        if (slot->live) return UINT64_MAX;
+        if (slot->last_use > newest) newest = slot->last_use;
+    }
+    return newest;
+}
+
+struct idle_window {
+    uint64_t last_use, address;
+    uint32_t page;
+};
+
+struct idle_windows {
+    struct idle_window *items;
+    size_t count, items_capacity;
+};
+
+static int by_last_use(const void *a, const void *b) {
+    const struct idle_window *x = a, *y = b;
+    return x->last_use != y->last_use ? VR_ORDER(x->last_use, y->last_use) : VR_ORDER(x->address, y->address);
+}
+
+static enum vram_status list_idle(const struct vr_paged_device *device, struct idle_windows *idle) {
+    for (uint32_t number = 1; number < device->page_count; number++) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, number);
+        for (size_t i = 0; i < page->window_count && page->window_count > 1; i++) {
+            const uint64_t last_use = last_use_of(device, page, &page->windows[i]);
+            if (last_use == UINT64_MAX) continue;
+            VR_TRY(VR_GROW(idle, items, idle->count + 1));
+            idle->items[idle->count++] = (struct idle_window){last_use, page->windows[i].address, number};
+        }
+    }
+    qsort(idle->items, idle->count, idle->count == 0 ? 1 : sizeof *idle->items, by_last_use);
+    return VRAM_OK;
+}
+
+// Those that were used longest ago, until so many are left; one window of each page stays.
+static enum vram_status evict_idle(struct vr_paged_device *device, uint64_t until) {
+    struct idle_windows idle = {0};
+    enum vram_status status = list_idle(device, &idle);
+    for (size_t i = 0; i < idle.count && status == VRAM_OK && device->window_count > until; i++) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, idle.items[i].page);
+        size_t at = 0;
+        while (at < page->window_count && page->windows[at].address != idle.items[i].address) at++;
+        if (page->window_count > 1 && at < page->window_count) status = vr_paged_unmap(device, idle.items[i].page, at);
+    }
+    free(idle.items);
+    return status;
+}
+
+enum vram_status vr_paged_evict(struct vr_paged_device *device) {
+    const uint64_t of_pages = 8 * device->live_pages + 64, most = of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
+    if (device->window_count <= most || !vr_paged_may_wait(device)) return VRAM_OK;
+    VR_TRY(vr_paged_wait(device));
+    return evict_idle(device, most - most / 4);
+}

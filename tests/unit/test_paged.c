@@ -1,0 +1,270 @@
+// Memory made of pages that may be mapped at several addresses: paged:True.
+#include "support/captures.h"
+#include "support/random.h"
+
+#include "driver/abi.h"
+#include "driver/fault/fault.h"
+
+enum { MIB = 1 << 20, MILLISECOND = 1000000, MAX_LIVE = 96 };
+
+static const char *const calls_of_memory[] = {"cuMemCreate", "cuMemRelease",   "cuMemMap",
+                                              "cuMemUnmap",  "cuMemSetAccess", "cuMemAddressReserve"};
+
+// How often the driver was asked for memory.
+static uint64_t driver_calls(const struct vr_world *world) {
+    uint64_t sum = 0, count = 0, cost = 0;
+    const char *name = NULL;
+    for (uint32_t i = 0; vram_sim_call_at(world->sim, i, &name, &count, &cost); i++) {
+        for (size_t k = 0; k < VR_COUNT_OF(calls_of_memory); k++) sum += strcmp(name, calls_of_memory[k]) == 0 ? count : 0;
+    }
+    return sum;
+}
+
+static void open_world(struct vr_world *world, uint64_t memory_bytes) {
+    const struct vr_world_options options = {.sim = {.memory_bytes = memory_bytes}, .conf = "paged:True"};
+    EXPECT_OK(vr_world_open(world, &options));
+}
+
+static void expect_sound(struct vr_world *world) {
+    struct vram_error error = {0};
+    if (vram_check(world->allocator, &error) != VRAM_OK) fail_msg("%s", error.message);
+}
+
+// --- where memory comes from ------------------------------------------------------------------------------------------------------------
+
+static void neighbours_share_a_page(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    const uint64_t a = expect_malloc(&world, 5 * MIB, 0), b = expect_malloc(&world, 5 * MIB, 0);
+    assert_int_equal(b, a + 5 * MIB);
+    EXPECT_CURRENT(&world, reserved_bytes, 10 * MIB);
+    EXPECT_CURRENT(&world, allocated_bytes, 10 * MIB);
+    expect_sound(&world);
+    expect_free(&world, a);
+    expect_free(&world, b);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_CURRENT(&world, reserved_bytes, 0);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
+    expect_end(&world);
+}
+
+// Two blocks that are freed apart from each other make one that is longer, without new memory.
+static void free_pages_join(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    uint64_t block[5];
+    for (int i = 0; i < 5; i++) block[i] = expect_malloc(&world, 8 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
+    expect_free(&world, block[0]);
+    expect_free(&world, block[2]);
+    expect_free(&world, block[4]);
+    const uint64_t joined = expect_malloc(&world, 24 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
+    expect_sound(&world);
+    expect_free(&world, joined);
+    // Both sizes have their places now: no call of the driver any more.
+    const uint64_t before = driver_calls(&world);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 3; i++) block[i * 2] = expect_malloc(&world, 8 * MIB, 0);
+        for (int i = 0; i < 3; i++) expect_free(&world, block[i * 2]);
+        expect_free(&world, expect_malloc(&world, 24 * MIB, 0));
+    }
+    assert_int_equal(driver_calls(&world), before);
+    expect_sound(&world);
+    expect_end(&world);
+}
+
+// What is left of pages that are partly used serves, too.
+static void ends_are_borrowed(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    const uint64_t a = expect_malloc(&world, 3 * MIB, 0), b = expect_malloc(&world, 3 * MIB, 0), c = expect_malloc(&world, 4 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 10 * MIB);
+    expect_free(&world, b);
+    // 3 MiB are free, a whole page and a half; 4 MiB need one page more, not two.
+    const uint64_t d = expect_malloc(&world, 4 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 12 * MIB);
+    expect_sound(&world);
+    expect_free(&world, a);
+    expect_free(&world, c);
+    expect_free(&world, d);
+    expect_end(&world);
+}
+
+// --- streams ----------------------------------------------------------------------------------------------------------------------------
+
+static void pages_change_streams_behind_a_fence(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 100 * MIB);
+    const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+    expect_free(&world, expect_malloc(&world, 40 * MIB, a));
+    // Idle: the pages go over, nobody waits.
+    const uint64_t first = expect_malloc(&world, 40 * MIB, b);
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
+    expect_sound(&world);
+    // Busy: new pages, while there are any.
+    EXPECT_OK(vram_sim_busy(world.sim, 0, b, 50 * MILLISECOND));
+    expect_free(&world, first);
+    const uint64_t second = expect_malloc(&world, 40 * MIB, a);
+    EXPECT_CURRENT(&world, reserved_bytes, 80 * MIB);
+    // No more: the stream waits, the host does not.
+    const uint64_t before = vram_sim_clock_ns(world.sim);
+    const uint64_t third = expect_malloc(&world, 40 * MIB, a);
+    EXPECT_CURRENT(&world, reserved_bytes, 80 * MIB);
+    assert_true(vram_sim_clock_ns(world.sim) < before + 40 * MILLISECOND);
+    assert_int_equal(vr_cu(world.sim, stream_query, a), VR_CU_NOT_READY);
+    expect_sound(&world);
+    expect_free(&world, second);
+    expect_free(&world, third);
+    expect_end(&world);
+}
+
+// --- limits, releases -------------------------------------------------------------------------------------------------------------------
+
+static void a_limit_holds(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    EXPECT_OK(vram_set_memory_limit(world.allocator, 0, 64 * MIB));
+    const uint64_t a = expect_malloc(&world, 60 * MIB, 0);
+    uint64_t address = 7;
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(world.allocator, 0, 5 * MIB, 0, &address));
+    assert_int_equal(address, 7);
+    expect_free(&world, a);
+    // Small memory takes pages that are free from the large pool.
+    const uint64_t b = expect_malloc(&world, 62 * MIB, 0);
+    expect_free(&world, b);
+    uint64_t small[16];
+    for (int i = 0; i < 16; i++) small[i] = expect_malloc(&world, MIB, 0);
+    expect_sound(&world);
+    for (int i = 0; i < 16; i++) expect_free(&world, small[i]);
+    const uint64_t c = expect_malloc(&world, 64 * MIB, 0); // and back
+    expect_free(&world, c);
+    expect_end(&world);
+}
+
+// --- random operations ------------------------------------------------------------------------------------------------------------------
+
+struct live_block {
+    uint64_t address, size_bytes, pattern;
+};
+
+struct random_run {
+    struct vr_world world;
+    uint64_t random;
+    struct live_block live[MAX_LIVE];
+    size_t live_count;
+    bool faults;
+    uint64_t nth; // calls until the next fault
+};
+
+static uint64_t draw(struct random_run *run, uint64_t limit) { return vr_random_below(&run->random, limit); }
+
+static uint64_t draw_size(struct random_run *run) {
+    static const uint64_t common[] = {2 * MIB, 3 * MIB + 512, 5 * MIB, 12 * MIB + 1024, 20 * MIB};
+    switch (draw(run, 8)) {
+    case 0: return 1 + draw(run, 40 * MIB);
+    case 1: return 1 + draw(run, 300000);
+    case 2: return MIB + draw(run, 3 * MIB);
+    default: return common[draw(run, VR_COUNT_OF(common))];
+    }
+}
+
+static bool overlaps(const struct random_run *run, uint64_t address, uint64_t size_bytes) {
+    for (size_t i = 0; i < run->live_count; i++) {
+        if (address < run->live[i].address + run->live[i].size_bytes && run->live[i].address < address + size_bytes) return true;
+    }
+    return false;
+}
+
+static void passed(struct random_run *run, enum vram_status status) {
+    assert_true(status == VRAM_OK || status == VRAM_OUT_OF_MEMORY || (run->faults && status == VRAM_DRIVER));
+}
+
+static void one_malloc(struct random_run *run, unsigned streams) {
+    struct live_block block = {0};
+    const enum vram_status status =
+        vram_malloc(run->world.allocator, 0, draw_size(run), run->world.stream[0][draw(run, streams)], &block.address);
+    passed(run, status);
+    if (status != VRAM_OK) return;
+    block.size_bytes = expect_size(&run->world, block.address);
+    assert_false(overlaps(run, block.address, block.size_bytes));
+    run->live[run->live_count++] = block;
+}
+
+static void one_free(struct random_run *run) {
+    const size_t index = draw(run, run->live_count);
+    const enum vram_status status = vram_free(run->world.allocator, run->live[index].address);
+    passed(run, status);
+    if (status == VRAM_OK) run->live[index] = run->live[--run->live_count];
+}
+
+static void one_operation(struct random_run *run, unsigned streams) {
+    struct vram_allocator *allocator = run->world.allocator;
+    const uint64_t kind = draw(run, 200);
+    if (run->faults && run->nth-- == 0) {
+        EXPECT_OK(vram_driver_fault_set(run->world.driver, NULL, 1 + draw(run, 6), VR_CU_UNKNOWN));
+        if (draw(run, 2) == 0) vr_fault_then(run->world.driver, 1 + draw(run, 3), VR_CU_UNKNOWN);
+        run->nth = draw(run, 60);
+    }
+    if (kind == 0) {
+        passed(run, vram_empty_cache(allocator));
+    } else if (kind == 1) {
+        EXPECT_OK(vr_world_complete(&run->world, 0, run->world.stream[0][draw(run, streams)]));
+    } else if (kind < 8 && run->live_count != 0) {
+        passed(run, vram_record_stream(allocator, run->live[draw(run, run->live_count)].address, run->world.stream[0][draw(run, streams)]));
+    } else if (run->live_count != 0 && (run->live_count == MAX_LIVE || draw(run, 100) < 48)) {
+        one_free(run);
+    } else {
+        one_malloc(run, streams);
+    }
+}
+
+static void random_operations(uint64_t seed, unsigned streams, uint64_t memory_bytes, bool manual, bool faults, int count) {
+    static struct random_run run;
+    run = (struct random_run){.random = seed, .faults = faults};
+    const struct vr_world_options options = {
+        .sim = {.memory_bytes = memory_bytes, .manual_completion = manual}, .conf = "paged:True", .faults = faults, .without_record = true};
+    EXPECT_OK(vr_world_open(&run.world, &options));
+    for (int i = 0; i < count; i++) {
+        one_operation(&run, streams);
+        if (i % 16 == 0) expect_sound(&run.world);
+    }
+    if (faults) EXPECT_OK(vram_driver_fault_set(run.world.driver, NULL, 0, 0));
+    while (run.live_count != 0) one_free(&run);
+    EXPECT_OK(vram_empty_cache(run.world.allocator));
+    EXPECT_CURRENT(&run.world, reserved_bytes, 0);
+    assert_int_equal(vram_sim_memory_used(run.world.sim, 0), 0);
+    expect_end(&run.world);
+}
+
+static void random_on_one_stream(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) random_operations(seed, 1, 0, false, false, 3000);
+    for (uint64_t seed = 0; seed < 6; seed++) random_operations(seed, 1, 200 * MIB, false, false, 3000);
+}
+
+static void random_on_streams(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) random_operations(100 + seed, VR_WORLD_STREAMS, 0, seed % 2 != 0, false, 3000);
+    for (uint64_t seed = 0; seed < 6; seed++) random_operations(200 + seed, VR_WORLD_STREAMS, 300 * MIB, seed % 2 != 0, false, 3000);
+}
+
+static void random_with_faults(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) random_operations(300 + seed, 1 + seed % 3, seed % 2 != 0 ? 300 * MIB : 0, true, true, 2000);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours_share_a_page), cmocka_unit_test(free_pages_join),
+        cmocka_unit_test(ends_are_borrowed),       cmocka_unit_test(pages_change_streams_behind_a_fence),
+        cmocka_unit_test(a_limit_holds),           cmocka_unit_test(random_on_one_stream),
+        cmocka_unit_test(random_on_streams),       cmocka_unit_test(random_with_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
