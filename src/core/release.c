@@ -106,7 +106,8 @@ static bool walk_kind(struct vr_shard *const *shards, size_t count, unsigned kin
     return true;
 }
 
-enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user, size_t *walked) {
+enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user,
+                                size_t *walked) {
     if (pool != NULL) {
         if (walk_kind(pool->shards, pool->shard_count, VR_SMALL, visit, user, walked))
             (void)walk_kind(pool->shards, pool->shard_count, VR_LARGE, visit, user, walked);
