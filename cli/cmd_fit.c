@@ -146,6 +146,9 @@ static void judge_others(const struct settings *settings, const struct fit_plan 
     if (run.ending == FIT_FAILED || run.holding_count == 0) {
         ui_say("vram fit: the program failed there%s: the answer is that of %s",
                run.no_kernels ? " (this PyTorch has no kernels for it)" : "", verdict->ran_on.key);
+        for (size_t i = 0; i < verdict->card_count; i++)
+            if (verdict->cards[i].asked && fit_is_old(&verdict->cards[i].model) != fit_is_old(&verdict->ran_on))
+                verdict->cards[i].method = FIT_BY_OTHER;
     } else if (fit_judge(&run, largest->model.key, asked, &judged) == CLI_OK) {
         for (size_t i = 0; i < verdict->card_count; i++) {
             if (!judged.cards[i].asked) continue;

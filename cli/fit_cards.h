@@ -20,7 +20,8 @@ struct vram_recording;
     X(FIT_BY_RUN, run)       /* the program ran on it */                                                                                   \
     X(FIT_BY_PEAK, peak)     /* what was held, or live, at most decides */                                                                 \
     X(FIT_BY_REPLAY, replay) /* the history was replayed in its memory */                                                                  \
-    X(FIT_BY_SHARE, share)   /* a server takes a share of its memory */
+    X(FIT_BY_SHARE, share)   /* a server takes a share of its memory */                                                                    \
+    X(FIT_BY_OTHER, other)   /* by the run on a card of another generation, for want of one on it */
 
 enum fit_method {
 #define FIT_METHOD(constant, name) constant,

@@ -161,6 +161,7 @@ static void print_card(const struct fit_card *card, bool detailed) {
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
     if (card->method == FIT_BY_SHARE) printf(" (by its share)");
+    if (card->method == FIT_BY_OTHER) printf(" (as if its kernels were others')");
     printf("\n");
     if (!card->fits && detailed) print_oom(&card->oom);
 }
@@ -199,7 +200,7 @@ static void print_batch(const struct fit_batch *batch) {
     char text[400];
     if (!batch->known) return;
     if (batch->share <= 0)
-        (void)snprintf(text, sizeof text, "no batch is small enough: %s go by none", SIZE(batch->fixed_bytes));
+        (void)snprintf(text, sizeof text, "no batch is small enough: %s are the same for any", SIZE(batch->fixed_bytes));
     else if (batch->about > 0)
         (void)snprintf(text, sizeof text, "a batch of about %" PRIu64 " might, in place of %" PRIu64 ": --vary '%s=%" PRIu64 "'",
                        batch->about, batch->value, batch->argument, batch->about);

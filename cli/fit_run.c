@@ -241,7 +241,10 @@ static int run_program(struct running *running) {
     clear_progress(running);
     if (running->ending_ticks > 0 || running->serves || running->finished) fit_end_processes(run, 0, SIGKILL); // those that outlive it
     run->memory_bytes = running->plan->sim.memory_bytes == SIM_UNSET ? 0 : running->plan->sim.memory_bytes;
-    if (!started) return CLI_BAD_INPUT;
+    if (!started) {
+        (void)fwrite(running->kept, 1, running->kept_used, stderr); // why
+        return CLI_BAD_INPUT;
+    }
     run->read_count = sim_reads_list(&running->reads, &run->reads);
     run->missing_count = sim_missing_list(&running->missing, false, &run->missing);
     run->size_count = sim_missing_list(&running->missing, true, &run->sizes);

@@ -90,13 +90,15 @@ static void find_argument(char *const *program, struct fit_batch *batch) {
 }
 
 void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting *setting, char *const *program, struct fit_batch *batch) {
-    static const enum vram_role varying[] = {VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_RECOMPUTED, VRAM_ROLE_TEMPORARIES, VRAM_ROLE_INPUT};
+    static const enum vram_role varying[] = {VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_RECOMPUTED, VRAM_ROLE_INPUT};
     const struct vram_roles_options options = {.device = verdict->highest->device};
     struct vram_roles *roles;
     *batch = (struct fit_batch){.known = false};
     if (setting->card == NULL || setting->found || verdict->highest->process->whole_program) return;
     if (vram_roles_create(verdict->recording, &options, &roles, NULL) != VRAM_OK) return;
     for (size_t i = 0; i < sizeof varying / sizeof *varying; i++) batch->varying_bytes += roles->at_peak[varying[i]].bytes;
+    // Where next to none of these are live, it is the optimizer whose temporaries these are.
+    if (batch->varying_bytes > verdict->highest->allocated_bytes / 100) batch->varying_bytes += roles->at_peak[VRAM_ROLE_TEMPORARIES].bytes;
     vram_roles_destroy(roles);
     const uint64_t allocated = verdict->highest->allocated_bytes, room = setting->card->room_bytes;
     batch->varying_bytes = batch->varying_bytes < allocated ? batch->varying_bytes : allocated;

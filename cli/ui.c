@@ -106,6 +106,14 @@ void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width) {
     }
 }
 
+static FILE *says_to; // NULL: standard error
+
+FILE *ui_says_to(FILE *file) {
+    FILE *before = says_to;
+    says_to = file;
+    return before;
+}
+
 static void say(const char *format, va_list arguments) {
     va_list again;
     char line[512], *longer = NULL;
@@ -114,10 +122,11 @@ static void say(const char *format, va_list arguments) {
     if (length >= (int)sizeof line) longer = malloc((size_t)length + 1);
     if (longer != NULL) (void)vsnprintf(longer, (size_t)length + 1, format, again);
     va_end(again);
+    FILE *file = says_to == NULL ? stderr : says_to;
     fflush(stdout);
     // Without memory the line is cut.
-    ui_put(stderr, longer != NULL ? longer : line);
-    fputc('\n', stderr);
+    ui_put(file, longer != NULL ? longer : line);
+    fputc('\n', file);
     free(longer);
 }
 
@@ -138,12 +147,13 @@ int ui_usage(const char *command, const char *format, ...) {
 }
 
 void ui_none_of(const char *name, const char *value, const char *const *choices) {
+    FILE *file = says_to == NULL ? stderr : says_to;
     fflush(stdout);
-    fprintf(stderr, "vram: --%s: '", name);
-    ui_put(stderr, value);
-    fprintf(stderr, "' is none of");
-    for (size_t i = 0; choices[i] != NULL; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", choices[i]);
-    fputc('\n', stderr);
+    fprintf(file, "vram: --%s: '", name);
+    ui_put(file, value);
+    fprintf(file, "' is none of");
+    for (size_t i = 0; choices[i] != NULL; i++) fprintf(file, "%s %s", i == 0 ? "" : ",", choices[i]);
+    fputc('\n', file);
 }
 
 int ui_error(const char *file, const struct vram_error *error) {

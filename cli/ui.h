@@ -21,6 +21,8 @@ void ui_put(FILE *file, const char *text);
 void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width);
 // One line on standard error, formatted as by printf() and then put out by ui_put(): "vram: FILE: what is wrong".
 void ui_say(const char *format, ...) VRAM_PRINTF(1, 2);
+// Where ui_say() and what goes by it write from now on; NULL: standard error. Returns where they did.
+FILE *ui_says_to(FILE *file);
 // The same for a mistake on the command line of `vram COMMAND`: behind it stands where to look. Returns CLI_USAGE.
 int ui_usage(const char *command, const char *format, ...) VRAM_PRINTF(2, 3);
 // "vram: --NAME: 'VALUE' is none of A, B, C". choices ends with NULL.

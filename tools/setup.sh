@@ -5,14 +5,14 @@ set -euo pipefail
 
 # git, make and a C compiler with its headers; ninja and cmake build; pkg-config is tried by the install test.
 packages=(git make gcc libc6-dev binutils cmake ninja-build pkg-config)
-# The command reads compressed recordings.
-packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev)
+# The command reads compressed recordings and, from agents, JSON.
+packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev)
 # Lines and inlined functions in call stacks, at run time; the C++ test of them.
 packages+=(libdw1 g++)
 # Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.
 packages+=(libcmocka-dev python3 sqlite3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
-# The viewer: its engine is compiled to WebAssembly; a browser tests the page.
-packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium fonts-dejavu-core)
+# The viewer: its engine is compiled to WebAssembly; two browsers test the page.
+packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium firefox-esr fonts-dejavu-core)
 # Node runs the page's build; a newer one from elsewhere will do.
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 

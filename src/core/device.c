@@ -164,7 +164,10 @@ void vr_context_leave(struct vr_context_guard *guard) {
 }
 
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {
-    if (on) {
+    if (vr_is_single_threaded()) {
+        const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
+        atomic_store_explicit(&device->gate, on ? gate | bit : gate & ~bit, memory_order_relaxed);
+    } else if (on) {
         atomic_fetch_or_explicit(&device->gate, bit, memory_order_acq_rel);
     } else {
         atomic_fetch_and_explicit(&device->gate, ~bit, memory_order_acq_rel);

@@ -7,17 +7,29 @@ enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *
         if (!captured) vr_use_at(allocator, use)->captured = false;
         return VRAM_OK;
     }
-    uint32_t made = 0;
-    VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
+    struct vr_shard *shard = vr_shard_of(allocator, block);
+    uint32_t made = shard->spare_uses;
+    if (made != 0) {
+        shard->spare_uses = vr_use_at(allocator, made)->next;
+    } else {
+        VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
+    }
     *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->held.uses, .captured = captured};
     block->held.uses = made;
     return VRAM_OK;
 }
 
+// The first one stays with the shard: most blocks have one use, and most shards a block that is used so.
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
+    struct vr_shard *shard = vr_shard_of(allocator, block);
     for (uint32_t use = block->held.uses; use != 0;) {
         const uint32_t next = vr_use_at(allocator, use)->next;
-        vr_slab_give(&allocator->uses, use);
+        if (shard->spare_uses == 0) {
+            vr_use_at(allocator, use)->next = 0;
+            shard->spare_uses = use;
+        } else {
+            vr_slab_give(&allocator->uses, use);
+        }
         use = next;
     }
     block->held.uses = 0;

@@ -81,7 +81,8 @@ struct vr_shard {
     bool returns;                       // a free block may go back to the driver: one came since a release found none
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
-    int64_t operations; // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
+    uint32_t spare_uses; // recorded uses at hand, a list
+    int64_t operations;  // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
     _Alignas(64) struct vr_counters counters;
     struct vr_pool pool[VR_POOLS];
     struct vr_paged_shard *paged; // source/paged.h; NULL: none of its memory is made of such pages

@@ -20,6 +20,7 @@ enum {
     GRAPH_ENGINES = 802,
     TENSOR_TYPE = 901,
     TENSOR_SIZES = 902,
+    TENSOR_IS_VIRTUAL = 907,
     ENGINE_GRAPH = 1300,
     ENGINE_NUMBER = 1301,
     CACHE_IS_CACHED = 2401,
@@ -211,30 +212,50 @@ static void answer(const struct request *request, int64_t count, const void *val
     if (request->values != NULL && copied > 0) memcpy(request->values, values, (size_t)copied * width);
 }
 
-enum { DEEPEST = 8 }; // a plan, its configuration, engine, graph, operations, tensors; and what else refers to others
+enum { DEEPEST = 8 };       // a plan, its configuration, engine, graph, operations, tensors; and what else refers to others
+enum { MOST_TENSORS = 64 }; // of a graph; further ones are not counted
 
-// Of all tensors that a plan's graph has.
-static uint64_t operand_bytes(const struct descriptor *descriptor, int depth) {
-    uint64_t bytes = 0;
-    const struct attribute *sizes = attribute_of(descriptor, TENSOR_SIZES), *type = attribute_of(descriptor, TENSOR_TYPE);
-    if (sizes != NULL && sizes->type == TYPE_INT64) {
-        const int *data_type = type == NULL || width_of(type->type) != sizeof(int) || type->count < 1 ? NULL : (const void *)type->values;
-        const int64_t *size = (const void *)sizes->values;
-        bytes = data_type == NULL ? sizeof(float) : standin_cudnn_width(*data_type);
-        for (int64_t i = 0; i < sizes->count; i++) bytes *= size[i] > 0 ? (uint64_t)size[i] : 1;
-    }
+struct operands {
+    const struct descriptor *tensors[MOST_TENSORS];
+    size_t count;
+    uint64_t bytes;
+};
+
+// A tensor that is only between two operations has no memory, and one may be of several operations.
+static void add_tensor(struct operands *operands, const struct descriptor *tensor) {
+    const struct attribute *sizes = attribute_of(tensor, TENSOR_SIZES), *type = attribute_of(tensor, TENSOR_TYPE);
+    const struct attribute *is_virtual = attribute_of(tensor, TENSOR_IS_VIRTUAL);
+    const int64_t *size = (const void *)sizes->values;
+    const int *data_type = type == NULL || width_of(type->type) != sizeof(int) || type->count < 1 ? NULL : (const void *)type->values;
+    uint64_t bytes = data_type == NULL ? sizeof(float) : standin_cudnn_width(*data_type);
+    for (size_t i = 0; i < operands->count; i++)
+        if (operands->tensors[i] == tensor) return;
+    if (operands->count == MOST_TENSORS) return;
+    char no_memory = 0;
+    if (is_virtual != NULL && is_virtual->type == TYPE_BOOLEAN && is_virtual->count == 1) memcpy(&no_memory, is_virtual->values, 1);
+    if (no_memory != 0) return;
+    operands->tensors[operands->count++] = tensor;
+    for (int64_t i = 0; i < sizes->count; i++) bytes *= size[i] > 0 ? (uint64_t)size[i] : 1;
+    operands->bytes += bytes;
+}
+
+// Of all that a plan refers to.
+static void add_operands(struct operands *operands, const struct descriptor *descriptor, int depth) {
+    const struct attribute *sizes = attribute_of(descriptor, TENSOR_SIZES);
+    if (sizes != NULL && sizes->type == TYPE_INT64) add_tensor(operands, descriptor);
     for (const struct attribute *attribute = descriptor->attributes; attribute != NULL && depth < DEEPEST; attribute = attribute->next) {
         struct descriptor *const *held = (const void *)attribute->values;
         if (attribute->type != TYPE_DESCRIPTOR) continue;
         for (int64_t i = 0; i < attribute->count; i++)
-            if (is_descriptor(held[i])) bytes += operand_bytes(held[i], depth + 1);
+            if (is_descriptor(held[i])) add_operands(operands, held[i], depth + 1);
     }
-    return bytes;
 }
 
 // A real engine may want a copy of its operands.
 static size_t plan_workspace(const struct descriptor *plan) {
-    standin_size_stake(STANDIN_CUDNN_ENGINE_WORKSPACE, operand_bytes(plan, 0));
+    struct operands operands = {.count = 0};
+    add_operands(&operands, plan, 0);
+    standin_size_stake(STANDIN_CUDNN_ENGINE_WORKSPACE, operands.bytes);
     return standin_cudnn_workspace();
 }
 

@@ -330,6 +330,8 @@ class Cards(unittest.TestCase):
             answer = json.loads(result.stdout)
             self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
             self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
+        result = fit("--device", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
+        self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (as if its kernels were others')", result.stdout, result.stderr)
         # Of an old card that was not asked for nothing is said.
         self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
@@ -354,6 +356,11 @@ class Cards(unittest.TestCase):
         for arguments, text in ((("--batch-size", "16"), "--vary '--batch-size="), (("train.micro_batch=16",), "--vary 'train.micro_batch="), ((), "of this might (--vary)")):
             text_told = " ".join(fit("-q", "--device", "h100", *python(BATCHES, "9", *arguments)).stdout.split())
             self.assertIn(text, text_told)
+        # Where the peak is the optimizer's, its temporaries go by no batch.
+        scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
+        program = scratch + BATCHES.replace("optimizer.step()", "scratch(torch)\n    optimizer.step()").replace("30 << 30", "64 << 20")
+        smaller = json.loads(fit("--json", "-q", "--device", "h100", *python(program, "9", "--batch-size", "16")).stdout)["smaller"]
+        self.assertEqual((smaller["card"], smaller["batch"]["fixed_bytes"], smaller["batch"]["share"]), ("l40s", 60 << 30, 0))
 
     def test_memory_runs_out_in_the_run(self):
         result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))

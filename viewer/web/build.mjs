@@ -34,6 +34,7 @@ const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base
 
 const engine = gzipSync(readFileSync(enginePath), { level: 9 }).toString("base64");
 const worker = safe(await bundle("worker.ts"));
+const painting = safe(await bundle("draw/painting.ts"));
 const main = safe(await bundle("main.ts"));
 const style = await bundle("style.css");
 const policy = [
@@ -49,6 +50,6 @@ const policy = [
 
 // Replacements by functions: "$&" and its like in the text mean nothing.
 const fill = (template, parts) => Object.entries(parts).reduce((page, [name, text]) => page.replace(`{{${name}}}`, () => text), template);
-const page = fill(readFileSync(join(here, "src", "index.html"), "utf8"), { policy, style, engine, worker, main });
+const page = fill(readFileSync(join(here, "src", "index.html"), "utf8"), { policy, style, engine, worker, painting, main });
 writeFileSync(outputPath, page);
 console.log(`${outputPath}: ${Buffer.byteLength(page)} bytes`);

@@ -21,7 +21,7 @@ def more_layers():
     volumes = nn.Conv3d(3, 8, 3).cuda().half().to(memory_format=torch.channels_last_3d)
     volumes(torch.randn(1, 3, 8, 16, 16, device=CUDA).half()).sum().backward()
     assert torch.stft(torch.zeros(4000, device=CUDA), 400, return_complex=True, window=torch.hann_window(400, device=CUDA)).shape == (201, 41)
-    assert len(torch.nested.nested_tensor([torch.zeros(3, 8), torch.zeros(5, 8)], device=CUDA, layout=torch.jagged).unbind()) == 2
+    assert len(torch.nested.nested_tensor([torch.zeros(3, 8), torch.zeros(5, 8)], device=CUDA, layout=torch.jagged)) == 2
     matrices = torch.eye(8, device=CUDA).expand(4, 8, 8).contiguous()
     for work in (torch.linalg.qr, torch.linalg.lu_factor, torch.linalg.inv, torch.linalg.eigvalsh, torch.linalg.svdvals, torch.linalg.pinv, torch.linalg.eigvals):
         work(matrices)
@@ -46,6 +46,7 @@ def low_precision():
 def ways_of_data():
     """Loaders with processes of their own, checkpoints, activations on the host, several devices from threads."""
     import torch.distributed.checkpoint as checkpoints
+    from torch.cuda.comm import broadcast
     from torch.utils.data import DataLoader, TensorDataset
 
     loader = DataLoader(TensorDataset(torch.zeros(100, 4)), batch_size=10, num_workers=2, pin_memory=True)
@@ -63,7 +64,7 @@ def ways_of_data():
         (x.sin() @ x).sum().backward()
     both = nn.DataParallel(nn.Linear(8, 8).cuda())
     both(torch.randn(16, 8, device=CUDA)).sum().backward()
-    assert [each.device.index for each in torch.cuda.comm.broadcast(torch.zeros(4, device=CUDA), [0, 1])] == [0, 1]
+    assert [each.device.index for each in broadcast(torch.zeros(4, device=CUDA), [0, 1])] == [0, 1]
 
 
 @row

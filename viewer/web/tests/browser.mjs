@@ -32,7 +32,21 @@ function launch(dark) {
 // What Firefox notes on the console of errors that the page has caught and told.
 const NOTED = /^Failed to read data from the ReadableStream/;
 
-export async function openPage(htmlPath, { width = 1280, height = 800, dark = false, fragment = "", init, offline = true } = {}) {
+// A Firefox whose page does not answer after it was opened (its content process may end at the start, whatever the page) is opened anew.
+async function opened(htmlPath, options) {
+    for (let tries = 0; ; tries++) {
+        const all = await openOnce(htmlPath, options);
+        if (!isFirefox || tries === 3) return all;
+        const silent = new Promise((resolve) => setTimeout(resolve, 15000, false));
+        const answer = all.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500, true))).catch(() => false);
+        if (await Promise.race([answer, silent])) return all;
+        await Promise.race([all.browser.close().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 5000))]);
+    }
+}
+
+export const openPage = (htmlPath, options = {}) => opened(htmlPath, options);
+
+async function openOnce(htmlPath, { width = 1280, height = 800, dark = false, fragment = "", init, offline = true }) {
     const browser = await launch(dark);
     const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", offline, acceptDownloads: true };
     const context = await browser.newContext({ viewport: { width, height }, ...emulated });

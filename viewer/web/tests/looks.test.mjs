@@ -121,7 +121,10 @@ async function states(page, theme) {
     const faded = () => {
         const canvas = document.querySelectorAll(".chart-stage canvas")[1];
         if (!canvas || document.querySelector(".chart-stage").dataset.painter !== "canvas2d" || !document.querySelector(".chart-stage").dataset.ready) return null;
-        const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+        const copy = document.createElement("canvas").getContext("2d");
+        [copy.canvas.width, copy.canvas.height] = [canvas.width, canvas.height];
+        copy.drawImage(canvas, 0, 0);
+        const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
         const counts = {};
         for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) counts[[data[i], data[i + 1], data[i + 2]]] = (counts[[data[i], data[i + 1], data[i + 2]]] ?? 0) + 1;
         const most = Object.entries(counts).sort((a, b) => b[1] - a[1])[0]?.[0].split(",").map(Number);

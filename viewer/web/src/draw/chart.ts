@@ -1,34 +1,31 @@
-// A chart over the window: what the timeline, the segments and the address map have in common. Three canvases lie on each other: what is
-// under the shapes, the shapes (WebGL2 where there is one), and axes, marks and the pointer's finds. The picture in hand is moved and scaled
+// A chart over the window: what the timeline, the segments and the address map have in common. The picture in hand is moved and scaled
 // at once; a new one is asked for at the same time, one question at a time, the latest wins.
 import type { App } from "../app";
-import { add, clear, el } from "../dom";
+import { clear, el } from "../dom";
 import { bytes, count } from "../format";
-import type { Numbers } from "../protocol";
 import type { State } from "../state";
-import { drawXAxis, drawYAxis, drawYLines, type Box } from "./axes";
-import { CanvasPainter, drawQuads } from "./canvas";
 import { colourOf, css, themeOf, type Theme } from "./colour";
+import { drawXAxis, type Box } from "./axes";
+import { Layers, mappingOf, outlinePoints, paintGround, paintHeights, paintNames, placingOf, type View } from "./layers";
 import { drawMarks, markAt, marksOf, type Mark } from "./marks";
-import { CanvasPen, SvgPen, type Pen } from "./pen";
+import { SvgPen, type Pen } from "./pen";
+import { drawCurves, drawShapes, drawUnder, type Picture } from "./picture";
 import { followPointer } from "./pointer";
-import type { Emphasis, Painter, Placing, Quads } from "./quads";
+import type { Emphasis } from "./quads";
+import { Tip } from "./tip";
 import { shortened, type Details } from "./tips";
-import { hasGpu, WebGlPainter } from "./webgl";
 
 export type Wanted = { from: number; to: number; pixels: number; height: number };
-export type Line = { name: string; colour: keyof Theme; values: Numbers; dash?: number[] };
 export type Hit = { row: number; bytes: number; group: string; facts: string[] };
 
-// A picture of one answer. Quads run over [from, to] and [low, high].
+// A picture of one answer, and what is asked of it.
 export type Scene = {
     from: number;
     to: number;
     low: number;
     high: number;
-    quads: Quads;
+    picture: Picture;
     groups: string[];
-    lines: Line[];
     moment: number | null; // where the chosen event lies on the axis
     allocations: number; // in the window, and how many of them are shapes
     shapes: number;
@@ -38,7 +35,6 @@ export type Scene = {
     hit(position: number, value: number): Hit | null;
     outline(row: number): number[]; // rectangles of a shape: from, to, low, high of each
     neighbour(row: number, step: 1 | -1): number | null; // the next shape in the order of births
-    under?(pen: Pen, x: (position: number) => number, y: (value: number) => number, box: Box): void;
     yText?(value: number): string;
     // In place of an axis of bytes: names of parts of the height, left of the box.
     axis?(pen: Pen, y: (value: number) => number, box: Box, theme: Theme): void;
@@ -59,24 +55,15 @@ const MARGIN = { left: 76, right: 16, top: 30, bottom: 38 };
 const REST_MS = 80;
 const MOST_SCALE = 1.3;
 
-// `?canvas2d` and `?webgl2` in the address choose.
-function painterFor(canvas: HTMLCanvasElement): Painter {
-    const wanted = new URLSearchParams(location.search);
-    const webgl = wanted.has("webgl2") || (!wanted.has("canvas2d") && hasGpu());
-    return (webgl ? WebGlPainter.create(canvas) : null) ?? new CanvasPainter(canvas);
-}
-
 export class Chart {
     readonly bar = el("div", { class: "chart-bar" });
     readonly legend = el("div", { class: "chart-legend", role: "group", "aria-label": "Colours" });
     readonly root: HTMLElement;
     readonly stage: HTMLElement;
-    private readonly base = el("canvas", { "aria-hidden": "true" });
-    private readonly shapes = el("canvas", { "aria-hidden": "true" });
-    private readonly top: HTMLCanvasElement;
-    private readonly tip = el("div", { class: "chart-tip", hidden: true, role: "status" });
+    private readonly top: HTMLElement;
+    private readonly tip: Tip;
     private readonly note = el("p", { class: "chart-note", hidden: true });
-    private readonly painter: Painter;
+    private readonly layers: Layers;
     scene: Scene | null = null;
     private madeFor = 1; // length of the window that the picture was asked for
     private theme: Theme | null = null;
@@ -90,7 +77,6 @@ export class Chart {
     private asking = false;
     private asked = "";
     private resting = 0;
-    private tipFor = NaN;
     // The part of the height shown, where it can be zoomed; null: all of it.
     heights: [number, number] | null = null;
 
@@ -98,11 +84,14 @@ export class Chart {
         readonly app: App,
         private readonly source: Source,
     ) {
-        this.top = el("canvas", { tabindex: 0, role: "img", "aria-label": source.name, class: "chart-top" });
-        this.stage = el("div", { class: "chart-stage" }, this.base, this.shapes, this.top, this.tip, this.note);
+        this.top = el("div", { tabindex: 0, role: "img", "aria-label": source.name, class: "chart-top" });
+        this.tip = new Tip(
+            () => this.size,
+            (row) => source.details(row),
+        );
+        this.layers = new Layers(this.top, this.tip.root, this.note);
+        this.stage = this.layers.stage;
         this.root = el("section", { class: "chart", "aria-label": source.name }, this.bar, this.stage);
-        this.painter = painterFor(this.shapes);
-        this.stage.dataset.painter = this.painter.kind;
         followPointer(this.top, this);
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.renew());
         new ResizeObserver(() => {
@@ -134,10 +123,13 @@ export class Chart {
         const [low, high] = this.heightsShown();
         return low + ((this.box.top + this.box.height - y) / this.box.height) * (high - low);
     }
+    private fitted: { scene: Scene | null; from: number; to: number; heights: [number, number] } | null = null;
     heightsShown(): [number, number] {
         if (this.heights) return this.heights;
         const { from, to } = this.app.window();
-        return this.scene?.show(from, to) ?? [0, 1];
+        const { scene, fitted } = this;
+        if (!fitted || fitted.scene !== scene || fitted.from !== from || fitted.to !== to) this.fitted = { scene, from, to, heights: scene?.show(from, to) ?? [0, 1] };
+        return this.fitted!.heights;
     }
 
     setWindow(from: number, to: number): void {
@@ -191,7 +183,7 @@ export class Chart {
     }
     preview(from: number, to: number): void {
         this.selecting = [from, to];
-        this.schedule();
+        this.paintOver();
     }
 
     // --- pointing and picking -------------------------------------------------------------------------------------------
@@ -201,64 +193,16 @@ export class Chart {
         const mark = y < box.top ? markAt(this.marks, this.position(x), ((6 / box.width) * (this.app.window().to - this.app.window().from)), this.byTime()) : null;
         const inside = x >= box.left && x <= box.left + box.width && y >= box.top && y <= box.top + box.height;
         this.hover = inside && this.scene ? this.scene.hit(this.position(x), this.value(y)) : null;
-        if (mark) this.showTip(x, y, NaN, mark.title, mark.facts);
-        else if (this.hover) this.describe(this.hover, x, y);
-        else this.leave();
-        this.schedule();
+        if (mark) this.tip.show(x, y, NaN, mark.title, mark.facts);
+        else if (this.hover) this.tip.show(x, y, this.hover.row, bytes(this.hover.bytes), [this.hover.group, ...this.hover.facts]);
+        else this.tip.hide();
+        this.paintHover(this.view());
     }
     leave(): void {
+        if (this.hover === null && this.tip.root.hidden) return;
         this.hover = null;
-        this.tip.hidden = true;
-        this.tipFor = NaN;
-        this.schedule();
-    }
-    private describe(hit: Hit, x: number, y: number): void {
-        if (hit.row === this.tipFor && !this.tip.hidden) {
-            this.placeTip(x, y);
-            return;
-        }
-        this.showTip(x, y, hit.row, bytes(hit.bytes), [hit.group, ...hit.facts]);
-        if (hit.row < 0) return;
-        void this.detailsOf(hit.row).then((details) => {
-            if (details && this.tipFor === hit.row && !this.tip.hidden) this.fillTip(details.title, details.lines);
-        });
-    }
-    private busy = false;
-    private next: (() => void) | null = null;
-    // One question at a time; of those that wait only the latest is asked.
-    private detailsOf(row: number): Promise<Details | null> {
-        return new Promise((resolve) => {
-            const run = () => {
-                this.busy = true;
-                this.source
-                    .details(row)
-                    .then(resolve, () => resolve(null))
-                    .finally(() => {
-                        this.busy = false;
-                        const next = this.next;
-                        this.next = null;
-                        next?.();
-                    });
-            };
-            if (this.busy) this.next = run;
-            else run();
-        });
-    }
-    private showTip(x: number, y: number, row: number, title: string, lines: string[]): void {
-        this.tipFor = row;
-        this.fillTip(title, lines);
-        this.tip.hidden = false;
-        this.placeTip(x, y);
-    }
-    private fillTip(title: string, lines: string[]): void {
-        clear(this.tip);
-        add(this.tip, el("strong", {}, title), ...lines.filter((line) => line !== "").map((line) => el("div", {}, line)));
-    }
-    private placeTip(x: number, y: number): void {
-        const { width, height } = this.size;
-        const left = x + 14 + this.tip.offsetWidth > width ? x - 14 - this.tip.offsetWidth : x + 14;
-        const top = Math.min(y + 14, height - this.tip.offsetHeight - 4);
-        this.tip.style.transform = `translate(${Math.max(0, left)}px, ${Math.max(0, top)}px)`;
+        this.tip.hide();
+        this.paintHover(this.view());
     }
 
     async click(x: number, y: number): Promise<void> {
@@ -364,11 +308,13 @@ export class Chart {
 
     private wanted(): Wanted {
         const { from, to } = this.app.window();
-        const margin = (to - from) * 0.25;
-        const begin = Math.max(0, from - margin);
-        const end = Math.min(this.app.length(), to + margin);
         const { width, height } = this.box;
-        return { from: begin, to: Math.max(end, begin + 1), pixels: Math.min(4096, Math.ceil((width * (end - begin)) / (to - from))), height: Math.ceil(height) };
+        // The margins are whole pixels of the device: the picture lies exactly where its window is.
+        const pixel = (to - from) / (width * devicePixelRatio);
+        const margin = Math.floor((width * devicePixelRatio) / 4);
+        const begin = from - pixel * Math.min(margin, Math.floor(from / pixel));
+        const end = to + pixel * Math.min(margin, Math.floor((this.app.length() - to) / pixel + 1e-9));
+        return { from: Math.max(0, begin), to: Math.max(end, begin + 1), pixels: Math.min(4096, Math.ceil((width * (end - begin)) / (to - from))), height: Math.ceil(height) };
     }
     // Whether the picture in hand is too small or too coarse for the window.
     private outgrown(): boolean {
@@ -389,6 +335,7 @@ export class Chart {
         this.note.hidden = !!device && this.scene !== null;
         if (!device) {
             this.scene = null;
+            this.layers.empty();
             this.note.textContent = "Open a recording to see it here.";
             this.schedule();
             return;
@@ -402,13 +349,14 @@ export class Chart {
         this.theme ??= themeOf(this.root);
         try {
             const [scene, marks] = await Promise.all([this.source.ask(wanted, this.theme), marksOf(this.app)]);
+            if (scene) await this.load(scene);
+            else this.layers.empty();
             this.scene = scene;
             this.madeFor = to - from;
             this.marks = marks;
             this.note.hidden = scene !== null;
             this.stage.dataset.largest = String(scene?.largest(this.app.window()) ?? 0);
             if (scene) {
-                this.painter.load(scene.quads);
                 this.describeGroups(scene);
                 this.top.setAttribute("aria-label", `${this.source.name}. ${scene.summary}`);
                 this.stage.dataset.allocations = String(scene.allocations);
@@ -422,9 +370,16 @@ export class Chart {
         this.refresh();
     }
 
+    // The painter takes a scene as it will be shown: in the window of now, with its own heights.
+    private async load(scene: Scene): Promise<void> {
+        const theme = this.theme!;
+        const { from, to } = this.app.window();
+        const [low, high] = this.heights ?? scene.show(from, to);
+        this.emphasis = { group: this.pinned ? scene.groups.indexOf(this.pinned) : -1, matches: this.app.matches() !== undefined };
+        await this.layers.painter.load(scene.picture, { ...this.view(), low, high }, { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
+    }
     private describeGroups(scene: Scene): void {
         const shown = scene.groups.slice(0, 7);
-        this.emphasis = { group: this.pinned ? scene.groups.indexOf(this.pinned) : -1, matches: this.app.matches() !== undefined };
         clear(this.legend);
         shown.forEach((name, i) => {
             const swatch = el("span", { class: "swatch" });
@@ -435,141 +390,80 @@ export class Chart {
             button.addEventListener("click", () => {
                 this.pinned = this.pinned === name ? "" : name;
                 this.describeGroups(scene);
-                this.schedule();
+                this.emphasise(this.pinned ? i : -1);
             });
             this.legend.append(button);
         });
         if (scene.groups.length > shown.length) this.legend.append(el("span", { class: "quiet" }, `and ${count(scene.groups.length - shown.length)} more`));
     }
     private emphasise(group: number): void {
+        const { scene, theme } = this;
+        if (!scene || !theme || group === this.emphasis.group) return;
         this.emphasis = { ...this.emphasis, group };
-        this.schedule();
+        void this.layers.painter.load(null, this.view(), { ...this.emphasis, faint: theme.faint }, theme.groundRgb).then(() => this.schedule());
     }
 
     schedule(): void {
         if (this.frame === 0) this.frame = requestAnimationFrame(() => this.paint());
     }
-    private placing(scene: Scene): Placing {
+    private view(): View {
         const { from, to } = this.app.window();
         const [low, high] = this.heightsShown();
-        const box = this.box;
-        const across = box.width / (to - from);
-        const up = box.height / (high - low);
-        return {
-            x: box.left + (scene.from - from) * across,
-            width: (scene.to - scene.from) * across,
-            y: box.top + box.height - (scene.high - low) * up,
-            height: (scene.high - scene.low) * up,
-        };
+        return { ...this.size, box: this.box, from, to, low, high, ratio: devicePixelRatio, byTime: this.byTime() };
     }
     private paint(): void {
         this.frame = 0;
         if (!this.root.isConnected) return;
         const began = performance.now();
-        const theme = (this.theme ??= themeOf(this.root));
-        const { width, height } = this.size;
-        const ratio = devicePixelRatio;
-        const pens = [this.base, this.top].map((canvas) => {
-            const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-            if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
-            const context = canvas.getContext("2d")!;
-            context.setTransform(ratio, 0, 0, ratio, 0, 0);
-            context.clearRect(0, 0, width, height);
-            return new CanvasPen(context);
-        });
-        const box = this.box;
-        if (this.scene) {
-            this.paintUnder(pens[0], theme);
-            this.painter.paint({ width, height, ratio }, box, this.placing(this.scene), { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
-        } else this.painter.paint({ width, height, ratio }, { ...box, width: 0, height: 0 }, { x: 0, width: 0, y: 0, height: 0 }, { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
-        this.paintOver(pens[1], theme);
-        this.stage.dataset.box = JSON.stringify({ ...box, heights: this.heightsShown() });
+        const view = this.view();
+        this.layers.paint(this.scene, this.marks, view, (this.theme ??= themeOf(this.root)), this.emphasis);
+        this.paintOver(view);
+        this.stage.dataset.box = JSON.stringify({ ...view.box, heights: [view.low, view.high] });
         this.stage.dataset.paint = (performance.now() - began).toFixed(2);
     }
-
-    private mapping(): { x: (position: number) => number; y: (value: number) => number; low: number; high: number; from: number; to: number; box: Box } {
-        const box = this.box;
-        const { from, to } = this.app.window();
-        const [low, high] = this.heightsShown();
-        return {
-            box,
-            from,
-            to,
-            low,
-            high,
-            x: (position) => box.left + ((position - from) / (to - from)) * box.width,
-            y: (value) => box.top + box.height - ((value - low) / (high - low)) * box.height,
-        };
+    // What follows the pointer and the choice: nothing else is painted for them.
+    private outline(row: number | undefined, view: View): number[] {
+        return this.scene && row !== undefined ? outlinePoints(this.scene.outline(row), mappingOf(view)) : [];
     }
-    private paintUnder(pen: Pen, theme: Theme): void {
-        const { x, y, low, high, box } = this.mapping();
-        pen.rect(box.left, box.top, box.width, box.height, theme.panel);
-        pen.clip(box.left, box.top, box.width, box.height, () => {
-            if (!this.scene!.yText && !this.scene!.axis) drawYLines(pen, box, low, high, theme);
-            this.scene!.under?.(pen, x, y, box);
-        });
+    private paintHover(view: View): void {
+        const { hover, picked } = this;
+        this.layers.over("hover", hover && hover.row !== picked?.row ? this.outline(hover.row, view) : [], view.box);
     }
-    private paintOver(pen: Pen, theme: Theme): void {
-        const { x, y, low, high, from, to, box } = this.mapping();
-        drawXAxis(pen, box, from, to, this.byTime(), theme);
-        if (!this.scene) return;
-        if (this.scene.axis) this.scene.axis(pen, y, box, theme);
-        else drawYAxis(pen, box, low, high, theme, this.scene.yText);
-        pen.clip(box.left, box.top, box.width, box.height, () => {
-            for (const line of this.scene!.lines) this.paintLine(pen, line, x, y, theme);
-            if (this.picked) this.paintOutline(pen, this.picked.row, theme.text, 2);
-            if (this.hover && this.hover.row !== this.picked?.row) this.paintOutline(pen, this.hover.row, theme.text, 1);
-            if (this.scene!.moment !== null) pen.line([x(this.scene!.moment), box.top, x(this.scene!.moment), box.top + box.height], theme.accent, 1.5, [4, 3]);
-            if (this.selecting) pen.rect(Math.min(...this.selecting), box.top, Math.abs(this.selecting[1] - this.selecting[0]), box.height, "rgba(80,130,220,0.25)");
-        });
-        drawMarks(pen, this.marks, box, from, to, this.byTime(), theme);
-        this.paintNames(pen, theme);
-    }
-    private paintLine(pen: Pen, line: Line, x: (position: number) => number, y: (value: number) => number, theme: Theme): void {
-        const scene = this.scene!;
-        const points: number[] = [];
-        for (let i = 0; i < line.values.length; i++) {
-            const left = scene.from + ((scene.to - scene.from) * i) / line.values.length;
-            const right = scene.from + ((scene.to - scene.from) * (i + 1)) / line.values.length;
-            points.push(x(left), y(line.values[i]), x(right), y(line.values[i]));
-        }
-        pen.line(points, theme[line.colour] as string, 1.4, line.dash);
-    }
-    // The names of the lines, in the corner.
-    private paintNames(pen: Pen, theme: Theme): void {
-        let left = this.box.left + 8;
-        for (const line of this.scene!.lines) {
-            pen.rect(left - 4, this.box.top + 3, 31 + pen.textWidth(line.name), 16, theme.panel); // shapes may lie there
-            pen.line([left, this.box.top + 11, left + 18, this.box.top + 11], theme[line.colour] as string, 2, line.dash);
-            pen.text(left + 23, this.box.top + 15, line.name, theme.text, { size: 11 });
-            left += 40 + pen.textWidth(line.name);
-        }
-    }
-    private paintOutline(pen: Pen, row: number, colour: string, lineWidth: number): void {
-        const { x, y } = this.mapping();
-        const rectangles = this.scene!.outline(row);
-        if (rectangles.length === 0) return;
-        const above: number[] = [];
-        const below: number[] = [];
-        for (let i = 0; i < rectangles.length; i += 4) {
-            const [from, to, low, high] = rectangles.slice(i, i + 4);
-            above.push(x(from), y(high), x(to), y(high));
-            below.unshift(x(to), y(low), x(from), y(low));
-        }
-        pen.line([...above, ...below, above[0], above[1]], colour, lineWidth);
+    private paintOver(view = this.view()): void {
+        const { scene, picked, layers } = this;
+        const { box } = view;
+        const map = mappingOf(view);
+        const level = (from: number, to: number) => [from, box.top, to, box.top, to, box.top + box.height, from, box.top + box.height];
+        layers.over("picked", this.outline(picked?.row, view), box);
+        this.paintHover(view);
+        layers.over("moment", scene && scene.moment !== null ? [map.x(scene.moment), box.top, map.x(scene.moment), box.top + box.height] : [], box);
+        layers.over("selecting", this.selecting ? level(...this.selecting) : [], box);
     }
 
     // The picture as an SVG file.
     svg(title: string): string {
         const theme = (this.theme ??= themeOf(this.root));
-        const { width, height } = this.size;
+        const view = this.view();
+        const { box, width, height } = view;
         const pen = new SvgPen(width, height);
-        const box = this.box;
-        if (this.scene) {
-            this.paintUnder(pen, theme);
-            pen.clip(box.left, box.top, box.width, box.height, () => drawQuads(pen, this.scene!.quads, width, this.placing(this.scene!), { ...this.emphasis, faint: theme.faint }, theme.groundRgb));
+        const { scene } = this;
+        if (scene) {
+            const place = { ...mappingOf(view), placing: placingOf(scene, view), box };
+            paintGround(pen, scene, view, theme);
+            pen.clip(box.left, box.top, box.width, box.height, () => {
+                drawUnder(pen, scene.picture, place, theme.groundRgb);
+                drawShapes(pen, scene.picture, place, { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
+                drawCurves(pen, scene.picture, place);
+                if (this.picked) pen.line(outlinePoints(scene.outline(this.picked.row), place), theme.text, 2);
+                if (scene.moment !== null) pen.line([place.x(scene.moment), box.top, place.x(scene.moment), box.top + box.height], theme.accent, 1.5, [4, 3]);
+            });
         }
-        this.paintOver(pen, theme);
+        drawXAxis(pen, box, view.from, view.to, view.byTime, theme);
+        if (scene) {
+            paintHeights(pen, scene, view, theme);
+            drawMarks(pen, this.marks, box, view.from, view.to, view.byTime, theme);
+            paintNames(pen, scene, box, theme);
+        }
         pen.text(box.left, height - 8, title, theme.quiet, { size: 11 });
         return pen.document(theme.ground);
     }

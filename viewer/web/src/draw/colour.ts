@@ -2,7 +2,7 @@
 //
 // The hues are those of Okabe and Ito, which people with any kind of colour blindness can tell apart, each at three lightnesses.
 
-export type Rgb = readonly [number, number, number];
+import { BLACK, blend, css, varied, WHITE, type Rgb } from "./palette";
 
 const HUES: readonly Rgb[] = [
     [0, 114, 178],
@@ -15,9 +15,6 @@ const HUES: readonly Rgb[] = [
     [110, 96, 170],
 ];
 
-const blend = (a: Rgb, b: Rgb, part: number): Rgb => [0, 1, 2].map((i) => Math.round(a[i] + (b[i] - a[i]) * part)) as unknown as Rgb;
-const WHITE: Rgb = [255, 255, 255];
-const BLACK: Rgb = [0, 0, 0];
 const PALETTE: readonly Rgb[] = [0.12, 0.42, -0.24].flatMap((light) => HUES.map((hue) => blend(hue, light > 0 ? WHITE : BLACK, Math.abs(light))));
 
 // FNV-1a with a last mix, so that names that differ in one digit lie far apart.
@@ -44,14 +41,6 @@ export function colourOf(name: string): Rgb {
     }
     return colour;
 }
-
-// A little lighter or darker from one allocation to the next, so that neighbours of one group can be told apart.
-export const varied = (colour: Rgb, row: number): Rgb => {
-    const shade = ((Math.imul(row, 0x9e3779b1) >>> 28) - 7.5) / 7.5;
-    return blend(colour, shade > 0 ? WHITE : BLACK, Math.abs(shade) * 0.11);
-};
-
-export const css = ([r, g, b]: Rgb, alpha = 1): string => (alpha === 1 ? `rgb(${r},${g},${b})` : `rgba(${r},${g},${b},${alpha})`);
 
 // A canvas gives an opaque colour back as #rrggbb. Its pixels are not asked for: browsers that guard against fingerprinting falsify them.
 const probe = document.createElement("canvas").getContext("2d")!;
@@ -98,4 +87,4 @@ export function themeOf(element: Element): Theme {
     return theme;
 }
 
-export { blend };
+export { blend, css, varied, type Rgb };

@@ -104,3 +104,19 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
         }
     });
 }
+
+// Where the lines of moments go down through the picture, in pixels; of those that lie on each other one.
+export function markLines(marks: Mark[], box: Box, from: number, to: number, byTime: boolean): { alarms: number[]; moments: number[] } {
+    const lines = { alarms: [] as number[], moments: [] as number[] };
+    let drawn = -Infinity;
+    for (const mark of marks) {
+        const at = begin(mark, byTime);
+        if (end(mark, byTime) !== undefined || !(at >= from && at <= to)) continue;
+        const px = box.left + ((at - from) / (to - from)) * box.width;
+        const alarm = mark.kind === "oom" || mark.kind === "lost";
+        if (!alarm && px - drawn < 2) continue;
+        drawn = px;
+        lines[alarm ? "alarms" : "moments"].push(px);
+    }
+    return lines;
+}

@@ -18,13 +18,21 @@ const MONO = 'ui-monospace, "DejaVu Sans Mono", monospace';
 const font = ({ size = 11, bold = false, mono = false }: TextStyle) => `${bold ? "600 " : ""}${size}px ${mono ? MONO : FAMILY}`;
 
 const measuring = document.createElement("canvas").getContext("2d")!;
+const widths = new Map<string, number>(); // the same few texts are measured at every move
 function widthOf(text: string, style: TextStyle): number {
-    measuring.font = font(style);
-    return measuring.measureText(text).width;
+    const wanted = font(style);
+    const key = `${wanted} ${text}`;
+    const known = widths.get(key);
+    if (known !== undefined) return known;
+    measuring.font = wanted;
+    const { width } = measuring.measureText(text);
+    if (widths.size > 4096) widths.clear();
+    widths.set(key, width);
+    return width;
 }
 
 export class CanvasPen implements Pen {
-    constructor(private readonly context: CanvasRenderingContext2D) {}
+    constructor(private readonly context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D) {}
 
     rect(x: number, y: number, width: number, height: number, fill: string): void {
         this.context.fillStyle = fill;

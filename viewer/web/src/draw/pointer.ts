@@ -3,7 +3,7 @@ import type { Chart } from "./chart";
 
 const CLICK_PIXELS = 4;
 
-export function followPointer(canvas: HTMLCanvasElement, chart: Chart): void {
+export function followPointer(canvas: HTMLElement, chart: Chart): void {
     let drag: { x: number; y: number; lastX: number; lastY: number; selects: boolean; moved: boolean } | null = null;
     const local = (event: MouseEvent): [number, number] => {
         const { left, top } = canvas.getBoundingClientRect();

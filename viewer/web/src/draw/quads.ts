@@ -1,6 +1,6 @@
 // Rectangles by the thousand, in columns: what a painter draws. Positions run from 0 to 1 over the window and the height that were asked
 // for, so that moving and zooming needs no new ones.
-import type { Rgb } from "./colour";
+import type { Rgb } from "./palette";
 
 export const EDGE_LEFT = 1;
 export const EDGE_RIGHT = 2;
@@ -17,7 +17,10 @@ export class Quads {
     add(x0: number, x1: number, y0: number, y1: number, [r, g, b]: Rgb, kind: number, group: number): void {
         if (this.count === this.info.length) this.grow();
         const i = this.count++;
-        this.rect.set([x0, x1, y0, y1], 4 * i);
+        this.rect[4 * i] = x0;
+        this.rect[4 * i + 1] = x1;
+        this.rect[4 * i + 2] = y0;
+        this.rect[4 * i + 3] = y1;
         this.colour[4 * i] = r;
         this.colour[4 * i + 1] = g;
         this.colour[4 * i + 2] = b;
@@ -42,9 +45,11 @@ export type Placing = { x: number; width: number; y: number; height: number };
 // What is faded: everything but a group, and everything that was not found.
 export type Emphasis = { group: number; matches: boolean; faint: Rgb }; // faint: what the others fade to, neither free nor the ground
 
-export interface Painter {
-    readonly kind: "webgl2" | "canvas2d";
-    load(quads: Quads): void;
-    // Both sizes in CSS pixels; the part of the canvas [left, left + width) x [top, top + height) is painted.
-    paint(size: { width: number; height: number; ratio: number }, clip: { left: number; top: number; width: number; height: number }, placing: Placing, emphasis: Emphasis, ground: Rgb): void;
+export const FADED = 0.82; // how far
+
+export function fades(info: number, emphasis: Emphasis): boolean {
+    return (emphasis.group >= 0 && info >>> 8 !== emphasis.group) || (emphasis.matches && (info & MATCHED) === 0);
 }
+
+// What a message to the painting worker keeps of Quads.
+export type QuadColumns = Pick<Quads, "rect" | "colour" | "info" | "count">;

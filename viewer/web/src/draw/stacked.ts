@@ -2,72 +2,53 @@
 import type { App } from "../app";
 import { bytes, count, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
-import type { Hit, Line, Scene, Source, Wanted } from "./chart";
-import { colourOf, varied, type Rgb, type Theme } from "./colour";
-import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, Quads } from "./quads";
+import type { Hit, Scene, Source, Wanted } from "./chart";
+import { colourOf, type Theme } from "./colour";
+import type { Curve } from "./picture";
+import type { Stack } from "./shapes";
 import { detailsFrom, shortened } from "./tips";
 
 export type StackedJson = { from: number; to: number; allocations: number; top_bytes: number; groups: string[]; event_position?: number };
 
-const BORN_EARLIER = 4;
-const ENDS_LATER = 8;
 const GIVEN_BACK = 0xffffffff; // the row of what was given back before the recording
 
 export type Columns = { [name: string]: Numbers };
-export type Given = { from: number; to: number; top: number; total: Numbers; json: StackedJson; columns: Columns; requested: Numbers | null; matched: (i: number) => boolean };
+export type Given = { from: number; to: number; top: number; total: Numbers; json: StackedJson; columns: Columns; requested: Numbers | null };
 
-// The band of what is drawn in no shape of its own: between the shapes and the total.
-function addRest(quads: Quads, given: Given, theme: Theme): void {
-    const { drawn } = given.columns;
-    const pixels = drawn.length;
-    for (let begin = 0; begin < pixels; ) {
-        let end = begin + 1;
-        while (end < pixels && drawn[end] === drawn[begin] && given.total[end] === given.total[begin]) end++;
-        if (given.total[begin] > drawn[begin]) quads.add(begin / pixels, end / pixels, drawn[begin] / given.top, given.total[begin] / given.top, theme.rest, 0, NO_GROUP);
-        begin = end;
-    }
+// What the painting worker needs of it.
+export function stackOf(given: Given, columns: Columns, rests: Stack["rests"], theme: Theme, app: App): Stack {
+    const { row, stack, flags, bytes, end, group, first_step, position, base } = columns;
+    const matches = app.matches();
+    return {
+        from: given.from,
+        to: given.to,
+        top: given.top,
+        columns: { row, flags, bytes, end, group, first_step, position, base },
+        requested: given.requested,
+        matched: matches ? Uint8Array.from(row, (value, i) => Number(matches.has("mapped" in columns ? NaN : value, stack[i]))) : null,
+        colours: given.json.groups.map(colourOf),
+        rests,
+        restColour: theme.rest,
+    };
 }
 
-export function addShape(quads: Quads, given: Given, i: number, colour: Rgb): void {
-    const { first_step, position, base, bytes, end, flags, group } = given.columns;
-    const across = (at: number) => (at - given.from) / (given.to - given.from);
-    const matched = given.matched(i) ? MATCHED : 0;
-    const requested = given.requested ? given.requested[i] : Infinity;
-    for (let s = first_step[i]; s < first_step[i + 1]; s++) {
-        const last = s + 1 === first_step[i + 1];
-        const [left, right] = [position[s], last ? end[i] : position[s + 1]];
-        let kind = matched;
-        if (s === first_step[i] && (flags[i] & BORN_EARLIER) === 0) kind |= EDGE_LEFT;
-        if (last && (flags[i] & ENDS_LATER) === 0) kind |= EDGE_RIGHT;
-        const [low, high] = [base[s] / given.top, (base[s] + bytes[i]) / given.top];
-        if (left < requested) quads.add(across(left), across(Math.min(right, requested)), low, high, colour, kind, group[i]);
-        if (right > requested) quads.add(across(Math.max(left, requested)), across(right), low, high, colour, kind | HATCHED, group[i]);
-    }
-}
-
-// The step of shape i at a position; -1 when it is not there.
-function stepAt({ columns }: Given, i: number, at: number): number {
-    const { first_step, position, end } = columns;
-    if (at < position[first_step[i]] || at >= end[i]) return -1;
-    let low = first_step[i];
-    let high = first_step[i + 1] - 1;
-    while (low < high) {
-        const middle = (low + high + 1) >> 1;
-        if (position[middle] <= at) low = middle;
-        else high = middle - 1;
-    }
-    return low;
-}
-
-// The shape at a point.
+// The shape at a point. Looked for at every move of the pointer: plain loops.
 export function shapeAt(given: Given, at: number, value: number): Hit | null {
     const { columns, json } = given;
-    for (let i = 0; i < columns.row.length; i++) {
-        const step = stepAt(given, i, at);
-        if (step < 0 || value < columns.base[step] || value >= columns.base[step] + columns.bytes[i]) continue;
-        const unknown = columns.row[i] === GIVEN_BACK;
+    const { row, first_step, position, base, bytes, end, group } = columns;
+    for (let i = 0; i < row.length; i++) {
+        let low = first_step[i];
+        let high = first_step[i + 1] - 1;
+        if (at < position[low] || at >= end[i]) continue;
+        while (low < high) {
+            const middle = (low + high + 1) >> 1;
+            if (position[middle] <= at) low = middle;
+            else high = middle - 1;
+        }
+        if (value < base[low] || value >= base[low] + bytes[i]) continue;
+        const unknown = row[i] === GIVEN_BACK;
         const facts = unknown ? ["given back before the recording, not yet free"] : columns.mapped?.[i] ? ["mapped, of an expandable segment"] : [];
-        return { row: unknown ? -1 : columns.row[i], bytes: columns.bytes[i], group: shortened(json.groups[columns.group[i]] ?? "", 70), facts };
+        return { row: unknown ? -1 : row[i], bytes: bytes[i], group: shortened(json.groups[group[i]] ?? "", 70), facts };
     }
     return null;
 }
@@ -110,14 +91,12 @@ export function largestIn(values: Numbers, given: { from: number; to: number }, 
     return largest;
 }
 
-export type Kind = { total: "allocated" | "active" | "reserved"; lines(columns: Columns): Line[]; noun: string };
+export type Kind = { total: "allocated" | "active" | "reserved"; curves(columns: Columns): Curve[]; noun: string };
 
 export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: Theme, app: App): Scene {
     const { json } = answer;
     const columns: Columns = Object.fromEntries(NAMES.map((name) => [name, answer.column(name)]));
-    if ("mapped" in json.columns) columns.mapped = answer.column("mapped");
     const total = columns[kind.total];
-    const matches = app.matches();
     const given: Given = {
         from: json.from,
         to: json.to,
@@ -126,21 +105,16 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
         json,
         columns,
         requested: "requested" in json.columns ? answer.column("requested") : null,
-        matched: (i) => matches?.has(columns.row[i], columns.stack[i]) ?? false,
     };
-    const quads = new Quads();
-    addRest(quads, given, theme);
-    const colours = json.groups.map(colourOf);
-    for (let i = 0; i < columns.row.length; i++) addShape(quads, given, i, varied(colours[columns.group[i]], columns.row[i]));
-    const lines = kind.lines(columns);
+    const curves = kind.curves(columns);
+    const rests = [{ drawn: columns.drawn, total, base: 0, scale: 1 }];
     return {
         from: json.from,
         to: json.to,
         low: 0,
         high: json.top_bytes,
-        quads,
+        picture: { from: json.from, to: json.to, low: 0, high: json.top_bytes, ground: null, rules: [], shades: null, shapes: stackOf(given, columns, rests, theme, app), curves },
         groups: json.groups,
-        lines,
         moment: json.event_position ?? null,
         allocations: json.allocations,
         shapes: columns.row.length,
@@ -150,7 +124,7 @@ export function stackedScene(answer: Answer<StackedJson>, kind: Kind, theme: The
             `The largest total is ${bytes(largestIn(total, json, json.from, json.to))}.`,
         show: (from, to) => {
             const drawn = largestIn(total, json, from, to);
-            const high = Math.max(drawn, ...lines.map((line) => largestIn(line.values, json, from, to)).filter((value) => value <= 2.5 * drawn));
+            const high = Math.max(drawn, ...curves.map((curve) => largestIn(curve.values, json, from, to)).filter((value) => value <= 2.5 * drawn));
             return [0, Math.max(1, high) * 1.06];
         },
         hit: (at, value) => hitOf(given, at, value),
@@ -182,9 +156,9 @@ export function allocationSource(app: App): Source {
             const kind: Kind = {
                 total: notion(),
                 noun: "allocation",
-                lines: ({ active, reserved }) => [
-                    { name: "reserved", colour: "quiet", values: reserved },
-                    ...(notion() === "allocated" ? [{ name: "active", colour: "active" as const, values: active, dash: [5, 3] }] : []),
+                curves: ({ active, reserved }) => [
+                    { name: "reserved", colour: theme.quiet, values: reserved },
+                    ...(notion() === "allocated" ? [{ name: "active", colour: theme.active, values: active, dash: [5, 3] }] : []),
                 ],
             };
             return stackedScene(answer, kind, theme, app);

@@ -1,6 +1,8 @@
 // Quads by WebGL2: one instanced call, four corners each.
-import type { Rgb } from "./colour";
-import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, type Emphasis, type Painter, type Placing, type Quads } from "./quads";
+import type { Rgb } from "./palette";
+import type { Painter, Shown } from "./painter";
+import { shapesOf, type Picture } from "./picture";
+import { EDGE_LEFT, EDGE_RIGHT, FADED, HATCHED, MATCHED, NO_GROUP, type Emphasis, type QuadColumns } from "./quads";
 
 // u_place: x offset and scale, y offset and scale, in pixels of the canvas, y from the top.
 const VERTEX = `#version 300 es
@@ -27,7 +29,7 @@ void main() {
     gl_Position = vec4(pixel.x / size.x * 2.0 - 1.0, 1.0 - pixel.y / size.y * 2.0, 0.0, 1.0);
     uint group = info >> 8u;
     bool faded = (emphasis.x >= 0.0 && float(group) != emphasis.x) || (emphasis.y > 0.5 && (info & ${MATCHED}u) == 0u);
-    fill = faded ? mix(colour.rgb, faint, 0.82) : colour.rgb;
+    fill = faded ? mix(colour.rgb, faint, ${FADED}) : colour.rgb;
     kind = info;
 }`;
 
@@ -86,10 +88,12 @@ export function hasGpu(): boolean {
 
 export class WebGlPainter implements Painter {
     readonly kind = "webgl2";
+    readonly whole = false;
     private program!: WebGLProgram;
     private vertices!: WebGLVertexArrayObject;
     private buffers!: { rect: WebGLBuffer; colour: WebGLBuffer; info: WebGLBuffer };
-    private quads: Quads | null = null;
+    private quads: QuadColumns | null = null;
+    private picture: Picture | null = null;
 
     private constructor(
         private readonly canvas: HTMLCanvasElement,
@@ -97,7 +101,7 @@ export class WebGlPainter implements Painter {
     ) {
         canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
         canvas.addEventListener("webglcontextrestored", () => {
-            if (this.prepare() && this.quads) this.load(this.quads);
+            if (this.prepare() && this.quads) this.fill(this.quads);
         });
     }
 
@@ -130,9 +134,20 @@ export class WebGlPainter implements Painter {
         return true;
     }
 
-    load(quads: Quads): void {
+    async load(picture: Picture | null): Promise<boolean> {
+        if (picture) {
+            this.picture = picture;
+            this.fill((this.quads = shapesOf(picture)));
+        }
+        return true;
+    }
+
+    clear(): void {
+        this.quads = this.picture = null;
+    }
+
+    private fill(quads: QuadColumns): void {
         const { gl } = this;
-        this.quads = quads;
         const fill = (buffer: WebGLBuffer, data: ArrayBufferView) => {
             gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
             gl.bufferData(gl.ARRAY_BUFFER, data, gl.DYNAMIC_DRAW);
@@ -142,23 +157,24 @@ export class WebGlPainter implements Painter {
         fill(this.buffers.info, quads.info.subarray(0, quads.count));
     }
 
-    paint(size: { width: number; height: number; ratio: number }, clip: { left: number; top: number; width: number; height: number }, placing: Placing, emphasis: Emphasis, ground: Rgb): void {
-        const { gl } = this;
-        const { ratio } = size;
-        const width = Math.round(size.width * ratio);
-        const height = Math.round(size.height * ratio);
+    // The canvas is as large as the box.
+    place({ from, to, low, high, box, ratio }: Shown, emphasis: Emphasis, ground: Rgb): void {
+        const { gl, picture } = this;
+        const width = Math.round(box.width * ratio);
+        const height = Math.round(box.height * ratio);
         if (this.canvas.width !== width || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [width, height];
+        this.canvas.style.width = `${box.width}px`;
+        this.canvas.style.height = `${box.height}px`;
         gl.viewport(0, 0, width, height);
-        gl.disable(gl.SCISSOR_TEST);
         gl.clearColor(0, 0, 0, 0);
         gl.clear(gl.COLOR_BUFFER_BIT);
-        if (!this.quads || this.quads.count === 0) return;
-        gl.enable(gl.SCISSOR_TEST);
-        gl.scissor(Math.round(clip.left * ratio), Math.round(height - (clip.top + clip.height) * ratio), Math.round(clip.width * ratio), Math.round(clip.height * ratio));
+        if (!picture || !this.quads || this.quads.count === 0) return;
+        const across = width / (to - from);
+        const up = height / (high - low);
         gl.useProgram(this.program);
         gl.bindVertexArray(this.vertices);
         const uniform = (name: string) => gl.getUniformLocation(this.program, name);
-        gl.uniform4f(uniform("place"), placing.x * ratio, placing.width * ratio, placing.y * ratio, placing.height * ratio);
+        gl.uniform4f(uniform("place"), (picture.from - from) * across, (picture.to - picture.from) * across, (high - picture.high) * up, (picture.high - picture.low) * up);
         gl.uniform2f(uniform("size"), width, height);
         gl.uniform2f(uniform("emphasis"), emphasis.group, emphasis.matches ? 1 : 0);
         gl.uniform3f(uniform("ground"), ground[0] / 255, ground[1] / 255, ground[2] / 255);

@@ -4,8 +4,8 @@ import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import { bySelect, largestTable } from "../draw/controls";
 import { Chart, type Hit, type Scene, type Source, type Wanted } from "../draw/chart";
-import { blend, colourOf, css, parse, varied, type Rgb, type Theme } from "../draw/colour";
-import type { Pen } from "../draw/pen";
+import { blend, colourOf, parse, varied, type Rgb, type Theme } from "../draw/colour";
+import type { Rule, Shades } from "../draw/picture";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
 import { about, byOf, windowQuestion } from "../draw/stacked";
 import { count, counted, whole } from "../format";
@@ -23,7 +23,7 @@ const ENDS_LATER = 8;
 const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "begin", "place", "completed", "segment_place", "segment_bytes", "segment_begin", "segment_end", "segment_private", "range_place", "range_address_low", "range_address_high"];
 
 // The grid as an image whose columns are pixels of the window.
-function gridImage(answer: Answer<MapJson>, pixels: number, theme: Theme): HTMLCanvasElement {
+function shadesOf(answer: Answer<MapJson>, pixels: number, theme: Theme): Shades {
     const { from, to } = answer.json;
     const edges = answer.column("grid_position");
     const grid = answer.column("grid");
@@ -39,9 +39,7 @@ function gridImage(answer: Answer<MapJson>, pixels: number, theme: Theme): HTMLC
             if (full !== 0) image.data.set([r, g, b, Math.min(255, 40 + full)], 4 * ((CELLS - 1 - k) * pixels + x));
         }
     }
-    const canvas = el("canvas", { width: pixels, height: CELLS });
-    canvas.getContext("2d")!.putImageData(image, 0, 0);
-    return canvas;
+    return { pixels: image.data as Uint8ClampedArray<ArrayBuffer>, width: pixels, height: CELLS, low: answer.json.grid_low, high: answer.json.grid_high };
 }
 
 function quadsOf({ json }: Answer<MapJson>, columns: Columns, app: App): Quads {
@@ -62,22 +60,20 @@ function quadsOf({ json }: Answer<MapJson>, columns: Columns, app: App): Quads {
 }
 
 // What is reserved, as the ground that allocations lie on.
-function drawFree(pen: Pen, columns: Columns, theme: Theme, x: (position: number) => number, y: (value: number) => number): void {
+function groundOf({ json }: Answer<MapJson>, columns: Columns, theme: Theme): Quads {
     const { segment_place: place, segment_bytes: size, segment_begin: begin, segment_end: end, segment_private: own } = columns;
     const reserved = parse(theme.reserved);
-    const colours = [css(reserved), css(blend(reserved, PRIVATE, 0.3))];
-    for (let i = 0; i < place.length; i++) {
-        const [left, top] = [x(begin[i]), y(place[i] + size[i])];
-        const [width, height] = [x(end[i]) - left, y(place[i]) - top];
-        pen.rect(left, top, width, height, colours[own[i]]);
-        if (height > 3) pen.rect(left, top, width, 0.7, theme.ground);
-    }
+    const colours = [reserved, blend(reserved, PRIVATE, 0.3)];
+    const quads = new Quads();
+    const across = (at: number) => (at - json.from) / (json.to - json.from);
+    const up = (at: number) => (at - json.low) / (json.high - json.low);
+    for (let i = 0; i < place.length; i++) quads.add(across(begin[i]), across(end[i]), up(place[i]), up(place[i] + size[i]), colours[own[i]], 0, 0);
+    return quads;
 }
 
 // Where addresses are left out. Many gaps would hide the picture.
-function drawGaps(pen: Pen, { range_place: place }: Columns, json: MapJson, theme: Theme, x: (position: number) => number, y: (value: number) => number): void {
-    if (place.length > 64) return;
-    for (const at of place.subarray(1)) pen.line([x(json.from), y(at), x(json.to), y(at)], theme.line, 1, [6, 4]);
+function gapsOf({ range_place: place }: Columns, theme: Theme): Rule[] {
+    return place.length > 64 ? [] : Array.from(place.subarray(1), (at) => ({ at, colour: theme.line, width: 1, dash: [6, 4] }));
 }
 
 function freeAt(columns: Columns, at: number, value: number): Hit | null {
@@ -108,16 +104,24 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
     if (json.total === 0) return null;
     const columns: Columns = Object.fromEntries(NAMES.map((name) => [name, answer.column(name)]));
     const { row, bytes, begin, end, place, group } = columns;
-    const image = gridImage(answer, Math.min(2048, wanted.pixels), theme);
     const holds = (i: number, at: number, value: number) => at >= begin[i] && at < end[i] && value >= place[i] && value < place[i] + bytes[i];
     return {
         from: json.from,
         to: json.to,
         low: json.low,
         high: json.high,
-        quads: quadsOf(answer, columns, app),
+        picture: {
+            from: json.from,
+            to: json.to,
+            low: json.low,
+            high: json.high,
+            ground: groundOf(answer, columns, theme),
+            rules: gapsOf(columns, theme),
+            shades: shadesOf(answer, Math.min(2048, wanted.pixels), theme),
+            shapes: quadsOf(answer, columns, app),
+            curves: [],
+        },
         groups: json.groups,
-        lines: [],
         moment: json.event_position ?? null,
         allocations: json.allocations,
         shapes: row.length,
@@ -137,11 +141,6 @@ function sceneOf(answer: Answer<MapJson>, wanted: Wanted, theme: Theme, app: App
         neighbour: (from, step) => {
             const i = row.indexOf(from as never);
             return row.length === 0 ? null : row[i < 0 ? 0 : Math.min(Math.max(0, i + step), row.length - 1)];
-        },
-        under: (pen, x, y) => {
-            drawFree(pen, columns, theme, x, y);
-            drawGaps(pen, columns, json, theme, x, y);
-            pen.image(image, x(json.from), y(json.grid_high), x(json.to) - x(json.from), y(json.grid_low) - y(json.grid_high));
         },
         yText: (value) => `0x${addressAt(columns, value).toString(16)}`,
     };

@@ -2,10 +2,10 @@
 import type { App } from "../app";
 import { byteTicks, tickBytes, type Box } from "../draw/axes";
 import type { Hit, Scene } from "../draw/chart";
-import { colourOf, varied, type Theme } from "../draw/colour";
+import type { Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
-import { NO_GROUP, Quads } from "../draw/quads";
-import { addShape, largestIn, neighbourOf, outlineOf, shapeAt, type Columns, type Given } from "../draw/stacked";
+import type { Rule } from "../draw/picture";
+import { largestIn, neighbourOf, outlineOf, shapeAt, stackOf, type Columns, type Given } from "../draw/stacked";
 import { bytes, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
 
@@ -53,18 +53,6 @@ function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => numb
 
 const lanePixels = (values: Numbers, lane: number, pixels: number): Numbers => values.subarray(lane * pixels, (lane + 1) * pixels);
 
-// What of a lane is drawn in no shape of its own: the band between its shapes and its total.
-function addRest(quads: Quads, given: Given, lane: Lane, total: Numbers, drawn: Numbers, theme: Theme): void {
-    const pixels = total.length;
-    const up = (value: number) => (lane.base_bytes + value * lane.scale) / given.top;
-    for (let begin = 0; begin < pixels; ) {
-        let end = begin + 1;
-        while (end < pixels && drawn[end] === drawn[begin] && total[end] === total[begin]) end++;
-        if (total[begin] > drawn[begin]) quads.add(begin / pixels, end / pixels, up(drawn[begin]), up(total[begin]), theme.rest, 0, NO_GROUP);
-        begin = end;
-    }
-}
-
 function restAt(given: Given, lanes: readonly Lane[], at: number, value: number): Hit | null {
     const i = lanes.findIndex((lane) => value >= lane.base_bytes && value < lane.base_bytes + lane.room_bytes);
     if (i < 0) return null;
@@ -85,7 +73,6 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
     const sizes = columns.bytes;
     // What is drawn, magnified as its lane is.
     columns.bytes = Float64Array.from(sizes, (value, i) => value * lanes[columns.group[i]].scale);
-    const matches = app.matches();
     const given: Given = {
         from: json.from,
         to: json.to,
@@ -94,13 +81,14 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         json: { ...json, groups },
         columns,
         requested: null,
-        matched: (i) => matches?.has(NaN, columns.stack[i]) ?? false,
     };
-    const quads = new Quads();
     const pixels = columns.reserved.length;
-    lanes.forEach((lane, i) => addRest(quads, given, lane, lanePixels(columns.lane_total, i, pixels), lanePixels(columns.lane_drawn, i, pixels), theme));
-    const colours = groups.map(colourOf);
-    for (let i = 0; i < columns.row.length; i++) addShape(quads, given, i, varied(colours[columns.group[i]], columns.row[i]));
+    const rests = lanes.map((lane, i) => ({ total: lanePixels(columns.lane_total, i, pixels), drawn: lanePixels(columns.lane_drawn, i, pixels), base: lane.base_bytes, scale: lane.scale }));
+    // Between lanes a line, and where each once reached.
+    const rules = lanes.flatMap((lane): Rule[] => [
+        { at: lane.base_bytes + lane.peak_bytes * lane.scale, colour: theme.line, width: 1, dash: [2, 4] },
+        { at: lane.base_bytes, colour: theme.quiet, width: 0.6 },
+    ]);
     const common = COMMON.find((words) => lanes.length > 1 && lanes.every((lane) => lane.name.startsWith(words))) ?? "";
     const short = (lane: Lane) => lane.name.slice(common.length);
     return {
@@ -108,9 +96,8 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         to: json.to,
         low: 0,
         high: json.top_bytes,
-        quads,
+        picture: { from: json.from, to: json.to, low: 0, high: json.top_bytes, ground: null, rules, shades: null, shapes: stackOf(given, columns, rests, theme, app), curves: [] },
         groups,
-        lines: [],
         moment: json.event_position ?? null,
         allocations: json.allocations,
         shapes: columns.row.length,
@@ -125,14 +112,6 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         },
         outline: (row) => outlineOf(given, row),
         neighbour: (row, step) => neighbourOf(given, row, step),
-        under: (pen, _, y, box) => {
-            // Between lanes a line, and where each once reached.
-            for (const lane of lanes) {
-                const peak = y(lane.base_bytes + lane.peak_bytes * lane.scale);
-                pen.line([box.left, peak, box.left + box.width, peak], theme.line, 1, [2, 4]);
-                pen.line([box.left, ground(lane, y), box.left + box.width, ground(lane, y)], theme.quiet, 0.6);
-            }
-        },
         axis: (pen, y, box) => lanes.forEach((lane) => nameLane(pen, lane, short(lane), y, box, theme)),
     };
 }

@@ -1,0 +1,116 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp.h"
+#include "ui.h"
+
+// What the message has around the text, with an id of 200 bytes.
+#define ENVELOPE_BYTES 320
+// For the last two lines.
+#define KEPT_BYTES (sizeof(((struct mcp_answer *)NULL)->next) + 64)
+
+// What JSON makes of a byte: ui_put() left no control characters, and cJSON escapes quotes and backslashes only.
+static size_t cost_of(const char *text, size_t length) {
+    size_t cost = length;
+    for (size_t i = 0; i < length; i++) cost += text[i] == '"' || text[i] == '\\';
+    return cost;
+}
+
+// The line as it is shown; given to the caller. NULL without memory.
+static char *shown_line(const char *format, va_list arguments) {
+    char *plain = NULL, *shown = NULL;
+    size_t length;
+    FILE *file = open_memstream(&plain, &length);
+    if (file == NULL) return NULL;
+    (void)vfprintf(file, format, arguments);
+    const bool made = fclose(file) == 0;
+    file = made ? open_memstream(&shown, &length) : NULL;
+    if (file != NULL) ui_put(file, plain);
+    const bool whole = file != NULL && fclose(file) == 0;
+    free(plain);
+    if (whole) return shown;
+    free(shown);
+    return NULL;
+}
+
+static bool append(struct mcp_answer *answer, const char *line, size_t kept) {
+    const size_t length = strlen(line), cost = cost_of(line, length) + 2;
+    if (answer->cost + cost + kept + ENVELOPE_BYTES > MCP_ANSWER_BYTES) return false;
+    memcpy(answer->text + answer->length, line, length);
+    answer->length += length;
+    answer->text[answer->length++] = '\n';
+    answer->text[answer->length] = '\0';
+    answer->cost += cost;
+    return true;
+}
+
+void mcp_line(struct mcp_answer *answer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *line = shown_line(format, arguments);
+    va_end(arguments);
+    // After the first line without room none may follow: a shorter one would stand in a wrong place.
+    if (line == NULL || answer->missed != 0 || !append(answer, line, KEPT_BYTES)) answer->missed++;
+    free(line);
+}
+
+void mcp_next(struct mcp_answer *answer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *line = shown_line(format, arguments);
+    va_end(arguments);
+    (void)snprintf(answer->next, sizeof answer->next, "%s", line == NULL ? "" : line);
+    // A name may be cut inside of a character.
+    size_t length = strlen(answer->next);
+    while (length != 0 && length == sizeof answer->next - 1 && ((unsigned char)answer->next[length - 1] & 0xC0) == 0x80)
+        answer->next[--length] = '\0';
+    if (length == sizeof answer->next - 2 && ((unsigned char)answer->next[length - 1] & 0xC0) == 0xC0) answer->next[length - 1] = '\0';
+    free(line);
+}
+
+void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *line = shown_line(format, arguments);
+    va_end(arguments);
+    *answer = (struct mcp_answer){.is_error = true};
+    // A sentence that is longer than an answer names something absurd.
+    if (line != NULL && strlen(line) > MCP_ANSWER_BYTES / 4) line[MCP_ANSWER_BYTES / 4] = '\0';
+    (void)append(answer, line == NULL ? "no host memory" : line, 0);
+    free(line);
+}
+
+void mcp_end(struct mcp_answer *answer) {
+    char line[sizeof answer->next + 8];
+    if (answer->missed != 0) {
+        (void)snprintf(line, sizeof line, "(%" PRIu64 " more lines had no room)", answer->missed);
+        (void)append(answer, line, 0);
+    }
+    if (answer->next[0] == '\0') return;
+    (void)snprintf(line, sizeof line, "next: %s", answer->next);
+    (void)append(answer, line, 0);
+}
+
+const char *mcp_number(uint64_t number, char text[MCP_BYTES_CAPACITY]) {
+    char digits[24];
+    const size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, number);
+    size_t at = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (i != 0 && (length - i) % 3 == 0) text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
+    return text;
+}
+
+const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]) {
+    char size[UI_SIZE_CAPACITY];
+    const size_t length = strlen(mcp_number(bytes, text));
+    if (bytes < 1024)
+        (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " B");
+    else
+        (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " B (%s)", ui_size(bytes, size));
+    return text;
+}

@@ -1,0 +1,176 @@
+// What a recording is, and where its memory was: open, summary, why.
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "input.h"
+#include "mcp.h"
+#include "vram/oom.h"
+#include "vram/report.h"
+
+#define BYTES(bytes)   mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
+#define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
+
+static void say_time(struct mcp_answer *answer, const struct vram_report_device *device, const char *name) {
+    if (!device->has_times || device->last_time_us < device->first_time_us)
+        mcp_line(answer, "%s: %s events, without times", name, NUMBER(device->events));
+    else
+        mcp_line(answer, "%s: %s events in %.6f s", name, NUMBER(device->events),
+                 (double)(device->last_time_us - device->first_time_us) / 1e6);
+}
+
+static const char *name_of(const struct vram_report_device *device, char text[32]) {
+    if (device->is_host) return "pinned host memory";
+    (void)snprintf(text, 32, "device %" PRIu32, device->device);
+    return text;
+}
+
+static void say_peaks(struct mcp_answer *answer, const struct vram_report_device *device) {
+    mcp_line(answer, "  allocated: peak %s in %s allocations after event %" PRId64 "; at the start %s, at the end %s",
+             BYTES(device->allocated.peak.bytes), NUMBER(device->allocated.peak.count), device->allocated.peak_event,
+             BYTES(device->allocated.start.bytes), BYTES(device->allocated.end.bytes));
+    if (device->whole_program || device->reserved.peak_bytes <= 0) return;
+    mcp_line(answer, "  reserved: peak %s after event %" PRId64 "; at the end %s", BYTES((uint64_t)device->reserved.peak_bytes),
+             device->reserved.peak_event, BYTES(device->reserved.end_bytes < 0 ? 0 : (uint64_t)device->reserved.end_bytes));
+}
+
+static void say_ooms(struct mcp_answer *answer, const struct vram_report_device *device) {
+    if (device->oom_count == 0) return;
+    const struct vram_report_oom *last = &device->ooms[device->oom_count - 1];
+    mcp_line(answer, "  out of memory %zu time%s, the last at event %" PRIu64 ": %s asked for by %s", device->oom_count,
+             device->oom_count == 1 ? "" : "s", last->event, BYTES(last->size_bytes), last->site == NULL ? "an unknown place" : last->site);
+}
+
+static const struct vram_report_device *with_oom(const struct vram_report *report) {
+    for (size_t i = 0; i < report->device_count; i++) {
+        if (report->devices[i].oom_count != 0) return &report->devices[i];
+    }
+    return NULL;
+}
+
+void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
+    const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
+    if (open == NULL) return;
+    const struct vram_report *report = open->report;
+    char text[32];
+    mcp_line(answer, "r%u is %s: %s read%s%s%s%s", open->id, input_base_name(open->path), BYTES(open->bytes),
+             report->era[0] == '\0' ? "" : ", written by ", report->era, report->annotations == 0 ? "" : ", with annotations of ranges",
+             report->device_count == 0 ? "; it has no device with events or segments" : "");
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct vram_report_device *device = &report->devices[i];
+        say_time(answer, device, name_of(device, text));
+        say_peaks(answer, device);
+        say_ooms(answer, device);
+    }
+    for (size_t i = 0; i < report->note_count; i++) {
+        const struct vram_report_note *note = &report->notes[i];
+        mcp_line(answer, "%s: %s", note->kind == VRAM_NOTE_MISSING ? "missing" : "contradiction", note->text);
+    }
+    if (with_oom(report) != NULL)
+        mcp_next(answer, "why {\"file\": \"r%u\"} - the out of memory, explained", open->id);
+    else
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
+}
+
+static void say_usage(struct mcp_answer *answer, const struct vram_report_device *device) {
+    const struct vram_report_usage *usage = &device->usage;
+    if (usage->reserved_bytes == 0) return;
+    mcp_line(answer, "held at the end %s, of which", BYTES(usage->reserved_bytes));
+    mcp_line(answer, "  in use (asked for) %s; rounding %s; freed and waiting for streams %s", BYTES(usage->requested_bytes),
+             BYTES(usage->rounding_bytes), BYTES(usage->pending_bytes));
+    mcp_line(answer, "  free pieces in segments partly in use %s in %s blocks, the largest %s", BYTES(usage->free_block_bytes),
+             NUMBER(usage->free_blocks), BYTES(usage->largest_free_bytes));
+    mcp_line(answer, "  whole free segments (empty_cache gives them back) %s", BYTES(usage->cached_bytes));
+    if (usage->unaccounted_bytes != 0) mcp_line(answer, "  not accounted for %" PRId64 " B", usage->unaccounted_bytes);
+}
+
+static void say_groups(struct mcp_answer *answer, const struct vram_report_group *groups, size_t count, uint64_t total) {
+    for (size_t i = 0; i < count; i++) {
+        mcp_line(answer, "  %s, %.1f %%, %s x: %s", BYTES(groups[i].bytes),
+                 total == 0 ? 0.0 : 100.0 * (double)groups[i].bytes / (double)total, NUMBER(groups[i].count), groups[i].name);
+    }
+}
+
+void mcp_tool_summary(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
+    const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
+    const struct vram_report_device *device = open == NULL ? NULL : mcp_device(open, arguments, answer);
+    if (device == NULL) return;
+    char text[32];
+    say_time(answer, device, name_of(device, text));
+    say_peaks(answer, device);
+    say_ooms(answer, device);
+    say_usage(answer, device);
+    mcp_line(answer, "segments: %s, %s of them expandable; pools: %zu; streams that allocated: %zu", NUMBER(device->segments),
+             NUMBER(device->expandable_segments), device->pool_count, device->trace_stream_count);
+    mcp_line(answer, "live at the peak, the largest of %s call sites:", NUMBER(device->allocated.distinct_sites));
+    say_groups(answer, device->allocated.sites, device->allocated.site_count, device->allocated.peak.bytes);
+    for (size_t i = 0; i < open->report->setting_count; i++) {
+        const struct vram_report_setting *setting = &open->report->settings[i];
+        if (strcmp(setting->key, "PYTORCH_CUDA_ALLOC_CONF") == 0 && strlen(setting->value) > 2)
+            mcp_line(answer, "PYTORCH_CUDA_ALLOC_CONF was %s", setting->value);
+    }
+    const uint64_t idle = device->usage.free_block_bytes + device->usage.cached_bytes;
+    if (idle > device->usage.reserved_bytes / 8)
+        mcp_next(answer, "tune {\"file\": \"r%u\"} - %s of what is held lies free: would other settings need less?", open->id, BYTES(idle));
+    else
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what kind of memory the peak is", open->id);
+}
+
+static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom) {
+    mcp_line(answer, "event %" PRIu64 ": %s asked for on stream %" PRId64 " by %s", oom->event, BYTES(oom->size_bytes), oom->stream,
+             oom->site == NULL ? "an unknown place" : oom->site);
+    mcp_line(answer, "why: %s", oom->text);
+    if (oom->advice[0] != '\0') mcp_line(answer, "advice: %s", oom->advice);
+    if (oom->has_device_free) mcp_line(answer, "free at the driver %s", BYTES(oom->device_free_bytes));
+    if (!oom->has_picture) return;
+    mcp_line(answer, "held %s: in use %s, waiting for streams %s, free %s (the largest piece %s)", BYTES(oom->reserved_bytes),
+             BYTES(oom->allocated_bytes), BYTES(oom->pending_bytes), BYTES(oom->free_bytes), BYTES(oom->largest_free_bytes));
+    mcp_line(answer, "free where this request could look %s in %s pieces (the largest %s); for other streams %s, other pools %s",
+             BYTES(oom->usable_bytes), NUMBER(oom->usable_pieces), BYTES(oom->usable_largest_bytes), BYTES(oom->other_stream_bytes),
+             BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
+    if (oom->device_total_bytes != 0)
+        mcp_line(answer, "the device has %s; others and this process's contexts held %s", BYTES(oom->device_total_bytes),
+                 BYTES(oom->outside_bytes));
+    if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));
+    if (oom->pin_blocks != 0)
+        mcp_line(answer, "without %s blocks, %s together, it would have fitted; the largest is by %s", NUMBER(oom->pin_blocks),
+                 BYTES(oom->pin_bytes), oom->pin_site == NULL ? "an unknown place" : oom->pin_site);
+    mcp_line(answer, "in use then, the largest call sites:");
+    say_groups(answer, oom->holders, oom->holder_count, oom->allocated_bytes);
+}
+
+// With a size of the device that the recording does not say, the causes are worked out again.
+static struct vram_report *with_memory(const struct mcp_recording *open, uint64_t memory, struct mcp_answer *answer) {
+    struct vram_report *report = NULL;
+    struct vram_error error;
+    if (vram_report_create(open->recording, &(struct vram_report_options){.memory_bytes = memory}, &report, &error) == VRAM_OK)
+        return report;
+    mcp_fail(answer, "%s", error.message);
+    return NULL;
+}
+
+static void say_gap(struct mcp_answer *answer, const struct vram_report_device *device, unsigned id) {
+    mcp_line(answer, "no request failed on this device");
+    say_peaks(answer, device);
+    say_usage(answer, device);
+    mcp_next(answer, "tune {\"file\": \"r%u\", \"memory\": \"24GiB\"} - would it fit into less, and with which settings", id);
+}
+
+void mcp_tool_why(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
+    uint64_t memory = 0;
+    struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
+    if (open == NULL || !mcp_size(arguments, "memory", &memory, answer)) return;
+    struct mcp_recording judged = *open;
+    if (memory != 0) judged.report = with_memory(open, memory, answer);
+    if (judged.report == NULL) return;
+    const cJSON *named = cJSON_GetObjectItemCaseSensitive(arguments, "device");
+    const struct vram_report_device *device = cJSON_IsNumber(named) ? NULL : with_oom(judged.report);
+    if (device == NULL) device = mcp_device(&judged, arguments, answer);
+    if (device != NULL && device->oom_count == 0) say_gap(answer, device, open->id);
+    if (device != NULL && device->oom_count != 0) {
+        if (device->oom_count > 1) mcp_line(answer, "%zu requests failed; the last one:", device->oom_count);
+        say_oom(answer, &device->ooms[device->oom_count - 1]);
+        mcp_next(answer, "cure {\"file\": \"r%u\"} - the setting with which it would have fitted, by replaying the history", open->id);
+    }
+    if (memory != 0) vram_report_destroy(judged.report);
+}

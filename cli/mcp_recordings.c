@@ -1,0 +1,149 @@
+// Recordings that are open.
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "input.h"
+#include "mcp.h"
+#include "ui.h"
+#include "vram/explorer.h"
+#include "vram/recording.h"
+#include "vram/report.h"
+
+void mcp_close(struct mcp_recording *open) {
+    vram_report_destroy(open->report);
+    // What the explorer was given it takes back.
+    if (open->explorer != NULL)
+        vram_explorer_destroy(open->explorer);
+    else
+        vram_recording_destroy(open->recording);
+    free(open->path);
+    *open = (struct mcp_recording){.id = 0};
+}
+
+static void stamp(struct mcp_recording *open, const struct stat *facts) {
+    open->stamp_ns = (uint64_t)facts->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)facts->st_mtim.tv_nsec;
+    open->file_bytes = (uint64_t)facts->st_size;
+    open->inode = (uint64_t)facts->st_ino;
+}
+
+static bool has_changed(const struct mcp_recording *open) {
+    struct stat facts;
+    struct mcp_recording now = {.id = 0};
+    if (stat(open->path, &facts) != 0) return false; // what was read of it is still good
+    stamp(&now, &facts);
+    return now.stamp_ns != open->stamp_ns || now.file_bytes != open->file_bytes || now.inode != open->inode;
+}
+
+static struct mcp_recording *find(struct mcp_server *server, const char *name) {
+    unsigned id = 0;
+    char end;
+    const bool is_id = sscanf(name, "r%u%c", &id, &end) == 1;
+    for (size_t i = 0; i < MCP_OPEN_MOST; i++) {
+        struct mcp_recording *open = &server->open[i];
+        if (open->id != 0 && ((is_id && open->id == id) || strcmp(open->path, name) == 0)) return open;
+    }
+    return NULL;
+}
+
+static struct mcp_recording *place(struct mcp_server *server) {
+    struct mcp_recording *oldest = NULL;
+    for (size_t i = 0; i < MCP_OPEN_MOST; i++) {
+        if (server->open[i].id == 0) return &server->open[i];
+        if (!server->open[i].held && (oldest == NULL || server->open[i].asked < oldest->asked)) oldest = &server->open[i];
+    }
+    // Of four one is held at most.
+    mcp_close(oldest);
+    return oldest;
+}
+
+// Reads the file; what the commands say of one that cannot be read is the answer.
+static bool load(const char *path, struct mcp_recording *open, struct mcp_answer *answer) {
+    char *complaint = NULL;
+    size_t length;
+    struct stat facts;
+    struct input_facts input;
+    struct vram_error error;
+    FILE *file = open_memstream(&complaint, &length);
+    if (file == NULL) {
+        mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
+        return false;
+    }
+    if (stat(path, &facts) == 0) {
+        stamp(open, &facts);
+        if (!S_ISREG(facts.st_mode)) { // a pipe may never end
+            (void)fclose(file);
+            free(complaint);
+            mcp_fail(answer, "vram: %s: is no plain file", path);
+            return false;
+        }
+    }
+    FILE *before = ui_says_to(file);
+    int code = input_named_recording(path, &open->recording, &input);
+    (void)ui_says_to(before);
+    (void)fclose(file);
+    if (code != CLI_OK) {
+        if (complaint != NULL) complaint[strcspn(complaint, "\n")] = '\0';
+        mcp_fail(answer, "%s", complaint == NULL || complaint[0] == '\0' ? "the recording could not be read" : complaint);
+    } else if (vram_report_create(open->recording, &(struct vram_report_options){.top = 0}, &open->report, &error) != VRAM_OK) {
+        mcp_fail(answer, "vram: %s: %s", path, error.message);
+        code = CLI_BAD_INPUT;
+    } else {
+        open->bytes = input.bytes;
+        open->path = strdup(path);
+        if (open->path == NULL) mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
+    }
+    free(complaint);
+    return code == CLI_OK && open->path != NULL;
+}
+
+struct mcp_recording *mcp_recording(struct mcp_server *server, const cJSON *arguments, const char *name, struct mcp_answer *answer) {
+    const char *wanted = mcp_text(arguments, name, "");
+    if (wanted[0] == '\0' || strcmp(wanted, "-") == 0) {
+        mcp_fail(answer, "%s: the path of a recording is wanted", name);
+        return NULL;
+    }
+    struct mcp_recording *found = find(server, wanted);
+    if (found != NULL && !found->held && has_changed(found)) {
+        char *path = strdup(found->path);
+        struct mcp_recording again = {.id = 0};
+        const bool loaded = path != NULL && load(path, &again, answer);
+        free(path);
+        if (!loaded) {
+            mcp_close(&again);
+            return NULL;
+        }
+        again.id = found->id;
+        mcp_close(found);
+        *found = again;
+    }
+    if (found == NULL) {
+        struct mcp_recording fresh = {.id = 0};
+        if (!load(wanted, &fresh, answer)) {
+            mcp_close(&fresh);
+            return NULL;
+        }
+        found = place(server);
+        fresh.id = ++server->ids;
+        *found = fresh;
+    }
+    // Above all others, also of this call.
+    found->asked = ++server->calls;
+    return found;
+}
+
+const struct vram_report_device *mcp_device(const struct mcp_recording *open, const cJSON *arguments, struct mcp_answer *answer) {
+    int64_t wanted = -1;
+    if (!mcp_count(arguments, "device", 0, UINT32_MAX, &wanted, answer)) return NULL;
+    const struct vram_report_device *most = NULL;
+    for (size_t i = 0; i < open->report->device_count; i++) {
+        const struct vram_report_device *device = &open->report->devices[i];
+        if (wanted >= 0 ? device->device == wanted : most == NULL || device->events > most->events) most = device;
+    }
+    if (most == NULL && wanted >= 0)
+        mcp_fail(answer, "the recording has no device %lld", (long long)wanted);
+    else if (most == NULL)
+        mcp_fail(answer, "the recording has no device with events or segments");
+    return most;
+}

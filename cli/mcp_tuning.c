@@ -1,0 +1,210 @@
+// What settings would have done: cure and tune. Replays take time in proportion to the history; an answer does not wait for all of them.
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "mcp.h"
+#include "vram/oom.h"
+#include "vram/replay.h"
+#include "vram/report.h"
+
+#define BYTES(bytes)   mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
+#define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
+
+enum { SHOWN_SETTINGS = 6 };
+
+static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, unsigned id) {
+    mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %u settings were replayed", cure->device, cure->event,
+             cure->tried);
+    mcp_line(answer, "there was room for %s; at most %s was live at once, the failed requests included", BYTES(cure->room_bytes),
+             BYTES(cure->demand_bytes));
+    switch (cure->verdict) {
+    case VRAM_CURE_SETTING:
+        mcp_line(answer, "cure: PYTORCH_CUDA_ALLOC_CONF=%s", cure->conf);
+        mcp_line(answer, "with it the history fits: it holds at most %s, and would do with %s", BYTES(cure->held_bytes),
+                 BYTES(cure->needed_bytes));
+        mcp_next(answer, "tune {\"file\": \"r%u\"} - every setting beside it, with driver calls and time", id);
+        return;
+    case VRAM_CURE_DEMAND:
+        mcp_line(answer, "no setting can help: %s more was wanted at once than there was room",
+                 BYTES(cure->demand_bytes > cure->room_bytes ? cure->demand_bytes - cure->room_bytes : 0));
+        mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - which kind of memory is worth saving", id);
+        return;
+    case VRAM_CURE_NONE: mcp_line(answer, "no setting that was tried fits, although less was live than there was room"); break;
+    case VRAM_CURE_NOT_REPRODUCED:
+        mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell");
+        break;
+    case VRAM_CURE_NO_REPLAY: mcp_line(answer, "the history cannot be replayed"); break;
+    default: mcp_line(answer, "the time was over before a setting was found; `vram report` looks as long as it takes"); break;
+    }
+    mcp_next(answer, "why {\"file\": \"r%u\"}", id);
+}
+
+void mcp_tool_cure(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
+    struct vram_cures *cures = NULL;
+    struct vram_error error;
+    const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
+    if (open == NULL) return;
+    int64_t wanted = -1;
+    if (!mcp_count(arguments, "device", 0, UINT32_MAX, &wanted, answer)) return;
+    if (vram_cures_find_within(open->recording, open->report, MCP_PATIENCE_NS, &cures, &error) != VRAM_OK) {
+        mcp_fail(answer, "%s", error.message);
+        return;
+    }
+    for (size_t i = 0; i < cures->count; i++) {
+        if (wanted < 0 || cures->cures[i].device == wanted) say_cure(answer, &cures->cures[i], open->id);
+    }
+    if (answer->length == 0) {
+        mcp_line(answer, "no request failed%s: there is nothing to cure", wanted < 0 ? "" : " on this device");
+        mcp_next(answer, "tune {\"file\": \"r%u\"} - would other settings need less", open->id);
+    }
+    vram_cures_destroy(cures);
+}
+
+// --- tune --------------------------------------------------------------------------------------------------------------------------------
+
+// A search that goes on between calls; one at a time. The recording stays open for it.
+struct mcp_tuning {
+    pthread_t thread;
+    char *path;
+    uint64_t memory_bytes, file_bytes, stamp_ns;
+    const struct vram_recording *recording; // borrowed: mcp_recording.held
+    unsigned id;
+    struct vram_tune_result *result;
+    struct vram_error error;
+    enum vram_status status;
+    _Atomic uint64_t done, total;
+    _Atomic bool ended;
+};
+
+static void note_progress(uint64_t done, uint64_t total, void *user) {
+    struct mcp_tuning *tuning = user;
+    atomic_store(&tuning->total, total);
+    atomic_store(&tuning->done, done);
+}
+
+static void *search(void *user) {
+    struct mcp_tuning *tuning = user;
+    const struct vram_recording *const one = tuning->recording;
+    const struct vram_tune_options options = {.memory_bytes = tuning->memory_bytes, .progress = note_progress, .user = tuning};
+    tuning->status = vram_tune(&one, 1, &options, &tuning->result, &tuning->error);
+    atomic_store(&tuning->ended, true);
+    return NULL;
+}
+
+void mcp_tuning_end(struct mcp_server *server) {
+    struct mcp_tuning *tuning = server->tuning;
+    if (tuning == NULL) return;
+    server->tuning = NULL;
+    // A search cannot be broken off; what the process has goes with it, and nobody waits for an answer any more.
+    if (!atomic_load(&tuning->ended)) return;
+    (void)pthread_join(tuning->thread, NULL);
+    for (size_t i = 0; i < MCP_OPEN_MOST; i++) server->open[i].held = server->open[i].held && server->open[i].id != tuning->id;
+    vram_tune_result_destroy(tuning->result);
+    free(tuning->path);
+    free(tuning);
+}
+
+static bool is_of(const struct mcp_tuning *tuning, const struct mcp_recording *open, uint64_t memory) {
+    return strcmp(tuning->path, open->path) == 0 && tuning->memory_bytes == memory && tuning->file_bytes == open->file_bytes &&
+           tuning->stamp_ns == open->stamp_ns;
+}
+
+static bool start(struct mcp_server *server, struct mcp_recording *open, uint64_t memory, struct mcp_answer *answer) {
+    struct mcp_tuning *tuning = calloc(1, sizeof *tuning);
+    if (tuning != NULL) tuning->path = strdup(open->path);
+    if (tuning == NULL || tuning->path == NULL) {
+        mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
+        free(tuning);
+        return false;
+    }
+    tuning->recording = open->recording;
+    tuning->id = open->id;
+    tuning->memory_bytes = memory;
+    tuning->file_bytes = open->file_bytes;
+    tuning->stamp_ns = open->stamp_ns;
+    if (pthread_create(&tuning->thread, NULL, search, tuning) != 0) {
+        mcp_fail(answer, "no thread could be started");
+        free(tuning->path);
+        free(tuning);
+        return false;
+    }
+    open->held = true;
+    server->tuning = tuning;
+    return true;
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void wait_a_little(const struct mcp_tuning *tuning) {
+    const struct timespec step = {.tv_nsec = 2000000};
+    const uint64_t begun = now_ns();
+    while (now_ns() - begun < MCP_PATIENCE_NS && !atomic_load(&tuning->ended)) (void)nanosleep(&step, NULL);
+}
+
+static void say_setting(struct mcp_answer *answer, const struct vram_tune_setting *setting, const char *mark) {
+    mcp_line(answer, "%s%s%s: needs %s, holds %s with memory to spare, %s driver calls, %.1f ms of the driver's time%s", mark,
+             setting->conf[0] == '\0' ? "the defaults" : setting->conf, setting->today ? " (today's)" : "",
+             setting->needed_bytes == 0 ? "(not found)" : BYTES(setting->needed_bytes), BYTES(setting->peak_reserved_bytes),
+             NUMBER(setting->driver_calls), (double)setting->driver_time_ns / 1e6, setting->fits ? "" : "; does not fit");
+}
+
+static int by_need(const void *a, const void *b) {
+    const struct vram_tune_setting *first = *(const struct vram_tune_setting *const *)a,
+                                   *second = *(const struct vram_tune_setting *const *)b;
+    if (first->needed_bytes == 0 || second->needed_bytes == 0) return (first->needed_bytes == 0) - (second->needed_bytes == 0);
+    return (first->needed_bytes > second->needed_bytes) - (first->needed_bytes < second->needed_bytes);
+}
+
+static void say_result(struct mcp_answer *answer, const struct vram_tune_result *result, unsigned id) {
+    const struct vram_tune_setting *best = &result->settings[result->best];
+    mcp_line(answer, "%zu settings in %s replays; needs: the smallest memory in which the recorded requests succeed", result->setting_count,
+             NUMBER(result->runs));
+    if (result->memory_bytes != 0)
+        mcp_line(answer, "%s in %s: %s", best->fits ? "fits" : "does not fit", BYTES(result->memory_bytes),
+                 best->fits ? (best->conf[0] == '\0' ? "with the defaults" : best->conf) : "with none of them");
+    say_setting(answer, best, "best: ");
+    if (result->cheaper != VRAM_TUNE_NONE) say_setting(answer, &result->settings[result->cheaper], "nearly as little, less driver time: ");
+    const struct vram_tune_setting **sorted = malloc(result->setting_count * sizeof(const struct vram_tune_setting *));
+    for (size_t i = 0; sorted != NULL && i < result->setting_count; i++) sorted[i] = &result->settings[i];
+    if (sorted != NULL) qsort(sorted, result->setting_count, sizeof(const struct vram_tune_setting *), by_need);
+    size_t shown = 0;
+    for (size_t i = 0; sorted != NULL && i < result->setting_count; i++) {
+        if (sorted[i] != best && (sorted[i]->today || shown++ < SHOWN_SETTINGS)) say_setting(answer, sorted[i], "  ");
+    }
+    free(sorted);
+    mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what no setting saves", id);
+}
+
+void mcp_tool_tune(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
+    uint64_t memory = 0;
+    struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
+    if (open == NULL || !mcp_size(arguments, "memory", &memory, answer)) return;
+    if (server->tuning != NULL && !is_of(server->tuning, open, memory)) {
+        if (!atomic_load(&server->tuning->ended)) {
+            mcp_fail(answer, "another search is under way (%s); ask again when it has ended", server->tuning->path);
+            return;
+        }
+        mcp_tuning_end(server);
+    }
+    if (server->tuning == NULL && !start(server, open, memory, answer)) return;
+    struct mcp_tuning *tuning = server->tuning;
+    wait_a_little(tuning);
+    if (!atomic_load(&tuning->ended)) {
+        mcp_line(answer, "under way: %s of %s settings tried", NUMBER(atomic_load(&tuning->done)), NUMBER(atomic_load(&tuning->total)));
+        mcp_next(answer, "tune with the same arguments, in a few seconds");
+    } else if (tuning->status != VRAM_OK) {
+        mcp_fail(answer, "%s", tuning->error.message);
+        mcp_tuning_end(server);
+    } else {
+        say_result(answer, tuning->result, open->id);
+    }
+}

@@ -1,0 +1,61 @@
+// Stacked shapes as an answer gives them, and the rectangles they are made of. No DOM: the painting worker makes them, too.
+import type { Numbers } from "../protocol";
+import { varied, type Rgb } from "./palette";
+import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, NO_GROUP, Quads } from "./quads";
+
+const BORN_EARLIER = 4;
+const ENDS_LATER = 8;
+
+// The band of what is drawn in no shape of its own: between the shapes and the total. Bytes are magnified by `scale` and lie on `base`.
+export type Rest = { drawn: Numbers; total: Numbers; base: number; scale: number };
+
+// The columns are those of the queries `timeline` and `segments`.
+export type Stack = {
+    from: number;
+    to: number;
+    top: number; // bytes that the whole height stands for
+    columns: { row: Numbers; flags: Numbers; bytes: Numbers; end: Numbers; group: Numbers; first_step: Numbers; position: Numbers; base: Numbers };
+    requested: Numbers | null; // from where on a shape is hatched: freed, and not yet free
+    matched: Uint8Array | null; // 1: found by the search; null: nothing is searched for
+    colours: Rgb[]; // by group
+    rests: Rest[];
+    restColour: Rgb;
+};
+
+function addRest(quads: Quads, { drawn, total, base, scale }: Rest, top: number, colour: Rgb): void {
+    const pixels = drawn.length;
+    const up = (value: number) => (base + value * scale) / top;
+    for (let begin = 0; begin < pixels; ) {
+        let end = begin + 1;
+        while (end < pixels && drawn[end] === drawn[begin] && total[end] === total[begin]) end++;
+        if (total[begin] > drawn[begin]) quads.add(begin / pixels, end / pixels, up(drawn[begin]), up(total[begin]), colour, 0, NO_GROUP);
+        begin = end;
+    }
+}
+
+function addShape(quads: Quads, stack: Stack, i: number, colour: Rgb): void {
+    const { first_step, position, base, bytes, end, flags, group } = stack.columns;
+    const across = (at: number) => (at - stack.from) / (stack.to - stack.from);
+    const matched = stack.matched?.[i] ? MATCHED : 0;
+    const requested = stack.requested ? stack.requested[i] : Infinity;
+    for (let s = first_step[i]; s < first_step[i + 1]; s++) {
+        const last = s + 1 === first_step[i + 1];
+        const left = position[s];
+        const right = last ? end[i] : position[s + 1];
+        let kind = matched;
+        if (s === first_step[i] && (flags[i] & BORN_EARLIER) === 0) kind |= EDGE_LEFT;
+        if (last && (flags[i] & ENDS_LATER) === 0) kind |= EDGE_RIGHT;
+        const low = base[s] / stack.top;
+        const high = (base[s] + bytes[i]) / stack.top;
+        if (left < requested) quads.add(across(left), across(Math.min(right, requested)), low, high, colour, kind, group[i]);
+        if (right > requested) quads.add(across(Math.max(left, requested)), across(right), low, high, colour, kind | HATCHED, group[i]);
+    }
+}
+
+export function quadsOf(stack: Stack): Quads {
+    const quads = new Quads();
+    const { row, group } = stack.columns;
+    for (const rest of stack.rests) addRest(quads, rest, stack.top, stack.restColour);
+    for (let i = 0; i < row.length; i++) addShape(quads, stack, i, varied(stack.colours[group[i]], row[i]));
+    return quads;
+}
