@@ -17,7 +17,8 @@ VR_INLINE struct tree_key key_of(const struct vr_index_arena *arena, bool sized,
 }
 
 VR_INLINE uint64_t age_of(const struct vr_index_arena *arena, const struct vr_block *block) {
-    return arena->order == VR_BY_SIZE_AGE_ADDRESS ? arena->segments[block->segment].counter : 0;
+    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->segments[block->segment].counter;
+    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
 }
 
 // Without a branch: which way a search goes is not to be foreseen, and each wrong guess would cost more than the rest of the step.
