@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/state.h"
+#include "core/shards.h"
 #include "support/random.h"
 #include "vram/vram.h"
 
@@ -189,7 +189,7 @@ static void kept_memory_is_zero(void **state) {
         use_streams(allocator);
         vram_destroy(allocator);
         vram_driver_destroy(driver);
-        for (size_t i = 0; i < 200; i++) all_zero(sizeof(struct vr_shard));
+        for (size_t i = 0; i < 200; i++) all_zero(VR_SHARD_BYTES);
         for (size_t i = 0; i < 4; i++) all_zero(sizeof(struct vr_region));
         all_zero(VR_MAX_SHARDS * sizeof(struct vr_shard *));
         all_zero(VR_SHARD_SLOTS * sizeof(struct vr_shard *));
