@@ -153,8 +153,16 @@ struct live_block {
     uint64_t address, size_bytes, pattern;
 };
 
+// What the records say is mapped, as a bit per 512 bytes of the addresses that the simulator gives out.
+struct map_of_records {
+    unsigned char *mapped;
+    uint64_t base, bytes;
+    bool wrong;
+};
+
 struct random_run {
     struct vr_world world;
+    struct map_of_records records;
     uint64_t random;
     struct live_block live[MAX_LIVE];
     size_t live_count;
@@ -224,6 +232,63 @@ static void one_operation(struct random_run *run, unsigned streams) {
     }
 }
 
+enum { MAP_UNITS = 1 << 26 }; // 32 GiB
+
+static void change(struct map_of_records *records, const struct vr_record *record, bool maps) {
+    if (records->base == 0) records->base = record->address - (uint64_t)MAP_UNITS * 512 / 4;
+    for (uint64_t at = (record->address - records->base) / 512, end = at + record->size_bytes / 512; at < end; at++) {
+        if (at >= MAP_UNITS || (records->mapped[at] != 0) == maps) {
+            records->wrong = true;
+            return;
+        }
+        records->mapped[at] = maps;
+    }
+    records->bytes += maps ? record->size_bytes : -record->size_bytes;
+}
+
+// Every byte is mapped once, and where a block is.
+static void note_record(const struct vr_record *record, void *user) {
+    struct map_of_records *records = user;
+    if (record->action == VR_RECORD_SEGMENT_MAP) change(records, record, true);
+    if (record->action == VR_RECORD_SEGMENT_UNMAP) change(records, record, false);
+    if (record->action != VR_RECORD_ALLOC) return;
+    for (uint64_t at = (record->address - records->base) / 512, end = at + (record->size_bytes + 511) / 512; at < end && !records->wrong;
+         at++)
+        records->wrong = at >= MAP_UNITS || !records->mapped[at];
+}
+
+static bool add_size(const struct vram_block_view *view, void *user) {
+    *(uint64_t *)user += view->block.size_bytes;
+    return true;
+}
+
+static void records_are_true(void **state) {
+    (void)state;
+    static struct random_run run;
+    for (uint64_t seed = 400; seed < 406; seed++) {
+        run = (struct random_run){.random = seed};
+        run.records.mapped = calloc(MAP_UNITS, 1);
+        assert_non_null(run.records.mapped);
+        open_world(&run.world, (seed % 2 != 0 ? 300 : 1000) * (uint64_t)MIB);
+        vr_allocator_set_recorder(run.world.allocator, note_record, &run.records);
+        for (int i = 0; i < 3000; i++) {
+            one_operation(&run, 1 + seed % 3);
+            assert_false(run.records.wrong);
+            if (i % 32 != 0) continue;
+            uint64_t walked = 0;
+            EXPECT_OK(vram_walk(run.world.allocator, 0, add_size, &walked));
+            assert_int_equal(walked, run.records.bytes);
+            EXPECT_CURRENT(&run.world, reserved_bytes, walked);
+        }
+        while (run.live_count != 0) one_free(&run);
+        EXPECT_OK(vram_empty_cache(run.world.allocator));
+        assert_int_equal(run.records.bytes, 0);
+        vr_allocator_set_recorder(run.world.allocator, NULL, NULL);
+        free(run.records.mapped);
+        expect_end(&run.world);
+    }
+}
+
 static void random_operations(uint64_t seed, unsigned streams, uint64_t memory_bytes, bool manual, bool faults, int count) {
     static struct random_run run;
     run = (struct random_run){.random = seed, .faults = faults};
@@ -263,8 +328,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_share_a_page), cmocka_unit_test(free_pages_join),
         cmocka_unit_test(ends_are_borrowed),       cmocka_unit_test(pages_change_streams_behind_a_fence),
-        cmocka_unit_test(a_limit_holds),           cmocka_unit_test(random_on_one_stream),
-        cmocka_unit_test(random_on_streams),       cmocka_unit_test(random_with_faults),
+        cmocka_unit_test(a_limit_holds),           cmocka_unit_test(records_are_true),
+        cmocka_unit_test(random_on_one_stream),    cmocka_unit_test(random_on_streams),
+        cmocka_unit_test(random_with_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
