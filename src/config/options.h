@@ -16,8 +16,10 @@
 // A version of PyTorch as a number that later ones are above.
 #define VR_PYTORCH(major, minor) ((major)*100u + (minor))
 #define VR_PYTORCH_NEWEST        VR_PYTORCH(2, 15)
-// From here on, of equal free blocks, that of the oldest segment is taken; before, the one at the lowest address.
+// From here on, of equal free blocks, that of the oldest segment is taken; before 2.12, the one at the lowest address.
 #define VR_PYTORCH_OLDEST_FIRST VR_PYTORCH(2, 13)
+// This one alone took the block whose record it had made first, wherever that lies by now.
+#define VR_PYTORCH_NUMBERED VR_PYTORCH(2, 12)
 // From here on the end of a MemPool waits for its pending frees and gives its cache back.
 #define VR_PYTORCH_POOL_END_EMPTIES VR_PYTORCH(2, 6)
 // From here on a capture concerns the requests of streams that take part in it; before, all requests of its device.

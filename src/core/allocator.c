@@ -31,6 +31,7 @@ static enum vram_status read_options(struct vram_allocator *allocator, const str
 }
 
 static enum vr_order order_of_equals(const struct vram_create_info *info, uint32_t pytorch) {
+    if (info->tie_break == VRAM_TIE_AS_PYTORCH && pytorch == VR_PYTORCH_NUMBERED) return VR_BY_SIZE_NUMBER;
     const bool oldest =
         info->tie_break == VRAM_TIE_AS_PYTORCH ? pytorch >= VR_PYTORCH_OLDEST_FIRST : info->tie_break == VRAM_TIE_OLDEST_SEGMENT;
     return oldest ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
@@ -44,6 +45,11 @@ static enum vram_status make_tables(struct vram_allocator *allocator) {
     void *shards = NULL;
     VR_TRY(vr_os_reserve(VR_MAX_SHARDS * sizeof *allocator->shards, &shards));
     allocator->shards = shards;
+    if (allocator->arena.order == VR_BY_SIZE_NUMBER) {
+        void *numbers = NULL;
+        VR_TRY(vr_os_reserve(allocator->blocks.capacity * sizeof *allocator->arena.numbers, &numbers));
+        allocator->arena.numbers = numbers;
+    }
     allocator->arena.blocks = (struct vr_block *)(void *)allocator->blocks.items;
     allocator->arena.segments = (struct vr_segment *)(void *)allocator->segments.items;
     return VRAM_OK;
@@ -102,11 +108,14 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device != NULL) vr_device_release(device);
     }
+    const size_t numbers_bytes = allocator->blocks.capacity * sizeof *allocator->arena.numbers;
     vr_slab_release(&allocator->blocks);
     vr_slab_release(&allocator->segments);
     vr_slab_release(&allocator->uses);
     vr_address_map_release(&allocator->addresses);
-    vr_os_unreserve(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards);
+    const size_t shards = allocator->shards == NULL ? 0 : atomic_load_explicit(&allocator->shard_count, memory_order_relaxed);
+    vr_os_unreserve_touched(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards, shards * sizeof *allocator->shards);
+    vr_os_unreserve(allocator->arena.numbers, numbers_bytes);
     if (allocator->owns_driver) vram_driver_destroy(allocator->driver);
     free(allocator->observers);
     free(allocator->conf);

@@ -17,7 +17,8 @@ VR_INLINE struct tree_key key_of(const struct vr_index_arena *arena, bool sized,
 }
 
 VR_INLINE uint64_t age_of(const struct vr_index_arena *arena, const struct vr_block *block) {
-    return arena->order == VR_BY_SIZE_AGE_ADDRESS ? arena->segments[block->segment].counter : 0;
+    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->segments[block->segment].counter;
+    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
 }
 
 // Without a branch: which way a search goes is not to be foreseen, and each wrong guess would cost more than the rest of the step.
@@ -242,4 +243,12 @@ bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *a
     for (unsigned word = 0; word < VR_BIN_WORDS; word++)
         if ((index->summary[word / 64] >> (word % 64) & 1) != (index->bitmap[word] != 0)) return false;
     return true;
+}
+
+void vr_index_clear(struct vr_index *index) {
+    for (unsigned word = 0; word < VR_BIN_WORDS; word++) {
+        for (uint64_t left = index->bitmap[word]; left != 0; left &= left - 1) index->root[word * 64 + (unsigned)__builtin_ctzll(left)] = 0;
+        index->bitmap[word] = 0;
+    }
+    memset(index->summary, 0, sizeof index->summary);
 }

@@ -19,14 +19,22 @@ enum {
 };
 
 // How free blocks of equal size compare.
-enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS };
+enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS, VR_BY_SIZE_NUMBER };
 
 // What a comparison needs to look at. Borrowed by every index of an allocator.
 struct vr_index_arena {
     struct vr_block *blocks;
     const struct vr_segment *segments;
     enum vr_order order;
+    // VR_BY_SIZE_NUMBER only, else NULL: a number of each block, in the order in which PyTorch 2.12 would have made its own records of
+    // them. Guarded as the blocks are. Requests take the slow way then (VR_GATE_NUMBERS).
+    uint64_t *numbers;
+    _Atomic uint64_t numbered;
 };
+
+VR_INLINE uint64_t vr_new_number(struct vr_index_arena *arena) {
+    return 1 + atomic_fetch_add_explicit(&arena->numbered, 1, memory_order_relaxed);
+}
 
 struct vr_index {
     uint64_t summary[VR_SUMMARY_WORDS];
@@ -46,6 +54,9 @@ void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, u
 bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block);
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+
+// Makes the index all zero again, whatever becomes of its blocks: touches only what is not.
+void vr_index_clear(struct vr_index *index);
 
 // Whether bitmap, summary and trees agree, and every block in them is free and where its size belongs; *count of them.
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count);

@@ -13,7 +13,7 @@ static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t
         delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
     }
     vr_device_book(shard, request->kind, &delta, 0, 0);
-    const uint32_t rest = vr_block_split(shard, block, address - item->address);
+    const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
     vr_pool_insert(shard, block);
     return rest;
 }

@@ -87,6 +87,26 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     return rest;
 }
 
+// PyTorch makes a new record for the low end and keeps the old one for the rest; here it is the other way round.
+void vr_number_split(struct vr_shard *shard, uint32_t block) {
+    struct vr_index_arena *arena = &shard->device->allocator->arena;
+    assert(shard->spare_count != 0);
+    arena->numbers[shard->spare[shard->spare_count - 1]] = arena->numbers[block];
+    arena->numbers[block] = vr_new_number(arena);
+}
+
+// The rest that comes next is a new one.
+static void number_rest(struct vr_shard *shard) {
+    struct vr_index_arena *arena = &shard->device->allocator->arena;
+    assert(shard->spare_count != 0);
+    if (arena->numbers != NULL) arena->numbers[shard->spare[shard->spare_count - 1]] = vr_new_number(arena);
+}
+
+uint32_t vr_block_split_numbered(struct vr_shard *shard, uint32_t block, uint64_t size) {
+    number_rest(shard);
+    return vr_block_split(shard, block, size);
+}
+
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *low = vr_block_at(allocator, block);
@@ -107,6 +127,7 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     struct vr_block *item = vr_block_at(allocator, block);
     item->state = VR_FREE;
     item->age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
+    shard->returns = true;
     vr_index_insert(&pool_of(shard, item)->index, &allocator->arena, block);
 }
 
@@ -144,8 +165,10 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     }
     item->state = VR_FREE;
     if (vr_is_free(allocator, item->previous)) {
+        const uint32_t freed = block;
         block = item->previous;
         vr_pool_remove(shard, block);
+        if (VR_UNLIKELY(allocator->arena.numbers != NULL)) allocator->arena.numbers[block] = allocator->arena.numbers[freed];
         vr_block_absorb_next(shard, block);
         item = vr_block_at(allocator, block);
     }

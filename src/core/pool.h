@@ -22,6 +22,10 @@ void vr_shard_recycle(struct vr_shard *shard, uint32_t block);
 // Cuts `size` bytes off the low end; returns the new block of the rest, in the same state, linked but in no index. A spare record must be
 // there.
 uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size);
+// The same where the rest is a new block to PyTorch, too; and what comes before a split of which the low end is the new one (numbers of
+// struct vr_index_arena, which must be there for the latter).
+uint32_t vr_block_split_numbered(struct vr_shard *shard, uint32_t block, uint64_t size);
+void vr_number_split(struct vr_shard *shard, uint32_t block);
 // Absorbs the next neighbour, which is in no index. Returns `block`.
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 

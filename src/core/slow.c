@@ -23,6 +23,11 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
     vr_device_book(request->shard, request->kind, &delta, 0, 0);
     item->oversize = block_size >= device->options.max_split_bytes;
     vr_stat_add(&device->stats.oversize_allocations, item->oversize);
+    if (device->allocator->arena.numbers != NULL && block_size != item->size) {
+        if (!loose) vr_pool_remove(request->shard, block);
+        loose = true;
+        vr_number_split(request->shard, block);
+    }
     vr_hand_out(request, block, block_size, loose);
 }
 

@@ -78,6 +78,7 @@ struct vr_shard {
     bool expandable;                    // the source's bit, for the hot path
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
+    bool returns;                       // a free block may go back to the driver: one came since a release found none
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
     uint32_t spare_uses; // recorded uses at hand, a list
@@ -88,7 +89,15 @@ struct vr_shard {
 };
 
 // Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
-enum { VR_GATE_FENCES = 1, VR_GATE_COLLECT = 2, VR_GATE_RAW = 4, VR_GATE_ROUTES = 8, VR_GATE_CAPTURE = 16, VR_GATE_LISTENER = 32 };
+enum {
+    VR_GATE_FENCES = 1,
+    VR_GATE_COLLECT = 2,
+    VR_GATE_RAW = 4,
+    VR_GATE_ROUTES = 8,
+    VR_GATE_CAPTURE = 16,
+    VR_GATE_LISTENER = 32,
+    VR_GATE_NUMBERS = 64
+};
 
 // A listener of a device, and the number of what it was told last.
 struct vr_listening {

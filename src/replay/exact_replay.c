@@ -332,10 +332,12 @@ static enum vram_status replay_by_rules(const struct vr_model *model, const stru
     note_rules(result, how.pytorch, named != 0 ? VRAM_RULES_BY_CONF : VRAM_RULES_BY_KEYS);
     VR_TRY(replay_all(model, &how, result, error));
     if (named != 0 || result->agrees) return VRAM_OK;
-    how.pytorch = rules.other;
-    bool better = false;
-    VR_TRY(replay_otherwise(model, &how, result, &better, error));
-    if (better) note_rules(result, rules.other, VRAM_RULES_BY_EVENTS);
+    for (size_t i = 0; i < VR_COUNT_OF(rules.others) && rules.others[i] != 0 && !result->agrees; i++) {
+        how.pytorch = rules.others[i];
+        bool better = false;
+        VR_TRY(replay_otherwise(model, &how, result, &better, error));
+        if (better) note_rules(result, rules.others[i], VRAM_RULES_BY_EVENTS);
+    }
     return VRAM_OK;
 }
 

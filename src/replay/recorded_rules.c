@@ -1,7 +1,8 @@
 // recorded_rules.c: see recorded_rules.h.
 #include "replay/recorded_rules.h"
 
-// Pool ids of events came about 2.12, registration counters of segments before them; the rule that both go with came in 2.13.
+// Pool ids of events came about 2.12, registration counters of segments before them; the rule that both go with came in 2.13, and 2.12 had
+// one of its own.
 static bool is_newer(const struct vr_model *model) {
     for (size_t row = 0; row < model->segments.count; row++) {
         if ((model->segments.has[row] & VR_HAS_COUNTER) != 0) return true;
@@ -16,8 +17,8 @@ static bool is_newer(const struct vr_model *model) {
 }
 
 struct vr_recorded_rules vr_recorded_rules(const struct vr_model *model) {
-    if (is_newer(model)) return (struct vr_recorded_rules){VR_PYTORCH_NEWEST, VR_PYTORCH_OLDEST_FIRST - 1};
-    return (struct vr_recorded_rules){VR_PYTORCH(2, 6), VR_PYTORCH_NEWEST};
+    if (is_newer(model)) return (struct vr_recorded_rules){VR_PYTORCH_NEWEST, {VR_PYTORCH_NUMBERED - 1, VR_PYTORCH_NUMBERED}};
+    return (struct vr_recorded_rules){VR_PYTORCH(2, 6), {VR_PYTORCH_NEWEST}};
 }
 
 static uint32_t rules_of(const char *conf, uint32_t unless_named) {

@@ -6,10 +6,10 @@
 #include "config/options.h"
 #include "model/model.h"
 
-// Versions, as VR_PYTORCH(): the one that the keys of a recording tell, and the one to try where its events contradict that.
+// Versions, as VR_PYTORCH(): the one that the keys of a recording tell, and those to try where its events contradict that (0: no more).
 struct vr_recorded_rules {
     uint32_t likely;
-    uint32_t other;
+    uint32_t others[2];
 };
 
 struct vr_recorded_rules vr_recorded_rules(const struct vr_model *model);

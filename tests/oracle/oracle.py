@@ -198,7 +198,7 @@ def plays_of(arguments, version, folder):
     unknown = [kind for kind in kinds if kind not in operations.KINDS]
     if unknown:
         sys.exit(f"oracle.py: no kind {unknown[0]}; there are {' '.join(operations.KINDS)}")
-    kinds = [kind for kind in kinds if operations.KINDS[kind].since <= version < operations.KINDS[kind].until]
+    kinds = [kind for kind in kinds if operations.has(kind, version)]
     for number in range(arguments.plays or len(kinds)):
         kind, seed = kinds[number % len(kinds)], arguments.seed + number // len(kinds)
         path = folder / f"{kind}.{seed}.txt"

@@ -7,8 +7,9 @@ import pathlib
 import pickle
 import sys
 
-# Of pinned memory: what is in use. How large blocks are, and which serves a request, follows a rule of vram's (docs/differences.md).
-HOST_KEYS = ("active_requests.current", "active_requests.allocated", "active_requests.freed")
+# Of pinned memory: what is in use. How large blocks are, and which serves a request, follows a rule of vram's; before pinned memory had a
+# history PyTorch's counters did not count every free (docs/differences.md).
+HOST_KEYS = ("active_requests.allocated", "active_requests.current", "active_requests.freed")
 MOST = 20  # differences that are printed of each kind
 # What PyTorch says that means nothing (docs/differences.md): of a free block what its last owner asked for.
 FREE_BLOCK_FIELDS = ("requested_size",)
@@ -100,7 +101,8 @@ def compare_process(own, ours):
     stats = [json.loads(path.with_suffix(".json").read_text()) for path in (own, ours)]
     rows = [sorted((f"{device}:{key}", value) for device, table in enumerate(each["stats"]) for key, value in table.items()) for each in stats]
     kinds["statistics"] = differences(*rows)
-    kinds["host statistics"] = differences(*[[(key, each["host"].get(key)) for key in HOST_KEYS if each["host"]] for each in stats])
+    keys = HOST_KEYS if "host_traces" in before else HOST_KEYS[:1]
+    kinds["host statistics"] = differences(*[[(key, each["host"].get(key)) for key in keys if each["host"]] for each in stats])
     return kinds
 
 

@@ -269,7 +269,8 @@ static void rules_are_inferred(void **state) {
         enum vram_rules_source source;
     } rows[] = {
         {"pytorch:2.6", false, "2.6", VRAM_RULES_BY_KEYS},
-        {"pytorch:2.6", true, "2.12", VRAM_RULES_BY_EVENTS},
+        {"pytorch:2.6", true, "2.11", VRAM_RULES_BY_EVENTS},
+        {"pytorch:2.12", true, "2.12", VRAM_RULES_BY_EVENTS},
         {"", false, "2.15", VRAM_RULES_BY_EVENTS},
         {"", true, "2.15", VRAM_RULES_BY_KEYS},
     };

@@ -178,7 +178,7 @@ static enum vram_status map_hole(struct vr_shard *shard, uint32_t hole, uint64_t
     VR_TRY(map_pages(device, segment, first, first + wanted / segment->page_size));
     const uint64_t address = item->address;
     vr_hole_remove(shard, hole);
-    if (wanted < item->size) vr_hole_insert(shard, vr_block_split(shard, hole, wanted));
+    if (wanted < item->size) vr_hole_insert(shard, vr_block_split_numbered(shard, hole, wanted));
     *block = vr_pool_merge(shard, hole);
     if (segment->mapped == 0 && shard->owner != NULL) shard->owner->segments++;
     segment->mapped += wanted;
@@ -194,7 +194,7 @@ enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uin
     uint32_t mapped = 0;
     if (item->address == address) return map_hole(shard, hole, size, &mapped);
     VR_TRY(vr_shard_reserve_records(shard, 2));
-    const uint32_t rest = vr_block_split(shard, hole, address - item->address);
+    const uint32_t rest = vr_block_split_numbered(shard, hole, address - item->address);
     vr_hole_insert(shard, rest);
     const enum vram_status status = map_hole(shard, rest, size, &mapped);
     if (status == VRAM_OK) return VRAM_OK;
@@ -289,8 +289,10 @@ uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole) {
         vr_block_absorb_next(shard, hole);
     }
     if (item->previous != 0 && vr_block_at(allocator, item->previous)->state == VR_HOLE) {
+        const uint32_t made = hole;
         hole = item->previous;
         vr_hole_remove(shard, hole);
+        if (allocator->arena.numbers != NULL) allocator->arena.numbers[hole] = allocator->arena.numbers[made];
         vr_block_absorb_next(shard, hole);
     }
     vr_hole_insert(shard, hole);
@@ -302,12 +304,14 @@ uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     if (item->address < low) {
+        // What is before it is a new block to PyTorch, and what is cut out keeps the record.
+        if (allocator->arena.numbers != NULL) vr_number_split(shard, block);
         const uint32_t rest = vr_block_split(shard, block, low - item->address);
         vr_pool_insert(shard, block);
         block = rest;
         item = vr_block_at(allocator, block);
     }
-    if (item->address + item->size > high) vr_pool_insert(shard, vr_block_split(shard, block, high - item->address));
+    if (item->address + item->size > high) vr_pool_insert(shard, vr_block_split_numbered(shard, block, high - item->address));
     return block;
 }
 

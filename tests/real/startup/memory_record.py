@@ -2,6 +2,7 @@
 
 Recorded is what every process that initialises CUDA does; a process is known by its name and rank."""
 import atexit
+import gc
 import json
 import multiprocessing
 import os
@@ -27,6 +28,10 @@ def _write(torch, folder):
 
 def begin(torch, folder):
     process = os.getpid()
+    # Python collects garbage, and tensors in it, by counts of objects, to which vram's modules add: from here on they are the same.
+    gc.collect()
+    gc.freeze()
+    gc.collect()
 
     def record():
         pinned = {"record_pinned_host_memory": True} if os.environ.get("VRAM_REAL_PINNED") else {}

@@ -1,5 +1,6 @@
 // A call stack as a list: the frames of the allocator's own machinery and repeated ones are folded.
 import { el } from "./dom";
+import { shortFunction } from "./sites";
 
 export type StackFrame = [name: string, file: string, line: number];
 
@@ -50,7 +51,7 @@ export function folded(frames: readonly StackFrame[]): Run[] {
 
 function item([name, file, line]: StackFrame): HTMLElement {
     const short = file.split(/[/\\]/).slice(-2).join("/");
-    return el("li", {}, el("span", { class: "frame-name" }, name || "?"), " ", el("span", { class: "frame-place", title: `${file}:${line}` }, `${short}:${line}`));
+    return el("li", {}, el("span", { class: "frame-name", title: name }, shortFunction(name) || "?"), " ", el("span", { class: "frame-place", title: `${file}:${line}` }, `${short}:${line}`));
 }
 
 export function framesList(frames: readonly StackFrame[]): HTMLElement {
