@@ -1,5 +1,6 @@
 // Devices: taken down at the end.
 #include "core/release.h"
+#include "core/shards.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -33,7 +34,9 @@ static void release_memory(struct vr_device *device) {
 
 static void release_shards(struct vr_shards *shards) {
     const uint32_t count = atomic_load_explicit(&shards->count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) vr_os_unreserve(shards->items[i], sizeof(struct vr_shard));
+    for (uint32_t i = 0; i < count; i++) {
+        vr_os_unreserve((unsigned char *)(void *)shards->items[i] - vr_shard_offset(i), VR_SHARD_BYTES);
+    }
     vr_os_unreserve(shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots);
     free(shards->items);
     free(shards->awake);

@@ -64,12 +64,12 @@ static enum vram_status make_shard_locked(struct vr_device *device, struct vr_sh
     if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
     VR_TRY(grow_arrays(&device->shards, count + 1));
     void *memory = NULL;
-    VR_TRY(vr_os_reserve(sizeof(struct vr_shard), &memory));
-    struct vr_shard *made = memory;
+    VR_TRY(vr_os_reserve(VR_SHARD_BYTES, &memory));
+    struct vr_shard *made = (struct vr_shard *)(void *)((unsigned char *)memory + vr_shard_offset(count));
     made->device = device;
     const enum vram_status status = number_shard(device, made);
     if (status != VRAM_OK) {
-        vr_os_unreserve(memory, sizeof(struct vr_shard));
+        vr_os_unreserve(memory, VR_SHARD_BYTES);
         return status;
     }
     device->shards.items[count] = made;
