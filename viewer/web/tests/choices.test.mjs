@@ -70,6 +70,30 @@ async function searching(page) {
     await settles(page, () => document.querySelector(".message").hidden, null, true, "and gone with it");
 }
 
+// Of a window: what was made and freed equals what the list of events says.
+async function range(page) {
+    const [from, to] = [4000, 9000];
+    const { trace } = await asked("report", "--list", "trace", "--json", example);
+    let [made, freed] = [0, 0];
+    const live = new Map();
+    trace.forEach((event, i) => {
+        const inside = i >= from && i < to;
+        if (event.action === "alloc") {
+            live.set(event.address, event.bytes);
+            if (inside) made += event.bytes;
+        } else if (event.action === "free_requested" && live.has(event.address)) {
+            if (inside) freed += live.get(event.address);
+            live.delete(event.address);
+        }
+    });
+    await go(page, { view: "timeline", from, to });
+    const told = () => Object.fromEntries([...document.querySelectorAll(".range-facts:not([hidden]) [data-fact]")].map((fact) => [fact.dataset.fact, Number(fact.dataset.bytes)]).filter(([name]) => name !== "peak"));
+    await settles(page, told, null, { change: made - freed, made, freed }, "what the window made and freed");
+    expect((await page.locator(".range-facts .link").count()) > 0, "and who made most");
+    await go(page, { view: "timeline" });
+    await settles(page, () => document.querySelector(".range-facts").hidden, null, true, "nothing of the whole history");
+}
+
 async function card(page) {
     await go(page, { view: "oom" });
     const box = page.locator(".oom-card").first();
@@ -135,6 +159,7 @@ for (const first of ["timeline", "peak", "state"]) {
         await roles(page);
         await back(page);
         await searching(page);
+        await range(page);
         await card(page);
         await sources(page);
     }
