@@ -89,8 +89,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_json(const struct vram_recor
                                                          const char *title, vram_write write, void *user, size_t *leaks,
                                                          struct vram_error *error);
 
-// Runs of one program in different sizes (of the batch, the sequence, the number of ranks), and the size that is asked for. Moment and device
-// are the options'; `by` (not stack) and `top` say what the rows are.
+// Runs of one program in different sizes (of the batch, the sequence, the number of ranks), and the size that is asked for. Moment and
+// device are the options'; `by` (not stack) and `top` say what the rows are.
 #define VRAM_FORECAST_MOST 3
 struct vram_forecast {
     const struct vram_recording *recording[VRAM_FORECAST_MOST];
