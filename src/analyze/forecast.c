@@ -218,6 +218,9 @@ static enum vram_status join(struct forecasting *making) {
     return VRAM_OK;
 }
 
+static double lesser(double a, double b) { return a < b ? a : b; }
+static double greater(double a, double b) { return a < b ? b : a; }
+
 // What is held above what is allocated does not follow a curve: it goes on as it did, and varies as much as it did, as bytes or as a share,
 // and by what runs that were left out varied.
 static void foresee_reserved(const struct vram_forecast *asked, struct vr_forecast *forecast) {
@@ -230,12 +233,12 @@ static void foresee_reserved(const struct vram_forecast *asked, struct vr_foreca
         const double over = (double)(forecast->reserved[side] - forecast->allocated[side]),
                      share = over / (double)forecast->allocated[side];
         x[i != 0] = asked->size[side], gap[i != 0] = over;
-        least = fmin(least, fmin(over, share * allocated)), most = fmax(most, fmax(over, share * allocated));
+        least = lesser(least, lesser(over, share * allocated)), most = greater(most, greater(over, share * allocated));
     }
-    const double next = fmax(0, straight(x, gap, asked->wanted));
+    const double next = greater(0, straight(x, gap, asked->wanted));
     result->reserved_bytes = result->allocated_bytes + whole(next);
-    result->reserved_low_bytes = result->allocated_low_bytes + whole(fmax(0, fmin(least, next) - HELD_SHARE * allocated));
-    result->reserved_high_bytes = result->allocated_high_bytes + whole(fmax(most, next) + HELD_SHARE * allocated);
+    result->reserved_low_bytes = result->allocated_low_bytes + whole(greater(0, lesser(least, next) - HELD_SHARE * allocated));
+    result->reserved_high_bytes = result->allocated_high_bytes + whole(greater(most, next) + HELD_SHARE * allocated);
 }
 
 static void foresee_all(const struct vram_forecast *asked, struct vr_forecast *forecast) {
