@@ -3,13 +3,14 @@
 //   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
 //   bench_peers threads            of it, what two threads do
 //   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
-//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone, for instruction counts:
+//   bench_peers count WORKLOAD N   (also live-COUNT and streams-COUNT) N rounds of one workload with vram alone, for instruction counts:
 //                                  valgrind --tool=callgrind '--toggle-collect=measured_*' ...
 //
 // Each call goes through a pointer and pays for the harness: a pair 2.8 ns and 18 instructions a call.
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "peers_scaling.h"
 #include "peers_threads.h"
 #include "workloads.h"
@@ -77,7 +78,15 @@ static void print_head(void) {
     printf("\n");
 }
 
+// The device had more at once before, as in a program that runs for a while.
+static void leave_peak_behind(void) {
+    static uint64_t blocks[10000];
+    for (size_t i = 0; i < VR_COUNT_OF(blocks); i++) blocks[i] = peers[PEER_VRAM].take(1024, 0);
+    for (size_t i = 0; i < VR_COUNT_OF(blocks); i++) peers[PEER_VRAM].give(blocks[i]);
+}
+
 static void print_threads(void) {
+    leave_peak_behind();
     bench_team("2 threads, own streams", TEAM_OWN_STREAMS);
     bench_team("2 threads, one stream", TEAM_ONE_STREAM);
     bench_team("one thread allocates, another frees", TEAM_HAND_OVER);
@@ -99,10 +108,24 @@ static void print_table(void) {
     free(sizes);
 }
 
+// The number after a name that ends with it ("live-1000"); 0: it is another name.
+static uint64_t number_after(const char *name, const char *prefix) {
+    const size_t length = strlen(prefix);
+    return strncmp(name, prefix, length) == 0 ? strtoull(name + length, NULL, 10) : 0;
+}
+
 static int count_only(const char *name, uint64_t rounds) {
     struct workload_run run = {.peer = &peers[PEER_VRAM], .size = 1024, .stream_count = 1};
     workload *work = measured_pairs;
-    if (strcmp(name, "pool") == 0) {
+    uint64_t live = number_after(name, "live-");
+    const uint64_t streams = strcmp(name, "streams") == 0 ? 16 : number_after(name, "streams-");
+    if (live != 0) {
+        run.sizes = workload_sizes(512, 8), work = measured_mixed;
+    } else if (streams != 0 && streams <= PEER_STREAMS) {
+        run.stream_count = streams;
+        for (uint64_t i = 0; i < run.stream_count; i++) (void)run.peer->take(run.size, peer_streams[i]);
+        if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
+    } else if (strcmp(name, "pool") == 0) {
         run.peer = &peer_pool;
     } else if (strcmp(name, "mixed") == 0) {
         run.sizes = workload_sizes(512, 19), work = measured_mixed;
@@ -110,14 +133,10 @@ static int count_only(const char *name, uint64_t rounds) {
         run.steps = workload_trace(), work = measured_trace;
     } else if (strcmp(name, "record_stream") == 0) {
         work = measured_uses;
-    } else if (strcmp(name, "streams") == 0) {
-        run.stream_count = 16;
-        for (uint64_t i = 0; i < run.stream_count; i++) (void)run.peer->take(run.size, peer_streams[i]);
-        if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
     } else if (strcmp(name, "pair") != 0) {
         return 2;
     }
-    workload_fill(&run, WORKLOAD_LIVE);
+    workload_fill(&run, live != 0 ? live : WORKLOAD_LIVE);
     const double begin = now_ns();
     const uint64_t calls = work(&run, rounds);
     printf("%" PRIu64 " calls of %.1f ns\n", calls, (now_ns() - begin) / (double)calls);

@@ -212,9 +212,9 @@ static void print_batch(const struct fit_batch *batch) {
 
 #define MOST_PLACES 3
 
-// Whether a frame, "FUNCTION at FILE:LINE", is of Python or of a package, and not of the program.
+// Whether a frame, "FUNCTION at FILE:LINE", is of Python, of a package or of adapters/fit, and not of the program.
 static bool is_installed(const char *line, size_t length) {
-    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen"};
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen", "/vram_fit_"};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         for (size_t at = 0; at + strlen(folders[i]) <= length; at++)
             if (strncmp(line + at, folders[i], strlen(folders[i])) == 0) return true;

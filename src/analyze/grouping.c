@@ -51,10 +51,13 @@ static enum vram_status find_phases(struct vr_grouping *grouping) {
     return VRAM_OK;
 }
 
+static struct vr_roles *roles_of(struct vr_grouping *grouping) { return grouping->lent != NULL ? grouping->lent : &grouping->roles; }
+
 static enum vram_status prepare(struct vr_grouping *grouping, struct vr_role_rules *rules, const char *expression,
                                 struct vram_error *error) {
-    if (grouping->by == VR_GROUP_ROLE || grouping->by == VR_GROUP_MODULE)
-        return vr_roles_find(grouping->view, grouping->lifetimes, rules, &grouping->roles);
+    const bool roles = grouping->by == VR_GROUP_ROLE || grouping->by == VR_GROUP_MODULE;
+    if (roles && grouping->lent != NULL) return VRAM_OK;
+    if (roles) return vr_roles_find(grouping->view, grouping->lifetimes, rules, &grouping->roles);
     if (grouping->by == VR_GROUP_ANNOTATION) return find_phases(grouping);
     if (grouping->by != VR_GROUP_REGEX) return VRAM_OK;
     VR_TRY(vr_finder_init(&grouping->finder, expression == NULL ? "" : expression, true, error));
@@ -65,8 +68,12 @@ static enum vram_status prepare(struct vr_grouping *grouping, struct vr_role_rul
 enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_grouped *grouped,
                                   const char *expression, struct vram_error *error) {
     assert(grouped->view != NULL && grouped->lifetimes != NULL && grouped->sites != NULL);
-    *grouping = (struct vr_grouping){
-        .by = by, .view = grouped->view, .lifetimes = grouped->lifetimes, .sites = grouped->sites, .segments = grouped->segments};
+    *grouping = (struct vr_grouping){.by = by,
+                                     .view = grouped->view,
+                                     .lifetimes = grouped->lifetimes,
+                                     .sites = grouped->sites,
+                                     .segments = grouped->segments,
+                                     .lent = grouped->roles};
     const enum vram_status status = prepare(grouping, grouped->rules, expression, error);
     if (status != VRAM_OK) vr_grouping_release(grouping);
     return status;
@@ -172,8 +179,8 @@ enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint6
     case VR_GROUP_STACK: *key = model->stacks.offset[stack] == model->stacks.offset[stack + 1] ? 0 : stack; break;
     case VR_GROUP_FUNCTION: *key = frame_string(vr_sites_innermost(grouping->sites, stack), model->frames.name); break;
     case VR_GROUP_FILE: *key = frame_string(vr_sites_frame(grouping->sites, stack), model->frames.filename); break;
-    case VR_GROUP_ROLE: *key = grouping->roles.role[row]; break;
-    case VR_GROUP_MODULE: *key = vr_roles_module(&grouping->roles, grouping->lifetimes, row); break;
+    case VR_GROUP_ROLE: *key = roles_of(grouping)->role[row]; break;
+    case VR_GROUP_MODULE: *key = vr_roles_module(roles_of(grouping), grouping->lifetimes, row); break;
     case VR_GROUP_CATEGORY: *key = before ? 0 : history->tag[birth]; break;
     case VR_GROUP_POOL: *key = pool_of(grouping, row); break;
     case VR_GROUP_STREAM: *key = stream_of(grouping, row); break;
@@ -224,7 +231,7 @@ static void pool_name(uint64_t key, struct vr_text *text) {
 void vr_grouping_name(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text) {
     const bool frames = grouping->by == VR_GROUP_SITE || grouping->by == VR_GROUP_FUNCTION || grouping->by == VR_GROUP_FILE;
     if (grouping->by == VR_GROUP_MODULE) {
-        vr_roles_module_name(&grouping->roles, key, text);
+        vr_roles_module_name(grouping->lent != NULL ? grouping->lent : &grouping->roles, key, text);
         return;
     }
     if (key == VR_GROUP_UNKNOWN) {

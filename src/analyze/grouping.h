@@ -50,7 +50,8 @@ struct vr_grouping {
         uint32_t name;
     } * phase;
     size_t phase_count;
-    struct vr_roles roles;   // for ROLE and MODULE
+    struct vr_roles roles;   // for ROLE and MODULE, where none were lent
+    struct vr_roles *lent;   // NULL: those above
     struct vr_finder finder; // for REGEX
     uint32_t *part;          // for REGEX, by stack: 0 not looked at, else 1 + number of a part; 1: nothing matched
     struct vr_text parts;    // the distinct parts, each with its NUL
@@ -68,6 +69,7 @@ struct vr_grouped {
     struct vr_sites *sites;
     const struct vr_segment_lives *segments;
     struct vr_role_rules *rules; // of the user, for role; may be NULL
+    struct vr_roles *roles;      // for role and module: those of these lifetimes, found before; NULL: they are found, by the rules
 };
 
 // Borrows what it is given. expression (NULL unless by is REGEX) groups stacks by what it matches in the innermost frame

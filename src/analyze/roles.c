@@ -117,7 +117,8 @@ static uint32_t next_outside(const struct passes_ahead *ahead, enum role_pass pa
 
 // Sizes of cuBLAS's workspaces as PyTorch asks for them: 8 of 2 x 4 MiB and 8 x 16 KiB, since compute capability 9.0 32 MiB
 // (CUBLAS_WORKSPACE_CONFIG in PyTorch's documents).
-static bool is_workspace_size(uint64_t bytes) { return bytes == 8519680 || bytes == (uint64_t)32 << 20; }
+#define OWN_WORKSPACE ((uint64_t)8519680) // a size that nothing else has; PyTorch 2.15 takes and frees it with each product
+static bool is_workspace_size(uint64_t bytes) { return bytes == OWN_WORKSPACE || bytes == (uint64_t)32 << 20; }
 
 static enum vram_role role_in_optimizer(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_STATE) != 0) return VRAM_ROLE_OPTIMIZER_STATE;
@@ -136,7 +137,8 @@ static enum vram_role role_in_backward(const struct role_finding *finding, size_
         return sees(finding, row, ahead->plain_backward) || lifetimes->death[row] == VR_NEVER ? VRAM_ROLE_RECOMPUTED
                                                                                               : VRAM_ROLE_TEMPORARIES;
     const bool stays = lifetimes->death[row] == VR_NEVER;
-    if (stays && is_workspace_size(bytes) && (marks & VR_MARK_NATIVE) == 0 && (ahead->backward_of_next != VR_NEVER || bytes == 8519680))
+    const bool plain = (marks & VR_MARK_NATIVE) == 0;
+    if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(bytes) && ahead->backward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_ACCUMULATE) != 0) return VRAM_ROLE_GRADIENTS;
     const uint32_t outside = next_outside(ahead, PASS_BACKWARD);
@@ -151,7 +153,8 @@ static enum vram_role role_in_forward(const struct role_finding *finding, size_t
     const uint64_t bytes = lifetimes->size_bytes[row];
     const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = sees(finding, row, ahead->next[PASS_BACKWARD]);
     const bool plain = (marks & VR_MARK_NATIVE) == 0;
-    if (stays && plain && is_workspace_size(bytes) && (ahead->forward_of_next != VR_NEVER || bytes == 8519680)) return VRAM_ROLE_WORKSPACES;
+    if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(bytes) && ahead->forward_of_next != VR_NEVER)))
+        return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_KV) != 0 && !sees_backward)
         return stays || sees(finding, row, ahead->next[PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
     if (sees_backward || stays) return VRAM_ROLE_ACTIVATIONS;

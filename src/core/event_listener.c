@@ -3,6 +3,7 @@
 #include "core/event_listener.h"
 #include "core/device.h"
 #include "core/raw.h"
+#include "core/source/paged.h"
 #include "history/thread_text.h"
 
 _Static_assert((int)VRAM_EVENT_ACTIONS == (int)VR_RECORD_COUNT && (int)VRAM_EVENT_ANNOTATE == (int)VR_RECORD_ANNOTATE &&
@@ -121,6 +122,7 @@ void vr_device_listen(struct vr_device *device) {
     const bool wanted = (allocator->listened_devices >> device->ordinal & 1) != 0;
     const struct vr_listener *listener = client_before(allocator->client, allocator->listener, allocator->listened_devices);
     if (listener == NULL && wanted) listener = allocator->listener;
+    if (device->paged != NULL) (void)vr_paged_settle(device->paged); // what comes is told from where the bytes are now
     atomic_store_explicit(&device->listening.listener, listener, memory_order_release);
     vr_device_gate(device, VR_GATE_LISTENER, listener != NULL);
 }

@@ -64,12 +64,12 @@ static enum vram_status make_shard_locked(struct vr_device *device, struct vr_sh
     if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
     VR_TRY(grow_arrays(&device->shards, count + 1));
     void *memory = NULL;
-    VR_TRY(vr_os_reserve(sizeof(struct vr_shard), &memory));
-    struct vr_shard *made = memory;
+    VR_TRY(vr_os_reserve(VR_SHARD_BYTES, &memory));
+    struct vr_shard *made = (struct vr_shard *)(void *)((unsigned char *)memory + vr_shard_offset(count));
     made->device = device;
     const enum vram_status status = number_shard(device, made);
     if (status != VRAM_OK) {
-        vr_os_unreserve(memory, sizeof(struct vr_shard));
+        vr_os_unreserve(memory, VR_SHARD_BYTES);
         return status;
     }
     device->shards.items[count] = made;
@@ -137,14 +137,14 @@ static bool has_free_block(const struct vr_shard *shard) {
     return any != 0;
 }
 
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count) {
     const uint32_t all = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
     if (listed == NULL) return VRAM_NO_HOST_MEMORY;
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
         struct vr_shard *shard = device->shards.items[i];
-        if (shard->owner == NULL && !shard->idle && has_free_block(shard)) listed[(*count)++] = shard;
+        if (shard->owner == NULL && !shard->idle && (that_return ? shard->returns : has_free_block(shard))) listed[(*count)++] = shard;
     }
     qsort(listed, *count, sizeof *listed, by_stream);
     *shards = listed;

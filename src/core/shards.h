@@ -4,6 +4,11 @@
 
 #include "core/device.h"
 
+// Where a device's shard of this index stands in its reserved memory. Each begins in other lines of the processor's cache than its
+// neighbours: at the same place of a page the hot lines of more than a dozen would drive one another out.
+enum { VR_SHARD_OFFSETS = 32, VR_SHARD_STEP = 576, VR_SHARD_BYTES = sizeof(struct vr_shard) + VR_SHARD_OFFSETS * VR_SHARD_STEP };
+VR_INLINE size_t vr_shard_offset(uint32_t index) { return (size_t)(index % VR_SHARD_OFFSETS) * VR_SHARD_STEP; }
+
 // The shard of a stream, made at its first use. LIMIT beyond VR_SHARDS_PER_DEVICE streams; NO_HOST_MEMORY.
 enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
 // The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
@@ -31,8 +36,9 @@ VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t strea
     return VR_LIKELY(*shard != NULL) ? VRAM_OK : vr_shard_make(device, stream, shard);
 }
 
-// The shards of the default pools that have a free block, ordered by stream. The caller frees *shards. Under all locks. NO_HOST_MEMORY.
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count);
+// The shards of the default pools that have a free block, or one that may go back (`returns`), ordered by stream. The caller frees *shards.
+// Under all locks. NO_HOST_MEMORY.
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count);
 
 // Takes the options into force. Under all locks (or before the device is seen by others).
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);

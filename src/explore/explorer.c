@@ -28,6 +28,7 @@ enum vram_status vram_explorer_create(struct vram_explorer **explorer) {
 void vr_explored_release(struct vr_explored_device *device) {
     for (size_t n = 0; n < VR_COUNT_OF(device->lifetimes); n++) {
         if (device->has_lifetimes[n]) vr_lifetimes_release(&device->lifetimes[n]);
+        if (device->has_roles[n]) vr_roles_release(&device->roles[n]);
         if (device->has_rows[n]) vr_event_rows_release(&device->rows[n]);
         vr_live_rows_destroy(device->live[n]);
     }

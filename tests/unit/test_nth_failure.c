@@ -173,6 +173,12 @@ static void any_call_fails_with_a_history(void **state) {
     with_history = false;
 }
 
+static void any_call_fails_with_pages_and_a_history(void **state) {
+    with_history = true;
+    any_call_fails_with_pages(state);
+    with_history = false;
+}
+
 static void allocations_find_no_memory(void **state) {
     (void)state;
     fail_each("", "cuMemAlloc", VR_CU_OUT_OF_MEMORY, 6);
@@ -317,6 +323,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_call_fails),
         cmocka_unit_test(any_call_fails_with_pages),
+        cmocka_unit_test(any_call_fails_with_pages_and_a_history),
         cmocka_unit_test(any_call_fails_with_a_history),
         cmocka_unit_test(allocations_find_no_memory),
         cmocka_unit_test(releases_and_events_fail),

@@ -153,11 +153,22 @@ struct live_block {
     uint64_t address, size_bytes, pattern;
 };
 
+// What the records say is mapped, as a bit per 512 bytes of the addresses that the simulator gives out.
+struct map_of_records {
+    unsigned char *mapped;
+    uint64_t base, bytes;
+    bool wrong;
+};
+
 struct random_run {
     struct vr_world world;
+    struct map_of_records records;
     uint64_t random;
     struct live_block live[MAX_LIVE];
     size_t live_count;
+    uint32_t devices;       // 0: one
+    struct vram_pool *pool; // of the graph that is captured now and then on device 0's stream 1; NULL: none is
+    bool captures;
     bool faults;
     uint64_t nth; // calls until the next fault
 };
@@ -187,8 +198,9 @@ static void passed(struct random_run *run, enum vram_status status) {
 
 static void one_malloc(struct random_run *run, unsigned streams) {
     struct live_block block = {0};
+    const uint32_t device = run->devices < 2 ? 0 : (uint32_t)draw(run, run->devices);
     const enum vram_status status =
-        vram_malloc(run->world.allocator, 0, draw_size(run), run->world.stream[0][draw(run, streams)], &block.address);
+        vram_malloc(run->world.allocator, device, draw_size(run), run->world.stream[device][draw(run, streams)], &block.address);
     passed(run, status);
     if (status != VRAM_OK) return;
     block.size_bytes = expect_size(&run->world, block.address);
@@ -211,9 +223,16 @@ static void one_operation(struct random_run *run, unsigned streams) {
         if (draw(run, 2) == 0) vr_fault_then(run->world.driver, 1 + draw(run, 3), VR_CU_UNKNOWN);
         run->nth = draw(run, 60);
     }
-    if (kind == 0) {
+    if (run->pool != NULL && draw(run, 40) == 0) {
+        if (run->captures) {
+            end(&run->world, run->pool, run->world.stream[0][1]);
+        } else {
+            begin(run->pool, run->world.stream[0][1], VRAM_CAPTURE_RELAXED);
+        }
+        run->captures = !run->captures;
+    } else if (kind == 0) {
         passed(run, vram_empty_cache(allocator));
-    } else if (kind == 1) {
+    } else if (kind == 1 && !run->captures) {
         EXPECT_OK(vr_world_complete(&run->world, 0, run->world.stream[0][draw(run, streams)]));
     } else if (kind < 8 && run->live_count != 0) {
         passed(run, vram_record_stream(allocator, run->live[draw(run, run->live_count)].address, run->world.stream[0][draw(run, streams)]));
@@ -221,6 +240,63 @@ static void one_operation(struct random_run *run, unsigned streams) {
         one_free(run);
     } else {
         one_malloc(run, streams);
+    }
+}
+
+enum { MAP_UNITS = 1 << 26 }; // 32 GiB
+
+static void change(struct map_of_records *records, const struct vr_record *record, bool maps) {
+    if (records->base == 0) records->base = record->address - (uint64_t)MAP_UNITS * 512 / 4;
+    for (uint64_t at = (record->address - records->base) / 512, end = at + record->size_bytes / 512; at < end; at++) {
+        if (at >= MAP_UNITS || (records->mapped[at] != 0) == maps) {
+            records->wrong = true;
+            return;
+        }
+        records->mapped[at] = maps;
+    }
+    records->bytes += maps ? record->size_bytes : -record->size_bytes;
+}
+
+// Every byte is mapped once, and where a block is.
+static void note_record(const struct vr_record *record, void *user) {
+    struct map_of_records *records = user;
+    if (record->action == VR_RECORD_SEGMENT_MAP) change(records, record, true);
+    if (record->action == VR_RECORD_SEGMENT_UNMAP) change(records, record, false);
+    if (record->action != VR_RECORD_ALLOC) return;
+    for (uint64_t at = (record->address - records->base) / 512, end = at + (record->size_bytes + 511) / 512; at < end && !records->wrong;
+         at++)
+        records->wrong = at >= MAP_UNITS || !records->mapped[at];
+}
+
+static bool add_size(const struct vram_block_view *view, void *user) {
+    *(uint64_t *)user += view->block.size_bytes;
+    return true;
+}
+
+static void records_are_true(void **state) {
+    (void)state;
+    static struct random_run run;
+    for (uint64_t seed = 400; seed < 406; seed++) {
+        run = (struct random_run){.random = seed};
+        run.records.mapped = calloc(MAP_UNITS, 1);
+        assert_non_null(run.records.mapped);
+        open_world(&run.world, (seed % 2 != 0 ? 300 : 1000) * (uint64_t)MIB);
+        vr_allocator_set_recorder(run.world.allocator, note_record, &run.records);
+        for (int i = 0; i < 3000; i++) {
+            one_operation(&run, 1 + seed % 3);
+            assert_false(run.records.wrong);
+            if (i % 32 != 0) continue;
+            uint64_t walked = 0;
+            EXPECT_OK(vram_walk(run.world.allocator, 0, add_size, &walked));
+            assert_int_equal(walked, run.records.bytes);
+            EXPECT_CURRENT(&run.world, reserved_bytes, walked);
+        }
+        while (run.live_count != 0) one_free(&run);
+        EXPECT_OK(vram_empty_cache(run.world.allocator));
+        assert_int_equal(run.records.bytes, 0);
+        vr_allocator_set_recorder(run.world.allocator, NULL, NULL);
+        free(run.records.mapped);
+        expect_end(&run.world);
     }
 }
 
@@ -254,6 +330,31 @@ static void random_on_streams(void **state) {
     for (uint64_t seed = 0; seed < 6; seed++) random_operations(200 + seed, VR_WORLD_STREAMS, 300 * MIB, seed % 2 != 0, false, 3000);
 }
 
+// Two devices, and graphs: what is captured lies in the pool's own pages, and nothing is waited for.
+static void random_with_captures(void **state) {
+    (void)state;
+    static struct random_run run;
+    for (uint64_t seed = 500; seed < 512; seed++) {
+        run = (struct random_run){.random = seed, .devices = VR_WORLD_DEVICES};
+        const struct vr_world_options options = {
+            .sim = {.device_count = VR_WORLD_DEVICES, .memory_bytes = seed % 2 != 0 ? 400 * (uint64_t)MIB : 0},
+            .conf = "paged:True",
+            .without_record = true};
+        EXPECT_OK(vr_world_open(&run.world, &options));
+        run.pool = expect_graph_pool(&run.world);
+        for (int i = 0; i < 3000; i++) {
+            one_operation(&run, 3);
+            if (i % 16 == 0) expect_sound(&run.world);
+        }
+        if (run.captures) end(&run.world, run.pool, run.world.stream[0][1]);
+        while (run.live_count != 0) one_free(&run);
+        vram_pool_release(run.pool);
+        EXPECT_OK(vram_empty_cache(run.world.allocator));
+        EXPECT_CURRENT(&run.world, reserved_bytes, 0);
+        expect_end(&run.world);
+    }
+}
+
 static void random_with_faults(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) random_operations(300 + seed, 1 + seed % 3, seed % 2 != 0 ? 300 * MIB : 0, true, true, 2000);
@@ -263,8 +364,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_share_a_page), cmocka_unit_test(free_pages_join),
         cmocka_unit_test(ends_are_borrowed),       cmocka_unit_test(pages_change_streams_behind_a_fence),
-        cmocka_unit_test(a_limit_holds),           cmocka_unit_test(random_on_one_stream),
-        cmocka_unit_test(random_on_streams),       cmocka_unit_test(random_with_faults),
+        cmocka_unit_test(a_limit_holds),           cmocka_unit_test(records_are_true),
+        cmocka_unit_test(random_on_one_stream),    cmocka_unit_test(random_on_streams),
+        cmocka_unit_test(random_with_captures),    cmocka_unit_test(random_with_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,25 @@ static struct vram_recording *make_training(void) {
     return end(&made, "");
 }
 
+// As PyTorch 2.15 takes and frees it with each product.
+static void a_workspace_that_does_not_stay(void **state) {
+    (void)state;
+    struct made made;
+    struct vram_roles *roles = NULL;
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_LOAD);
+    take(&made, 2, 8519680, FRAMES_OF_FORWARD);
+    give(&made, 2, 8519680);
+    take(&made, 3, 8519680, FRAMES_OF_BACKWARD);
+    give(&made, 3, 8519680);
+    put_step(&made, true);
+    struct vram_recording *recording = end(&made, "");
+    assert_int_equal(vram_roles_create(recording, NULL, &roles, NULL), VRAM_OK);
+    assert_int_equal(roles->made[VRAM_ROLE_WORKSPACES].bytes, 2 * 8519680);
+    vram_roles_destroy(roles);
+    vram_recording_destroy(recording);
+}
+
 static void roles_of_a_training_step(void **state) {
     (void)state;
     static const enum vram_role expected[2 + STEP_EVENTS] = {
@@ -355,6 +374,7 @@ static void reports_by_role_have_totals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roles_of_a_training_step),
+        cmocka_unit_test(a_workspace_that_does_not_stay),
         cmocka_unit_test(a_cache_of_keys_is_one_where_nothing_is_trained),
         cmocka_unit_test(rules_and_notes_come_before_stacks),
         cmocka_unit_test(wrong_rules_are_named_by_line),

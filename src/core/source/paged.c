@@ -509,6 +509,7 @@ const struct vr_source_ops vr_source_paged = {
 // Chains of blocks, as expandable segments have.
 const struct vr_source_ops vr_source_paged_small = {
     .name = "paged, small",
+    .blocks = vr_paged_blocks,
     .expandable = true,
     .sharing = VR_SHARING_NONE,
     .grow = grow,
@@ -534,6 +535,7 @@ void vr_paged_close(struct vr_device *device) {
         free(paged->pages[i].used);
         free(paged->pages[i].windows);
         free(paged->pages[i].views);
+        free(paged->pages[i].shown);
     }
     for (size_t i = 1; i < paged->slot_count; i++) free(paged->slots[i].conflicts);
     while (paged->shards != NULL) {

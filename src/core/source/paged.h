@@ -33,6 +33,12 @@ struct vr_paged_window {
     struct vr_paged_shard *own;
 };
 
+// Where a recording has bytes of a page: each at one address at a time, that of the window through which they were handed out last.
+struct vr_paged_shown {
+    uint64_t low, high;
+    uint64_t base; // of the window
+};
+
 enum vr_paged_list { VR_PAGED_FULL, VR_PAGED_FREE, VR_PAGED_PARTIAL, VR_PAGED_LISTS };
 
 struct vr_paged_page {
@@ -46,7 +52,9 @@ struct vr_paged_page {
     size_t window_count, windows_capacity;
     struct vr_paged_view *views;
     size_t view_count, views_capacity;
-    uint64_t freed;          // when it became wholly free, in uses of the device
+    uint64_t freed;               // when it became wholly free, in uses of the device
+    struct vr_paged_shown *shown; // all bytes, by where they lie in the page; empty before the first window
+    size_t shown_count, shown_capacity;
     uint32_t previous, next; // in its list
     uint8_t list;            // enum vr_paged_list
 };
@@ -132,6 +140,8 @@ VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
 // --- slots: paged_conflicts.c, paged_slots.c
 // -------------------------------------------------------------------------------------------------------------
 
+// Its pages do not say what it is now.
+void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number);
 // vr_paged_ready(), vr_paged_take() and vr_paged_give(): pool.h.
 
 // Enters a slot under its size, ready; room must be there: vr_paged_word_room(). Takes it out.
@@ -161,6 +171,15 @@ void vr_paged_list_append(struct vr_paged_device *device, uint32_t page, enum vr
 void vr_paged_list_remove(struct vr_paged_device *device, uint32_t page);
 // A wholly free page changes hands. Room for `holes` more holes must be there: vr_paged_move_room().
 enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t page, struct vr_paged_shard *to);
+
+// --- what a recording shows: paged_shown.c ---------------------------------------------------------------------------------------------
+
+// Room for whatever the slots that the page will have can change. NO_HOST_MEMORY.
+enum vram_status vr_paged_shown_room(struct vr_paged_page *page, size_t views);
+// Bytes of a page are at the window that begins at `base` from now on: tells that they are unmapped where they were and mapped there.
+void vr_paged_show(struct vr_paged_page *page, uint64_t low, uint64_t high, uint64_t base);
+// The window goes: what is shown there is shown at another one, or nowhere if it is the last.
+void vr_paged_show_elsewhere(struct vr_paged_page *page, size_t window);
 
 // --- holes: paged_holes.c -------------------------------------------------------------------------------------------------------------
 
@@ -203,7 +222,7 @@ struct vr_paged_plan {
     uint64_t head_bytes, tail_bytes;
     uint64_t units;
 };
-// growing: units must be made. any: borrowing may waste any number of bytes. NO_HOST_MEMORY.
+// growing: units must be made: as few as possible then. NO_HOST_MEMORY.
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan);
 
 // --- the small pool: paged_small.c ------------------------------------------------------------------------------------------------------

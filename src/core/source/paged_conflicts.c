@@ -13,23 +13,10 @@ uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
     return 0;
 }
 
-static void note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number) {
+void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number) {
     if (slot->dirty) return;
     slot->dirty = true;
     own->dirty[own->dirty_count++] = number;
-}
-
-void vr_paged_take(struct vr_shard *shard, uint32_t block) {
-    struct vr_paged_shard *own = shard->paged;
-    const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
-    struct vr_paged_slot *slot = &own->device->slots[number];
-    uint32_t *blocked = own->device->blocked;
-    assert(slot->block == block && slot->own == own && blocked[number] == 0);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) blocked[slot->conflicts[i]]++;
-    blocked[number] = 1;
-    own->words[slot->word].idle &= ~((uint64_t)1 << slot->bit);
-    slot->live = true;
-    note(own, slot, number);
 }
 
 void vr_paged_give(struct vr_shard *shard, uint32_t block) {
@@ -44,7 +31,7 @@ void vr_paged_give(struct vr_shard *shard, uint32_t block) {
     own->words[slot->word].idle |= (uint64_t)1 << slot->bit;
     slot->live = false;
     item->state = VR_FREE;
-    note(own, slot, number);
+    vr_paged_note(own, slot, number);
 }
 
 void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot) { device->blocked[slot]++; }

@@ -21,6 +21,7 @@ void vr_paged_page_give(struct vr_paged_device *device, uint32_t page) {
     free(item->used);
     free(item->windows);
     free(item->views);
+    free(item->shown);
     *item = (struct vr_paged_page){0};
     device->spare_pages[device->spare_page_count++] = page;
 }
@@ -83,13 +84,14 @@ static void unuse(struct vr_paged_page *page, uint64_t low, uint64_t high) {
     page->used_bytes -= high - low;
 }
 
-static void apply_view(struct vr_paged_device *device, const struct vr_paged_slot *slot, uint32_t number, uint32_t page) {
+static void apply_view(struct vr_paged_device *device, const struct vr_paged_slot *slot, uint32_t number, uint32_t page, uint64_t base) {
     struct vr_paged_page *item = vr_paged_page_at(device, page);
     size_t at = 0;
     while (item->views[at].slot != number) at++;
     const struct vr_paged_view view = item->views[at];
     if (slot->live) {
         use(item, view.low, view.high);
+        vr_paged_show(item, view.low, view.high, base);
     } else {
         unuse(item, view.low, view.high);
     }
@@ -112,7 +114,7 @@ static void apply(struct vr_paged_shard *own, uint32_t number) {
     const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
     for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
         const uint32_t page = vr_paged_page_of(device, region, at, &base);
-        apply_view(device, slot, number, page);
+        apply_view(device, slot, number, page, base);
         at = base + vr_paged_page_at(device, page)->size;
     }
     slot->applied = slot->live;
@@ -152,6 +154,21 @@ static enum vram_status settle(struct vr_paged_shard *own) {
     }
     own->dirty_count = 0;
     return VRAM_OK;
+}
+
+void vr_paged_take(struct vr_shard *shard, uint32_t block) {
+    struct vr_paged_shard *own = shard->paged;
+    const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    uint32_t *blocked = own->device->blocked;
+    assert(slot->block == block && slot->own == own && blocked[number] == 0);
+    for (uint32_t i = 0; i < slot->conflict_count; i++) blocked[slot->conflicts[i]]++;
+    blocked[number] = 1;
+    own->words[slot->word].idle &= ~((uint64_t)1 << slot->bit);
+    slot->live = true;
+    vr_paged_note(own, slot, number);
+    // Who listens is told where the bytes are before what lies there. Without memory for it the slow way catches up.
+    if (vr_has_listener(shard->device)) (void)settle(own);
 }
 
 enum vram_status vr_paged_settle(struct vr_paged_device *device) {

@@ -15,73 +15,121 @@ static int by_address(const void *a, const void *b) {
     return VR_ORDER(x->address, y->address);
 }
 
+static enum vram_status push(struct block_list *list, const struct vr_block *block) {
+    VR_TRY(VR_GROW(list, items, list->count + 1));
+    list->items[list->count++] = *block;
+    return VRAM_OK;
+}
+
 static enum vram_status collect_live(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
     const struct vr_paged_device *paged = device->paged;
     for (size_t i = 1; i < paged->slot_count; i++) {
         const struct vr_paged_slot *slot = &paged->slots[i];
         if (slot->own == NULL || !slot->live) continue;
         const struct vr_block *item = vr_block_at(device->allocator, slot->block);
-        if (item->address - segment->address >= segment->size) continue;
-        VR_TRY(VR_GROW(list, items, list->count + 1));
-        list->items[list->count++] = *item;
+        if (item->address - segment->address < segment->size) VR_TRY(push(list, item));
     }
-    qsort(list->items, list->count, list->count == 0 ? 1 : sizeof *list->items, by_address);
     return VRAM_OK;
 }
 
-static enum vram_status add_between(struct block_list *list, const struct vr_block *pattern, uint64_t low, uint64_t high, uint8_t state) {
-    if (low == high) return VRAM_OK;
-    VR_TRY(VR_GROW(list, items, list->count + 1));
-    struct vr_block block = {.address = low, .size = high - low, .segment = pattern->segment, .expandable = 1};
+// Blocks of the chain of a small segment.
+static enum vram_status collect_chain(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
+    for (uint32_t at = segment->first; at != 0; at = vr_block_at(device->allocator, at)->next) {
+        const struct vr_block *item = vr_block_at(device->allocator, at);
+        if (item->state != VR_HOLE) VR_TRY(push(list, item));
+    }
+    return VRAM_OK;
+}
+
+static struct vr_block piece_of(const struct vr_block *pattern, uint64_t low, uint64_t high, uint8_t state) {
+    struct vr_block block = {.address = low, .size = high - low, .segment = pattern->segment, .small = pattern->small, .expandable = 1};
     block.state = state;
     atomic_store_explicit(&block.shard, atomic_load_explicit(&pattern->shard, memory_order_relaxed), memory_order_relaxed);
-    list->items[list->count++] = block;
+    return block;
+}
+
+// What of a page is shown at the window that begins at `base`.
+static enum vram_status collect_page(const struct vr_paged_page *page, uint64_t base, const struct vr_block *pattern,
+                                     struct block_list *list) {
+    for (size_t i = 0; i < page->shown_count; i++) {
+        if (page->shown[i].base != base) continue;
+        const struct vr_block piece = piece_of(pattern, base + page->shown[i].low, base + page->shown[i].high, VR_FREE);
+        VR_TRY(push(list, &piece));
+    }
     return VRAM_OK;
 }
 
-// The run [low, high) of windows without a gap: its live blocks, and FREE between.
-static enum vram_status add_run(struct block_list *list, const struct block_list *live, size_t *next, const struct vr_block *pattern,
-                                uint64_t low, uint64_t high) {
-    for (; *next < live->count && live->items[*next].address < high; ++*next) {
-        const struct vr_block *item = &live->items[*next];
-        VR_TRY(add_between(list, pattern, low, item->address, VR_FREE));
-        VR_TRY(VR_GROW(list, items, list->count + 1));
-        list->items[list->count++] = *item;
-        low = item->address + item->size;
+static enum vram_status collect_shown(const struct vr_paged_device *device, const struct vr_paged_region *region,
+                                      const struct vr_block *pattern, struct block_list *list) {
+    for (uint64_t at = region->address; at < region->end; at += device->unit) {
+        const uint32_t unit = region->units[(at - region->address) / device->unit];
+        if (unit != 0) VR_TRY(collect_page(vr_paged_page_at(device, unit - 1), at, pattern, list));
     }
-    return add_between(list, pattern, low, high, VR_FREE);
+    return VRAM_OK;
 }
 
-static enum vram_status add_runs(const struct vr_paged_device *device, const struct vr_paged_region *region, const struct vr_block *pattern,
-                                 const struct block_list *live, struct block_list *list) {
+// Blocks, FREE between them where something is shown, holes elsewhere; `shown` by address.
+static enum vram_status lay_out(const struct block_list *blocks, const struct block_list *shown, struct block_list *list) {
     size_t next = 0;
-    uint64_t before = region->address;
-    for (uint64_t at = region->address; at < region->end;) {
-        uint64_t end = at;
-        for (uint32_t unit; end < region->end && (unit = region->units[(end - region->address) / device->unit]) != 0;)
-            end += vr_paged_page_at(device, unit - 1)->size;
-        if (end > at) {
-            VR_TRY(add_between(list, pattern, before, at, VR_HOLE));
-            VR_TRY(add_run(list, live, &next, pattern, at, end));
-            before = end;
+    uint64_t at = 0; // end of what is laid out
+    for (size_t i = 0; i < shown->count; i++) {
+        uint64_t low = shown->items[i].address;
+        const uint64_t high = low + shown->items[i].size;
+        if (at != 0 && at < low) {
+            const struct vr_block hole = piece_of(&shown->items[i], at, low, VR_HOLE);
+            VR_TRY(push(list, &hole));
         }
-        at = end > at ? end : at + device->unit;
+        if (at > low) low = at;
+        for (; next < blocks->count && blocks->items[next].address < high; next++) {
+            const struct vr_block *block = &blocks->items[next];
+            const struct vr_block before = piece_of(block, low, block->address, VR_FREE);
+            if (before.size != 0) VR_TRY(push(list, &before));
+            VR_TRY(push(list, block));
+            low = block->address + block->size;
+        }
+        const struct vr_block rest = piece_of(&shown->items[i], low, high, VR_FREE);
+        if (low < high) VR_TRY(push(list, &rest));
+        at = low < high ? high : low;
     }
     return VRAM_OK;
+}
+
+// Neighbours that are free are one.
+static void join_free(struct block_list *list) {
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct vr_block *last = kept == 0 ? NULL : &list->items[kept - 1];
+        if (last != NULL && last->state == VR_FREE && list->items[i].state == VR_FREE &&
+            last->address + last->size == list->items[i].address) {
+            last->size += list->items[i].size;
+        } else {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->count = kept;
 }
 
 enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks,
                                  size_t *count) {
-    struct block_list live = {0}, list = {0};
-    const struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
+    struct block_list live = {0}, shown = {0}, list = {0};
+    struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
+    if (segment->small) own = own->small;
     const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
-    enum vram_status status = collect_live(device, segment, &live);
-    if (status == VRAM_OK) status = add_runs(own->device, region, vr_block_at(device->allocator, segment->first), &live, &list);
+    enum vram_status status = vr_paged_settle(own->device);
+    if (status == VRAM_OK) status = own->is_small ? collect_chain(device, segment, &live) : collect_live(device, segment, &live);
+    if (status == VRAM_OK) status = collect_shown(own->device, region, vr_block_at(device->allocator, segment->first), &shown);
+    if (status == VRAM_OK) {
+        if (live.count != 0) qsort(live.items, live.count, sizeof *live.items, by_address);
+        if (shown.count != 0) qsort(shown.items, shown.count, sizeof *shown.items, by_address);
+        status = lay_out(&live, &shown, &list);
+    }
     free(live.items);
+    free(shown.items);
     if (status != VRAM_OK) {
         free(list.items);
         return status;
     }
+    join_free(&list);
     *blocks = list.items;
     *count = list.count;
     return VRAM_OK;
@@ -156,8 +204,19 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     return VRAM_OK;
 }
 
+static enum vram_status check_shown(const struct vr_paged_page *page, uint32_t number, struct vram_error *error) {
+    uint64_t at = 0;
+    for (size_t i = 0; i < page->shown_count; i++) {
+        VR_INVARIANT(page->shown[i].low == at && page->shown[i].high > at, "the bytes that are shown of a page are not all, once", number);
+        at = page->shown[i].high;
+    }
+    VR_INVARIANT(at == page->size, "bytes of a page are shown nowhere", number);
+    return VRAM_OK;
+}
+
 static enum vram_status check_page(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
+    VR_TRY(check_shown(page, number, error));
     uint64_t used = 0, low = 0, live = 0;
     VR_INVARIANT(!page->own->is_small || vr_paged_small_window(page->own, number) != 0, "the small pool cannot see a page of its own",
                  number);

@@ -69,23 +69,24 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool growing, bool any,
+static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool growing,
                    struct vr_paged_plan *plan) {
     const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
     struct page_end head = {0}, tail = {0};
-    uint64_t units = growing || any ? (most >= size ? 0 : vr_round_up(size - most, unit) / unit) : whole - 1;
+    const uint64_t units = !growing ? whole - 1 : most >= size ? 0 : vr_round_up(size - most, unit) / unit;
+    const uint64_t need = size - (units < whole ? units : whole - 1) * unit;
     *plan = (struct vr_paged_plan){.units = whole};
-    if (units >= whole) return;
-    const uint64_t need = size - units * unit;
-    if (!tightest(high, low, need, &head, &tail)) return;
-    if (!growing && !any && head.bytes + tail.bytes - need > BORROW_MOST) return;
-    *plan = (struct vr_paged_plan){head.page, tail.page, head.bytes, tail.bytes, units};
+    const bool found = units < whole && tightest(high, low, need, &head, &tail);
+    if (found && (growing || head.bytes + tail.bytes - need <= BORROW_MOST)) {
+        *plan = (struct vr_paged_plan){
+            .head = head.page, .tail = tail.page, .head_bytes = head.bytes, .tail_bytes = tail.bytes, .units = units};
+    }
 }
 
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan) {
     struct page_ends high = {0}, low = {0};
     const enum vram_status status = collect(own, &high, &low);
-    if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, growing, false, plan);
+    if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, growing, plan);
     free(high.items);
     free(low.items);
     return status;

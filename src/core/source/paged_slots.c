@@ -40,6 +40,7 @@ static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t nu
     struct vr_paged_page *item = vr_paged_page_at(device, page);
     VR_TRY(VR_GROW(item, views, item->view_count + 1));
     VR_TRY(VR_GROW(item, used, item->view_count + 2));
+    VR_TRY(vr_paged_shown_room(item, item->view_count + 1));
     struct vr_paged_slot *slot = &device->slots[number];
     for (size_t i = 0; i < item->view_count; i++) {
         const struct vr_paged_view *view = &item->views[i];

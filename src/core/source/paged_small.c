@@ -30,13 +30,13 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page) 
     const uint64_t address = vr_paged_small_window(own, page), size = vr_paged_page_at(own->device, page)->size;
     struct vr_segment *segment = vr_segment_at(device->allocator, vr_paged_region_of(own, address)->segment);
     VR_TRY(vr_shard_reserve_records(shard, 2));
+    VR_TRY(vr_paged_shown_room(vr_paged_page_at(own->device, page), 0));
     VR_TRY(vr_paged_page_move(own->device, page, own));
     fill_hole(shard, vr_block_containing(device, address), address, size);
     segment->mapped += size;
     vr_reserved_add(shard, false, -(int64_t)size);
     vr_reserved_add(shard, true, (int64_t)size);
-    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack_kept();
-    vr_notify_range(shard, VR_RECORD_SEGMENT_MAP, segment, address, size);
+    vr_paged_show(vr_paged_page_at(own->device, page), 0, size, address);
     return VRAM_OK;
 }
 
@@ -79,7 +79,6 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
     segment->mapped -= high - low;
     vr_reserved_add(shard, true, -(int64_t)(high - low));
     vr_reserved_add(shard, false, (int64_t)(high - low));
-    vr_notify_range(shard, VR_RECORD_SEGMENT_UNMAP, segment, low, high - low);
     return VRAM_OK;
 }
 

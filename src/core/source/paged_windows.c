@@ -19,6 +19,7 @@ static enum vram_status make_room(struct vr_paged_shard *own, const uint32_t *pa
     for (size_t i = 0; i < count; i++) {
         struct vr_paged_page *page = vr_paged_page_at(own->device, pages[i]);
         VR_TRY(VR_GROW(page, windows, page->window_count + 1));
+        VR_TRY(vr_paged_shown_room(page, page->view_count));
         holes += page->used_count + 1;
     }
     return VR_GROW(own, holes, holes);
@@ -52,6 +53,7 @@ static void add_window(struct vr_paged_shard *own, struct vr_paged_region *regio
     page->windows[page->window_count++] = (struct vr_paged_window){address, own};
     region->units[(address - region->address) / own->device->unit] = number + 1;
     own->device->window_count++;
+    if (page->shown_count == 0) vr_paged_show(page, 0, page->size, address);
     if (own->is_small) return;
     uint64_t low = 0;
     for (size_t i = 0; i < page->used_count; i++) {
@@ -87,8 +89,6 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
     if (own->is_small) return VRAM_OK; // it is the pool's once that takes it
     struct vr_segment *segment = vr_segment_at(device->allocator, region->segment);
     segment->mapped += size;
-    if (vr_has_listener(device) && segment->stack == 0) segment->stack = vr_current_stack_kept();
-    vr_notify_range(own->shard, VR_RECORD_SEGMENT_MAP, segment, address, size);
     return VRAM_OK;
 }
 
@@ -96,15 +96,14 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
 
 static void forget_window(struct vr_paged_device *device, struct vr_paged_page *page, size_t number) {
     const struct vr_paged_window window = page->windows[number];
+    vr_paged_show_elsewhere(page, number);
     struct vr_paged_region *region = vr_paged_region_of(window.own, window.address);
     struct vr_segment *segment = vr_segment_at(device->device->allocator, region->segment);
     region->units[(window.address - region->address) / device->unit] = 0;
     page->windows[number] = page->windows[--page->window_count];
     device->window_count--;
     vr_address_map_retire(&device->device->allocator->addresses, window.address, page->size, window.own->is_small);
-    if (window.own->is_small) return;
-    segment->mapped -= page->size;
-    vr_notify_range(window.own->shard, VR_RECORD_SEGMENT_UNMAP, segment, window.address, page->size);
+    if (!window.own->is_small) segment->mapped -= page->size;
 }
 
 // Slots that lie in the window, whole or in part.
@@ -122,6 +121,7 @@ enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number,
     struct vr_paged_page *page = vr_paged_page_at(device, number);
     const struct vr_paged_window window = page->windows[which];
     VR_TRY(VR_GROW(window.own, holes, window.own->hole_count + page->used_count + 1));
+    VR_TRY(vr_paged_shown_room(page, page->view_count));
     VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
     forget_slots(device, page, &window);
     uint64_t low = 0;

@@ -41,6 +41,8 @@ struct vr_source_ops {
     // as blocks in the order of their addresses, which the caller frees: live ones, FREE ones and holes. NO_HOST_MEMORY. Both NULL
     // otherwise.
     uint32_t (*block_containing)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
+    // What pictures show of a segment, where that is not its chain: blocks in the order of their addresses, which the caller frees, with
+    // FREE ones and holes between. NO_HOST_MEMORY.
     enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
     // What must hold for a segment of this source, beside its blocks. MISMATCH. NULL: nothing.
     enum vram_status (*check)(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error);

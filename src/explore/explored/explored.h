@@ -6,6 +6,7 @@
 #define VR_EXPLORE_EXPLORED_EXPLORED_H
 
 #include "analyze/lifetimes.h"
+#include "analyze/roles.h"
 #include "analyze/segment_lives.h"
 #include "analyze/sites.h"
 #include "analyze/view.h"
@@ -22,6 +23,8 @@ struct vr_explored_device {
     struct vr_address_ids addresses;  // until both lifetimes are there
     struct vr_lifetimes lifetimes[2]; // by enum vr_lifetime_kind
     bool has_lifetimes[2];
+    struct vr_roles roles[2]; // of those lifetimes
+    bool has_roles[2];
     struct vr_event_rows rows[2]; // of those lifetimes
     bool has_rows[2];
     struct vr_live_rows *live[2];           // NULL until asked for
@@ -63,6 +66,8 @@ void vr_explored_release_shapes(struct vr_explored_device *device);
 // The device's lifetimes for a kind of lifetime, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
                                        const struct vr_lifetimes **lifetimes);
+// What each allocation is for; borrowed. As above.
+enum vram_status vr_explored_roles(struct vr_explored_device *device, enum vr_lifetime_kind kind, struct vr_roles **roles);
 // Which allocations the events begin and end; borrowed. As above.
 enum vram_status vr_explored_rows(struct vr_explored_device *device, enum vr_lifetime_kind kind, const struct vr_event_rows **rows);
 // What is live after an event, ascending rows; *rows is given to the caller (free()). As above.

@@ -27,6 +27,17 @@ enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum v
     return VRAM_OK;
 }
 
+enum vram_status vr_explored_roles(struct vr_explored_device *device, enum vr_lifetime_kind kind, struct vr_roles **roles) {
+    const struct vr_lifetimes *lifetimes = NULL;
+    VR_TRY(vr_explored_lifetimes(device, kind, &lifetimes));
+    if (!device->has_roles[kind]) {
+        VR_TRY(vr_roles_find(device->view, lifetimes, NULL, &device->roles[kind]));
+        device->has_roles[kind] = true;
+    }
+    *roles = &device->roles[kind];
+    return VRAM_OK;
+}
+
 enum vram_status vr_explored_rows(struct vr_explored_device *device, enum vr_lifetime_kind kind, const struct vr_event_rows **rows) {
     const struct vr_lifetimes *lifetimes = NULL;
     VR_TRY(vr_explored_lifetimes(device, kind, &lifetimes));

@@ -26,6 +26,18 @@ static void put_stacks(const struct vr_query *query, struct vr_search *search) {
     vr_json_u64(&query->answer->json, "stacks", found);
 }
 
+// What of it is live at the peak.
+static void put_at_peak(const struct vr_query *query, const struct vr_lifetimes *lifetimes, const uint8_t *bits) {
+    struct vram_report_sum live = {0};
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        if ((bits[row / 8] >> row % 8 & 1) == 0 || !vr_lifetimes_live_at(lifetimes, row, lifetimes->peak_event)) continue;
+        live.count++;
+        live.bytes += lifetimes->size_bytes[row];
+    }
+    vr_json_u64(&query->answer->json, "peak_allocations", live.count);
+    vr_json_u64(&query->answer->json, "peak_bytes", live.bytes);
+}
+
 static enum vram_status answer(const struct vr_query *query, struct vr_search *search, const struct vr_explored_device *device,
                                const struct vr_lifetimes *lifetimes) {
     uint8_t *bits = calloc(lifetimes->count / 8 + 1, 1);
@@ -34,6 +46,7 @@ static enum vram_status answer(const struct vr_query *query, struct vr_search *s
     vr_search_rows(search, device->view, lifetimes, bits, &found);
     vr_json_u64(&query->answer->json, "allocations", found.count);
     vr_json_u64(&query->answer->json, "bytes", found.bytes);
+    put_at_peak(query, lifetimes, bits);
     put_stacks(query, search);
     put_bits(query->answer, "row_bits", bits, lifetimes->count);
     free(bits);

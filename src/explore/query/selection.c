@@ -51,12 +51,27 @@ enum vram_status vr_select_lifetimes(const struct vr_query *query, struct vr_sel
     return VRAM_OK;
 }
 
+enum vram_status vr_select_roles(struct vr_explored_device *device, const struct vr_lifetimes *lifetimes, size_t by,
+                                 struct vr_roles **roles) {
+    *roles = NULL;
+    if (by != VR_GROUP_ROLE && by != VR_GROUP_MODULE) return VRAM_OK;
+    for (size_t kind = 0; kind < VR_COUNT_OF(device->lifetimes); kind++) {
+        if (lifetimes == &device->lifetimes[kind]) return vr_explored_roles(device, (enum vr_lifetime_kind)kind, roles);
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_selection *selection, struct vr_grouping *grouping) {
     size_t by = VR_GROUP_SITE;
     const struct vr_segment_lives *segments = NULL;
     VR_TRY(vr_parameter_word(query->parameters, "by", vr_grouping_words, VR_GROUP_SITE, &by));
     if (by == VR_GROUP_POOL || by == VR_GROUP_STREAM) VR_TRY(vr_explored_segments(selection->device, &segments));
-    const struct vr_grouped grouped = {
-        .view = selection->device->view, .lifetimes = selection->lifetimes, .sites = &selection->recording->sites, .segments = segments};
+    struct vr_roles *roles = NULL;
+    VR_TRY(vr_select_roles(selection->device, selection->lifetimes, by, &roles));
+    const struct vr_grouped grouped = {.view = selection->device->view,
+                                       .lifetimes = selection->lifetimes,
+                                       .sites = &selection->recording->sites,
+                                       .segments = segments,
+                                       .roles = roles};
     return vr_grouping_init(grouping, (enum vr_group_by)by, &grouped, vr_parameter_text(query->parameters, "regex"), query->error);
 }

@@ -21,6 +21,9 @@ enum vram_status vr_select_device(const struct vr_query *query, struct vr_explor
 enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind);
 // Recording, device and, by `notion`, lifetimes. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_select_lifetimes(const struct vr_query *query, struct vr_selection *selection);
+// What grouping by a role or a module (`by`, else *roles is NULL) has to know of lifetimes of the device; borrowed, found once. As above.
+enum vram_status vr_select_roles(struct vr_explored_device *device, const struct vr_lifetimes *lifetimes, size_t by,
+                                 struct vr_roles **roles);
 // The grouping of the parameters `by` (default site) and `regex`. Released by vr_grouping_release(). As above.
 enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_selection *selection, struct vr_grouping *grouping);
 

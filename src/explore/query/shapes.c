@@ -192,8 +192,13 @@ enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
     size_t by = VR_GROUP_SITE;
     VR_TRY(vr_parameter_word(query->parameters, "by", vr_grouping_words, VR_GROUP_SITE, &by));
     if (by == VR_GROUP_POOL || by == VR_GROUP_STREAM) VR_TRY(vr_explored_segments(shapes->device, &segments));
-    const struct vr_grouped grouped = {
-        .view = shapes->device->view, .lifetimes = shapes->lifetimes, .sites = &shapes->recording->sites, .segments = segments};
+    struct vr_roles *roles = NULL;
+    VR_TRY(vr_select_roles(shapes->device, shapes->lifetimes, by, &roles));
+    const struct vr_grouped grouped = {.view = shapes->device->view,
+                                       .lifetimes = shapes->lifetimes,
+                                       .sites = &shapes->recording->sites,
+                                       .segments = segments,
+                                       .roles = roles};
     VR_TRY(vr_grouping_init(&grouping, (enum vr_group_by)by, &grouped,
                             by == VR_GROUP_REGEX ? vr_parameter_text(query->parameters, "regex") : NULL, query->error));
     const enum vram_status status = vr_shapes_put_groups(shapes, &(struct vr_naming){&grouping, key_of, name_of});

@@ -28,21 +28,30 @@ def fit(*arguments, devices="h100"):
     return run.returncode, answer
 
 
+def asked(answer):
+    return {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}
+
+
 def is_named(answer):
     """Of what is live at the peak 95 % have a role."""
     return answer["roles"]["unknown"] <= sum(answer["roles"].values()) // 20
 
 
 def fit_nanogpt():
-    """GPT-2 as its README trains it, not compiled: which of five cards a rank's part of the batch fits on."""
-    code, answer = fit("--compile=False", devices="rtx3060,t4,rtx4090,a100-40,h100")
-    asked = {card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}
-    # On a T4 attention is not PyTorch's fused one, and takes half as much again.
-    assert (code, answer["ended"]) == (1, "repeats") and asked == {"rtx3060": False, "t4": False, "rtx4090": True, "a100-40": True, "h100": True}, asked
+    """GPT-2 as its README trains it, not compiled: which of four cards a rank's part of the batch fits on."""
+    code, answer = fit("--compile=False", devices="rtx3060,rtx4090,a100-40,h100")
+    assert (code, answer["ended"]) == (1, "repeats") and asked(answer) == {"rtx3060": False, "rtx4090": True, "a100-40": True, "h100": True}
     assert 12.5 * GIB < answer["allocated_bytes"] < 13.5 * GIB and is_named(answer)
     assert answer["roles"]["parameters"] == answer["roles"]["gradients"] and answer["roles"]["optimizer_state"] > 1.99 * answer["roles"]["parameters"]
     out = next(card["out_of_memory"] for card in answer["cards"] if card["key"] == "rtx3060")
     assert "train.py" in out["site"] or "model.py" in out["site"], out  # also where it is the backward pass that asks
+
+
+def fit_nanogpt_old():
+    """On a T4 attention is not PyTorch's fused one, and takes more."""
+    code, answer = fit(*SMALL, "--compile=False", devices="t4,h100")
+    need = {card["key"]: card["need_bytes"] - card["context_bytes"] for card in answer["cards"] if card["asked"]}
+    assert code == 0 and asked(answer) == {"t4": True, "h100": True} and need["t4"] > need["h100"] + 32 * MIB, need
 
 
 def fit_nanogpt_compiled():

@@ -93,5 +93,34 @@ def adapter_native():
     vram_torch.allocator().check()
 
 
+def step(net, optimizer, length):
+    x = torch.randn(8, length, 512, device="cuda")
+    optimizer.zero_grad()
+    net(x).square().mean().backward()
+    optimizer.step()
+
+
+@row
+def adapter_paged():
+    """Training with sequences of several lengths in pages: hardly more than what lives at the peak, and no new memory once every length was there."""
+    vram_torch.enable(way="native", conf="paged:True")
+    layers = [torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, norm_first=True) for _ in range(6)]
+    net = torch.nn.Sequential(*layers).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    lengths, asked = (512, 576, 448, 640), []
+    for round in range(4):
+        for length in lengths:
+            step(net, optimizer, length)
+        asked.append(torch.cuda.memory_stats()["num_device_alloc"])
+    stats = torch.cuda.memory_stats()
+    assert stats["reserved_bytes.all.peak"] <= 1.03 * stats["active_bytes.all.peak"], (stats["reserved_bytes.all.peak"], stats["active_bytes.all.peak"])
+    assert asked[1] == asked[2] == asked[3], asked
+    assert sum(segment["total_size"] for segment in torch.cuda.memory_snapshot()) == torch.cuda.memory_reserved()
+    graph()
+    vram_torch.allocator().check()
+    torch.cuda.empty_cache()
+    vram_torch.allocator().check()
+
+
 if __name__ == "__main__":
     main()

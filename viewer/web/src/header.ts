@@ -121,6 +121,8 @@ export class Header implements Panel {
     }
 
     update(state: State, changed: Changed): void {
+        // Moving the window changes nothing here.
+        if (changed !== null && [...changed].every((key) => key === "from" || key === "to")) return;
         if (changed === null) this.fillFiles(state);
         if (changed === null || changed.has("rec")) this.fillDevices();
         this.files.selectedIndex = state.rec;
@@ -136,6 +138,7 @@ export class Header implements Panel {
         }
         if (changed === null || changed.has("view")) document.getElementById(`tab-${state.view}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
         clear(this.facts);
+        document.title = ["vram", device && `peak ${bytes(device.peak_bytes).replace("\u202f", " ")}`, this.frame.recording()?.name].filter(Boolean).reverse().join(" \u2013 ");
         if (!device) return;
         const peak = state.notion === "active" ? device.active_peak_bytes : device.peak_bytes;
         const moment = state.notion === "active" ? device.active_peak_event : device.peak_event;

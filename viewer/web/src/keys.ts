@@ -31,8 +31,9 @@ function zoom(frame: Frame, factor: number): void {
 }
 
 function escape(frame: Frame): void {
-    const { pick, search } = frame.store.state;
+    const { pick, search, legend } = frame.store.state;
     if (pick !== "") frame.store.set({ pick: "" });
+    else if (legend !== "") frame.store.set({ legend: "" });
     else if (search !== "") frame.store.set({ search: "" });
 }
 

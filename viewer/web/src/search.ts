@@ -6,7 +6,7 @@ import type { Changed, Frame, Panel } from "./frame";
 import { latest } from "./latest";
 import type { State } from "./state";
 
-type Found = { allocations: number; bytes: number; stacks: number };
+type Found = { allocations: number; bytes: number; stacks: number; peak_allocations: number; peak_bytes: number };
 
 const PAUSE_MS = 120; // after the last key
 
@@ -15,6 +15,7 @@ export class SearchBox implements Panel {
     private readonly input = el("input", {
         type: "search",
         placeholder: "Search address, frame, file\u2026",
+        title: "Enter goes to the next that was found, with Shift to the one before",
         "aria-label": "Search addresses, frames, files, categories",
         spellcheck: "false",
         autocomplete: "off",
@@ -23,6 +24,9 @@ export class SearchBox implements Panel {
     private readonly result = el("output", { class: "found", "aria-live": "polite" });
     private readonly ask;
     private timer = 0;
+    private rows: ArrayLike<number> = []; // bits of the allocations that were found
+    private at = -1; // the one that was gone to
+    private failed = false;
 
     constructor(private readonly frame: Frame) {
         this.ask = latest<Found>(frame.engine);
@@ -32,7 +36,8 @@ export class SearchBox implements Panel {
             this.timer = setTimeout(() => frame.store.set({ search: this.input.value }), PAUSE_MS);
         });
         this.input.addEventListener("keydown", (event) => {
-            if (event.key === "Enter") frame.store.set({ search: this.input.value });
+            if (event.key === "Enter" && this.input.value.trim() === frame.store.state.search.trim()) void this.step(event.shiftKey ? -1 : 1);
+            else if (event.key === "Enter") frame.store.set({ search: this.input.value });
             if (event.key === "Escape") {
                 frame.store.set({ search: "" });
                 this.input.value = "";
@@ -40,6 +45,22 @@ export class SearchBox implements Panel {
             }
         });
         this.regex.addEventListener("click", () => frame.store.set({ regex: !frame.store.state.regex }));
+    }
+
+    // Picks the next allocation that was found, or the one before, round and round.
+    private async step(by: 1 | -1): Promise<void> {
+        const bits = 8 * this.rows.length;
+        const { rec, notion } = this.frame.store.state;
+        let row = this.at < 0 && by < 0 ? bits : this.at;
+        for (let tried = 0; tried < bits; tried++) {
+            row = (row + by + bits) % bits;
+            if ((this.rows[row >> 3] >> (row & 7)) % 2 === 1) break;
+            if (tried === bits - 1) return;
+        }
+        if (bits === 0) return;
+        this.at = row;
+        const { json } = await this.frame.engine.ask<{ label: string; birth_event: number | null }>({ name: "allocation", rec, device: this.frame.device()?.device, notion, row });
+        this.frame.store.set({ pick: json.label, event: json.birth_event ?? -1 });
     }
 
     focus(): void {
@@ -58,6 +79,8 @@ export class SearchBox implements Panel {
         const device = this.frame.device();
         const text = state.search.trim();
         this.input.removeAttribute("aria-invalid");
+        if (this.failed) this.frame.say("");
+        this.failed = false;
         if (!device || text === "") return this.tell(undefined, "");
         try {
             const answer = await this.ask({ name: "search", rec: state.rec, device: device.device, notion: state.notion, text, regex: state.regex ? 1 : 0 });
@@ -66,11 +89,16 @@ export class SearchBox implements Panel {
             const stacks = answer.column("stack_bits");
             const bit = (bits: ArrayLike<number>, index: number) => index >= 0 && ((bits[index >> 3] ?? 0) >> (index & 7)) % 2 === 1;
             const { allocations, bytes: total } = answer.json;
-            const found = allocations === 0 ? "none" : `${count(allocations)} \u00b7 ${bytes(total)}`;
+            const { peak_allocations: live, peak_bytes: liveBytes } = answer.json;
+            const found = allocations === 0 ? "none" : `${count(allocations)} \u00b7 ${bytes(total)}${live === 0 ? "" : ` \u00b7 ${bytes(liveBytes)} at the peak`}`;
+            this.rows = rows;
+            this.at = -1;
             this.tell({ text, allocations, bytes: total, has: (row, stack) => (row === row ? bit(rows, row) : bit(stacks, stack)) }, found);
         } catch (error) {
             this.input.setAttribute("aria-invalid", "true");
-            this.tell(undefined, (error as Error).message);
+            this.tell(undefined, "error");
+            this.frame.say(`Search: ${(error as Error).message}`); // in full: the field is narrow
+            this.failed = true;
         }
     }
 

@@ -2,11 +2,34 @@
 
 export type Site = { title: string; place: string };
 
+// A C++ function without what it is given: "at::_ops::empty::call" for its whole signature, so that a narrow place shows the operator.
+export function shortFunction(name: string): string {
+    if (!/[(<]/.test(name) || name.startsWith("<")) return name;
+    let depth = 0;
+    let kept = "";
+    const plain = name.replaceAll("(anonymous namespace)::", "");
+    for (let i = 0; i < plain.length; i++) {
+        const operator = /(^|[^\w])operator$/.test(kept);
+        if (operator && depth === 0) {
+            const sign = /^(\(\)|[^\w\s(]+|\s+\w+)/.exec(plain.slice(i))?.[0] ?? "";
+            kept += sign;
+            i += sign.length - 1;
+            if (sign !== "") continue;
+        }
+        if (plain[i] === "<") depth++;
+        else if (plain[i] === ">" && plain[i - 1] !== "-") depth = Math.max(0, depth - 1);
+        else if (depth === 0 && plain[i] === "(") break;
+        else if (depth === 0) kept += plain[i];
+    }
+    // In front of the name stands the type of the result.
+    return kept.trim().replace(/^.*\s(?=\S+$)/s, (type) => (/operator\s+$/.test(type) ? type : "")) || name;
+}
+
 export function siteOf(name: string): Site {
     const match = /^(?:stack \d+: )?(.*):(-?\d+):(.*)$/s.exec(name);
     if (!match) return { title: name, place: "" };
     const short = match[1].split(/[/\\]/).slice(-2).join("/");
-    return { title: match[3] || "?", place: match[1] === "" ? "" : `${short}:${match[2]}` };
+    return { title: shortFunction(match[3]) || "?", place: match[1] === "" ? "" : `${short}:${match[2]}` };
 }
 
 // What the engine groups by, and how that is called.
@@ -15,6 +38,8 @@ export const GROUPINGS: readonly (readonly [string, string])[] = [
     ["stack", "call stack"],
     ["function", "innermost function"],
     ["file", "file"],
+    ["role", "role"],
+    ["module", "module"],
     ["category", "category"],
     ["pool", "pool"],
     ["stream", "stream"],

@@ -17,6 +17,7 @@ export type State = {
     search: string;
     regex: boolean;
     by: string; // grouping
+    legend: string; // the group that is lifted out of the others, or ""
     other: number; // the recording to compare with; -1: none
     step: number; // the step (from 1) at which recordings are compared; 0: the peak of each, -1: the end
     dark: boolean | null; // null: as the system says
@@ -36,6 +37,7 @@ export const initial: State = {
     search: "",
     regex: false,
     by: "site",
+    legend: "",
     other: -1,
     step: 0,
     dark: null,
@@ -46,6 +48,11 @@ export const UNCHOSEN: Partial<State> = { from: 0, to: 0, event: NaN, pick: "" }
 
 // What the URL does not keep.
 const passing: ReadonlySet<keyof State> = new Set(["found"]);
+
+// What changes many times in one gesture, and how long one may rest within it.
+const GLIDING: ReadonlySet<keyof State> = new Set(["from", "to", "search", "dark", "legend", "event"]);
+const GLIDE_MS = 1500;
+const REST_MS = 400; // after the last move of the window
 
 type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
 
@@ -69,13 +76,17 @@ export class Store {
     private listeners = new Set<Listener>();
     private pending = new Set<keyof State>();
     private written = 0; // the timer that will write the address
+    private last = { state: initial, at: -Infinity }; // what the address says, and since when
+    private followed = true; // the address was there first: it is mended, nothing is added to the way back
     state: State = decode(location.hash.slice(1));
 
     constructor() {
         // What was asked for counts, not what the timer has written since.
         window.addEventListener("hashchange", (event) => {
             const fragment = new URL(event.newURL).hash.slice(1);
-            if (fragment !== encode(this.state)) this.set({ ...decode(fragment), found: this.state.found });
+            if (fragment === encode(this.state)) return;
+            this.followed = true;
+            this.set({ ...decode(fragment), found: this.state.found });
         });
     }
 
@@ -93,12 +104,28 @@ export class Store {
         this.state = { ...this.state, ...change };
     }
 
+    // A choice is a step of the way back; moves of the window that follow each other are one.
+    private write(): void {
+        const { state, last } = this;
+        const fragment = `#${encode(state)}`;
+        const now = performance.now();
+        const changed = (Object.keys(initial) as (keyof State)[]).filter((key) => !passing.has(key) && !Object.is(state[key], last.state[key]));
+        const gliding = changed.every((key) => GLIDING.has(key)) && now - last.at < GLIDE_MS;
+        const replace = this.followed || changed.length === 0 || gliding;
+        this.followed = false;
+        this.last = { state, at: now };
+        if (fragment === (location.hash || "#")) return;
+        if (replace) history.replaceState(null, "", fragment);
+        else history.pushState(null, "", fragment);
+    }
+
     private tell(): void {
         const changed = this.pending;
         this.pending = new Set();
         // Browsers refuse more than some hundred changes of the address in half a minute, and each one takes milliseconds.
         clearTimeout(this.written);
-        this.written = window.setTimeout(() => history.replaceState(null, "", `#${encode(this.state)}`), 120);
+        const moves = [...changed].every((key) => key === "from" || key === "to");
+        this.written = window.setTimeout(() => this.write(), moves ? REST_MS : 120);
         for (const listener of this.listeners) listener(this.state, changed);
     }
 }

@@ -57,7 +57,7 @@ expect(/\u27e8U\+202E\u27e9yp\.kcatta/.test(await page.evaluate(() => document.q
 await settles(page, () => document.querySelector('tr[data-key="large_number"] td:nth-child(2)')?.textContent.trim().startsWith("9223372036854775807"), null, true, "every digit of a setting");
 // A search for such a name, as the page writes it, finds what the recording has.
 await page.getByRole("button", { name: "Same place" }).click();
-await settles(page, () => document.querySelector(".search .found").textContent, null, "3 \u00b7 11.7\u202fKiB", "the name finds what it names");
+await settles(page, () => document.querySelector(".search .found").textContent, null, "3 \u00b7 11.7\u202fKiB \u00b7 11.7\u202fKiB at the peak", "the name finds what it names");
 await go(page, { view: "peak" });
 await page.waitForSelector(".peak-view tbody tr");
 expect(!HIDDEN.test((await saved(page, "Table (CSV)")).toString()), "nor in a saved table");

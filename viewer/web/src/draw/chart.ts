@@ -71,7 +71,6 @@ export class Chart {
     private hover: Hit | null = null;
     private picked: { label: string; row: number } | null = null;
     private emphasis: Omit<Emphasis, "faint"> = { group: -1, matches: false };
-    private pinned = "";
     private selecting: [number, number] | null = null;
     private frame = 0;
     private asking = false;
@@ -102,6 +101,10 @@ export class Chart {
 
     // --- the window -----------------------------------------------------------------------------------------------------
 
+    // The group that the legend lifts out; part of the link.
+    private get pinned(): string {
+        return this.app.store.state.legend;
+    }
     private held: { width: number; height: number } | null = null;
     get size(): { width: number; height: number } {
         if (!this.root.isConnected) return { width: 50, height: 50 };
@@ -255,7 +258,6 @@ export class Chart {
             "[": () => this.step(-1),
             "]": () => this.step(1),
             z: () => this.showPicked(),
-            Escape: () => this.app.store.set({ pick: "" }),
         };
         if (this.source.zoomY) {
             const centre = this.box.top + this.box.height / 2;
@@ -280,6 +282,10 @@ export class Chart {
             this.picked = null;
         }
         if (["dark", "by", "notion", "axis", "rec", "device", "found", "event"].some((key) => changed.has(key as keyof State))) this.renew();
+        if (changed.has("legend") && this.scene) {
+            this.describeGroups(this.scene);
+            this.emphasise(this.scene.groups.indexOf(this.pinned));
+        }
         if (changed.has("pick") || changed.has("rec")) void this.followPick(state.pick);
         // What lies under the pointer is another thing now.
         if (["from", "to", "axis", "rec", "device", "notion", "by"].some((key) => changed.has(key as keyof State))) this.leave();
@@ -375,7 +381,7 @@ export class Chart {
         const theme = this.theme!;
         const { from, to } = this.app.window();
         const [low, high] = this.heights ?? scene.show(from, to);
-        this.emphasis = { group: this.pinned ? scene.groups.indexOf(this.pinned) : -1, matches: this.app.matches() !== undefined };
+        this.emphasis = { group: scene.groups.indexOf(this.pinned), matches: this.app.matches() !== undefined };
         await this.layers.painter.load(scene.picture, { ...this.view(), low, high }, { ...this.emphasis, faint: theme.faint }, theme.groundRgb);
     }
     private describeGroups(scene: Scene): void {
@@ -386,11 +392,9 @@ export class Chart {
             swatch.style.background = css(colourOf(name));
             const button = el("button", { type: "button", title: name, "aria-pressed": String(this.pinned === name) }, swatch, shortened(name));
             button.addEventListener("pointerenter", () => this.emphasise(i));
-            button.addEventListener("pointerleave", () => this.emphasise(this.pinned ? scene.groups.indexOf(this.pinned) : -1));
+            button.addEventListener("pointerleave", () => this.emphasise(scene.groups.indexOf(this.pinned)));
             button.addEventListener("click", () => {
-                this.pinned = this.pinned === name ? "" : name;
-                this.describeGroups(scene);
-                this.emphasise(this.pinned ? i : -1);
+                this.app.store.set({ legend: this.pinned === name ? "" : name });
             });
             this.legend.append(button);
         });

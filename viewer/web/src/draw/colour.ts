@@ -1,4 +1,4 @@
-// Colours with a meaning: while the page is open a group has the same colour in every window, view and recording.
+// Colours with a meaning: a group has the same colour in every window, view and recording, and whenever the page is opened again.
 //
 // The hues are those of Okabe and Ito, which people with any kind of colour blindness can tell apart, each at three lightnesses.
 
@@ -26,16 +26,24 @@ function hash(text: string): number {
 }
 
 const known = new Map<string, Rgb>();
-const taken = new Set<number>();
+const seeded = new Map<string, Rgb>();
 
-// The name decides where to look; the first names seen (the largest groups come first) get colours of their own as long as there are any.
-export function colourOf(name: string): Rgb {
-    let colour = known.get(name);
-    if (!colour) {
+// Names that stand beside each other, the most important first, get colours that differ as long as there are any. Who asks first keeps its own.
+export function seedColours(names: readonly string[]): void {
+    const taken = new Set<number>();
+    for (const name of names) {
         let place = hash(name) % PALETTE.length;
         for (let tried = 0; taken.has(place) && taken.size < PALETTE.length && tried < PALETTE.length; tried++) place = (place + 1) % PALETTE.length;
         taken.add(place);
-        colour = PALETTE[place];
+        if (!seeded.has(name)) seeded.set(name, PALETTE[place]);
+    }
+}
+
+// A seeded name's own; else the name alone decides: the same at every load, whatever was looked at before.
+export function colourOf(name: string): Rgb {
+    let colour = seeded.get(name) ?? known.get(name);
+    if (!colour) {
+        colour = PALETTE[hash(name) % PALETTE.length];
         if (known.size > 20000) known.clear();
         known.set(name, colour);
     }

@@ -12,6 +12,8 @@ const GROUPINGS: readonly [string, string][] = [
     ["stack", "call stack"],
     ["function", "function"],
     ["file", "file"],
+    ["role", "role"],
+    ["module", "module"],
     ["category", "category"],
     ["annotation", "annotation"],
     ["pool", "pool"],
@@ -24,7 +26,7 @@ const GROUPINGS: readonly [string, string][] = [
 
 export function bySelect(app: App): { root: HTMLElement; update(): void } {
     const select = el("select", { "aria-label": "Colour by" }, ...GROUPINGS.map(([value, text]) => el("option", { value }, text)));
-    select.addEventListener("change", () => app.store.set({ by: select.value }));
+    select.addEventListener("change", () => app.store.set({ by: select.value, legend: "" }));
     return {
         root: el("label", { class: "chart-by" }, el("span", { class: "quiet" }, "Colour by"), select),
         update: () => {

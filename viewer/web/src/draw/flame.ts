@@ -2,6 +2,7 @@
 import { clear, el, xmlText } from "../dom";
 import { bytes, counted, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
+import { shortFunction } from "../sites";
 import { frameText, type StackFrame } from "../stack";
 import { blend, colourOf, css, inkOn, parse, themeOf, varied, type Rgb } from "./colour";
 
@@ -9,6 +10,7 @@ export type TreeJson = { frames: StackFrame[]; nodes: number; bytes: number; all
 
 const ROW = 20;
 const LEAST_PIXELS = 0.7;
+const CALLERS = 3; // named above a part that is zoomed to
 
 type Tree = { frames: StackFrame[]; parent: Numbers; frame: Numbers; stack: Numbers; bytes: Numbers; own: Numbers; count: Numbers; other?: Numbers; children: number[][] };
 type Box = { node: number; x: number; width: number; depth: number };
@@ -53,7 +55,7 @@ export class Flame {
 
     private name(node: number): string {
         const frame = this.tree!.frame[node];
-        if (frame >= 0) return this.tree!.frames[frame][0] || "?";
+        if (frame >= 0) return shortFunction(this.tree!.frames[frame][0]) || "?";
         return node === 0 ? "all" : "no frames";
     }
 
@@ -67,12 +69,10 @@ export class Flame {
         return `${where}: ${bytes(tree.bytes[node])} \u2192 ${bytes(tree.other[node])} (${change >= 0 ? "+" : ""}${bytes(change)})`;
     }
 
-    // Boxes that can be seen, from the node that fills the width; above it, its callers over the whole width.
+    // Boxes that can be seen, from the node that fills the width; of its callers the line above has the names.
     private layout(width: number): Box[] {
         const tree = this.tree!;
-        const line: number[] = [];
-        for (let node = this.top; node >= 0; node = tree.parent[node]) line.unshift(node);
-        const boxes: Box[] = line.map((node, depth) => ({ node, x: 0, width, depth }));
+        const boxes: Box[] = [{ node: this.top, x: 0, width, depth: 0 }];
         const scale = width / Math.max(1, this.weight(this.top));
         const todo = [boxes[boxes.length - 1]];
         while (todo.length > 0) {
@@ -140,7 +140,11 @@ export class Flame {
     private drawPath(): void {
         clear(this.path);
         if (this.top === 0) return;
-        this.path.append(el("button", { type: "button", onclick: () => this.zoom(0) }, "\u2190 all stacks"), el("span", {}, this.name(this.top)));
+        this.path.append(el("button", { type: "button", onclick: () => this.zoom(0) }, "\u2190 all stacks"));
+        const line: number[] = [];
+        for (let node = this.tree!.parent[this.top]; node > 0; node = this.tree!.parent[node]) line.unshift(node);
+        for (const node of line.slice(-CALLERS)) this.path.append(el("button", { type: "button", class: "caller", title: this.text(node), onclick: () => this.zoom(node) }, this.name(node)), "\u203a ");
+        this.path.append(el("span", {}, this.name(this.top)));
         const frame = this.tree!.frame[this.top];
         if (frame >= 0) this.path.append(el("button", { type: "button", onclick: () => this.onHighlight(this.tree!.frames[frame]) }, "Highlight in every view"));
     }

@@ -6,6 +6,7 @@ import type { Hit, Scene, Source, Wanted } from "./chart";
 import { colourOf, type Theme } from "./colour";
 import type { Curve } from "./picture";
 import type { Stack } from "./shapes";
+import { seedGroups } from "./seeds";
 import { detailsFrom, shortened } from "./tips";
 
 export type StackedJson = { from: number; to: number; allocations: number; top_bytes: number; groups: string[]; event_position?: number };
@@ -138,7 +139,7 @@ export function about(app: App): { rec: number; device: number | undefined } {
     return { rec: app.store.state.rec, device: app.device()?.device };
 }
 
-const KNOWN_BY = new Set(["site", "stack", "function", "file", "category", "annotation", "pool", "stream", "thread", "context", "metadata", "size"]);
+const KNOWN_BY = new Set(["site", "stack", "function", "file", "role", "module", "category", "annotation", "pool", "stream", "thread", "context", "metadata", "size"]);
 export const byOf = (app: App): string => (KNOWN_BY.has(app.store.state.by) ? app.store.state.by : "site");
 
 export function windowQuestion(app: App, wanted: Wanted): { axis: string; from: number; to: number; pixels: number; height: number; event?: number } {
@@ -152,6 +153,7 @@ export function allocationSource(app: App): Source {
         name: "Active memory timeline",
         empty: "This recording has no allocations: neither events nor segments.",
         ask: async (wanted, theme) => {
+            await seedGroups(app, byOf(app));
             const answer = await app.engine.ask<StackedJson>({ name: "timeline", ...about(app), ...windowQuestion(app, wanted), notion: notion(), by: byOf(app), limit: 4000 });
             const kind: Kind = {
                 total: notion(),

@@ -1,12 +1,15 @@
 // Texts that charts have in common: names short enough to read, lives, the lines of a tip.
 import { bytes, count, duration } from "../format";
 import type { Answer } from "../protocol";
+import { shortFunction } from "../sites";
 import { siteFrame } from "../stack";
 
 export type Details = { label?: string; title: string; lines: string[] };
 
 // "…/models/llama.py:210:forward" for a path too long to read.
-export function shortened(name: string, most = 44): string {
+export function shortened(full: string, most = 44): string {
+    // The function last, and without its arguments: what is cut is the path.
+    const name = full.replace(/^(.*:-?\d+:)(.*)$/s, (_, place: string, called: string) => place + shortFunction(called));
     if (name.length <= most) return name;
     const parts = /^(.*\/)?([^/]*)$/s.exec(name)!;
     const tail = parts[2].length > most ? parts[2].slice(-most) : parts[2];

@@ -7,6 +7,7 @@ import { Chart, type Hit, type Scene, type Source, type Wanted } from "../draw/c
 import { blend, colourOf, parse, varied, type Rgb, type Theme } from "../draw/colour";
 import type { Rule, Shades } from "../draw/picture";
 import { EDGE_LEFT, EDGE_RIGHT, HATCHED, MATCHED, Quads } from "../draw/quads";
+import { seedGroups } from "../draw/seeds";
 import { about, byOf, windowQuestion } from "../draw/stacked";
 import { count, counted, whole } from "../format";
 import type { Answer, Numbers } from "../protocol";
@@ -162,6 +163,7 @@ function source(app: App, chart: () => Chart, working: Working): Source {
         left: () => 124,
         ask: async (wanted, theme) => {
             await prepareOnce();
+            await seedGroups(app, byOf(app));
             const heights = chart().heights;
             const part = heights ? { low: heights[0], high: heights[1] } : {};
             const answer = await app.engine.ask<MapJson>({ name: "map", ...about(app), ...windowQuestion(app, wanted), by: byOf(app), limit: 4000, ...part });

@@ -1,8 +1,9 @@
 // Peak: who holds what is live at the peak, at the chosen moment, at the end, or what was made in the window: a table and the call stacks.
 import type { App, View } from "../app";
 import { clear, el } from "../dom";
-import { css, colourOf } from "../draw/colour";
+import { css, colourOf, inkOn } from "../draw/colour";
 import { Flame, type TreeJson } from "../draw/flame";
+import { seedGroups } from "../draw/seeds";
 import { bytes, count, counted, percent } from "../format";
 import { latest } from "../latest";
 import { GROUPINGS, searchable, searchText, siteOf } from "../sites";
@@ -40,6 +41,33 @@ export function showEnd(app: App): void {
     app.store.set({ view: "peak" });
 }
 
+const BAR_PARTS = 24;
+
+// All that is held as one bar: a part per group, the largest first, all small ones together at the end.
+class HeldBar {
+    readonly root = el("div", { class: "held-bar", role: "group", "aria-label": "All of it as one bar" });
+
+    constructor(private readonly choose: (group: Group) => void) {}
+
+    show(groups: readonly Group[], whole: number): void {
+        const shown = groups.slice(0, BAR_PARTS).filter((group) => group.row >= 0 && group.bytes > 0);
+        const rest = whole - shown.reduce((sum, group) => sum + group.bytes, 0);
+        const part = (name: string, size: number, colour: string, ink: string, group?: Group) => {
+            const text = `${siteOf(name).title}: ${bytes(size)}, ${percent(size, whole)}`;
+            const item = el("button", { type: "button", title: text, "aria-label": text, disabled: group === undefined, onclick: () => group && this.choose(group) }, siteOf(name).title);
+            item.style.width = `${(100 * size) / Math.max(1, whole)}%`;
+            item.style.background = colour;
+            item.style.color = ink;
+            item.dataset.bytes = String(size);
+            return item;
+        };
+        const parts = shown.map((group) => part(group.name, group.bytes, css(colourOf(group.name)), inkOn(colourOf(group.name)), group));
+        if (rest > 0) parts.push(part("all others", rest, "var(--reserved)", "var(--text)"));
+        this.root.replaceChildren(...parts);
+        this.root.hidden = whole === 0;
+    }
+}
+
 class Peak {
     readonly root: HTMLElement;
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.map(([value, text]) => el("option", { value }, text)));
@@ -47,6 +75,7 @@ class Peak {
     private readonly moment = el("select", { "aria-label": "Moment" });
     private readonly shape = el("select", { "aria-label": "Shape of the call stacks" }, el("option", { value: "down" }, "icicle, outermost first"), el("option", { value: "flame" }, "flame graph"), el("option", { value: "up" }, "icicle, innermost first"));
     private readonly facts = el("p", { class: "peak-facts" });
+    private readonly held = new HeldBar((group) => this.choose(group));
     private readonly table: SortTable<Group>;
     private readonly flame: Flame;
     private readonly askGroups;
@@ -73,7 +102,7 @@ class Peak {
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
         const bar = el("div", { class: "view-bar" }, el("label", {}, "At", this.moment), el("label", {}, "Group by", this.by), this.expression, el("label", {}, "Stacks as", this.shape), this.facts);
-        this.root = el("div", { class: "fill peak-view" }, bar, el("div", { class: "peak-parts" }, this.table.root, this.flame.root));
+        this.root = el("div", { class: "fill peak-view" }, bar, this.held.root, el("div", { class: "peak-parts" }, this.table.root, this.flame.root));
         this.by.value = GROUPINGS.some(([word]) => word === app.store.state.by) ? app.store.state.by : "site";
         this.by.addEventListener("change", () => this.regroup());
         this.expression.addEventListener("change", () => void this.load());
@@ -128,6 +157,7 @@ class Peak {
                 this.askTree({ name: "tree", ...what, order: this.shape.value === "up" ? "up" : "down" }),
             ]);
             this.app.say("");
+            if (by !== "regex") await seedGroups(this.app, by);
             if (groups) this.show(groups.json);
             this.flame.upwards = this.shape.value === "flame";
             if (tree) this.flame.show(tree);
@@ -142,6 +172,7 @@ class Peak {
         this.facts.replaceChildren(el("strong", { id: "peak-bytes", "data-bytes": json.bytes, title: `${count(json.bytes)} bytes` }, bytes(json.bytes)), ` in ${counted(json.allocations, "allocation")}, ${counted(json.distinct, "group")}, ${when}`);
         const rest = json.rest_count > 0 ? [{ name: "<all others>", key: -1, bytes: json.rest_bytes, count: json.rest_count, largest_bytes: 0, row: -1, stack: -1 }] : [];
         this.table.show([...json.groups, ...rest]);
+        this.held.show(json.groups, json.bytes);
         if (json.allocations === 0) this.facts.textContent = "Nothing is live at this moment.";
     }
 

@@ -1,0 +1,14 @@
+// Which groups get colours that differ: the largest at the peak of what is on show, asked once per device and grouping.
+import type { App } from "../app";
+import { askOnce } from "../once";
+import { seedColours } from "./colour";
+
+const SEEDED = 24; // as many colours as there are
+const MOST_EVENTS = 2e6; // beyond that the first picture would wait for it
+
+export async function seedGroups(app: App, by: string): Promise<void> {
+    const device = app.device();
+    if (!device || app.partial || device.events > MOST_EVENTS) return;
+    const { json } = await askOnce<{ groups: { name: string }[] }>(app, { name: "groups", rec: app.store.state.rec, device: device.device, event: "peak", by, top: SEEDED });
+    seedColours(json.groups.map(({ name }) => name));
+}
