@@ -37,7 +37,8 @@ static void trackers(Allocator *allocator) {
     });
     {
         const c10::DataPtr data = allocator->allocate(64 * MIB);
-        EXPECT(seen[allocators::TraceEntry::ALLOC] == 1 && seen[allocators::TraceEntry::SEGMENT_ALLOC] + seen[allocators::TraceEntry::SEGMENT_MAP] >= 1);
+        EXPECT(seen[allocators::TraceEntry::ALLOC] == 1 &&
+               seen[allocators::TraceEntry::SEGMENT_ALLOC] + seen[allocators::TraceEntry::SEGMENT_MAP] >= 1);
         throws = true;
         const c10::DataPtr more = allocator->allocate(64 * MIB);
         EXPECT(more.get() != nullptr && seen[allocators::TraceEntry::ALLOC] == 2);
