@@ -226,7 +226,7 @@ static double greater(double a, double b) { return a < b ? b : a; }
 static void foresee_reserved(const struct vram_forecast *asked, struct vr_forecast *forecast) {
     struct vram_forecast_result *result = &forecast->result;
     const double allocated = (double)result->allocated_bytes;
-    double x[2], gap[2], least = INFINITY, most = 0;
+    double x[2] = {0, 1}, gap[2] = {0}, least = INFINITY, most = 0;
     for (size_t i = 0; i < asked->count; i++) {
         const size_t side = forecast->order[i];
         if (forecast->reserved[side] < forecast->allocated[side]) return;
