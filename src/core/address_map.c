@@ -24,10 +24,11 @@ void vr_address_map_release(struct vr_address_map *map) {
     if (map->regions == NULL) return;
     for (uint32_t i = 0; i < VR_REGIONS; i++) {
         struct vr_region *region = atomic_load_explicit(&map->regions[i], memory_order_relaxed);
-        if (region != NULL) vr_os_unreserve(region, sizeof *region);
+        if (region != NULL) vr_os_unreserve_touched(region, sizeof *region, sizeof *region);
     }
-    vr_os_unreserve(map->regions, VR_REGIONS * sizeof *map->regions);
-    vr_os_unreserve(map->segments, MAP_LIMIT * sizeof *map->segments);
+    const uint32_t maps = atomic_load_explicit(&map->maps.used, memory_order_relaxed);
+    vr_os_unreserve_touched(map->regions, VR_REGIONS * sizeof *map->regions, VR_REGIONS * sizeof *map->regions);
+    vr_os_unreserve_touched(map->segments, MAP_LIMIT * sizeof *map->segments, maps * sizeof *map->segments);
     vr_slab_release(&map->maps);
     vr_mutex_destroy(&map->mutex);
     *map = (struct vr_address_map){0};

@@ -113,7 +113,8 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
     vr_slab_release(&allocator->segments);
     vr_slab_release(&allocator->uses);
     vr_address_map_release(&allocator->addresses);
-    vr_os_unreserve(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards);
+    const size_t shards = allocator->shards == NULL ? 0 : atomic_load_explicit(&allocator->shard_count, memory_order_relaxed);
+    vr_os_unreserve_touched(allocator->shards, VR_MAX_SHARDS * sizeof *allocator->shards, shards * sizeof *allocator->shards);
     vr_os_unreserve(allocator->arena.numbers, numbers_bytes);
     if (allocator->owns_driver) vram_driver_destroy(allocator->driver);
     free(allocator->observers);

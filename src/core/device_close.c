@@ -32,12 +32,21 @@ static void release_memory(struct vr_device *device) {
     if (entered) vr_context_leave(&guard);
 }
 
+// All zero again but for what was all zero before: a shard that is hardly used touched few pages.
+static void release_shard(struct vr_shard *shard, uint32_t index) {
+    for (unsigned kind = 0; kind < VR_POOLS; kind++) {
+        vr_index_clear(&shard->pool[kind].index);
+        memset(&shard->pool[kind], 0, offsetof(struct vr_pool, index));
+    }
+    memset(shard, 0, offsetof(struct vr_shard, pool));
+    shard->paged = NULL;
+    vr_os_unreserve_touched((unsigned char *)(void *)shard - vr_shard_offset(index), VR_SHARD_BYTES, 0);
+}
+
 static void release_shards(struct vr_shards *shards) {
     const uint32_t count = atomic_load_explicit(&shards->count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
-        vr_os_unreserve((unsigned char *)(void *)shards->items[i] - vr_shard_offset(i), VR_SHARD_BYTES);
-    }
-    vr_os_unreserve(shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots);
+    for (uint32_t i = 0; i < count; i++) release_shard(shards->items[i], i);
+    vr_os_unreserve_touched(shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots);
     free(shards->items);
     free(shards->awake);
     free(shards->counters);

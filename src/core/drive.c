@@ -1,4 +1,5 @@
 #include "core/drive.h"
+#include "core/release.h"
 #include "core/serve.h"
 #include "core/source/source_ops.h"
 
@@ -160,6 +161,16 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
     if (mine) vr_complete_free(device, block, true);
     vr_device_unlock(device);
     return mine ? VRAM_OK : VRAM_INVALID_POINTER;
+}
+
+enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t device, const struct vram_pool *pool,
+                                      bool (*visit)(uint64_t address, void *user), void *user, size_t *walked) {
+    struct vr_device *walking = NULL;
+    VR_TRY(vr_device_get(allocator, device, &walking));
+    vr_device_lock(walking);
+    const enum vram_status status = vr_cached_walk(walking, pool, visit, user, walked);
+    vr_device_unlock(walking);
+    return status;
 }
 
 static uint32_t search_cache(struct vr_shard *shard, enum vr_pool_kind kind, uint64_t rounded) {

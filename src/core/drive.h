@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "vram/allocator.h"
 
+struct vram_pool;
+
 // Makes a segment of segment_bytes (exactly; the driver's cuMemAlloc is called with it) on (device, stream), in the small or large
 // pool, wholly free. *address is where the driver put it. INVALID_ARGUMENT unless the size is a multiple of 512.
 enum vram_status vr_drive_add_segment(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool,
@@ -28,6 +30,11 @@ enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t d
 enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_t address);
 // The second half, for a block that vr_drive_free_request() took: merged and reusable.
 enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64_t address);
+
+// The cudaMalloc segments that vram_empty_cache_device() or, with a pool, vram_pool_trim() would give back, in that order, until visit()
+// says false. *walked grows by the free blocks that were looked at. visit() is called under the device's locks.
+enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t device, const struct vram_pool *pool,
+                                      bool (*visit)(uint64_t address, void *user), void *user, size_t *walked);
 
 // Would vram_malloc() find a cached block now, without asking the driver? *address the block it would take (0 if none).
 enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);

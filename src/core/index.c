@@ -244,3 +244,11 @@ bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *a
         if ((index->summary[word / 64] >> (word % 64) & 1) != (index->bitmap[word] != 0)) return false;
     return true;
 }
+
+void vr_index_clear(struct vr_index *index) {
+    for (unsigned word = 0; word < VR_BIN_WORDS; word++) {
+        for (uint64_t left = index->bitmap[word]; left != 0; left &= left - 1) index->root[word * 64 + (unsigned)__builtin_ctzll(left)] = 0;
+        index->bitmap[word] = 0;
+    }
+    memset(index->summary, 0, sizeof index->summary);
+}

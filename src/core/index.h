@@ -55,6 +55,9 @@ bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_bloc
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 
+// Makes the index all zero again, whatever becomes of its blocks: touches only what is not.
+void vr_index_clear(struct vr_index *index);
+
 // Whether bitmap, summary and trees agree, and every block in them is free and where its size belongs; *count of them.
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count);
 

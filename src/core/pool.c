@@ -127,6 +127,7 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     struct vr_block *item = vr_block_at(allocator, block);
     item->state = VR_FREE;
     item->age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
+    shard->returns = true;
     vr_index_insert(&pool_of(shard, item)->index, &allocator->arena, block);
 }
 

@@ -20,12 +20,27 @@ static void note(enum vram_status *first, enum vram_status status) {
     if (*first == VRAM_OK) *first = status;
 }
 
-static enum vram_status release_segments(struct vr_shard *shard, struct vr_pool *pool) {
+// The first free block that is no smaller than every segment: parts of segments, of which there may be many, come before.
+static uint32_t first_of_segment_size(const struct vr_device *device, const struct vr_index *index, unsigned kind) {
+    const uint64_t least = device->segments.least[kind];
+    return least == 0 ? 0 : vr_index_first_at_least(index, &device->allocator->arena, least);
+}
+
+// A part of a segment can only go after it was merged, which puts it into the index anew; what spans one, and stays, may go another time.
+static enum vram_status release_segments(struct vr_shard *shard, unsigned kind) {
+    struct vr_pool *pool = &shard->pool[kind];
     const struct vram_allocator *allocator = shard->device->allocator;
     enum vram_status first = VRAM_OK;
-    for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
+    for (uint32_t at = first_of_segment_size(shard->device, &pool->index, kind), next; at != 0; at = next) {
         next = vr_index_next(&pool->index, &allocator->arena, at);
-        if (is_whole_segment(allocator, vr_block_at(allocator, at))) note(&first, give_back(shard, at));
+        const bool unsplit = vr_is_unsplit(vr_block_at(allocator, at));
+        if (!is_whole_segment(allocator, vr_block_at(allocator, at))) {
+            shard->returns = shard->returns || (unsplit && !vr_block_at(allocator, at)->expandable);
+            continue;
+        }
+        const enum vram_status status = give_back(shard, at);
+        shard->returns = shard->returns || status != VRAM_OK;
+        note(&first, status);
     }
     return first;
 }
@@ -39,7 +54,10 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
         size_t count, items_capacity;
     } listed = {0};
     enum vram_status first = VRAM_OK;
-    if (!vr_may_wait_for(shard->device, shard->stream)) return VRAM_OK;
+    if (!vr_may_wait_for(shard->device, shard->stream)) {
+        shard->returns = true;
+        return VRAM_OK;
+    }
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
         if (!vr_block_at(allocator, at)->expandable) continue;
@@ -48,6 +66,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
         listed.items[listed.count++] = at;
     }
     for (size_t i = 0; i < listed.count; i++) note(&first, give_back(shard, listed.items[i]));
+    shard->returns = shard->returns || first != VRAM_OK;
     free(listed.items);
     return first;
 }
@@ -55,7 +74,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind) {
     enum vram_status first = VRAM_OK;
     if (count != 0) vr_segments_forget_many(shards[0]->device);
-    for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
+    for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], kind));
     if (count != 0) vr_segments_forgotten(shards[0]->device);
     for (size_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
     return first;
@@ -66,7 +85,8 @@ static enum vram_status release_default_pools(struct vr_device *device) {
     note(&first, vr_fences_wait(device));
     struct vr_shard **shards = NULL;
     size_t count = 0;
-    VR_TRY(vr_device_shards_by_stream(device, &shards, &count));
+    VR_TRY(vr_device_shards_by_stream(device, true, &shards, &count));
+    for (size_t i = 0; i < count; i++) shards[i]->returns = false;
     note(&first, vr_release_kind(shards, count, VR_LARGE));
     note(&first, vr_release_kind(shards, count, VR_SMALL));
     free(shards);
@@ -77,6 +97,35 @@ enum vram_status vr_release_pool(struct vram_pool *pool) {
     const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
     const enum vram_status large = vr_release_kind(pool->shards, pool->shard_count, VR_LARGE);
     return small != VRAM_OK ? small : large;
+}
+
+static bool walk_kind(struct vr_shard *const *shards, size_t count, unsigned kind, vr_cached_visitor visit, void *user, size_t *walked) {
+    for (size_t i = 0; i < count; i++) {
+        const struct vram_allocator *allocator = shards[i]->device->allocator;
+        const struct vr_index *index = &shards[i]->pool[kind].index;
+        for (uint32_t at = first_of_segment_size(shards[i]->device, index, kind); at != 0;
+             at = vr_index_next(index, &allocator->arena, at)) {
+            const struct vr_block *block = vr_block_at(allocator, at);
+            ++*walked;
+            if (is_whole_segment(allocator, block) && !visit(block->address, user)) return false;
+        }
+    }
+    return true;
+}
+
+enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user,
+                                size_t *walked) {
+    if (pool != NULL) {
+        if (walk_kind(pool->shards, pool->shard_count, VR_SMALL, visit, user, walked))
+            (void)walk_kind(pool->shards, pool->shard_count, VR_LARGE, visit, user, walked);
+        return VRAM_OK;
+    }
+    struct vr_shard **shards = NULL;
+    size_t count = 0;
+    VR_TRY(vr_device_shards_by_stream(device, true, &shards, &count));
+    if (walk_kind(shards, count, VR_LARGE, visit, user, walked)) (void)walk_kind(shards, count, VR_SMALL, visit, user, walked);
+    free(shards);
+    return VRAM_OK;
 }
 
 // Every pool that nobody references, and with share_live_pools what is free in others; those that hold nothing more are gone afterwards.
@@ -181,7 +230,7 @@ enum vram_status vr_collect_garbage(struct vr_device *device) {
     struct collection so_far = {.freed = true};
     struct vr_shard **shards = NULL;
     size_t shard_count = 0;
-    VR_TRY(vr_device_shards_by_stream(device, &shards, &shard_count));
+    VR_TRY(vr_device_shards_by_stream(device, false, &shards, &shard_count));
     count_candidates(device, shards, shard_count, &so_far);
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && so_far.reclaimed < held - threshold && so_far.freed && so_far.count != 0) {

@@ -19,4 +19,10 @@ enum vram_status vr_collect_garbage(struct vr_device *device);
 // Releases what is wholly free in a private pool: small, then large (allocator.md §release-of-the-cache).
 enum vram_status vr_release_pool(struct vram_pool *pool);
 
+// The cudaMalloc segments that the former two would give back, of the default pools or (pool not NULL) of a private one, in their order,
+// until visit() says false. *walked grows by the free blocks that were looked at.
+typedef bool (*vr_cached_visitor)(uint64_t address, void *user);
+enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user,
+                                size_t *walked);
+
 #endif

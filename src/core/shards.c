@@ -137,14 +137,14 @@ static bool has_free_block(const struct vr_shard *shard) {
     return any != 0;
 }
 
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, struct vr_shard ***shards, size_t *count) {
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count) {
     const uint32_t all = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
     if (listed == NULL) return VRAM_NO_HOST_MEMORY;
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
         struct vr_shard *shard = device->shards.items[i];
-        if (shard->owner == NULL && !shard->idle && has_free_block(shard)) listed[(*count)++] = shard;
+        if (shard->owner == NULL && !shard->idle && (that_return ? shard->returns : has_free_block(shard))) listed[(*count)++] = shard;
     }
     qsort(listed, *count, sizeof *listed, by_stream);
     *shards = listed;

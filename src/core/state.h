@@ -78,6 +78,7 @@ struct vr_shard {
     bool expandable;                    // the source's bit, for the hot path
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
+    bool returns;                       // a free block may go back to the driver: one came since a release found none
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
     uint32_t spare_uses; // recorded uses at hand, a list

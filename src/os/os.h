@@ -19,6 +19,10 @@ enum vram_status vr_os_reserve(size_t size_bytes, void **base);
 void vr_os_unreserve(void *base, size_t size_bytes); // base NULL: nothing happens
 // The same of a range whose user knows that nothing past the first touched_bytes was ever written.
 void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes);
+// Between these two, what the calling thread gives back by vr_os_unreserve_touched() is kept, zero again, for its next reservations of the
+// same size: for whoever makes and ends many allocators in turn, whose pages would come new from the system each time. Does not nest.
+void vr_os_keep_begin(void);
+void vr_os_keep_end(void);
 
 // --- pages.c: address space at chosen places, and memory that can stand at several addresses at once -------------------
 // All addresses and sizes are multiples of 4096. UNSUPPORTED where the system has no such thing.

@@ -92,35 +92,6 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
     return false;
 }
 
-// The cudaMalloc segments of the default pools, or of a private one, that are wholly free; the former in the order in which
-// vram_empty_cache_device() gives them back.
-struct cached {
-    struct vram_pool_id pool;
-    struct vram_block_view *views;
-    size_t count;
-    size_t capacity;
-    size_t walked; // blocks looked at
-    bool failed;
-};
-
-static bool keep_cached(const struct vram_block_view *view, void *user) {
-    struct cached *cached = user;
-    cached->walked++;
-    if (view->block.pool.first != cached->pool.first || view->block.pool.second != cached->pool.second) return true;
-    if (view->state != VRAM_BLOCK_FREE || view->block.expandable || view->block.size_bytes != view->block.segment_bytes) return true;
-    cached->failed = vr_grow((void **)&cached->views, &cached->capacity, cached->count + 1, sizeof *cached->views) != VRAM_OK;
-    if (!cached->failed) cached->views[cached->count++] = *view;
-    return !cached->failed;
-}
-
-static int release_order(const void *left, const void *right) {
-    const struct vram_block_view *a = left, *b = right;
-    if (a->small_pool != b->small_pool) return a->small_pool ? 1 : -1;
-    if (a->block.stream != b->block.stream) return VR_ORDER(a->block.stream, b->block.stream);
-    if (a->block.size_bytes != b->block.size_bytes) return VR_ORDER(a->block.size_bytes, b->block.size_bytes);
-    return VR_ORDER(a->block.address, b->block.address);
-}
-
 // The private pool that all segments of the run are of; 0 where there is none.
 static uint32_t only_pool(const struct vr_exact *exact, size_t event, size_t end, size_t *count) {
     uint32_t only = 0;
@@ -135,16 +106,25 @@ static uint32_t only_pool(const struct vr_exact *exact, size_t event, size_t end
     return only;
 }
 
+// Counts wholly free segments, up to one more than the run has.
+struct cached_count {
+    size_t count;
+    size_t most;
+};
+
+static bool count_cached(uint64_t address, void *user) {
+    struct cached_count *cached = user;
+    (void)address;
+    return ++cached->count <= cached->most;
+}
+
 // Whether a run of one private pool has all that is cached there: then the pool ended or was trimmed. Else a request of it was in need.
 static enum vram_status is_whole_pool(struct vr_exact *exact, uint32_t pool, size_t count, bool *whole) {
     if (exact->stage.pools[pool] == NULL) return VRAM_OK;
-    struct cached cached = {.pool = vram_pool_id(exact->stage.pools[pool])};
-    enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
-    if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
-    free(cached.views);
-    exact->walked += cached.walked;
+    struct cached_count cached = {.most = count};
+    VR_TRY(vr_drive_walk_cached(exact->stage.allocator, DEVICE, exact->stage.pools[pool], count_cached, &cached, &exact->walked));
     *whole = count == cached.count;
-    return status;
+    return VRAM_OK;
 }
 
 // With the whole cache goes what is free in pools that nobody holds: a run without it was a part.
@@ -158,29 +138,40 @@ static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, siz
     return VRAM_OK;
 }
 
-// Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
+// Follows a run of releases beside the cache that the allocator would give back.
+struct cached_run {
+    const struct vr_exact *exact;
+    size_t at;
+    size_t end;
+    bool same;
+};
+
 // Pages are unmapped only with the whole cache, so they do not tell.
+static void to_next_segment(struct cached_run *run) {
+    const struct vr_exact *exact = run->exact;
+    while (run->at < run->end && (is_passed_over(exact, run->at) || vr_recorded_device_pool(exact->recorded, run->at) != 0 ||
+                                  exact->recorded->history->action[run->at] == VR_ACTION_SEGMENT_UNMAP))
+        run->at++;
+}
+
+static bool follow_cached(uint64_t address, void *user) {
+    struct cached_run *run = user;
+    to_next_segment(run);
+    run->same = run->at < run->end && run->exact->recorded->history->address[run->at] == address;
+    run->at++;
+    return run->same;
+}
+
+// Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
 static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
-    struct cached cached = {0};
     size_t count = 0;
     if (exact->walked > WALK_BUDGET + 16 * exact->recorded->history->count) return VRAM_OK;
     const uint32_t pool = only_pool(exact, event, end, &count);
     if (pool != 0) return is_whole_pool(exact, pool, count, whole);
-    enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_cached, &cached);
-    if (status == VRAM_OK && cached.failed) status = VRAM_NO_HOST_MEMORY;
-    if (cached.count > 1) qsort(cached.views, cached.count, sizeof *cached.views, release_order);
-    size_t at = 0;
-    bool same = true;
-    for (size_t i = event; i < end && same; i++) {
-        if (is_passed_over(exact, i) || vr_recorded_device_pool(exact->recorded, i) != 0) continue;
-        if (exact->recorded->history->action[i] == VR_ACTION_SEGMENT_UNMAP) continue;
-        same = at < cached.count && cached.views[at].block.address == exact->recorded->history->address[i];
-        at++;
-    }
-    free(cached.views);
-    exact->walked += cached.walked;
-    VR_TRY(status);
-    *whole = same && at == cached.count;
+    struct cached_run run = {.exact = exact, .at = event, .end = end, .same = true};
+    VR_TRY(vr_drive_walk_cached(exact->stage.allocator, DEVICE, NULL, follow_cached, &run, &exact->walked));
+    if (run.same) to_next_segment(&run);
+    *whole = run.same && run.at == end;
     return *whole ? freeable_agree(exact, event, end, whole) : VRAM_OK;
 }
 

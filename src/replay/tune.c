@@ -116,8 +116,7 @@ static enum vram_status add_beyond(struct tune_search *search) {
 }
 
 // --- trials -------------------------------------------------------------------------------------------------------------------
-static void try_settings(void *argument) {
-    struct tune_search *search = argument;
+static void try_settings_left(struct tune_search *search) {
     for (;;) {
         vr_mutex_lock(&search->mutex);
         const size_t index = search->next;
@@ -142,6 +141,13 @@ static void try_settings(void *argument) {
         if (search->options->progress != NULL) search->options->progress(search->done, total, search->options->user);
         vr_mutex_unlock(&search->mutex);
     }
+}
+
+// A replay's allocator touches the pages of the one before it.
+static void try_settings(void *argument) {
+    vr_os_keep_begin();
+    try_settings_left(argument);
+    vr_os_keep_end();
 }
 
 // Tries all settings that have not been tried.

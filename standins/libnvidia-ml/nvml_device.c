@@ -95,6 +95,27 @@ int nvmlDeviceGetCudaComputeCapability(const struct nvml_device *handle, int *ma
     return NVML_SUCCESS;
 }
 
+// A card's link to the host is as fast as its generation of cards allows (data sheets: V100 and T4 have PCIe 3, 8.x 4, later ones 5) and
+// always up.
+static int put_link(const struct nvml_device *handle, unsigned *number, bool lanes) {
+    enum { LANES = 16 };
+    NVML_DEVICE(handle);
+    NVML_NEEDS(number != NULL);
+    const struct vr_sim_card *card = card_of(device);
+    if (card->kind == VR_SIM_NO_CARD || card->kind == VR_SIM_INTEGRATED) return NVML_NOT_SUPPORTED;
+    *number = lanes ? LANES : card->major == 7 ? 3 : card->major == 8 ? 4 : 5;
+    return NVML_SUCCESS;
+}
+
+#define LINK(function, lanes)                                                                                                              \
+    NVML_EXPORT int function(const struct nvml_device *handle, unsigned *number);                                                          \
+    int function(const struct nvml_device *handle, unsigned *number) { return put_link(handle, number, lanes); }
+LINK(nvmlDeviceGetCurrPcieLinkGeneration, false)
+LINK(nvmlDeviceGetMaxPcieLinkGeneration, false)
+LINK(nvmlDeviceGetGpuMaxPcieLinkGeneration, false)
+LINK(nvmlDeviceGetCurrPcieLinkWidth, true)
+LINK(nvmlDeviceGetMaxPcieLinkWidth, true)
+
 // The highest clocks are the card's; a simulated device always runs at them.
 static int put_clock(const struct nvml_device *handle, int kind, unsigned *mhz) {
     enum { GRAPHICS, MULTIPROCESSORS, MEMORY };

@@ -130,6 +130,15 @@ def check_rest():
         good(nvml.nvmlDeviceGetClockInfo(handle(0), kind, ctypes.byref(now)))
         good(nvml.nvmlDeviceGetMaxClockInfo(handle(0), kind, ctypes.byref(highest)))
         assert now.value == highest.value > 0
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    good(nvml.nvmlDeviceGetCudaComputeCapability(handle(0), ctypes.byref(major), ctypes.byref(minor)))
+    for name in ("CurrPcieLink", "MaxPcieLink"):
+        result = getattr(nvml, f"nvmlDeviceGet{name}Generation")(handle(0), ctypes.byref(now))
+        if result == 3:  # a device that is no card has no link
+            continue
+        assert result == 0 and now.value == {7: 3, 8: 4}.get(major.value, 5), (name, now.value)
+        good(getattr(nvml, f"nvmlDeviceGet{name}Width")(handle(0), ctypes.byref(now)))
+        assert now.value == 16, (name, now.value)
 
 
 def check_use():

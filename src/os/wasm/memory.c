@@ -68,4 +68,8 @@ void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes
     spare[shift] = range;
 }
 
+// Kept in any case.
+void vr_os_keep_begin(void) {}
+void vr_os_keep_end(void) {}
+
 void vr_os_unreserve(void *base, size_t size_bytes) { vr_os_unreserve_touched(base, size_bytes, size_bytes); }
