@@ -20,11 +20,18 @@ static void note(enum vram_status *first, enum vram_status status) {
     if (*first == VRAM_OK) *first = status;
 }
 
+// The first free block that is no smaller than every segment: parts of segments, of which there may be many, come before.
+static uint32_t first_of_segment_size(const struct vr_device *device, const struct vr_index *index, unsigned kind) {
+    const uint64_t least = device->segments.least[kind];
+    return least == 0 ? 0 : vr_index_first_at_least(index, &device->allocator->arena, least);
+}
+
 // A part of a segment can only go after it was merged, which puts it into the index anew; what spans one, and stays, may go another time.
-static enum vram_status release_segments(struct vr_shard *shard, struct vr_pool *pool) {
+static enum vram_status release_segments(struct vr_shard *shard, unsigned kind) {
+    struct vr_pool *pool = &shard->pool[kind];
     const struct vram_allocator *allocator = shard->device->allocator;
     enum vram_status first = VRAM_OK;
-    for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK), next; at != 0; at = next) {
+    for (uint32_t at = first_of_segment_size(shard->device, &pool->index, kind), next; at != 0; at = next) {
         next = vr_index_next(&pool->index, &allocator->arena, at);
         const bool unsplit = vr_is_unsplit(vr_block_at(allocator, at));
         if (!is_whole_segment(allocator, vr_block_at(allocator, at))) {
@@ -67,7 +74,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind) {
     enum vram_status first = VRAM_OK;
     if (count != 0) vr_segments_forget_many(shards[0]->device);
-    for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], &shards[i]->pool[kind]));
+    for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], kind));
     if (count != 0) vr_segments_forgotten(shards[0]->device);
     for (size_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
     return first;
@@ -96,7 +103,7 @@ static bool walk_kind(struct vr_shard *const *shards, size_t count, unsigned kin
     for (size_t i = 0; i < count; i++) {
         const struct vram_allocator *allocator = shards[i]->device->allocator;
         const struct vr_index *index = &shards[i]->pool[kind].index;
-        for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, VR_MIN_BLOCK); at != 0;
+        for (uint32_t at = first_of_segment_size(shards[i]->device, index, kind); at != 0;
              at = vr_index_next(index, &allocator->arena, at)) {
             const struct vr_block *block = vr_block_at(allocator, at);
             ++*walked;

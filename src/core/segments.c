@@ -72,6 +72,8 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     entry->shard = shard->number;
     entry->device = shard->device->ordinal;
     entry->small = small;
+    uint64_t *least = &shard->device->segments.least[small ? VR_SMALL : VR_LARGE];
+    if (*least == 0 || facts->size < *least) *least = facts->size;
     entry->first = shard->spare[--shard->spare_count];
     struct vr_block *block = vr_block_at(allocator, entry->first);
     *block =

@@ -26,6 +26,7 @@ struct vr_segment_books {
     size_t gone;     // of these, forgotten in a stretch of many (first == 0)
     bool forgetting; // between vr_segments_forget_many() and vr_segments_forgotten()
     size_t items_capacity;
+    uint64_t least[2]; // by enum vr_pool_kind: the size of the smallest segment there ever was; 0: none
     struct vr_driver_memory *orphans;
     size_t orphan_count;
     size_t orphans_capacity;

@@ -191,10 +191,16 @@ static void keep_reserved(struct vram_host *host, struct vr_host_block *block) {
     vr_host_bins_insert(block);
 }
 
+static struct vr_host_block *last_of(struct vr_host_block *list) {
+    while (list != NULL && list->next != NULL) list = list->next;
+    return list;
+}
+
+// Of a bin the one that was freed first goes first, as in PyTorch.
 void vr_host_send_cache_out(struct vram_host *host, struct vram_host_pool *pool) {
     for (unsigned bin = 0; bin < VR_HOST_BINS; bin++) {
-        for (struct vr_host_block *block = pool->bins[bin], *next = NULL; block != NULL; block = next) {
-            next = block->next;
+        for (struct vr_host_block *block = last_of(pool->bins[bin]), *before = NULL; block != NULL; block = before) {
+            before = block->previous;
             if (block->origin == VRAM_HOST_RESERVED) {
                 keep_reserved(host, block);
                 continue;

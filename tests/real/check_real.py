@@ -206,6 +206,8 @@ def compare_memory(row, python, ours, most_seconds):
         own.rename(kept)
         if number == 2 and not same_memory.compare(kept.with_name(f"{own.name}.1"), kept)[1]:
             break  # PyTorch's runs are the same
+    else:
+        return f"PyTorch's own {OWN_RUNS} runs differ from each other, and from ours: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items())
     print("       " + ", ".join(f"{count} {kind}" for kind, count in rows.items()) + (f"; run {number} of PyTorch's" if number > 1 else ""), flush=True)
     return "differs: " + ", ".join(f"{len(texts)} {kind}" for kind, texts in found.items()) if found or not rows else ""
 

@@ -36,9 +36,9 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         library, path = pathlib.Path(work) / "native_calls.so", pathlib.Path(work) / "native_calls"
         program.compile_program(facts, program.HERE / "native_calls.cpp", library, options)
-        subprocess.run(["gcc", "-x", "c", "-", *sanitizers, "-static-libasan", "-rdynamic", "-o", path, "-ldl"], input=MAIN, check=True, text=True)
+        subprocess.run(["g++", "-x", "c++", "-", *sanitizers, "-rdynamic", "-o", path, "-Wl,--no-as-needed", "-lstdc++", "-ldl"], input=MAIN, check=True, text=True)
         for conf in CONFS:
-            variables = {**program.variables_of(facts), "ASAN_OPTIONS": "detect_leaks=0", **conf}
+            variables = {**program.variables_of(facts), "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0", **conf}
             subprocess.run([*program.SIM, str(path), str(library), *facts[:3]], env=variables, check=True, timeout=120)
 
 

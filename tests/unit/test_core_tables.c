@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "core/drive.h"
 #include "core/shards.h"
 #include "support/random.h"
 #include "vram/vram.h"
@@ -197,11 +198,49 @@ static void kept_memory_is_zero(void **state) {
     vr_os_keep_end();
 }
 
+static bool go_on(uint64_t address, void *user) {
+    (void)address;
+    ++*(size_t *)user;
+    return true;
+}
+
+// What is free in segments that are in use is not looked at when the cache goes.
+static void releases_pass_parts_over(void **state) {
+    (void)state;
+    enum { PIECES = 4096, WHOLE = 3 };
+    static uint64_t pieces[PIECES];
+    struct vram_driver *driver = NULL;
+    struct vram_allocator *allocator = NULL;
+    uint64_t whole[WHOLE];
+    size_t seen = 0, walked = 0;
+    assert_int_equal(vram_sim_create(&(struct vram_sim_options){.memory_bytes = (uint64_t)1 << 40}, &driver), VRAM_OK);
+    const struct vram_create_info info = {.driver = driver, .ignore_environment = true};
+    assert_int_equal(vram_create(&info, &allocator, NULL), VRAM_OK);
+    for (size_t i = 0; i < PIECES; i++) assert_int_equal(vram_malloc(allocator, 0, 4096, 0, &pieces[i]), VRAM_OK);
+    for (size_t i = 0; i < WHOLE; i++) assert_int_equal(vram_malloc(allocator, 0, (uint64_t)64 << 20, 0, &whole[i]), VRAM_OK);
+    for (size_t i = 0; i < PIECES; i += 2) assert_int_equal(vram_free(allocator, pieces[i]), VRAM_OK);
+    for (size_t i = 0; i < WHOLE; i++) assert_int_equal(vram_free(allocator, whole[i]), VRAM_OK);
+    assert_int_equal(vr_drive_walk_cached(allocator, 0, NULL, go_on, &seen, &walked), VRAM_OK);
+    assert_int_equal(seen, WHOLE);
+    assert_int_equal(walked, WHOLE);
+    assert_int_equal(vram_empty_cache(allocator), VRAM_OK);
+    seen = walked = 0;
+    assert_int_equal(vr_drive_walk_cached(allocator, 0, NULL, go_on, &seen, &walked), VRAM_OK);
+    assert_int_equal(walked, 0);
+    for (size_t i = 1; i < PIECES; i += 2) assert_int_equal(vram_free(allocator, pieces[i]), VRAM_OK);
+    assert_int_equal(vram_check(allocator, NULL), VRAM_OK);
+    assert_int_equal(vram_empty_cache(allocator), VRAM_OK);
+    assert_int_equal(vram_sim_memory_used(driver, 0), 0);
+    vram_destroy(allocator);
+    vram_driver_destroy(driver);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raw_blocks_at_made_addresses), cmocka_unit_test(regions_at_made_addresses),
         cmocka_unit_test(the_address_map_holds),        cmocka_unit_test(the_index_finds_the_best_fit),
         cmocka_unit_test(extensions_end_in_order),      cmocka_unit_test(kept_memory_is_zero),
+        cmocka_unit_test(releases_pass_parts_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

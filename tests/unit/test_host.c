@@ -566,6 +566,15 @@ static void events_are_told_in_order(void **state) {
     assert_int_equal(heard.events[1].action, VRAM_EVENT_SEGMENT_FREE);
     assert_int_equal(heard.events[2].action, VRAM_EVENT_SEGMENT_FREE);
     heard.count = 0;
+    void *first = get(&fixture, 1000), *second = get(&fixture, 1000);
+    put(&fixture, first);
+    put(&fixture, second);
+    heard.count = 0;
+    expect_ok(vram_host_empty_cache(fixture.host)); // of equal ones the first that was freed
+    assert_int_equal(heard.count, 2);
+    assert_int_equal(heard.events[0].address, (uintptr_t)first);
+    assert_int_equal(heard.events[1].address, (uintptr_t)second);
+    heard.count = 0;
     vram_host_set_event_listener(fixture.host, NULL, NULL);
     put(&fixture, get(&fixture, 1000));
     assert_int_equal(heard.count, 0);

@@ -49,9 +49,9 @@ def fit_nanogpt():
 
 def fit_nanogpt_old():
     """On a T4 attention is not PyTorch's fused one, and takes more."""
-    code, answer = fit(*SMALL, "--compile=False", devices="t4,h100")
+    code, answer = fit(*SMALL, "--block_size=1024", "--compile=False", devices="t4,h100")
     need = {card["key"]: card["need_bytes"] - card["context_bytes"] for card in answer["cards"] if card["asked"]}
-    assert code == 0 and asked(answer) == {"t4": True, "h100": True} and need["t4"] > need["h100"] + 32 * MIB, need
+    assert code == 0 and asked(answer) == {"t4": True, "h100": True} and need["t4"] > need["h100"] + 256 * MIB, need
 
 
 def fit_nanogpt_compiled():

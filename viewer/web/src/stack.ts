@@ -49,9 +49,40 @@ export function folded(frames: readonly StackFrame[]): Run[] {
     return runs;
 }
 
+// Where a line of a source is opened: an address with {file} and {line} in it, which the reader gives; kept by the browser.
+const TEMPLATE_KEY = "vram.source";
+const SCHEMES = /^(https?|vscode|vscode-insiders|vscodium|cursor|zed|idea|pycharm|subl|txmt|file):/i;
+
+export function sourceTemplate(): string {
+    try {
+        return localStorage.getItem(TEMPLATE_KEY) ?? "";
+    } catch {
+        return ""; // a page from a file may have no storage
+    }
+}
+
+// False for what is no such address; "" takes it back.
+export function setSourceTemplate(template: string): boolean {
+    if (template !== "" && !(SCHEMES.test(template) && template.includes("{file}"))) return false;
+    try {
+        localStorage.setItem(TEMPLATE_KEY, template);
+    } catch {
+        return false;
+    }
+    return true;
+}
+
+export function sourceLink(file: string, line: number, template = sourceTemplate()): string | null {
+    if (template === "" || !SCHEMES.test(template) || file === "" || file.startsWith("<") || file === "??") return null;
+    const path = file.split(/[/\\]/).map(encodeURIComponent).join("/");
+    return template.replaceAll("{file}", path).replaceAll("{line}", String(line));
+}
+
 function item([name, file, line]: StackFrame): HTMLElement {
     const short = file.split(/[/\\]/).slice(-2).join("/");
-    return el("li", {}, el("span", { class: "frame-name", title: name }, shortFunction(name) || "?"), " ", el("span", { class: "frame-place", title: `${file}:${line}` }, `${short}:${line}`));
+    const link = sourceLink(file, line);
+    const place = link ? el("a", { class: "frame-place", title: `${file}:${line}`, href: link, rel: "noreferrer", target: "_blank" }, `${short}:${line}`) : el("span", { class: "frame-place", title: `${file}:${line}` }, `${short}:${line}`);
+    return el("li", {}, el("span", { class: "frame-name", title: name }, shortFunction(name) || "?"), " ", place);
 }
 
 export function framesList(frames: readonly StackFrame[]): HTMLElement {

@@ -52,6 +52,7 @@ const passing: ReadonlySet<keyof State> = new Set(["found"]);
 // What changes many times in one gesture, and how long one may rest within it.
 const GLIDING: ReadonlySet<keyof State> = new Set(["from", "to", "search", "dark", "legend", "event"]);
 const GLIDE_MS = 1500;
+const REST_MS = 400; // after the last move of the window
 
 type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
 
@@ -123,7 +124,8 @@ export class Store {
         this.pending = new Set();
         // Browsers refuse more than some hundred changes of the address in half a minute, and each one takes milliseconds.
         clearTimeout(this.written);
-        this.written = window.setTimeout(() => this.write(), 120);
+        const moves = [...changed].every((key) => key === "from" || key === "to");
+        this.written = window.setTimeout(() => this.write(), moves ? REST_MS : 120);
         for (const listener of this.listeners) listener(this.state, changed);
     }
 }

@@ -45,6 +45,7 @@ const settled = async (page) => {
         same = now === last ? same + 1 : 0;
         last = now;
     }
+    await page.waitForTimeout(450); // the address is written when the window rests
 };
 const windowOf = async (page) => {
     const { from = "0", to = "0" } = await hash(page);

@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openFiles, openPage } from "./browser.mjs";
+import { openFiles, openPage, saved } from "./browser.mjs";
 import { asked, equal, expect, finish, go, html, settles } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/oom.pickle.gz");
@@ -70,6 +70,76 @@ async function searching(page) {
     await settles(page, () => document.querySelector(".message").hidden, null, true, "and gone with it");
 }
 
+// Of a window: what was made and freed equals what the list of events says.
+async function range(page) {
+    const [from, to] = [4000, 9000];
+    const { trace } = await asked("report", "--list", "trace", "--json", example);
+    let [made, freed] = [0, 0];
+    const live = new Map();
+    trace.forEach((event, i) => {
+        const inside = i >= from && i < to;
+        if (event.action === "alloc") {
+            live.set(event.address, event.bytes);
+            if (inside) made += event.bytes;
+        } else if (event.action === "free_requested" && live.has(event.address)) {
+            if (inside) freed += live.get(event.address);
+            live.delete(event.address);
+        }
+    });
+    await go(page, { view: "timeline", from, to });
+    const told = () => Object.fromEntries([...document.querySelectorAll(".range-facts:not([hidden]) [data-fact]")].map((fact) => [fact.dataset.fact, Number(fact.dataset.bytes)]).filter(([name]) => name !== "peak"));
+    await settles(page, told, null, { change: made - freed, made, freed }, "what the window made and freed");
+    expect((await page.locator(".range-facts .link").count()) > 0, "and who made most");
+    await go(page, { view: "timeline" });
+    await settles(page, () => document.querySelector(".range-facts").hidden, null, true, "nothing of the whole history");
+}
+
+async function card(page) {
+    await go(page, { view: "oom" });
+    const box = page.locator(".oom-card").first();
+    await box.locator(".oom-stack summary").click();
+    await settles(page, () => document.querySelectorAll(".oom-stack .stack li").length > 0, null, true, "the request's own stack");
+    const [wanted] = Object.values((await asked("report", "--json", example)).devices).filter((device) => device.oom_causes.length > 0).map((device) => device.oom_causes.at(-1));
+    await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => void (window.copied = text) }, configurable: true }));
+    await box.getByRole("button", { name: "Copy as text" }).click();
+    const text = await page.evaluate(() => window.copied);
+    expect(text.startsWith("### ") && text.includes(wanted.holders[0].site) && text.toLowerCase().includes(wanted.text.slice(0, 30).toLowerCase()), `the card as text: ${text}`);
+    await box.getByRole("button", { name: wanted.holders[0].site, exact: true }).first().click();
+    await settles(page, () => { const { view, search, event } = Object.fromEntries(new URLSearchParams(location.hash.slice(1))); return [view, search, event]; }, null, ["state", wanted.holders[0].site, String(wanted.index)], "a site leads to its blocks at that moment");
+}
+
+async function sources(page) {
+    await go(page, { view: "settings" });
+    const field = page.locator('input[aria-label="Open sources with"]');
+    await field.fill("javascript:alert({file})");
+    await field.press("Enter");
+    await field.blur();
+    await settles(page, () => document.querySelector('input[aria-label="Open sources with"]').hasAttribute("aria-invalid"), null, true, "an address that runs code is refused");
+    await field.fill("vscode://file/{file}:{line}");
+    await field.blur();
+    await go(page, { view: "oom" });
+    await page.reload();
+    await openFiles(page, [example]);
+    await page.locator(".oom-stack summary").first().click();
+    await settles(page, () => document.querySelector(".oom-stack a.frame-place")?.getAttribute("href").startsWith("vscode://file/examples/serve_sim.c:"), null, true, "a place is a link");
+}
+
+// A page saved by the page has the recording inside, is read by the command, and by the page itself.
+async function pages(page) {
+    await go(page, { view: "timeline" });
+    const path = join(mkdtempSync(join(tmpdir(), "vram-page-")), "saved.html");
+    writeFileSync(path, await saved(page, "This page"));
+    equal((await asked("report", "--json", path)).devices, (await asked("report", "--json", example)).devices, "the command reads the saved page");
+    for (const inside of [false, true]) {
+        const second = await openPage(inside ? html : path);
+        if (inside) await openFiles(second.page, [path]);
+        await settles(second.page, () => document.querySelector("select.files option")?.textContent, null, "oom.pickle.gz", "the recording is inside");
+        await settles(second.page, () => document.title, null, await page.title(), "and shown as before");
+        equal(second.errors, [], "errors of the saved page");
+        await second.browser.close();
+    }
+}
+
 // Made by hand: long names of C++.
 const LONG = "at::_ops::empty_memory_format::redispatch(c10::DispatchKeySet, c10::ArrayRef<c10::SymInt>, std::optional<c10::ScalarType>)";
 const RESULT = "std::vector<at::Tensor, std::allocator<at::Tensor> > torch::autograd::PyNode::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)";
@@ -105,6 +175,10 @@ for (const first of ["timeline", "peak", "state"]) {
         await roles(page);
         await back(page);
         await searching(page);
+        await range(page);
+        await pages(page);
+        await card(page);
+        await sources(page);
     }
     equal(errors, [], `${first}: errors of the page`);
     await browser.close();

@@ -1,4 +1,6 @@
 // One failed request: what it asked for, where the memory was, who held it.
+import { copyText } from "../save";
+import { framesList, type StackFrame } from "../stack";
 import { add, el } from "../dom";
 import { bytes, count, counted } from "../format";
 import { bar, partsOf, partsTable, type Accounts, type Cause, type Holder } from "./oom-parts";
@@ -17,22 +19,25 @@ const TITLES: Record<string, string> = {
     unknown: "Not examined",
 };
 
+export type CardWays = { go(event: number): void; blocks(event: number, site: string): void; stack(event: number): Promise<StackFrame[]> };
+
 // With `cure` what would have let it fit stands below why it did not.
-export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, go: (event: number) => void, cure: HTMLElement | null): HTMLElement {
+export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
     const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${TITLES[cause.cause] ?? cause.cause} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
     add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
     if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${cause.site}, stream ${cause.stream}`));
-    add(box, cure);
+    add(box, requestStack(cause.index, ways), cure);
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));
         if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${cause.pin_site}` : ""}.`));
     }
     if (cause.accounts) add(box, others(cause.accounts));
-    if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries));
-    if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders));
-    add(box, el("p", {}, el("button", { type: "button", onclick: () => go(cause.index) }, "Show segments and blocks at that moment")));
+    if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries, null));
+    if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders, (site) => ways.blocks(cause.index, site)));
+    const copy = el("button", { type: "button", title: "What the card says, as text", onclick: () => void copyText(cardText(box)) }, "Copy as text for an issue");
+    add(box, el("p", { class: "oom-ways" }, el("button", { type: "button", onclick: () => ways.go(cause.index) }, "Show segments and blocks at that moment"), " ", copy));
     return box;
 }
 
@@ -61,12 +66,33 @@ function others(accounts: Accounts): HTMLElement {
     return box;
 }
 
-function holders(list: Holder[]): HTMLElement {
+// The failed request's own stack, asked for when it is opened.
+function requestStack(event: number, ways: CardWays): HTMLElement {
+    const body = el("div", {});
+    const box = el("details", { class: "oom-stack" }, el("summary", {}, "The request's call stack"), body);
+    box.addEventListener("toggle", () => {
+        if (!box.open || body.childElementCount > 0) return;
+        void ways.stack(event).then(
+            (frames) => body.replaceChildren(framesList(frames)),
+            (error: Error) => body.replaceChildren(el("p", { class: "quiet-text" }, error.message)),
+        );
+    });
+    return box;
+}
+
+// Lines of what is read, without buttons; a table's row is one line.
+export function cardText(box: HTMLElement): string {
+    const lines = [...box.querySelectorAll<HTMLElement>("summary, p:not(.oom-ways), h3, tr, dt, li")].filter((part) => !part.closest("li.fold") && !(part.tagName === "P" && part.closest("td")));
+    const text = (part: HTMLElement) => (part.tagName === "TR" ? [...part.querySelectorAll("td, th")].map((cell) => cell.textContent!.trim()).join("  ") : part.tagName === "DT" ? `${part.textContent}: ${part.nextElementSibling?.textContent ?? ""}` : part.textContent!);
+    return lines.map((part) => `${part.tagName === "SUMMARY" && part.parentElement === box ? "### " : part.tagName === "H3" ? "\n**" : part.tagName === "P" ? "" : "- "}${text(part).trim()}${part.tagName === "H3" ? "**" : ""}`).join("\n");
+}
+
+function holders(list: Holder[], lead: ((site: string) => void) | null): HTMLElement {
     const most = Math.max(...list.map((holder) => holder.bytes));
     const rows = list.map((holder) => {
         const fill = el("span", { class: "oom-fill is-allocated" });
         fill.style.width = `${(100 * holder.bytes) / most}%`;
-        return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, el("span", {}, holder.site)));
+        return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, lead && !holder.site.startsWith("<") ? el("button", { type: "button", class: "link", title: "Its blocks at that moment", onclick: () => lead(holder.site) }, holder.site) : el("span", {}, holder.site)));
     });
     return el("table", { class: "plain-table" }, el("tbody", {}, ...rows));
 }

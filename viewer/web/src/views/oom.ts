@@ -1,10 +1,11 @@
 // Out of memory: what each failed request asked for, what was free, and why none of it could serve.
+import type { StackFrame } from "../stack";
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
 import { UNCHOSEN, type State } from "../state";
 import { deviceName, worstDevice } from "../trouble";
-import { oomCard } from "./oom-card";
+import { oomCard, type CardWays } from "./oom-card";
 import { CureBox } from "./oom-cure";
 import { bar, type Cause } from "./oom-parts";
 
@@ -36,17 +37,17 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     measure();
 }
 
-type Ways = { go(event: number): void; open(device: number): void };
+type Ways = CardWays & { go(event: number): void; open(device: number): void };
 
-function paint(body: HTMLElement, shown: Ooms, device: Device, worst: Device | undefined, { go, open }: Ways, cure: HTMLElement): void {
+function paint(body: HTMLElement, shown: Ooms, device: Device, worst: Device | undefined, ways: Ways, cure: HTMLElement): void {
     clear(body);
-    if (shown.oom.length === 0) return none(body, shown, device, go, worst, open);
+    if (shown.oom.length === 0) return none(body, shown, device, ways.go, worst, ways.open);
     const many = shown.oom.length;
     add(body, el("h2", {}, many === 1 ? "One request ran out of memory" : `${count(many)} requests ran out of memory`));
     // The last one is what usually ended the program: it comes first, open.
     [...shown.oom_causes].reverse().slice(0, MOST_CARDS).forEach((cause, i) => {
         const { size, device_free } = shown.oom[many - 1 - i];
-        body.append(oomCard(cause, size, device_free, i === 0, go, i === 0 ? cure : null));
+        body.append(oomCard(cause, size, device_free, i === 0, ways, i === 0 ? cure : null));
     });
     if (many > MOST_CARDS) add(body, el("p", { class: "quiet-text" }, `The list of events (2) has ${counted(many - MOST_CARDS, "earlier request")}.`));
 }
@@ -84,7 +85,11 @@ export function oomView(app: App): View {
             if (ticket !== asked) return;
             shown = answer.json;
             const box = new CureBox(app.engine, { rec, device: device.device });
-            const ways = { go: (event: number) => app.store.set({ view: "state", event }), open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
+            const ways: Ways = {
+                go: (event: number) => app.store.set({ view: "state", event }),
+                blocks: (event: number, site: string) => app.store.set({ view: "state", event, search: site, regex: false }),
+                stack: async (event: number) => (await app.engine.ask<{ frames?: StackFrame[] }>({ name: "event", rec, device: device.device, event })).json.frames ?? [],
+                 open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
             paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
             if (shown.oom.length === 0) return;
             cure = box;

@@ -1,4 +1,5 @@
 // Settings: how the allocator was set, what each option means, and what the recording says about itself.
+import { setSourceTemplate, sourceTemplate } from "../stack";
 import type { App, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { Exact } from "../exact";
@@ -80,6 +81,19 @@ function device({ device: facts }: Facts): HTMLElement {
     ]);
 }
 
+// Where lines of call stacks lead: the reader's editor, or a page of the sources.
+function sources(): HTMLElement {
+    const input = el("input", { type: "text", "aria-label": "Open sources with", placeholder: "vscode://file{file}:{line}", spellcheck: "false" });
+    const said = el("span", { class: "quiet-text", role: "status" });
+    input.value = sourceTemplate();
+    input.addEventListener("change", () => {
+        const kept = setSourceTemplate(input.value.trim());
+        input.toggleAttribute("aria-invalid", !kept);
+        said.textContent = kept ? (input.value.trim() === "" ? "Places in call stacks are text." : "Places in call stacks are links now.") : "An address of an editor or a page, with {file} and {line} in it.";
+    });
+    return el("section", {}, el("h2", {}, "Sources"), el("p", {}, el("label", {}, "Open with ", input), " ", said));
+}
+
 export function settingsView(app: App): View {
     const body = el("div", { class: "scroll-body settings-view" });
     const root = el("div", { class: "fill scroll" }, body);
@@ -100,6 +114,7 @@ export function settingsView(app: App): View {
             if (ticket !== asked) return;
             shown = answer.json;
             paint(body, shown);
+            body.append(sources());
         } catch (error) {
             of = "";
             app.say((error as Error).message);

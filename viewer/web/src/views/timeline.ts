@@ -3,14 +3,16 @@ import type { App, View } from "../app";
 import { csvText, el } from "../dom";
 import { Chart } from "../draw/chart";
 import { bySelect, largestTable } from "../draw/controls";
+import { RangeFacts } from "../draw/range";
 import { allocationSource } from "../draw/stacked";
 
 export function timelineView(app: App): View {
     const chart = new Chart(app, allocationSource(app));
     const by = bySelect(app);
     const table = largestTable(app, chart);
+    const range = new RangeFacts(app);
     chart.bar.append(by.root, chart.legend);
-    const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
+    const root = el("div", { class: "fill chart-view" }, chart.root, range.root, table.root);
 
     return {
         id: "timeline",
@@ -29,12 +31,14 @@ export function timelineView(app: App): View {
             by.update();
             chart.show();
             table.update();
+            range.update();
         },
         hide: () => chart.leave(),
         update: (state, changed) => {
             by.update();
             chart.update(state, changed);
             table.update();
+            range.update();
         },
         onKey: (event) => chart.onKey(event),
         svg: () => chart.svg(`Active memory timeline of ${app.recording()?.name ?? ""}`),
