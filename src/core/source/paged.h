@@ -131,6 +131,7 @@ struct vr_paged_device {
     uint64_t window_count;
     uint64_t uses;
     size_t live_slots; // slots that exist, live or not
+    size_t prune_at;   // so many, before they are looked through again (paged_slots.c)
 };
 
 VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
