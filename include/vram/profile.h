@@ -89,6 +89,30 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_json(const struct vram_recor
                                                          const char *title, vram_write write, void *user, size_t *leaks,
                                                          struct vram_error *error);
 
+// Runs of one program in different sizes (of the batch, the sequence, the number of ranks), and the size that is asked for. Moment and
+// device are the options'; `by` (not stack) and `top` say what the rows are.
+#define VRAM_FORECAST_MOST 3
+struct vram_forecast {
+    const struct vram_recording *recording[VRAM_FORECAST_MOST];
+    const char *title[VRAM_FORECAST_MOST]; // may be NULL
+    double size[VRAM_FORECAST_MOST];       // above 0, no two alike
+    size_t count;                          // 2 or 3
+    double wanted;                         // above 0
+    struct vram_profile_options options;
+};
+// What came out of it: the peak, and the range that what was seen allows. Each group follows the simplest curve that its bytes lie on: a
+// constant, a straight line, with three recordings also a square.
+struct vram_forecast_result {
+    uint64_t allocated_bytes, allocated_low_bytes, allocated_high_bytes; // asked for by the program
+    uint64_t reserved_bytes, reserved_low_bytes, reserved_high_bytes;    // 0: not every recording has it
+};
+// *result (may be NULL) is set on success.
+VRAM_API VRAM_NODISCARD enum vram_status vram_forecast_text(const struct vram_forecast *forecast, const struct vram_style *style,
+                                                            vram_write write, void *user, struct vram_forecast_result *result,
+                                                            struct vram_error *error);
+VRAM_API VRAM_NODISCARD enum vram_status vram_forecast_json(const struct vram_forecast *forecast, vram_write write, void *user,
+                                                            struct vram_forecast_result *result, struct vram_error *error);
+
 // --- row by row --------------------------------------------------------------------------------------------------------------------------
 // What a recording holds, row by row: the counterparts of PyTorch's `python -m torch.cuda._memory_viz`.
 

@@ -88,6 +88,29 @@ static void item_4_equal_sizes(void **state) {
     }
 }
 
+// PyTorch 2.12 goes by its records: the front of a split is a new one, a merged block keeps that of the block that was freed.
+static void item_4_records_of_2_12(void **state) {
+    (void)state;
+    static const struct {
+        const char *conf;
+        bool by_records;
+    } rows[] = {{"pytorch:2.11", false}, {"pytorch:2.12", true}, {"pytorch:2.13", false}};
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        struct vr_world world;
+        expect_world(&world, rows[i].conf, VR_GIB);
+        uint64_t blocks[7];
+        for (size_t k = 0; k < VR_COUNT_OF(blocks); k++) blocks[k] = expect_malloc(&world, 4096, 0);
+        expect_free(&world, blocks[1]);
+        expect_free(&world, blocks[2]);
+        assert_int_equal(expect_malloc(&world, 4096, 0), blocks[1]); // of what both were, the front: a new record
+        assert_int_equal(expect_malloc(&world, 4096, 0), blocks[2]);
+        expect_free(&world, blocks[4]);
+        expect_free(&world, blocks[1]);
+        assert_int_equal(expect_malloc(&world, 4096, 0), rows[i].by_records ? blocks[4] : blocks[1]);
+        expect_end(&world);
+    }
+}
+
 // The simulator's own addresses that do not only rise: the older of two free blocks lies above, or where something else lay before.
 static void tie_of_addresses(const char *conf, enum vram_sim_addresses addresses, bool older_wins) {
     struct vr_world world;
@@ -348,6 +371,7 @@ int main(void) {
         cmocka_unit_test(item_2_large_sizes),
         cmocka_unit_test(item_3_neighbours_merge),
         cmocka_unit_test(item_4_equal_sizes),
+        cmocka_unit_test(item_4_records_of_2_12),
         cmocka_unit_test(item_4_addresses_that_fall),
         cmocka_unit_test(item_5_streams),
         cmocka_unit_test(item_6_max_split_size),

@@ -484,6 +484,10 @@ static void of_reports(void **state) {
     SAYS(vram_flame_folded(any, any, any, NULL, any, &error));
     SAYS(vram_diff_text(NULL, any, swallow, any, any, &error));
     SAYS(vram_diff_text(any, any, NULL, any, any, &error));
+    SAYS(vram_forecast_text(NULL, any, swallow, any, any, &error));
+    SAYS(vram_forecast_text(any, any, NULL, any, any, &error));
+    SAYS(vram_forecast_json(NULL, swallow, any, any, &error));
+    SAYS(vram_forecast_json(any, NULL, any, any, &error));
     SAYS(vram_diff_json(NULL, swallow, any, any, &error));
     SAYS(vram_diff_json(any, NULL, any, any, &error));
     SAYS(vram_leaks_text(NULL, any, any, any, swallow, any, any, &error));

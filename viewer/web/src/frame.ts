@@ -16,6 +16,7 @@ export interface Frame extends App {
     readonly views: readonly View[];
     view(): View;
     setMatches(matches: Matches | undefined): void;
+    readonly opened: readonly Opened[]; // what was read here; a server's files are not
     openAll(files: readonly Opened[]): Promise<void>;
     readonly partial: boolean; // what is on show is the beginning of a file that is still read
     setWindow(from: number, to: number): void; // clamped; the whole history becomes "no window"

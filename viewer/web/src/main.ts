@@ -3,7 +3,7 @@ import type { App, Device, Matches, Recording, View } from "./app";
 import { Details } from "./details";
 import { add, clear, el } from "./dom";
 import { emptyState, explainEmpty } from "./empty";
-import { bytesOfBase64, WorkerEngine, type Engine } from "./engine";
+import { WorkerEngine, type Engine } from "./engine";
 import { bytes, count } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
 import { Header } from "./header";
@@ -11,6 +11,7 @@ import { Help } from "./help";
 import { installKeys } from "./keys";
 import { Minimap } from "./minimap";
 import { Notes } from "./notes";
+import { embeddedIn, unpacked } from "./pages";
 import { SearchBox } from "./search";
 import { ServerEngine } from "./server";
 import { clamped } from "./span";
@@ -25,6 +26,7 @@ class Page implements Frame, App {
     readonly views: readonly View[];
     readonly canOpen: boolean;
     recordings: Recording[] = [];
+    readonly opened: Opened[] = [];
     partial = false;
     private found: Matches | undefined;
     private readonly message = el("p", { class: "message", role: "alert", hidden: true });
@@ -154,7 +156,8 @@ class Page implements Frame, App {
         });
     }
 
-    async openAll(files: readonly Opened[]): Promise<void> {
+    async openAll(given: readonly Opened[]): Promise<void> {
+        const files = await unpacked(given);
         const failures: string[] = [];
         const before = this.recordings.length;
         this.say("");
@@ -172,6 +175,7 @@ class Page implements Frame, App {
                     bar.value = done;
                     text.textContent = done < total ? `${bytes(done)} of ${bytes(total)}` : "working out lifetimes";
                 }, early);
+                this.opened.push({ name, file });
             } catch (error) {
                 failures.push(`${title}: ${(error as Error).message}`);
             }
@@ -252,18 +256,12 @@ class Page implements Frame, App {
     }
 }
 
-// Recordings that `vram view` has put into the page.
-function embedded(): Opened[] {
-    const elements = document.querySelectorAll<HTMLScriptElement>('script[type="application/x-vram"]');
-    return [...elements].map((element) => ({ name: element.dataset.name ?? "recording", file: new Blob([bytesOfBase64(element.textContent!.trim())]) }));
-}
-
 async function main(): Promise<void> {
     const server = ServerEngine.ofPage();
     const page = new Page(server ?? (await WorkerEngine.create()));
     page.build(document.getElementById("app")!);
     window.addEventListener("unhandledrejection", (event) => page.say((event.reason as Error)?.message ?? String(event.reason)));
-    const files = embedded();
+    const files = embeddedIn(document);
     if (server) await page.list().catch((error: Error) => page.say(error.message));
     else if (files.length !== 0) await page.openAll(files);
 }

@@ -1,6 +1,7 @@
 // Saving what is on show: a picture, a table, a link. Files are made here and handed to the browser; nothing goes anywhere else.
 import type { Frame } from "./frame";
 import type { Command } from "./menu";
+import { pageOf } from "./pages";
 
 export function download(blob: Blob, name: string): void {
     const link = document.createElement("a");
@@ -57,6 +58,14 @@ export async function copyText(text: string): Promise<void> {
     }
 }
 
+async function savePage(frame: Frame): Promise<void> {
+    try {
+        download(await pageOf(frame.opened), fileName(frame, "html"));
+    } catch (error) {
+        frame.say(`The page could not be saved: ${(error as Error).message}`);
+    }
+}
+
 export function saveCommands(frame: Frame): Command[] {
     const view = frame.view();
     const open = frame.device() !== undefined;
@@ -64,6 +73,7 @@ export function saveCommands(frame: Frame): Command[] {
         { title: "Picture (SVG)", disabled: !open || !view.svg, run: () => void save(frame, "svg") },
         { title: "Picture (PNG)", disabled: !open || !(view.png || view.svg), run: () => void save(frame, "png") },
         { title: "Table (CSV)", disabled: !open || !view.csv, run: () => void save(frame, "csv") },
+        { title: "This page, with the recordings", disabled: frame.opened.length === 0, run: () => void savePage(frame) },
         { title: "Copy link to this view", run: () => void copyText(location.href) },
     ];
 }

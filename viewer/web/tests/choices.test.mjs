@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openFiles, openPage } from "./browser.mjs";
+import { openFiles, openPage, saved } from "./browser.mjs";
 import { asked, equal, expect, finish, go, html, settles } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/oom.pickle.gz");
@@ -124,6 +124,22 @@ async function sources(page) {
     await settles(page, () => document.querySelector(".oom-stack a.frame-place")?.getAttribute("href").startsWith("vscode://file/examples/serve_sim.c:"), null, true, "a place is a link");
 }
 
+// A page saved by the page has the recording inside, is read by the command, and by the page itself.
+async function pages(page) {
+    await go(page, { view: "timeline" });
+    const path = join(mkdtempSync(join(tmpdir(), "vram-page-")), "saved.html");
+    writeFileSync(path, await saved(page, "This page"));
+    equal((await asked("report", "--json", path)).devices, (await asked("report", "--json", example)).devices, "the command reads the saved page");
+    for (const inside of [false, true]) {
+        const second = await openPage(inside ? html : path);
+        if (inside) await openFiles(second.page, [path]);
+        await settles(second.page, () => document.querySelector("select.files option")?.textContent, null, "oom.pickle.gz", "the recording is inside");
+        await settles(second.page, () => document.title, null, await page.title(), "and shown as before");
+        equal(second.errors, [], "errors of the saved page");
+        await second.browser.close();
+    }
+}
+
 // Made by hand: long names of C++.
 const LONG = "at::_ops::empty_memory_format::redispatch(c10::DispatchKeySet, c10::ArrayRef<c10::SymInt>, std::optional<c10::ScalarType>)";
 const RESULT = "std::vector<at::Tensor, std::allocator<at::Tensor> > torch::autograd::PyNode::apply(std::vector<at::Tensor, std::allocator<at::Tensor> >&&)";
@@ -160,6 +176,7 @@ for (const first of ["timeline", "peak", "state"]) {
         await back(page);
         await searching(page);
         await range(page);
+        await pages(page);
         await card(page);
         await sources(page);
     }

@@ -1,0 +1,169 @@
+// The peak of a run of another size, for people and for programs.
+#include <stdio.h>
+
+#include "analyze/forecast.h"
+#include "present/group_names.h"
+#include "present/text_parts.h"
+
+enum { DEFAULT_TOP = 10 };
+
+static const char *const shapes[] = {"constant", "straight", "square"};
+
+static size_t rows_of(const struct vram_forecast *asked) { return asked->options.top == 0 ? DEFAULT_TOP : asked->options.top; }
+
+static void print_range(const char *title, uint64_t bytes, uint64_t low, uint64_t high, const struct vram_style *style,
+                        struct vr_text *text) {
+    vr_text_printf(text, "  %-10s", title);
+    vr_text_colour(text, style, VR_BOLD);
+    vr_text_printf(text, "%10s", vr_bytes(bytes).text);
+    vr_text_colour(text, style, VR_PLAIN);
+    if (low == high)
+        vr_text_puts(text, "\n");
+    else
+        vr_text_printf(text, "  (%s to %s)\n", vr_bytes(low).text, vr_bytes(high).text);
+}
+
+static void print_groups(const struct vram_forecast *asked, const struct vr_forecast *forecast, const struct vram_style *style,
+                         struct vr_text *text) {
+    char titles[VRAM_FORECAST_MOST + 1][32];
+    struct vr_table_column columns[VRAM_FORECAST_MOST + 3];
+    size_t count = 0;
+    for (size_t i = 0; i < asked->count; i++) {
+        (void)snprintf(titles[i], sizeof titles[i], "at %g", asked->size[forecast->order[i]]);
+        columns[count++] = (struct vr_table_column){.title = titles[i], .align = VR_RIGHT};
+    }
+    (void)snprintf(titles[VRAM_FORECAST_MOST], sizeof titles[0], "at %g", asked->wanted);
+    columns[count++] = (struct vr_table_column){.title = titles[VRAM_FORECAST_MOST], .align = VR_RIGHT, .colour = VR_BOLD};
+    columns[count++] = (struct vr_table_column){.title = "curve", .align = VR_LEFT};
+    columns[count++] = (struct vr_table_column){.title = vr_grouping_heading(forecast->by), .align = VR_LEFT, .flexible = true};
+    struct vr_table table;
+    vr_table_init(&table, columns, count);
+    for (size_t i = 0; i < forecast->count && i < rows_of(asked); i++) {
+        const struct vr_forecast_group *group = &forecast->group[i];
+        struct vr_text name = {0};
+        vr_title_print(forecast->by, group->name, strlen(group->name), &name);
+        for (size_t k = 0; k < asked->count; k++) vr_table_cell(&table, "%s", vr_bytes(group->bytes[forecast->order[k]]).text);
+        vr_table_cell(&table, "%s", vr_bytes(group->forecast_bytes).text);
+        vr_table_cell(&table, "%s", shapes[group->shape]);
+        vr_table_cell_bytes(&table, vr_text_string(&name), name.length);
+        table.cells.failed = table.cells.failed || name.failed;
+        vr_text_release(&name);
+    }
+    vr_text_puts(text, "\n");
+    vr_table_print(&table, text, style, 2);
+    vr_table_release(&table);
+}
+
+static void print_runs(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_text *text) {
+    for (size_t i = 0; i < asked->count; i++) {
+        const size_t side = forecast->order[i];
+        vr_text_printf(text, "%s %g: %s allocated", i == 0 ? "from" : "    ", asked->size[side], vr_bytes(forecast->allocated[side]).text);
+        if (forecast->reserved[side] != 0) vr_text_printf(text, ", %s reserved", vr_bytes(forecast->reserved[side]).text);
+        vr_text_printf(text, " at the peak");
+        if (asked->title[side] != NULL) {
+            vr_text_puts(text, " of ");
+            vr_text_printable(text, asked->title[side], strlen(asked->title[side]));
+        }
+        vr_text_puts(text, "\n");
+    }
+}
+
+static void print_doubts(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_text *text) {
+    const uint64_t largest = forecast->allocated[forecast->order[asked->count - 1]];
+    if (asked->count == 2)
+        vr_text_puts(
+            text,
+            "\n  A group that goes neither by the size nor by its square is taken for a straight line: a third recording\n  would tell.\n");
+    if (forecast->only_some_bytes > largest / 50)
+        vr_text_printf(text,
+                       "\n  %s at the largest run's peak are by groups that are not at every peak: the peaks lie at different\n  places of "
+                       "the program.\n",
+                       vr_bytes(forecast->only_some_bytes).text);
+}
+
+enum vram_status vram_forecast_text(const struct vram_forecast *asked, const struct vram_style *style, vram_write write, void *user,
+                                    struct vram_forecast_result *result, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, asked && write);
+    for (size_t i = 0; i < asked->count && i < VRAM_FORECAST_MOST; i++) VR_REQUIRE_OR_FAIL(error, asked->recording[i]);
+    const struct vram_style plain = {.columns = 0};
+    const struct vram_style *shown = style == NULL ? &plain : style;
+    struct vr_forecast forecast;
+    struct vr_text text = {0};
+    VR_TRY(vr_forecast_make(asked, &forecast, error));
+    const struct vram_forecast_result *made = &forecast.result;
+    print_runs(asked, &forecast, &text);
+    vr_text_printf(&text, "\nat %g\n", asked->wanted);
+    print_range("allocated", made->allocated_bytes, made->allocated_low_bytes, made->allocated_high_bytes, shown, &text);
+    if (made->reserved_bytes != 0)
+        print_range("reserved", made->reserved_bytes, made->reserved_low_bytes, made->reserved_high_bytes, shown, &text);
+    print_groups(asked, &forecast, shown, &text);
+    print_doubts(asked, &forecast, &text);
+    const enum vram_status status = vr_text_hand_over(&text, write, user);
+    vr_text_release(&text);
+    if (status == VRAM_OK && result != NULL) *result = *made;
+    vr_forecast_release(&forecast);
+    return status;
+}
+
+static void put_run(const struct vram_forecast *asked, const struct vr_forecast *forecast, size_t side, struct vr_json *json) {
+    vr_json_object(json, NULL);
+    vr_json_string(json, "file", asked->title[side]);
+    vr_json_double(json, "size", asked->size[side]);
+    vr_json_i64(json, "event", forecast->event[side]);
+    vr_json_u64(json, "allocated_bytes", forecast->allocated[side]);
+    vr_json_u64(json, "reserved_bytes", forecast->reserved[side]);
+    vr_json_object_end(json);
+}
+
+static void put_group(const struct vram_forecast *asked, const struct vr_forecast *forecast, const struct vr_forecast_group *group,
+                      struct vr_json *json) {
+    vr_json_object(json, NULL);
+    vr_json_string(json, "name", group->name);
+    vr_json_string(json, "curve", shapes[group->shape]);
+    vr_json_array(json, "bytes");
+    for (size_t k = 0; k < asked->count; k++) vr_json_u64(json, NULL, group->bytes[forecast->order[k]]);
+    vr_json_array_end(json);
+    vr_json_u64(json, "forecast_bytes", group->forecast_bytes);
+    vr_json_u64(json, "low_bytes", group->low_bytes);
+    vr_json_u64(json, "high_bytes", group->high_bytes);
+    vr_json_object_end(json);
+}
+
+static void put_json(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_json *json) {
+    const struct vram_forecast_result *made = &forecast->result;
+    vr_json_double(json, "size", asked->wanted);
+    vr_json_u64(json, "allocated_bytes", made->allocated_bytes);
+    vr_json_u64(json, "allocated_low_bytes", made->allocated_low_bytes);
+    vr_json_u64(json, "allocated_high_bytes", made->allocated_high_bytes);
+    vr_json_u64(json, "reserved_bytes", made->reserved_bytes);
+    vr_json_u64(json, "reserved_low_bytes", made->reserved_low_bytes);
+    vr_json_u64(json, "reserved_high_bytes", made->reserved_high_bytes);
+    vr_json_u64(json, "not_at_every_peak_bytes", forecast->only_some_bytes);
+    vr_json_array(json, "runs");
+    for (size_t i = 0; i < asked->count; i++) put_run(asked, forecast, forecast->order[i], json);
+    vr_json_array_end(json);
+    vr_json_string(json, "by", vr_grouping_words[forecast->by]);
+    vr_json_u64(json, "distinct", forecast->count);
+    vr_json_array(json, "groups");
+    for (size_t i = 0; i < forecast->count && i < rows_of(asked); i++) put_group(asked, forecast, &forecast->group[i], json);
+    vr_json_array_end(json);
+}
+
+enum vram_status vram_forecast_json(const struct vram_forecast *asked, vram_write write, void *user, struct vram_forecast_result *result,
+                                    struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, asked && write);
+    for (size_t i = 0; i < asked->count && i < VRAM_FORECAST_MOST; i++) VR_REQUIRE_OR_FAIL(error, asked->recording[i]);
+    struct vr_forecast forecast;
+    struct vr_text text = {0};
+    struct vr_json json;
+    VR_TRY(vr_forecast_make(asked, &forecast, error));
+    vr_json_init(&json, &text, true);
+    vr_json_object(&json, NULL);
+    put_json(asked, &forecast, &json);
+    vr_json_object_end(&json);
+    const enum vram_status status = vr_text_hand_over(&text, write, user);
+    vr_text_release(&text);
+    if (status == VRAM_OK && result != NULL) *result = forecast.result;
+    vr_forecast_release(&forecast);
+    return status;
+}

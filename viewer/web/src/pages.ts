@@ -1,0 +1,50 @@
+// Pages with recordings inside, as `vram view -o` writes them: this page writes such ones, too, and opens what is inside of them.
+import type { Opened } from "./frame";
+import { bytesOfBase64, unwrapped } from "./engine";
+
+const KIND = 'script[type="application/x-vram"]';
+const MOST_BYTES = 400 * 2 ** 20; // browsers refuse texts beyond about 500 MB
+
+export function embeddedIn(page: Document): Opened[] {
+    return [...page.querySelectorAll<HTMLScriptElement>(KIND)].map((element) => ({ name: element.dataset.name ?? "recording", file: new Blob([bytesOfBase64(element.textContent!.trim())]) }));
+}
+
+// What is inside where a file is such a page; else the file. Nothing of it runs: it is parsed, not shown.
+export async function unpacked(given: readonly Opened[]): Promise<Opened[]> {
+    const all: Opened[] = [];
+    for (const item of given) {
+        const page = /\.html?$/i.test(item.name) && item.file.size < MOST_BYTES ? await item.file.text() : "";
+        const inside = page.includes("<title>vram") && page.includes("application/x-vram") ? embeddedIn(new DOMParser().parseFromString(page, "text/html")) : [];
+        all.push(...(inside.length > 0 ? inside : [item]));
+    }
+    return all;
+}
+
+async function base64(file: Blob): Promise<string> {
+    const plain = new Uint8Array(await (await unwrapped(file)).arrayBuffer()); // as the command embeds it, and reads it
+    let text = "";
+    // A multiple of three: the parts can be put together.
+    for (let at = 0; at < plain.length; at += 24576) text += btoa(String.fromCharCode(...plain.subarray(at, at + 24576)));
+    return text;
+}
+
+// This page with the recordings inside. Scripts and style stay as they are, so that the policy still names them.
+export async function pageOf(opened: readonly Opened[]): Promise<Blob> {
+    const total = opened.reduce((sum, { file }) => sum + file.size, 0);
+    if (total > MOST_BYTES) throw new Error("the recordings are too large for a page: `vram view --serve` opens them");
+    const page = document.documentElement.cloneNode(true) as HTMLElement;
+    page.removeAttribute("data-theme");
+    page.querySelector("#app")!.replaceChildren();
+    page.querySelector("title")!.textContent = "vram";
+    for (const old of page.querySelectorAll(KIND)) old.remove();
+    const last = [...page.querySelectorAll("body > script")].at(-1)!;
+    for (const { name, file } of opened) {
+        const script = document.createElement("script");
+        script.setAttribute("type", "application/x-vram");
+        script.setAttribute("data-name", name);
+        script.textContent = await base64(file);
+        last.before(script, "\n");
+    }
+    for (const other of page.querySelectorAll("body > :not(script):not(#app)")) other.remove();
+    return new Blob([`<!DOCTYPE html>\n${page.outerHTML}\n`], { type: "text/html" });
+}
