@@ -114,6 +114,8 @@ struct vram_sim_options {
     uint32_t visible_count;                // of visible below; 0: the program sees all devices
     uint8_t visible[VRAM_SIM_MOST_DEVICES]; // which of them it sees, each once, in its order: as CUDA_VISIBLE_DEVICES says it
     enum vram_sim_bytes bytes;              // what stands behind device addresses; default what `backed` says
+    bool
+        poison_aliases; // what a copy reads and writes of one allocation through two addresses is 0xDB afterwards, whole lines of 512 bytes
 };
 
 // A device that the simulator knows: `device=h100` in the text of the options. All its attributes are a real one's.

@@ -2,6 +2,7 @@
 // handed out; the pattern must still be there when the block is freed, and, if another stream uses it, until that stream has passed its
 // event.
 #include "support/expect.h"
+#include "driver/driver.h"
 #include "support/random.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie: these tests are skipped under it.
@@ -28,6 +29,7 @@ struct run {
     struct block pending[MAX_BLOCKS]; // freed, but the other stream has not passed yet
     size_t pending_count;
     uint64_t verified_bytes;
+    bool copies; // a new block is first a copy of another
 };
 
 static uint64_t draw(struct run *run, uint64_t limit) { return vr_random_below(&run->random, limit); }
@@ -58,6 +60,15 @@ static uint64_t draw_size(struct run *run) {
     }
 }
 
+// One operation reads a block and writes another: pages that both lie on are no harm, bytes would be (poison_aliases).
+static void copy_from_another(struct run *run, const struct block *block) {
+    const struct block *other = &run->live[draw(run, run->live_count)];
+    const uint64_t bytes = block->size_bytes < other->size_bytes ? block->size_bytes : other->size_bytes;
+    assert_int_equal(vr_cu(run->world.sim, memcpy_async, block->address, other->address, bytes, run->world.stream[0][1]), VR_CU_SUCCESS);
+    if (memcmp(words_of(block), words_of(other), (size_t)bytes) != 0)
+        fail_msg("a copy between two blocks touched bytes through two addresses");
+}
+
 static void do_malloc(struct run *run) {
     struct block block = {.pattern = vr_mix64(run->random)};
     const uint64_t stream = run->world.stream[0][draw(run, 3)];
@@ -65,6 +76,7 @@ static void do_malloc(struct run *run) {
     if (status == VRAM_OUT_OF_MEMORY) return;
     EXPECT_OK(status);
     block.size_bytes = expect_size(&run->world, block.address);
+    if (run->copies && run->live_count > 0) copy_from_another(run, &block);
     fill(&block);
     run->live[run->live_count++] = block;
 }
@@ -112,9 +124,9 @@ static void step(struct run *run, bool may_wait) {
 // Device memory of which the random requests take about a third, so that no request ends in a release that waits for pending blocks.
 static void patterns_survive(const char *conf, enum vram_sim_addresses addresses, uint64_t seed) {
     if (THREAD_SANITIZER) skip();
-    struct run run = {.random = seed};
+    struct run run = {.random = seed, .copies = strstr(conf, "paged") != NULL};
     const struct vr_world_options options = {
-        .sim = {.memory_bytes = 2 * VR_GIB, .manual_completion = true, .backed = true, .addresses = addresses},
+        .sim = {.memory_bytes = 2 * VR_GIB, .manual_completion = true, .backed = true, .poison_aliases = true, .addresses = addresses},
         .conf = conf,
         .without_record = true};
     EXPECT_OK(vr_world_open(&run.world, &options));
@@ -130,11 +142,14 @@ static void patterns_survive(const char *conf, enum vram_sim_addresses addresses
 // The device is so full that requests fail, release and retry all the time; blocks are used on their own stream only.
 static void patterns_survive_shortage(const char *conf, uint64_t seed) {
     if (THREAD_SANITIZER) skip();
-    struct run run = {.random = seed};
-    const struct vr_world_options options = {
-        .sim = {.memory_bytes = 96 * VR_MIB, .manual_completion = true, .backed = true, .addresses = VRAM_SIM_REUSE},
-        .conf = conf,
-        .without_record = true};
+    struct run run = {.random = seed, .copies = strstr(conf, "paged") != NULL};
+    const struct vr_world_options options = {.sim = {.memory_bytes = 96 * VR_MIB,
+                                                     .manual_completion = true,
+                                                     .backed = true,
+                                                     .poison_aliases = true,
+                                                     .addresses = VRAM_SIM_REUSE},
+                                             .conf = conf,
+                                             .without_record = true};
     EXPECT_OK(vr_world_open(&run.world, &options));
     for (int i = 0; i < 1200; i++) {
         if (draw(&run, 5) < 3 && run.live_count < 60)

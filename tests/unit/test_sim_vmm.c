@@ -48,6 +48,34 @@ static void memory_lives_while_handle_or_mapping_lives(void **state) {
     (void)state;
 }
 
+// What one operation reads and writes through two addresses is not what was copied; what the next one reads is.
+static void aliases_are_seen_from_the_next_operation_on(void **state) {
+    (void)state;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        const enum vram_sim_bytes bytes = keeps != 0 ? VRAM_SIM_BYTES_SPARSE : VRAM_SIM_BYTES_ALL;
+        struct vram_driver *driver = open_sim(&(struct vram_sim_options){.memory_bytes = 8 * PAGE, .poison_aliases = true, .bytes = bytes});
+        const uint64_t a = reserve(driver, 4 * PAGE), b = a + 2 * PAGE, handle = create(driver, PAGE);
+        unsigned char out[2048], in[2048];
+        memset(in, 7, sizeof in);
+        assert_cu(vr_cu(driver, mem_map, a, PAGE, 0, handle, 0), SUCCESS);
+        assert_cu(vr_cu(driver, mem_map, b, PAGE, 0, handle, 0), SUCCESS);
+        assert_cu(vr_cu(driver, mem_set_access, a, PAGE, &read_write, 1), SUCCESS);
+        assert_cu(vr_cu(driver, mem_set_access, b, PAGE, &read_write, 1), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_htod, a, in, sizeof in), SUCCESS);
+        assert_cu(vr_cu(driver, memcpy_dtoh, out, b, sizeof out), SUCCESS); // the next operation
+        assert_int_equal(out[0] + out[2047], 14);
+        assert_cu(vr_cu(driver, memcpy_async, b + 65536, a, 2048, 0), SUCCESS); // other bytes of the page
+        assert_cu(vr_cu(driver, memcpy_dtoh, out, a + 65536, sizeof out), SUCCESS);
+        assert_int_equal(out[0] + out[2047], 14);
+        assert_cu(vr_cu(driver, memcpy_async, b + 1024, a, 2048, 0), SUCCESS); // bytes 1024 to 2048 through both
+        assert_cu(vr_cu(driver, memcpy_dtoh, out, a, sizeof out), SUCCESS);
+        assert_int_equal(out[0], 7);
+        assert_int_equal(out[1024], 0xDB);
+        assert_int_equal(out[2047], 0xDB);
+        vram_driver_destroy(driver);
+    }
+}
+
 static void arguments_are_checked_as_the_driver_does(void **state) {
     struct vram_driver *driver = open_sim(NULL);
     struct vr_cu_allocation_prop prop = on_device_0;
@@ -267,6 +295,7 @@ static void host_memory_is_allocated_and_registered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_lives_while_handle_or_mapping_lives),
+        cmocka_unit_test(aliases_are_seen_from_the_next_operation_on),
         cmocka_unit_test(arguments_are_checked_as_the_driver_does),
         cmocka_unit_test(reservations_follow_rule_hint_and_queue),
         cmocka_unit_test(two_mappings_of_one_handle_are_the_same_bytes),

@@ -135,6 +135,9 @@ vr_cu_result vr_sim_back_protect(struct vr_sim *sim, uint64_t address, uint64_t 
 
 // --- sim_transfer.c: bytes from address to address, where they are kept apart from the addresses (vr_sim_keeps()) ----
 
+// After a copy: what it read and wrote through two addresses of one physical allocation is spoiled (poison_aliases).
+void vr_sim_poison_aliases(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes);
+
 // Addresses of the host or of devices, all valid. False when the host has no memory. Unless `keep`, what comes from the host is not kept.
 bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep);
 // Four bytes over and over.

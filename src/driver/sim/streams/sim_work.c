@@ -130,6 +130,8 @@ static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work)
     for (uint64_t plane = 0; plane < work->planes; plane++)
         for (uint64_t row = 0; row < work->rows; row++)
             if (!do_row(sim, work, row, plane)) return VR_CU_OUT_OF_MEMORY;
+    if (sim->options.poison_aliases && work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && work->rows == 1 && work->planes == 1)
+        vr_sim_poison_aliases(sim, work->to, work->from, work->width_bytes);
     if (sim->read.gap_count > 0) give_values(sim);
     return VR_CU_SUCCESS;
 }
