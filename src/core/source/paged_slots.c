@@ -126,8 +126,8 @@ void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     device->live_slots--;
 }
 
-// Once in a while: those that were used longest ago, down to half of them. Where more than that are live nothing goes, and it is looked again
-// when there are twice as many.
+// Once in a while: those that were used longest ago, down to half of them. Where more than that are live nothing goes, and it is looked
+// again when there are twice as many.
 void vr_paged_slots_prune(struct vr_paged_device *device) {
     if (device->live_slots < MOST_SLOTS || device->live_slots < device->prune_at) return;
     const uint64_t since = device->uses - MOST_SLOTS / 2;
