@@ -153,8 +153,10 @@ export function allocationSource(app: App): Source {
         name: "Active memory timeline",
         empty: "This recording has no allocations: neither events nor segments.",
         ask: async (wanted, theme) => {
+            // Of what is on show now, which may be another recording when the colours are known.
+            const question = { name: "timeline", ...about(app), ...windowQuestion(app, wanted), notion: notion(), by: byOf(app), limit: 4000 };
             await seedGroups(app, byOf(app));
-            const answer = await app.engine.ask<StackedJson>({ name: "timeline", ...about(app), ...windowQuestion(app, wanted), notion: notion(), by: byOf(app), limit: 4000 });
+            const answer = await app.engine.ask<StackedJson>(question);
             const kind: Kind = {
                 total: notion(),
                 noun: "allocation",

@@ -163,10 +163,12 @@ function source(app: App, chart: () => Chart, working: Working): Source {
         left: () => 124,
         ask: async (wanted, theme) => {
             await prepareOnce();
-            await seedGroups(app, byOf(app));
             const heights = chart().heights;
             const part = heights ? { low: heights[0], high: heights[1] } : {};
-            const answer = await app.engine.ask<MapJson>({ name: "map", ...about(app), ...windowQuestion(app, wanted), by: byOf(app), limit: 4000, ...part });
+            // Of what is on show now, which may be another recording when the colours are known.
+            const question = { name: "map", ...about(app), ...windowQuestion(app, wanted), by: byOf(app), limit: 4000, ...part };
+            await seedGroups(app, byOf(app));
+            const answer = await app.engine.ask<MapJson>(question);
             return sceneOf(answer, wanted, theme, app);
         },
         details: async (row) => detailsFrom(await app.engine.ask({ name: "allocation", ...about(app), row })),
