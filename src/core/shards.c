@@ -8,8 +8,8 @@ static void set_source(struct vr_shard *shard) {
     shard->source = vr_source_of(device, shard->owner);
     shard->expandable = shard->source->expandable;
     shard->whole = shard->owner != NULL && shard->owner->options.no_split;
-    shard->plain = !shard->whole && !shard->expandable && device->options.max_split_bytes == VR_UNLIMITED &&
-                   device->allocator->arena.numbers == NULL;
+    shard->plain =
+        !shard->whole && !shard->expandable && device->options.max_split_bytes == VR_UNLIMITED && device->allocator->arena.numbers == NULL;
 }
 
 void vr_pool_apply_options(const struct vram_pool *pool) {

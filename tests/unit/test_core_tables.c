@@ -155,7 +155,8 @@ static void bins_keep_their_order_whatever_they_are(void **state) {
                 blocks[block] = (struct vr_block){0};
             } else {
                 const uint64_t size = sizes[vr_random_below(&random, SIZES)];
-                blocks[block] = (struct vr_block){.address = vr_random_below(&random, 1u << 20) << 20 | block, .size = size, .state = VR_FREE};
+                blocks[block] =
+                    (struct vr_block){.address = vr_random_below(&random, 1u << 20) << 20 | block, .size = size, .state = VR_FREE};
                 vr_index_insert(&index, &arena, block);
             }
             count += in ? (size_t)-1 : 1;
@@ -286,10 +287,13 @@ static void releases_pass_parts_over(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raw_blocks_at_made_addresses), cmocka_unit_test(regions_at_made_addresses),
-        cmocka_unit_test(the_address_map_holds),        cmocka_unit_test(the_index_finds_the_best_fit),
+        cmocka_unit_test(raw_blocks_at_made_addresses),
+        cmocka_unit_test(regions_at_made_addresses),
+        cmocka_unit_test(the_address_map_holds),
+        cmocka_unit_test(the_index_finds_the_best_fit),
         cmocka_unit_test(bins_keep_their_order_whatever_they_are),
-        cmocka_unit_test(extensions_end_in_order),      cmocka_unit_test(kept_memory_is_zero),
+        cmocka_unit_test(extensions_end_in_order),
+        cmocka_unit_test(kept_memory_is_zero),
         cmocka_unit_test(releases_pass_parts_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
