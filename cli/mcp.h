@@ -24,7 +24,7 @@ struct vram_report;
 #else
 #define MCP_PATIENCE_NS UINT64_C(400000000)
 #endif
-#define MCP_OPEN_MOST    4 // recordings; the one that was not asked for the longest time makes room
+#define MCP_OPEN_MOST 4 // recordings; the one that was not asked for the longest time makes room
 
 // --- an answer ---------------------------------------------------------------------------------------------------------------------------
 

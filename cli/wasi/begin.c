@@ -6,8 +6,8 @@
 
 #include "base/hash.h"
 
-// Relative paths are those of the folder that the program around this one is in; that has `/` opened. Nothing is laid out at random here, so
-// that the secret of our hash tables is random bits of the system's.
+// Relative paths are those of the folder that the program around this one is in; that has `/` opened. Nothing is laid out at random here,
+// so that the secret of our hash tables is random bits of the system's.
 __attribute__((constructor)) static void begin(void) {
     const char *folder = getenv("PWD");
     uint64_t seed;
