@@ -26,6 +26,9 @@ enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t addre
 // before and after, whatever the split rules say. INVALID_ARGUMENT when the range is not free there.
 enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool, uint64_t address,
                                     uint64_t size_bytes, uint64_t requested_bytes);
+// vram_malloc() of a request that has searched the cache already: the source is asked, whatever the cache has by now.
+enum vram_status vr_drive_malloc_past_cache(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                            uint64_t *address);
 // The first half of a free: allocated counters fall, the block stays active until vr_drive_free_complete(), no event is recorded.
 enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_t address);
 // The second half, for a block that vr_drive_free_request() took: merged and reusable.
