@@ -117,6 +117,14 @@ enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t add
     return status;
 }
 
+enum vram_status vr_drive_empty_default_pools(struct vram_allocator *allocator, uint32_t device) {
+    struct session session;
+    VR_TRY(open_session(allocator, device, 0, &session));
+    const enum vram_status status = vr_release_default_pools(session.device);
+    close_session(&session);
+    return status;
+}
+
 enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t address) {
     struct session session;
     uint32_t block = 0;

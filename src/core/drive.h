@@ -20,6 +20,8 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
 enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes);
 // Gives the wholly free cudaMalloc segment at `address` back to the driver. INVALID_ARGUMENT when it is not that.
 enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t address);
+// vram_empty_cache_device() without the private pools.
+enum vram_status vr_drive_empty_default_pools(struct vram_allocator *allocator, uint32_t device);
 // Unmaps every whole page of the free block of an expandable segment that contains `address`. INVALID_ARGUMENT when there is none.
 enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t address);
 // Hands out the block [address, address + size_bytes): it must lie in one free block of (device, stream, pool). Splits off what is

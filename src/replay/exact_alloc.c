@@ -326,5 +326,6 @@ enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
                               : asking && (exact->waits.waited || (exact->waits.completed && exact->waits.released));
     exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
     if (status != VRAM_OK) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, 0);
-    return found != 0 && !searched ? from_cache(exact, event, found) : from_driver(exact, event, found != 0);
+    if (found != 0 && !searched) return from_cache(exact, event, found);
+    return from_driver(exact, event, found != 0 || (searched && exact->recorded->options->reclaim_streams));
 }

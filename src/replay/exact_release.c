@@ -211,6 +211,7 @@ static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, 
     for (size_t at = end; at < alloc; at++) {
         if (!is_passed_over(exact, at)) VR_TRY(vr_exact_add_pending(exact, at));
     }
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
     VR_TRY(vr_exact_alloc(exact, alloc));
     VR_TRY(compare_releases(exact, event, end));
     *next = alloc + 1;
@@ -240,7 +241,7 @@ static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event
 
 static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
     const enum vram_status status =
-        pool == 0 ? vram_empty_cache_device(exact->stage.allocator, DEVICE) : vr_stage_trim(&exact->stage, pool);
+        pool == 0 ? vr_drive_empty_default_pools(exact->stage.allocator, DEVICE) : vr_stage_trim(&exact->stage, pool);
     return vr_exact_is_fatal(status) ? status : VRAM_OK;
 }
 
@@ -282,10 +283,34 @@ static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size
     return true;
 }
 
+// With reclaim_streams a request takes a free segment of another stream, which goes and comes in the history: whether this release is one
+// half of that. *made becomes the event of the other half, *alloc the request.
+static bool is_move(const struct vr_exact *exact, size_t event, size_t *made, size_t *alloc) {
+    const struct vr_history *history = exact->recorded->history;
+    size_t at[2], count = 0;
+    if (!exact->recorded->options->reclaim_streams || history->action[event] != VR_ACTION_SEGMENT_FREE) return false;
+    for (size_t i = event + 1; i < history->count && count < 2; i++) {
+        if (!is_passed_over(exact, i)) at[count++] = i;
+    }
+    if (count < 2 || history->action[at[0]] != VR_ACTION_SEGMENT_ALLOC || history->action[at[1]] != VR_ACTION_ALLOC) return false;
+    *made = at[0], *alloc = at[1];
+    return history->address[*made] == history->address[event] && history->size_bytes[*made] == history->size_bytes[event] &&
+           history->stream[*made] != history->stream[event];
+}
+
+static enum vram_status replay_move(struct vr_exact *exact, size_t event, size_t made, size_t alloc, size_t *next) {
+    VR_TRY(vr_exact_add_pending(exact, made));
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
+    VR_TRY(vr_exact_alloc(exact, alloc));
+    *next = alloc + 1;
+    return compare_releases(exact, event, event + 1);
+}
+
 enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next) {
-    const size_t end = end_of_run(exact, event);
+    size_t end = end_of_run(exact, event), made = 0, alloc = 0;
     uint64_t needed_bytes = 0;
-    size_t alloc = 0;
+    if (is_move(exact, event, &made, &alloc)) return replay_move(exact, event, made, alloc, next);
+    if (is_move(exact, end - 1, &made, &alloc)) end--;
     *next = end;
     if (exact->recorded->options->garbage_collection_threshold > 0) return release_as_recorded(exact, event, end);
     if (exact->recorded->options->max_split_bytes != VR_UNLIMITED) {
