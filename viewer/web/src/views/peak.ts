@@ -41,6 +41,12 @@ export function showEnd(app: App): void {
     app.store.set({ view: "peak" });
 }
 
+// Opens it with who held what was live after an event.
+export function showChosen(app: App, event: number): void {
+    wanted = "chosen";
+    app.store.set({ view: "peak", event });
+}
+
 const BAR_PARTS = 24;
 
 // All that is held as one bar: a part per group, the largest first, all small ones together at the end.
