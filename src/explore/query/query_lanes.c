@@ -1,7 +1,5 @@
 // `lanes`: what each of the largest groups holds along a window, a curve for each, and in which pass of a step it was made: the picture of
 // a forward and a backward pass.
-#include <math.h>
-
 #include "explore/query/holders.h"
 #include "explore/query/window.h"
 #include "explore/tables/largest.h"
@@ -11,7 +9,7 @@ enum { MOST_LANES = 64, MOST_PIXELS = 4096 };
 // Which pass makes an allocation, as far as its stack tells.
 enum lane_pass { PASS_NONE, PASS_FORWARD, PASS_BACKWARD, PASS_OPTIMIZER, PASS_COUNT };
 
-struct lane {
+struct lane_sums {
     uint64_t key;
     double area, first;              // bytes times positions; where it has something for the first time
     uint64_t made_bytes, kept_bytes; // born in the window; live at its end
@@ -24,7 +22,7 @@ struct lanes {
     struct vr_window window;
     struct vr_axis_span span;
     struct vr_map known; // key -> lane + 1
-    struct lane *lane;
+    struct lane_sums *lane;
     size_t count, lane_capacity;
     size_t kept; // so many have a curve of their own, one more stands for all others
     int64_t pixels;
@@ -43,14 +41,14 @@ static enum vram_status note_row(struct lanes *lanes, size_t row) {
     uint32_t number = (uint32_t)vr_map_get(&lanes->known, key);
     if (number == 0) {
         VR_TRY(VR_GROW(lanes, lane, lanes->count + 1));
-        lanes->lane[lanes->count] = (struct lane){.key = key, .first = begin};
+        lanes->lane[lanes->count] = (struct lane_sums){.key = key, .first = begin};
         number = (uint32_t)++lanes->count;
         VR_TRY(vr_map_set(&lanes->known, key, number));
     }
-    struct lane *lane = &lanes->lane[number - 1];
+    struct lane_sums *lane = &lanes->lane[number - 1];
     const uint32_t birth = lifetimes->birth[row];
     lane->area += (double)lifetimes->size_bytes[row] * (end - begin);
-    lane->first = fmin(lane->first, begin);
+    if (begin < lane->first) lane->first = begin;
     if (birth != VR_BEFORE_TRACE && birth >= lanes->window.first && birth < lanes->window.end) {
         lane->made_bytes += lifetimes->size_bytes[row];
         lane->made_count++;
@@ -60,10 +58,12 @@ static enum vram_status note_row(struct lanes *lanes, size_t row) {
 }
 
 static int larger_first(const void *a, const void *b) {
-    const struct lane *x = a, *y = b;
+    const struct lane_sums *x = a, *y = b;
     if (x->area != y->area) return VR_ORDER(y->area, x->area);
     return VR_ORDER(x->key, y->key);
 }
+
+static double within(double value, double most) { return value < 0 ? 0 : value > most ? most : value; }
 
 // Changes of the mean of what is live: a pixel that is covered in part counts in part.
 static void draw_row(struct lanes *lanes, double *curve, size_t row) {
@@ -71,7 +71,7 @@ static void draw_row(struct lanes *lanes, double *curve, size_t row) {
     const double size = (double)lifetimes->size_bytes[row], scale = scale_of(lanes);
     const double begin = (vr_axis_span_birth(&lanes->span, lifetimes, row) - lanes->window.from) * scale;
     const double end = (vr_axis_span_death(&lanes->span, lifetimes, row) - lanes->window.from) * scale;
-    const double edges[2] = {fmin(fmax(begin, 0), (double)lanes->pixels), fmin(fmax(end, 0), (double)lanes->pixels)};
+    const double edges[2] = {within(begin, (double)lanes->pixels), within(end, (double)lanes->pixels)};
     for (unsigned side = 0; side < 2; side++) {
         const size_t pixel = (size_t)edges[side];
         const double change = side == 0 ? size : -size, part = 1 - (edges[side] - (double)pixel);
@@ -121,7 +121,7 @@ static enum vram_status count_passes(struct lanes *lanes) {
 
 static enum vram_status put_lane(const struct vr_query *query, const struct lanes *lanes, size_t i, struct vr_text *name) {
     struct vr_json *json = &query->answer->json;
-    const struct lane *lane = &lanes->lane[i];
+    const struct lane_sums *lane = &lanes->lane[i];
     name->length = 0;
     vr_grouping_name(&lanes->grouping, lane->key, name);
     vr_json_object(json, NULL);
@@ -148,7 +148,7 @@ static enum vram_status put(const struct vr_query *query, const struct lanes *la
     const size_t bytes = vr_answer_column(query->answer, "bytes", VR_F64), pass = vr_answer_column(query->answer, "pass", VR_U8);
     for (size_t lane = 0; lane <= lanes->kept; lane++) {
         for (int64_t p = 0; p < lanes->pixels; p++)
-            vr_answer_f64(query->answer, bytes, fmax(0, lanes->bytes[lane * ((size_t)lanes->pixels + 1) + (size_t)p]));
+            vr_answer_f64(query->answer, bytes, within(lanes->bytes[lane * ((size_t)lanes->pixels + 1) + (size_t)p], (double)UINT64_MAX));
     }
     for (int64_t p = 0; p < lanes->pixels; p++) {
         const uint32_t *made = &lanes->made[(size_t)p * PASS_COUNT];

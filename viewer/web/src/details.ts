@@ -4,6 +4,7 @@ import { bytes, count, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { latest } from "./latest";
 import { copyText } from "./save";
+import { splitter } from "./splitter";
 import { framesList, frameText, type StackFrame } from "./stack";
 import type { State } from "./state";
 
@@ -35,6 +36,17 @@ const siteFrame = (item: Allocation): StackFrame | undefined => (item.site === u
 
 export class Details implements Panel {
     readonly root = el("aside", { class: "details", "aria-label": "Details", hidden: true });
+    readonly bar = splitter({
+        name: "details",
+        label: "Width of the details",
+        upright: true,
+        least: 200,
+        most: 900,
+        start: 340,
+        step: -20, // to the left it grows
+        valueAt: (event) => this.root.getBoundingClientRect().right - event.clientX,
+        use: (width) => (this.root.style.flexBasis = `${width}px`),
+    });
     private readonly body = el("div", { class: "details-body" });
     private readonly ask;
     private shown: Allocation | null = null;
@@ -44,6 +56,7 @@ export class Details implements Panel {
     constructor(private readonly frame: Frame) {
         this.ask = latest<Allocation>(frame.engine);
         this.root.append(this.body);
+        this.bar.hidden = true;
     }
 
     toggle(): void {
@@ -65,7 +78,7 @@ export class Details implements Panel {
         this.told = picked;
         const hidden = !this.open || this.frame.store.state.pick === "" || !this.frame.device();
         if (hidden === this.root.hidden) return;
-        this.root.hidden = hidden;
+        this.root.hidden = this.bar.hidden = hidden;
         window.dispatchEvent(new Event("resize"));
     }
 
