@@ -35,7 +35,7 @@ static enum vram_status describe_longest(const struct vr_view *view, struct vr_s
         const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
         longest[i] = (struct vram_report_lifetime){
             .birth_event = birth, .death_event = death, .address = lifetimes->address[row], .size_bytes = lifetimes->size_bytes[row]};
-        longest[i].has_time = (history->has[birth] & history->has[death] & VR_HAS_TIME) != 0;
+        longest[i].has_time = (vr_entry_has(history, birth) & vr_entry_has(history, death) & VR_HAS_TIME) != 0;
         // Unsigned, since times of a damaged file may be as far apart as numbers go.
         if (longest[i].has_time) longest[i].elapsed_us = (int64_t)((uint64_t)history->time_us[death] - (uint64_t)history->time_us[birth]);
         VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, lifetimes->stack[row]), arena, &longest[i].site));

@@ -334,7 +334,7 @@ static void layout_is_the_picture_that_was(void **state) {
         const struct vr_history history = {.action = action,
                                            .address = address,
                                            .size_bytes = size_bytes,
-                                           .stream = zeros,
+                                           .stream = {.apart = zeros},
                                            .pool_first = zeros,
                                            .pool_second = zeros,
                                            .count = events};
