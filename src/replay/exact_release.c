@@ -295,7 +295,7 @@ static bool is_move(const struct vr_exact *exact, size_t event, size_t *made, si
     if (count < 2 || history->action[at[0]] != VR_ACTION_SEGMENT_ALLOC || history->action[at[1]] != VR_ACTION_ALLOC) return false;
     *made = at[0], *alloc = at[1];
     return history->address[*made] == history->address[event] && history->size_bytes[*made] == history->size_bytes[event] &&
-           history->stream[*made] != history->stream[event];
+           vr_entry_stream(history, *made) != vr_entry_stream(history, event);
 }
 
 static enum vram_status replay_move(struct vr_exact *exact, size_t event, size_t made, size_t alloc, size_t *next) {
