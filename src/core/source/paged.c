@@ -349,7 +349,8 @@ static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct
         hole.high += vr_paged_page_at(own->device, page)->size;
     }
     if (hole.high - hole.low >= size) return vr_paged_slot_make(own, hole.low, size, block);
-    if (hole.high != own->regions[own->region_count - 1].end) return build_window(own, size, own->free_bytes < vr_round_up(size, own->device->unit), block);
+    if (hole.high != own->regions[own->region_count - 1].end)
+        return build_window(own, size, own->free_bytes < vr_round_up(size, own->device->unit), block);
     const uint64_t missing = vr_round_up(size - (hole.high - hole.low), own->device->unit);
     enum vram_status status = create_missing(own, missing, &pages);
     if (status == VRAM_OK) status = map_and_book(own, &pages, hole.high);
