@@ -13,6 +13,8 @@ packages+=(libdw1 g++)
 packages+=(libcmocka-dev python3 sqlite3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
 # The viewer: its engine is compiled to WebAssembly; two browsers test the page.
 packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium firefox-esr fonts-dejavu-core)
+# Shells whose completions are tried.
+packages+=(bash zsh fish)
 # Node runs the page's build; a newer one from elsewhere will do.
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 
