@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
-# Builds the Debian packages of the tree that git knows, into OUT. Usage: deb.sh [OUT], by default build/deb
+# Builds the Debian packages of a release's archive. Usage: deb.sh ARCHIVE OUT
 set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-out=$(mkdir -p "${1:-$root/build/deb}" && cd "${1:-$root/build/deb}" && pwd)
+packaging=$(cd "$(dirname "$0")" && pwd)
+archive=$(realpath "$1")
+out=$(mkdir -p "$2" && cd "$2" && pwd)
 for tool in dpkg-buildpackage dh; do
-    command -v "$tool" >/dev/null || { echo "packaging/deb.sh: $tool is not installed (tools/setup.sh packages installs it)" >&2; exit 1; }
+    command -v "$tool" >/dev/null || { echo "packaging/deb.sh: $tool is not installed; tools/setup.sh packages installs it" >&2; exit 1; }
 done
-version=$(dpkg-parsechangelog -l "$root/packaging/debian/changelog" -S Version)
-tree=$out/vram-$version
-rm -rf "$tree" "$out"/*.deb
-mkdir -p "$tree"
-git -C "$root" ls-files -z | (cd "$root" && xargs -0 tar -cf -) | tar -xf - -C "$tree"
-cp -r "$root/packaging/debian" "$tree/debian"
-# What npm brings for the page was fetched by tools/setup.sh; a package's build fetches nothing.
-cp -r "$root/viewer/web/node_modules" "$tree/viewer/web/"
-SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$tree/debian/changelog" -S Timestamp)
+rm -rf "$out/tree" "$out"/*.deb "$out"/*.changes "$out"/*.buildinfo
+mkdir "$out/tree"
+tar -xf "$archive" -C "$out/tree" --strip-components=1
+cp -r "$packaging/debian" "$out/tree/debian"
+SOURCE_DATE_EPOCH=$(stat -c %Y "$out/tree/CMakeLists.txt")
 export SOURCE_DATE_EPOCH
-(cd "$tree" && DEB_BUILD_OPTIONS="parallel=$(nproc) nocheck" dpkg-buildpackage -b -us -uc) >"$out/build.log" 2>&1 ||
-    { tail -30 "$out/build.log" >&2; exit 1; }
+(cd "$out/tree" && DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage -b -us -uc) >"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2; exit 1; }
+rm -rf "$out/tree"
 ls "$out"/*.deb
