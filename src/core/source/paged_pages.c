@@ -162,9 +162,10 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_slot *slot = &own->device->slots[number];
     uint32_t *blocked = own->device->blocked;
     assert(slot->block == block && slot->own == own && blocked[number] == 0);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) blocked[slot->conflicts[i]]++;
+    const uint32_t *conflicts = slot->conflicts, count = slot->conflict_count;
+    for (uint32_t i = 0; i < count; i++) blocked[conflicts[i]]++;
     blocked[number] = 1;
-    own->words[slot->word].idle &= ~((uint64_t)1 << slot->bit);
+    vr_paged_ready_clear(own, slot);
     slot->live = true;
     vr_paged_note(own, slot, number);
     // Who listens is told where the bytes are before what lies there. Without memory for it the slow way catches up.
