@@ -9,6 +9,10 @@
 #   make nightly           what takes too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
 #   make torch-native      libraries that put vram in PyTorch's place, for releases of it (VERSIONS="2.15.0 2.6.0")
+#   make amalgamation      the allocator as two files, vram.c and vram.h, into build/amalgamation
+#   make deb               Debian packages, into build/deb
+#   make release           all that a release has, with checksums and a list of its parts, into build/dist
+#   make check-packages    installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
 PREFIX ?= /usr/local
@@ -18,7 +22,7 @@ ROWS ?=
 VERSIONS ?=
 export FUZZ_SECONDS
 
-.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real check-packages torch-native fuzz bench nightly amalgamation deb release format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -53,6 +57,21 @@ check-real: all
 
 torch-native: all
 	python3 tools/torch_native.py build/release $(VERSIONS)
+
+amalgamation:
+	python3 packaging/amalgamation/amalgamate.py . build/amalgamation/alone
+	python3 packaging/amalgamation/amalgamate.py --sim . build/amalgamation/sim
+
+deb: all
+	@tools/setup.sh packages
+	packaging/source.sh build/release/viewer/viewer.html build/dist
+	packaging/deb.sh build/dist/vram-*.tar.gz build/deb
+
+check-packages: deb
+	tests/packaging/packages.sh build/deb build/debian-root
+
+release: deb amalgamation
+	packaging/release.sh build/dist build/deb build/amalgamation
 
 nightly: setup
 	@tools/test.sh nightly

@@ -16,7 +16,7 @@ shift
 warn="-std=c11 -Wall -Wextra -Werror"
 for kind in alone sim; do
     # shellcheck disable=SC2086
-    "$cc" $warn -O1 -c "$out/$kind/vram.c" -o "$out/$kind/vram.o" &
+    "$cc" $warn -O0 -c "$out/$kind/vram.c" -o "$out/$kind/vram.o" &
     for compiler in "$@"; do
         # shellcheck disable=SC2086
         "$compiler" $warn -fsyntax-only "$out/$kind/vram.c"
