@@ -12,7 +12,9 @@
 #   make amalgamation      the allocator as two files, vram.c and vram.h, into build/amalgamation
 #   make deb               Debian packages, into build/deb
 #   make release           all that a release has, with checksums and a list of its parts, into build/dist
-#   make check-packages    installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
+#   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
+#   make npx               the package that `npx vram` gets, into build/packages
+#   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
 PREFIX ?= /usr/local
@@ -22,7 +24,8 @@ ROWS ?=
 VERSIONS ?=
 export FUZZ_SECONDS
 
-.PHONY: all setup demo test check-asan check-tsan check-real check-packages torch-native fuzz bench nightly amalgamation deb release format install clean
+VRAM_SOURCES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram/sources
+.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly amalgamation deb check-deb release npx check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -64,14 +67,20 @@ amalgamation:
 
 deb: all
 	@tools/setup.sh packages
-	packaging/source.sh build/release/viewer/viewer.html build/dist
+	packaging/archive.sh build/release/viewer/viewer.html build/dist
 	packaging/deb.sh build/dist/vram-*.tar.gz build/deb
 
-check-packages: deb
-	tests/packaging/packages.sh build/deb build/debian-root
+check-deb: deb
+	tests/packages/debian.sh build/deb build/debian-root
 
 release: deb amalgamation
 	packaging/release.sh build/dist build/deb build/amalgamation
+npx: all
+	@tools/setup.sh packages
+	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh
+
+check-packages: all
+	ctest --test-dir build/release --output-on-failure -R '^packages\.'
 
 nightly: setup
 	@tools/test.sh nightly

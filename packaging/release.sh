@@ -12,8 +12,8 @@ version=${version#vram-}
 made=@$(git -C "$root" log -1 --format=%ct)
 
 cp "$debs"/*.deb "$dist"
-for wheel in "$root"/build/wheel/*.whl "$root"/build/npx/*.tgz "$root"/build/vscode/*.vsix; do
-    if [ -e "$wheel" ]; then cp "$wheel" "$dist"; fi
+for package in "$root"/build/packages/*.whl "$root"/build/packages/*.tgz "$root"/build/packages/*.vsix; do
+    if [ -e "$package" ]; then cp "$package" "$dist"; fi
 done
 tar --sort=name --mtime="$made" --owner=0 --group=0 --numeric-owner -cf - -C "$amalgamation/alone" vram.c vram.h -C "$root" LICENSE | gzip -n -9 \
     >"$dist/vram-amalgamation-$version.tgz"

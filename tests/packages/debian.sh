@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs the Debian packages into a Debian of its own, with apt, and uses them there. Needs root, debootstrap and the network.
-# Usage: packages.sh FOLDER-WITH-DEBS ROOT [MIRROR]. ROOT is made when it is not there; the packages are purged from it at the end.
+# Usage: debian.sh FOLDER-WITH-DEBS ROOT [MIRROR]. ROOT is made when it is not there; the packages are purged from it at the end.
 set -euo pipefail
 debs=$(realpath "$1") root=$2 mirror=${3:-http://deb.debian.org/debian}
 here=$(cd "$(dirname "$0")" && pwd)
-[ "$(id -u)" -eq 0 ] || { echo "packages.sh: only root can install packages" >&2; exit 1; }
+[ "$(id -u)" -eq 0 ] || { echo "debian.sh: only root can install packages" >&2; exit 1; }
 [ -x "$root/usr/bin/apt-get" ] || debootstrap --variant=minbase --include=gcc,libc6-dev,pkg-config bookworm "$root" "$mirror" >/dev/null
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
 [ -e "$root/proc/self" ] || mount -t proc proc "$root/proc"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes the archive of a release: vram-VERSION.tar.gz of what git knows, with the page ready made, so that building it needs neither WebAssembly
-# nor npm. The same commit gives the same bytes. Usage: source.sh PAGE OUT; PAGE is build/release/viewer/viewer.html
+# nor npm. The same commit gives the same bytes. Usage: archive.sh PAGE OUT; PAGE is build/release/viewer/viewer.html
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 page=$1 out=$2
-version=$(sed -n -E 's/^project\(vram VERSION ([0-9.]+).*/\1/p' "$root/CMakeLists.txt")
+version=$("$root/packaging/version.sh")
 made=$(git -C "$root" log -1 --format=%ct)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
