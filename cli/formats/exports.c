@@ -4,7 +4,8 @@
 
 static enum vram_status export_as(const struct vram_recording *recording, enum vram_export_format format,
                                   const struct convert_options *options, vram_write write, void *user, struct vram_error *error) {
-    const struct vram_export_options wanted = {.measure = (enum vram_export_measure)options->measure, .table = (enum vram_export_table)options->table};
+    const struct vram_export_options wanted = {.measure = (enum vram_export_measure)options->measure,
+                                               .table = (enum vram_export_table)options->table};
     return vram_recording_export(recording, format, &wanted, write, user, error);
 }
 
