@@ -69,7 +69,7 @@ static void fill_event(const void *table, size_t row, struct vr_arrow_cell *cell
     const struct events *events = table;
     uint32_t device;
     const struct vr_history *history = at_row(events, &row, &device);
-    const uint32_t has = history->has[row], stack = history->stack[row];
+    const uint32_t has = vr_entry_has(history, row), stack = history->stack[row];
     const bool is_oom = history->action[row] == VR_ACTION_OOM, has_pool = (has & VR_HAS_POOL_ID) != 0;
     if (events->by_device) set(cell++, true, device);
     set(cell++, true, row);
@@ -81,7 +81,7 @@ static void fill_event(const void *table, size_t row, struct vr_arrow_cell *cell
     }
     set(cell++, !is_oom, history->address[row]);
     set(cell++, true, history->size_bytes[row]);
-    set(cell++, true, history->stream[row]);
+    set(cell++, true, vr_entry_stream(history, row));
     set(cell++, is_oom, history->address[row]);
     set(cell++, has_pool, history->pool_first[row]);
     set(cell++, has_pool, history->pool_second[row]);
@@ -231,7 +231,7 @@ struct facts {
 
 static int64_t time_of(const struct vr_model *model, uint32_t device, int64_t event, bool *has) {
     *has = event >= 0 && device < model->history_count && (uint64_t)event < model->histories[device].count &&
-           (model->histories[device].has[event] & VR_HAS_TIME) != 0;
+           (vr_entry_has(&model->histories[device], (size_t)event) & VR_HAS_TIME) != 0;
     return *has ? model->histories[device].time_us[event] : 0;
 }
 

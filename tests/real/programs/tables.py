@@ -45,8 +45,8 @@ def make(folder, vram):
         reports = subprocess.run([vram, "report", "--json", "--no-cure", job], capture_output=True, text=True, check=False).stdout
         for report in json.loads(reports):
             rank = int(report["file"].split("rank")[1].split(".")[0])
-            allocated = report["devices"][0]["allocated"]
-            reported[commit, rank] = (allocated["peak_bytes"], {site["name"]: site["bytes"] for site in allocated["peak_sites"]})
+            allocated = report["devices"]["0"]["allocated"]
+            reported[commit, rank] = (allocated["peak_bytes"], {site["site"]: site["bytes"] for site in allocated["top_sites_at_peak"]})
     assert len(reported) == RANKS * len(COMMITS)
     return reported
 
