@@ -132,8 +132,8 @@ static int convert(const char *input, const struct format *format, struct conver
 
 // What a folder as output asks for: many recordings as one dataset.
 static int convert_to_folder(const char *name, char **operands, int count, struct dataset *dataset) {
-    if (name != NULL && strcmp(name, "arrow") != 0) {
-        ui_say("vram: %s is a folder: only arrow writes into one", dataset->folder);
+    if (name == NULL || strcmp(name, "arrow") != 0) {
+        ui_say("vram: %s: a folder: only --to arrow writes into one", dataset->folder);
         return CLI_USAGE;
     }
     return dataset_labels_are_good(dataset) ? dataset_write(operands, count, dataset) : CLI_USAGE;

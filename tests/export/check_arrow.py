@@ -82,7 +82,7 @@ def check_folder(folder, recordings):
     run("convert", *recordings[:1] * 2, "-o", folder / "x.arrow", code=2)
     ranked = folder / ("mem_rank3" + "".join(Path(recordings[0]).suffixes))
     shutil.copy(recordings[0], ranked)
-    same("twice", run("convert", ranked, ranked, "-o", f"{folder}/twice/", code=3).stderr.count("\n"), 1)
+    same("twice", run("convert", "--to", "arrow", ranked, ranked, "-o", f"{folder}/twice/", code=3).stderr.count("\n"), 1)
     same("its rank", len(list((folder / "twice/events/job=job/rank=3").iterdir())) > 0, True)
 
 

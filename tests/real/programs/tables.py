@@ -71,7 +71,7 @@ def ask_duckdb(folder):
         WHERE a.commit = '{COMMITS[0]}' AND b.commit = '{COMMITS[1]}' AND b.bytes > 3 * a.bytes GROUP BY a.site ORDER BY count(*) DESC""").fetchall()
     print("grew more than threefold:", grown[:3])
     return (duckdb.sql("SELECT commit, rank, allocated_peak_bytes FROM peaks").fetchall(),
-            duckdb.sql("SELECT commit, rank, site, bytes FROM sites").fetchall(), duckdb.sql("SELECT count(*) FROM events").fetchone()[0])
+            duckdb.sql("SELECT commit, rank, site, bytes FROM sites").fetchall(), duckdb.sql("SELECT count(*) FROM events").fetchall()[0][0])
 
 
 def ask_spark(folder):
