@@ -137,7 +137,8 @@ void *Native::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
 void Native::raw_delete(void *pointer) { delete_block(pointer); }
 
 c10::DataPtr Native::allocateWithAddress(size_t size, void *address) {
-    TORCH_CHECK(address_of(address) % BLOCK_ALIGNMENT == 0, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got ", address);
+    TORCH_CHECK(address_of(address) % BLOCK_ALIGNMENT == 0, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got ",
+                address);
     const Device device = current_device();
     const uint64_t stream = VRAM_STREAM(c10::cuda::getCurrentCUDAStream(device).stream());
     const vram_status status = vram_malloc_at(made, static_cast<uint32_t>(device), size, stream, address_of(address));
