@@ -22,7 +22,7 @@ static const struct shown events[] = {
     SHOWN(struct vr_history, action, UINT8, ACTION),
     SHOWN(struct vr_history, address, UINT64, NUMBER),
     SHOWN(struct vr_history, size_bytes, UINT64, NUMBER),
-    SHOWN(struct vr_history, stream, UINT64, NUMBER),
+    NAMED("stream", struct vr_history, stream.apart, UINT64, NUMBER),
     SHOWN(struct vr_history, time_us, INT64, NUMBER),
     SHOWN(struct vr_history, stack, UINT32, STACK),
     SHOWN(struct vr_history, pool_first, UINT64, NUMBER),
@@ -95,11 +95,13 @@ bool vram_recording_column(const struct vram_recording *recording, enum vram_tab
     if (found.owner == NULL || index >= found.column_count) return false;
     const struct shown *shown = &found.columns[index];
     const void *values;
+    const bool alike = table == VRAM_TABLE_EVENTS && shown->offset == offsetof(struct vr_history, stream.apart);
     memcpy(&values, (const char *)found.owner + shown->offset, sizeof values);
     *column = (struct vram_column){
         .name = shown->name,
         .values = values == NULL ? &nothing : values,
         .count = found.rows,
+        .common = alike ? recording->model.histories[device].stream.common : 0,
         .type = shown->type,
         .meaning = shown->meaning,
     };

@@ -4,6 +4,7 @@ import { byteTicks, tickBytes, xTicks } from "./draw/axes";
 import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";
+import { pinsHere } from "./pins";
 import type { Numbers } from "./protocol";
 import { clamped, moved, wheelFactor, zoomed } from "./span";
 import type { State } from "./state";
@@ -14,6 +15,7 @@ type Drag = { kind: "new" | "move" | "from" | "to"; start: number; from: number;
 const HEADROOM = 10; // pixels above the curve
 const GRAB = 6; // pixels at each side of an edge
 const MOST_SPANS = 2000;
+const SAY_MS = 60;
 
 export class Minimap implements Panel {
     readonly root: HTMLElement;
@@ -21,10 +23,12 @@ export class Minimap implements Panel {
     private readonly brush = el("div", { class: "brush" });
     private readonly handles: Record<"from" | "to", HTMLElement>;
     private readonly scale = el("div", { class: "strip-scale" });
+    private readonly flags = el("div", { class: "strip-flags" });
     private readonly readout = el("div", { class: "readout", "aria-live": "polite" });
     private curve: Record<string, Numbers> | null = null;
     private marks: Mark[] = [];
     private asked = 0;
+    private saying = 0;
     private pixels = 0; // asked for
     private drag: Drag | null = null;
 
@@ -32,7 +36,7 @@ export class Minimap implements Panel {
         this.handles = { from: this.handle("from", "Beginning of the window"), to: this.handle("to", "End of the window") };
         this.brush.append(this.handles.from, this.handles.to);
         this.scale.setAttribute("aria-hidden", "true"); // the canvas's label says it
-        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.readout);
+        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.flags, this.readout);
         this.root.addEventListener("pointerdown", (event) => this.press(event));
         this.root.addEventListener("pointermove", (event) => this.hover(event));
         this.root.addEventListener("pointerup", (event) => this.release(event));
@@ -65,6 +69,7 @@ export class Minimap implements Panel {
         const asks: (keyof State)[] = ["rec", "device", "axis"];
         if (changed === null || asks.some((key) => changed.has(key))) void this.load();
         else if (changed.has("dark") || changed.has("event")) this.paint();
+        if (changed === null || ["pins", "rec", "device", "axis"].some((key) => changed.has(key as keyof State))) void this.placePins();
         this.place(state);
     }
 
@@ -166,6 +171,21 @@ export class Minimap implements Panel {
         }
     }
 
+    // Little flags over the curve, with their notes.
+    private async placePins(): Promise<void> {
+        const { rec, axis } = this.frame.store.state;
+        const device = this.frame.device();
+        const flags = await Promise.all(
+            pinsHere(this.frame).map(async ({ event, note }) => {
+                const at = axis === "time" && device?.has_times ? (await askOnce<{ from: number }>(this.frame, { name: "translate", rec, device: device.device, axis: "event", from: Math.max(0, event), to: Math.max(0, event) + 1 })).json.from : event;
+                const flag = el("span", { class: "pin-flag", title: `event ${count(event)}${note ? `: ${note}` : ""}` });
+                flag.style.left = `${(100 * Math.max(0, at)) / this.frame.length()}%`;
+                return flag;
+            }),
+        );
+        this.flags.replaceChildren(...flags);
+    }
+
     private place(state: State): void {
         const length = this.frame.length();
         const { from, to } = this.frame.window();
@@ -173,6 +193,15 @@ export class Minimap implements Panel {
         this.brush.classList.toggle("whole", whole);
         this.brush.style.left = `${(100 * from) / length}%`;
         this.brush.style.width = `${(100 * (to - from)) / length}%`;
+        clearTimeout(this.saying);
+        this.saying = window.setTimeout(() => this.sayWindow(state), SAY_MS);
+    }
+
+    // What is written and heard of the window, once it rests.
+    private sayWindow(state: State): void {
+        const length = this.frame.length();
+        const { from, to } = this.frame.window();
+        const whole = from <= 0 && to >= length;
         const text = (value: number) => (state.axis === "time" ? duration(value) : `event ${count(value)}`);
         for (const [side, value] of [["from", from], ["to", to]] as const) {
             this.handles[side].setAttribute("aria-valuemin", "0");
