@@ -13,6 +13,7 @@
 #   make deb               Debian packages, into build/packages/deb
 #   make release           all that a release has, with checksums and a list of its parts, into build/packages/release
 #   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
+#   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
@@ -75,6 +76,10 @@ check-deb: deb
 
 release: deb amalgamation
 	packaging/release.sh build/packages/release build/packages/deb build/packages/amalgamation
+wheel: all
+	@tools/setup.sh packages
+	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/wheel/build.sh
+
 npx: all
 	@tools/setup.sh packages
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh

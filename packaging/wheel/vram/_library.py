@@ -2,6 +2,7 @@
 
 Both have: read(path) and read_bytes(bytes) -> a handle; columns(handle, table, device) -> [Column]; word(meaning, number); string(handle, number);
 string_count, device_count, is_host; close(handle). A Column's `address` is where its values are in this process, for as long as the handle is."""
+import atexit
 import collections
 import ctypes
 import struct
@@ -94,6 +95,11 @@ class Wasm:
         from . import _wasm_engine
         self.wasmtime, self.loader = wasmtime, _wasm_engine
         self.instances, self.words = {}, None
+        atexit.register(self.end)
+
+    def end(self):
+        self.instances.clear()
+        self.words = None
 
     def open(self):
         store = self.wasmtime.Store(self.loader.engine())

@@ -1,4 +1,5 @@
 """What runs WebAssembly: PyPI's wasmtime, with what it compiled kept on disk."""
+import atexit
 import functools
 
 from . import _places
@@ -19,3 +20,8 @@ def engine():
 def module(name):
     import wasmtime
     return wasmtime.Module.from_file(engine(), str(_places.WASM / name))
+
+
+# While wasmtime's own functions are still there.
+atexit.register(engine.cache_clear)
+atexit.register(module.cache_clear)
