@@ -1,4 +1,5 @@
 // Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
+#include "analyze/demand.h"
 #include "analyze/oom_accounts.h"
 #include "analyze/report_parts.h"
 #include "analyze/oom_cause.h"
@@ -164,6 +165,19 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_layou
     return vr_sites_name(drawing->sites, vr_sites_frame(drawing->sites, pins.stack), drawing->arena, &oom->pin_site);
 }
 
+// What would lower it is worth knowing whatever the cause: less in use leaves more to find room in.
+static enum vram_status find_demand(struct drawing *drawing, bool driver_level, struct vram_report_oom *oom) {
+    const uint64_t blocks = oom->reserved_bytes > oom->free_bytes ? oom->reserved_bytes - oom->free_bytes : 0;
+    const struct vr_demand_question question = {.view = drawing->view,
+                                                .sites = drawing->sites,
+                                                .lifetimes = drawing->allocated,
+                                                .event = (int64_t)oom->event,
+                                                .oom = oom,
+                                                .room_bytes = oom->room_bytes,
+                                                .block_bytes = driver_level ? oom->allocated_bytes + oom->pending_bytes : blocks};
+    return vr_demand_find(&question, drawing->arena, &oom->demand);
+}
+
 static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = drawing->view->history;
@@ -200,7 +214,7 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     VR_TRY(vr_libraries_at(drawing->view, drawing->allocated, event, drawing->arena, &oom->libraries, &oom->library_count));
     VR_TRY(vr_sites_at(drawing->sites, drawing->allocated, event, HOLDERS, drawing->arena, &oom->holders, &oom->holder_count));
     oom->cause = vr_oom_cause(oom);
-    return VRAM_OK;
+    return is_last ? find_demand(drawing, driver_level, oom) : VRAM_OK;
 }
 
 static void describe(const struct vr_history *history, size_t event, struct vram_report_oom *oom) {

@@ -2,6 +2,7 @@
 #include "present/oom_sentence.h"
 
 #include "base/text.h"
+#include "present/demand_text.h"
 
 static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has_device_free ? oom->device_free_bytes : 0; }
 
@@ -32,11 +33,13 @@ static enum vram_status explain_fragments(struct vr_arena *arena, const struct v
                            vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);
 }
 
+// What stands out in what was in use comes first.
 static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     return vr_arena_printf(
         arena, text,
-        "the memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
-        vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
+        "%s%sthe memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
+        oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ", vr_bytes(oom->allocated_bytes).text,
+        vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
 }
 
 static bool is_of_others(const struct vram_report_oom *oom) {
@@ -124,12 +127,14 @@ static const char *advise(const struct vram_report_oom *oom, bool expandable) {
 
 static enum vram_status put_words(struct vr_arena *arena, bool expandable, struct vram_report_oom *oom) {
     oom->advice = advise(oom, expandable);
+    if (oom->demand != NULL) VR_TRY(vr_demand_sentences(arena, oom->demand));
     return put_text(arena, oom, &oom->text);
 }
 
 enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_report_device *device) {
     struct vram_report_oom *ooms = (struct vram_report_oom *)(uintptr_t)device->ooms; // of the arena, and nobody else's yet
     const char *unexamined = NULL;
+    if (device->demand != NULL) VR_TRY(vr_demand_sentences(arena, device->demand));
     for (size_t i = 0; i < device->oom_count; i++) {
         if (ooms[i].has_picture || unexamined == NULL) VR_TRY(put_words(arena, device->expandable, &ooms[i]));
         if (ooms[i].has_picture) continue;

@@ -1,0 +1,328 @@
+// What would lower the highest demand, each by a curve drawn anew or a sum.
+#include "analyze/demand.h"
+
+const char *vram_remedy_name(size_t remedy) {
+    static const char *const names[] = {
+#define REMEDY_NAME(constant, name) #name,
+        VRAM_REMEDIES(REMEDY_NAME)
+#undef REMEDY_NAME
+    };
+    return remedy < VR_COUNT_OF(names) ? names[remedy] : NULL;
+}
+
+enum {
+    LEAST_PART = 50,  // of the peak: less is not worth a change of the program
+    CHUNKS_TRIED = 8, // parts of the largest tensors
+    CHUNK_PART = 10,  // of the peak: what a tensor must have to be worth parts
+    SHARDS = 2,       // devices
+    ADAM_MOMENTS = 2, // pieces of state per parameter
+    SLACK_PART = 64   // of the room, for what a smaller batch rounds otherwise
+};
+
+// In the host's memory where the caller's own list has no room: never, VR_MOST_REMEDIES are all that are added.
+void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy, uint64_t left) {
+    struct vram_report_demand *made = work->made;
+    const uint64_t saved = work->peak_bytes > left ? work->peak_bytes - left : 0;
+    if (saved < work->peak_bytes / LEAST_PART || saved == 0 || made->remedy_count == VR_MOST_REMEDIES) return;
+    struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)made->remedies; // of the arena, and nobody else's yet
+    remedy.saved_bytes = saved;
+    remedy.left_bytes = made->wanted_bytes > saved ? made->wanted_bytes - saved : 0;
+    remedy.fits = remedy.left_bytes <= made->room_bytes;
+    remedy.text = remedy.basis = "";
+    if (remedy.site == NULL) remedy.site = "";
+    remedies[made->remedy_count++] = remedy;
+}
+
+// The peak without the rows of which `part` says how much goes.
+static void add_without(struct vr_demand_work *work, struct vram_report_remedy remedy,
+                        double (*part)(const struct vr_demand_work *, size_t)) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    vr_live_curve_copy(&work->changed, &work->curve);
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const double less = part(work, row);
+        if (less <= 0) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row),
+                          -(int64_t)((double)lifetimes->size_bytes[row] * less));
+        if (!vr_demand_live(work, row)) continue;
+        remedy.blocks++;
+        remedy.bytes += lifetimes->size_bytes[row];
+    }
+    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+}
+
+// --- a smaller batch ---------------------------------------------------------------------------------------------------------------------
+
+// What size: that of a parameter, and of a copy of one in half its precision (autocast keeps these for the backward pass).
+enum fixed_size { SIZE_OF_PARAMETER = 1, SIZE_OF_HALF = 2 };
+
+static enum vram_status find_fixed_sizes(const struct vr_demand_work *work, struct vr_map *fixed, uint64_t *parameters) {
+    *parameters = 0;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        const uint8_t role = work->roles.role[row];
+        const uint64_t bytes = work->lifetimes->size_bytes[row];
+        if (role != VRAM_ROLE_PARAMETERS || bytes == 0) continue;
+        VR_TRY(vr_map_set(fixed, bytes, vr_map_get(fixed, bytes) | SIZE_OF_PARAMETER));
+        if (bytes > 1) VR_TRY(vr_map_set(fixed, bytes / 2, vr_map_get(fixed, bytes / 2) | SIZE_OF_HALF));
+        if (vr_demand_live(work, row)) *parameters += bytes;
+    }
+    return VRAM_OK;
+}
+
+// What has the size of a parameter in the backward pass is taken for its gradient, and what has half of it for a copy, whatever it is: that
+// errs towards a smaller batch.
+static bool is_fixed(enum vr_role_pass pass, uint64_t of_size) {
+    return (of_size & SIZE_OF_HALF) != 0 || (pass == VR_PASS_BACKWARD && of_size != 0);
+}
+
+static bool grows_with_batch(const struct vr_demand_work *work, const struct vr_map *fixed, size_t row) {
+    const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+    switch ((enum vram_role)work->roles.role[row]) {
+    case VRAM_ROLE_ACTIVATIONS:
+    case VRAM_ROLE_RECOMPUTED:
+    case VRAM_ROLE_INPUT: break;
+    case VRAM_ROLE_TEMPORARIES:
+        if (pass != VR_PASS_FORWARD && pass != VR_PASS_BACKWARD) return false;
+        break;
+    default: return false;
+    }
+    return !is_fixed(pass, vr_map_get(fixed, work->lifetimes->size_bytes[row]));
+}
+
+// The rest of what a first step makes: gradients of all parameters, and what Adam keeps of each.
+static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parameters) {
+    const struct vram_report_sum *of_role = work->made->of_role;
+    if (!work->has_backward && work->pass != VR_PASS_FORWARD) return 0;
+    const uint64_t gradients = of_role[VRAM_ROLE_GRADIENTS].bytes, state = of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes;
+    const uint64_t moments = work->has_step ? 0 : ADAM_MOMENTS * parameters;
+    return (parameters > gradients ? parameters - gradients : 0) + (moments > state ? moments - state : 0);
+}
+
+// The largest factor with which the curve stays within the room: at every position what is fixed and `factor` times the rest fit. *moving
+// becomes what grows with the batch at the highest point.
+static double largest_factor(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, uint64_t room, uint64_t later) {
+    int64_t level = 0, moving = 0;
+    double factor = 1;
+    for (size_t i = 0; i < work->curve.length; i++) {
+        level += work->curve.delta[i];
+        moving += moving_curve->delta[i];
+        if (level <= 0 || moving <= 0) continue;
+        const double fixed = (double)(level - moving) + (i + 1 == work->curve.length ? (double)later : 0);
+        if (fixed + (double)moving <= (double)room) continue;
+        const double most = fixed >= (double)room ? 0 : ((double)room - fixed) / (double)moving;
+        if (most < factor) factor = most;
+    }
+    return factor;
+}
+
+static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fixed) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    const struct vram_report_demand *made = work->made;
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_BATCH, .divisor = 1};
+    uint64_t parameters;
+    VR_TRY(find_fixed_sizes(work, fixed, &parameters));
+    memset(work->changed.delta, 0, (work->changed.length + 1) * sizeof *work->changed.delta);
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        if (!grows_with_batch(work, fixed, row)) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row), (int64_t)lifetimes->size_bytes[row]);
+        if (!vr_demand_live(work, row)) continue;
+        remedy.blocks++;
+        remedy.bytes += lifetimes->size_bytes[row];
+    }
+    const bool in_passes = work->pass == VR_PASS_FORWARD || work->pass == VR_PASS_BACKWARD;
+    if (work->question->oom != NULL && in_passes && !is_fixed(work->pass, vr_map_get(fixed, made->request_bytes))) {
+        const size_t at = (size_t)work->question->event + 1;
+        vr_live_curve_add(&work->changed, at, at + 1, (int64_t)made->request_bytes);
+    }
+    // Rounding and what waits takes its part of the room as well.
+    const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
+    const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
+    remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
+    if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
+    const double saved =
+        (double)(remedy.bytes + (work->question->oom != NULL && in_passes ? made->request_bytes : 0)) * (1 - remedy.factor);
+    vr_remedy_add(work, remedy, work->peak_bytes > (uint64_t)saved ? work->peak_bytes - (uint64_t)saved : 0);
+    return VRAM_OK;
+}
+
+static enum vram_status add_batch(struct vr_demand_work *work) {
+    struct vr_map fixed = {0};
+    const enum vram_status status = try_batch(work, &fixed);
+    vr_map_release(&fixed);
+    return status;
+}
+
+// --- the largest tensors in parts --------------------------------------------------------------------------------------------------------
+
+static bool is_of_passes(const struct vr_demand_work *work, size_t row) {
+    const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+    return pass == VR_PASS_FORWARD || pass == VR_PASS_BACKWARD;
+}
+
+// The same values in another precision have half the bytes, or twice as many.
+static bool is_of_size(uint64_t bytes, uint64_t size) { return bytes == size || bytes == 2 * size || 2 * bytes == size; }
+
+static enum vram_status add_chunks(struct vr_demand_work *work) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    size_t largest = SIZE_MAX;
+    for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
+        const bool made = vr_demand_live(work, row) && work->roles.role[row] == VRAM_ROLE_ACTIVATIONS;
+        if (made && (largest == SIZE_MAX || lifetimes->size_bytes[row] > lifetimes->size_bytes[largest])) largest = row;
+    }
+    if (largest == SIZE_MAX || lifetimes->size_bytes[largest] < work->peak_bytes / CHUNK_PART) return VRAM_OK;
+    const uint64_t size = lifetimes->size_bytes[largest];
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_CHUNKS, .factor = 1, .divisor = CHUNKS_TRIED};
+    vr_live_curve_copy(&work->changed, &work->curve);
+    for (size_t row = lifetimes->start_count; row < lifetimes->count; row++) {
+        if (!is_of_size(lifetimes->size_bytes[row], size) || !is_of_passes(work, row)) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row),
+                          -(int64_t)(lifetimes->size_bytes[row] / CHUNKS_TRIED * (CHUNKS_TRIED - 1)));
+        if (!vr_demand_live(work, row)) continue;
+        remedy.blocks++;
+        remedy.bytes += lifetimes->size_bytes[row];
+    }
+    if (work->question->oom != NULL && is_of_size(work->made->request_bytes, size)) {
+        const size_t at = (size_t)work->question->event + 1;
+        vr_live_curve_add(&work->changed, at, at + 1, -(int64_t)(work->made->request_bytes / CHUNKS_TRIED * (CHUNKS_TRIED - 1)));
+    }
+    VR_TRY(
+        vr_sites_name(work->question->sites, vr_sites_frame(work->question->sites, lifetimes->stack[largest]), work->arena, &remedy.site));
+    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+    return VRAM_OK;
+}
+
+// --- gradients that are dropped ----------------------------------------------------------------------------------------------------------
+
+// A gradient that is kept is added to: what is added has its size, and is made in the next backward pass. There it would begin to live.
+static enum vram_status drop_gradients(struct vr_demand_work *work, struct vr_map *waiting, uint32_t *next,
+                                       struct vram_report_remedy *remedy) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    size_t forward = SIZE_MAX; // position at which the forward pass began
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+        const uint64_t bytes = lifetimes->size_bytes[row];
+        const size_t from = vr_row_from(lifetimes, row);
+        if (from >= work->curve.length) break;
+        if (pass == VR_PASS_FORWARD && forward == SIZE_MAX) forward = from;
+        const uint64_t held = vr_map_get(waiting, bytes);
+        if (pass == VR_PASS_BACKWARD && forward != SIZE_MAX && held != 0) { // the one that waited longest begins again
+            const size_t old = held - 1;
+            if (vr_row_to(lifetimes, old) > from) vr_live_curve_add(&work->changed, forward, from, -(int64_t)bytes);
+            if (next[old] != 0)
+                VR_TRY(vr_map_set(waiting, bytes, next[old]));
+            else
+                (void)vr_map_take(waiting, bytes);
+        }
+        if (pass == VR_PASS_OPTIMIZER) forward = SIZE_MAX;
+        if (work->roles.role[row] != VRAM_ROLE_GRADIENTS) continue;
+        if (vr_demand_live(work, row)) remedy->blocks++, remedy->bytes += bytes;
+        next[row] = (uint32_t)vr_map_get(waiting, bytes);
+        VR_TRY(vr_map_set(waiting, bytes, row + 1));
+    }
+    return VRAM_OK;
+}
+
+// The failed request came before the backward pass made them again: they would not be there at all.
+static void drop_at_failure(struct vr_demand_work *work) {
+    const size_t at = (size_t)work->question->event + 1;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != VRAM_ROLE_GRADIENTS || !vr_demand_live(work, row)) continue;
+        vr_live_curve_add(&work->changed, at, at + 1, -(int64_t)work->lifetimes->size_bytes[row]);
+    }
+}
+
+static enum vram_status add_gradients_none(struct vr_demand_work *work) {
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_GRADIENTS_NONE, .factor = 1, .divisor = 1};
+    if (work->made->of_role[VRAM_ROLE_GRADIENTS].bytes == 0 || work->pass == VR_PASS_OPTIMIZER) return VRAM_OK;
+    struct vr_map waiting = {0};
+    uint32_t *next = calloc(work->lifetimes->count + 1, sizeof *next); // by row: 1 + the gradient of its size before it
+    enum vram_status status = next == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    vr_live_curve_copy(&work->changed, &work->curve);
+    if (status == VRAM_OK) status = drop_gradients(work, &waiting, next, &remedy);
+    free(next);
+    vr_map_release(&waiting);
+    if (status != VRAM_OK) return status;
+    if (work->question->oom != NULL && work->pass == VR_PASS_FORWARD) drop_at_failure(work);
+    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+    return VRAM_OK;
+}
+
+// --- by role -----------------------------------------------------------------------------------------------------------------------------
+
+static double part_of_state_8bit(const struct vr_demand_work *work, size_t row) {
+    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 0.74 : 0; // a byte in place of four, and a scale of four bytes per 256
+}
+static double part_of_state(const struct vr_demand_work *work, size_t row) {
+    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 1 : 0;
+}
+static double part_of_model(const struct vr_demand_work *work, size_t row) {
+    const uint8_t role = work->roles.role[row];
+    return role == VRAM_ROLE_OPTIMIZER_STATE || role == VRAM_ROLE_PARAMETERS || role == VRAM_ROLE_GRADIENTS ? 1.0 - 1.0 / SHARDS : 0;
+}
+
+static void add_kv_cache(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    const uint64_t bytes = made->of_role[VRAM_ROLE_KV_CACHE].bytes;
+    if (bytes == 0 || bytes <= work->missing_bytes) return;
+    const struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_KV_CACHE,
+                                              .factor = (double)(bytes - work->missing_bytes) / (double)bytes,
+                                              .divisor = 1,
+                                              .blocks = made->of_role[VRAM_ROLE_KV_CACHE].count,
+                                              .bytes = bytes};
+    if (made->wanted_bytes > made->room_bytes) vr_remedy_add(work, remedy, work->peak_bytes - work->missing_bytes);
+}
+
+// What stands out is dropped, but for one step's worth.
+static void add_cause(struct vr_demand_work *work) {
+    static const struct {
+        enum vram_demand demand;
+        enum vram_remedy remedy;
+    } table[] = {{VRAM_DEMAND_GROWTH, VRAM_REMEDY_RELEASE},
+                 {VRAM_DEMAND_RETAINED, VRAM_REMEDY_DETACH},
+                 {VRAM_DEMAND_NOT_TRAINED, VRAM_REMEDY_NO_GRAD}};
+    const struct vram_report_demand *made = work->made;
+    for (size_t i = 0; i < VR_COUNT_OF(table); i++) {
+        if (table[i].demand != made->demand) continue;
+        const uint64_t stays = made->demand == VRAM_DEMAND_NOT_TRAINED ? 0 : (uint64_t)made->per_step_bytes;
+        const uint64_t goes = made->bytes > stays ? made->bytes - stays : 0;
+        vr_remedy_add(work,
+                      (struct vram_report_remedy){.remedy = table[i].remedy,
+                                                  .site = made->site_count == 0 ? "" : made->sites[0].name,
+                                                  .factor = 1,
+                                                  .divisor = 1,
+                                                  .bytes = made->bytes},
+                      work->peak_bytes > goes ? work->peak_bytes - goes : 0);
+    }
+}
+
+static int by_worth(const void *a, const void *b) {
+    const struct vram_report_remedy *x = a, *y = b;
+    const bool cause_x = x->remedy >= VRAM_REMEDY_RELEASE, cause_y = y->remedy >= VRAM_REMEDY_RELEASE;
+    if (cause_x != cause_y) return cause_y - cause_x;
+    if (x->fits != y->fits) return y->fits - x->fits;
+    // Of those that fit the one that changes least: in the order of the list.
+    if (x->fits || x->saved_bytes == y->saved_bytes) return VR_ORDER(x->remedy, y->remedy);
+    return VR_ORDER(y->saved_bytes, x->saved_bytes);
+}
+
+enum vram_status vr_remedies_find(struct vr_demand_work *work) {
+    const struct vram_report_remedy in_8bit = {.remedy = VRAM_REMEDY_STATE_8BIT, .factor = 1, .divisor = 1};
+    const struct vram_report_remedy offload = {.remedy = VRAM_REMEDY_STATE_OFFLOAD, .factor = 1, .divisor = 1};
+    const struct vram_report_remedy sharding = {.remedy = VRAM_REMEDY_SHARDING, .factor = 1, .divisor = SHARDS};
+    struct vram_report_demand *made = work->made;
+    void *room;
+    VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
+    made->remedies = room;
+    add_cause(work);
+    if (made->demand != VRAM_DEMAND_NOT_TRAINED) {
+        VR_TRY(vr_recompute_find(work));
+        VR_TRY(add_batch(work));
+        VR_TRY(add_chunks(work));
+        VR_TRY(add_gradients_none(work));
+    }
+    add_kv_cache(work);
+    add_without(work, in_8bit, part_of_state_8bit);
+    add_without(work, offload, part_of_state);
+    add_without(work, sharding, part_of_model);
+    if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
+    return VRAM_OK;
+}
