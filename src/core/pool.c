@@ -56,14 +56,10 @@ enum vram_status vr_shard_refill(struct vr_shard *shard) {
     return VRAM_OK;
 }
 
-void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
-    vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
-    if (VR_UNLIKELY(shard->spare_count == VR_COUNT_OF(shard->spare))) {
-        // Half of them at once: what merges go on to give takes no lock each time.
-        shard->spare_count /= 2;
-        vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
-    }
-    shard->spare[shard->spare_count++] = block;
+// Half of them at once: what merges go on to give takes no lock each time.
+void vr_shard_give_records(struct vr_shard *shard) {
+    shard->spare_count /= 2;
+    vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
 }
 
 uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {

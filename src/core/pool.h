@@ -17,7 +17,12 @@ VR_INLINE enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint
     return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : vr_shard_refill(shard);
 }
 // Gives a record back.
-void vr_shard_recycle(struct vr_shard *shard, uint32_t block);
+VR_NOINLINE void vr_shard_give_records(struct vr_shard *shard);
+VR_INLINE void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
+    vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
+    if (VR_UNLIKELY(shard->spare_count == VR_COUNT_OF(shard->spare))) vr_shard_give_records(shard);
+    shard->spare[shard->spare_count++] = block;
+}
 
 // Cuts `size` bytes off the low end; returns the new block of the rest, in the same state, linked but in no index. A spare record must be
 // there.

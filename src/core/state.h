@@ -78,6 +78,7 @@ struct vr_shard {
     bool expandable;                    // the source's bit, for the hot path
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
+    bool plain;                         // which block of its index serves, and how much of it, is a matter of size and order alone
     bool returns;                       // a free block may go back to the driver: one came since a release found none
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;

@@ -82,7 +82,7 @@ void vram_pool_set_no_split(struct vram_pool *pool, bool no_split) {
     if (pool == NULL) return;
     vr_device_lock(pool->device);
     pool->options.no_split = no_split;
-    for (size_t i = 0; i < pool->shard_count; i++) pool->shards[i]->whole = no_split;
+    vr_pool_apply_options(pool);
     vr_device_unlock(pool->device);
 }
 

@@ -75,6 +75,6 @@ enum vram_status vr_query_allocation(const struct vr_query *query) {
     }
     put_birth(json, &subject, birth);
     put_final(json, &subject, row);
-    vr_put_stack(json, subject.model, subject.allocated->stack[row]);
+    vr_put_stack(json, &subject.recording->sites, subject.allocated->stack[row]);
     return VRAM_OK;
 }

@@ -161,6 +161,6 @@ enum vram_status vr_query_event(const struct vr_query *query) {
     put_label(query->answer, history, (size_t)event, row, version);
     if (row != VR_NO_ROW) vr_json_u64(&query->answer->json, "row", row);
     VR_TRY(put_totals(&query->answer->json, device, event));
-    vr_put_stack(&query->answer->json, model, history->stack[event]);
+    vr_put_stack(&query->answer->json, &recording->sites, history->stack[event]);
     return VRAM_OK;
 }

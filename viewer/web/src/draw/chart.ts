@@ -286,10 +286,15 @@ export class Chart {
             this.describeGroups(this.scene);
             this.emphasise(this.scene.groups.indexOf(this.pinned));
         }
+        if (changed.has("pins")) void this.markAnew();
         if (changed.has("pick") || changed.has("rec")) void this.followPick(state.pick);
         // What lies under the pointer is another thing now.
         if (["from", "to", "axis", "rec", "device", "notion", "by"].some((key) => changed.has(key as keyof State))) this.leave();
         this.refresh();
+    }
+    private async markAnew(): Promise<void> {
+        this.marks = await marksOf(this.app);
+        this.schedule();
     }
     show(): void {
         void this.followPick(this.app.store.state.pick);

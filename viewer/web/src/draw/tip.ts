@@ -30,7 +30,7 @@ export class Tip {
         if (same || !(row >= 0)) return;
         void this.ask(row).then((found) => {
             if (found && this.about === row && !this.root.hidden) {
-                this.fill(found.title, found.lines);
+                this.fill(found.title, found.lines, found.stack);
                 this.place(x, y);
             }
         });
@@ -55,9 +55,10 @@ export class Tip {
         });
     }
 
-    private fill(title: string, lines: readonly string[]): void {
+    private fill(title: string, lines: readonly string[], stack: readonly string[] = []): void {
         clear(this.root);
         add(this.root, el("strong", {}, title), ...lines.filter((line) => line !== "").map((line) => el("div", {}, line)));
+        if (stack.length > 0) add(this.root, el("div", { class: "tip-stack" }, ...stack.map((line) => el("div", {}, line))));
     }
 
     // Held at the side that has room, so that nothing has to be measured: that would be a layout for every move.
