@@ -148,6 +148,7 @@ struct vram_report_pool {
     X(PENDING, pending)                                                                                                                    \
     X(OUTSIDE, outside)                                                                                                                    \
     X(FULL, full)                                                                                                                          \
+    X(GROWTH, growth)                                                                                                                      \
     X(CONTRADICTORY, contradictory)                                                                                                        \
     X(UNKNOWN, unknown)
 
@@ -215,6 +216,7 @@ struct vram_report_oom {
     uint64_t pin_bytes;          // the least that would have to go so that enough free memory comes together; 0: no such blocks
     uint64_t pin_blocks;         // in so many blocks
     const char *pin_site;        // who asked for the largest of them; NULL: no such blocks
+    const char *held_site;       // of what was free but out of reach, or waited, and is the cause: who asked for it; NULL: not known
     const struct vram_report_accounts *accounts; // who held what lies outside; NULL: the recording does not say
     const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
     size_t library_count;

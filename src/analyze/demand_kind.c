@@ -3,7 +3,7 @@
 #include "analyze/growth.h"
 
 // Activations of earlier steps are the matter from so many steps on, and from this part of what is in use.
-enum { MOST_GROWERS = 64, GRAPH_SITES = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
+enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
 // What is lost to rounding is the matter only where it is more than this part of what was asked for.
 #define ROUNDING_PART 8u
 
@@ -54,7 +54,7 @@ static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grou
         work->made->per_step_bytes = 0;
         return VRAM_OK;
     }
-    work->made->demand = graph_sites >= GRAPH_SITES && graphs > beyond / 2 ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
+    work->made->demand = graph_sites >= GRAPH_STACKS && graphs > beyond / 2 ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
     return mark_growers(work, grouping, growth);
 }
 
@@ -96,18 +96,17 @@ static uint64_t step_of(struct step_count *count, const struct vr_demand_work *w
     return count->step;
 }
 
-// What a forward pass made and the backward pass after it should have given back. The largest of its sites has `*most` of it.
-static enum vram_status mark_kept(struct vr_demand_work *work, uint64_t steps, struct vr_map *sites, uint64_t *most) {
+// What a forward pass made and the backward pass after it should have given back. The largest of its stacks has `*most` of it.
+static enum vram_status mark_kept(struct vr_demand_work *work, uint64_t steps, struct vr_map *stacks, uint64_t *most) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     struct step_count count = {.step = 0};
     for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
         const uint64_t step = step_of(&count, work, row);
         if (step == steps || work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
-        const uint64_t key = vr_sites_frame(work->question->sites, lifetimes->stack[row]);
-        const uint64_t bytes = vr_map_get(sites, key) + lifetimes->size_bytes[row];
+        const uint64_t key = lifetimes->stack[row], bytes = vr_map_get(stacks, key) + lifetimes->size_bytes[row];
         work->stands_out[row] = 1;
         work->made->bytes += lifetimes->size_bytes[row];
-        if (bytes != 0) VR_TRY(vr_map_set(sites, key, bytes));
+        if (bytes != 0) VR_TRY(vr_map_set(stacks, key, bytes));
         if (bytes > *most) *most = bytes;
     }
     return VRAM_OK;
@@ -120,20 +119,20 @@ static void forget_marks(struct vr_demand_work *work) {
 
 static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
     struct step_count count = {.step = 0};
-    struct vr_map sites = {0};
+    struct vr_map stacks = {0};
     uint64_t most = 0;
     *found = false;
     for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) (void)step_of(&count, work, row);
     if (count.step < LEAST_STEPS) return VRAM_OK;
-    const enum vram_status status = mark_kept(work, count.step, &sites, &most);
-    const size_t distinct = sites.count;
-    vr_map_release(&sites);
+    const enum vram_status status = mark_kept(work, count.step, &stacks, &most);
+    const size_t distinct = stacks.count;
+    vr_map_release(&stacks);
     *found = status == VRAM_OK && work->made->bytes >= work->missing_bytes && work->made->bytes > work->made->in_use_bytes / KEPT_PART;
     if (!*found) {
         forget_marks(work);
         return status;
     }
-    const bool graphs = distinct >= GRAPH_SITES && most < work->made->bytes / 10 * 9;
+    const bool graphs = distinct >= GRAPH_STACKS && most < work->made->bytes / 10 * 9;
     work->made->demand = graphs ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
     work->made->per_step_bytes = (double)work->made->bytes / (double)count.step;
     return VRAM_OK;
@@ -193,6 +192,19 @@ static enum vram_status find_untrained(struct vr_demand_work *work, bool *found)
     return VRAM_OK;
 }
 
+// Gradients from before the forward pass that came last.
+static uint64_t gradients_held(const struct vr_demand_work *work) {
+    uint64_t before = 0, bytes = 0; // live gradients when the forward pass began
+    enum vr_role_pass pass = VR_PASS_IDLE;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        const enum vr_role_pass next = (enum vr_role_pass)work->roles.pass[row];
+        if (row >= work->lifetimes->start_count && next == VR_PASS_FORWARD && pass != VR_PASS_FORWARD) before = bytes;
+        if (row >= work->lifetimes->start_count && next != VR_PASS_IDLE && next != VR_PASS_INPUT) pass = next;
+        if (work->roles.role[row] == VRAM_ROLE_GRADIENTS && vr_demand_live(work, row)) bytes += work->lifetimes->size_bytes[row];
+    }
+    return pass == VR_PASS_OPTIMIZER ? 0 : before;
+}
+
 // --- the rest ----------------------------------------------------------------------------------------------------------------------------
 
 static void stand_out(struct vr_demand_work *work, enum vram_demand demand, enum vram_role role) {
@@ -215,7 +227,7 @@ static bool judge_by_moment(struct vr_demand_work *work) {
     const bool in_step = (marks & VR_MARK_OPTIMIZER) != 0;
     if (in_step && ((marks & VR_MARK_STATE) != 0 || !work->has_step)) {
         stand_out(work, VRAM_DEMAND_FIRST_STEP, VRAM_ROLE_OPTIMIZER_STATE);
-    } else if (work->pass == VR_PASS_FORWARD && work->has_backward && made->of_role[VRAM_ROLE_GRADIENTS].bytes >= work->missing_bytes) {
+    } else if (work->has_backward && gradients_held(work) >= work->missing_bytes) {
         stand_out(work, VRAM_DEMAND_HELD_GRADIENTS, VRAM_ROLE_GRADIENTS);
     } else if (rounding >= work->missing_bytes && rounding > made->in_use_bytes / ROUNDING_PART) {
         stand_out(work, VRAM_DEMAND_ROUNDING, VRAM_ROLE_COUNT);

@@ -23,7 +23,8 @@ enum {
 void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy, uint64_t left) {
     struct vram_report_demand *made = work->made;
     const uint64_t saved = work->peak_bytes > left ? work->peak_bytes - left : 0;
-    if (saved < work->peak_bytes / LEAST_PART || saved == 0 || made->remedy_count == VR_MOST_REMEDIES) return;
+    const bool to_measure = remedy.factor < 1; // as much as it takes, be it little
+    if ((saved < work->peak_bytes / LEAST_PART && !to_measure) || saved == 0 || made->remedy_count == VR_MOST_REMEDIES) return;
     struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)made->remedies; // of the arena, and nobody else's yet
     remedy.saved_bytes = saved;
     remedy.left_bytes = made->wanted_bytes > saved ? made->wanted_bytes - saved : 0;
@@ -192,56 +193,87 @@ static enum vram_status add_chunks(struct vr_demand_work *work) {
 
 // --- gradients that are dropped ----------------------------------------------------------------------------------------------------------
 
-// A gradient that is kept is added to: what is added has its size, and is made in the next backward pass. There it would begin to live.
-static enum vram_status drop_gradients(struct vr_demand_work *work, struct vr_map *waiting, uint32_t *next,
-                                       struct vram_report_remedy *remedy) {
+struct gradient_drop {
+    struct vr_map waiting; // size -> 1 + place of the last one that waits
+    uint32_t *row;         // gradients that lived when the forward pass began
+    uint32_t *next;        // 1 + place of the one of the same size before it; NEVER where it lives again
+    size_t count, row_capacity, next_capacity;
+    size_t forward; // position at which the forward pass began
+};
+
+// All gradients that live when a forward pass begins would be dropped by then.
+static enum vram_status begin_forward(struct vr_demand_work *work, struct gradient_drop *drop, size_t position) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
-    size_t forward = SIZE_MAX; // position at which the forward pass began
+    size_t kept = 0;
+    drop->forward = position;
+    vr_map_clear(&drop->waiting);
+    VR_TRY(vr_grow((void **)&drop->next, &drop->next_capacity, drop->count + 1, sizeof *drop->next));
+    for (size_t i = 0; i < drop->count; i++) {
+        const uint32_t row = drop->row[i];
+        if (vr_row_to(lifetimes, row) <= position) continue;
+        drop->row[kept] = row;
+        drop->next[kept] = (uint32_t)vr_map_get(&drop->waiting, lifetimes->size_bytes[row]);
+        VR_TRY(vr_map_set(&drop->waiting, lifetimes->size_bytes[row], ++kept));
+    }
+    drop->count = kept;
+    return VRAM_OK;
+}
+
+// What is added to a gradient that is kept has its size, and is made in the backward pass. There the gradient would begin to live.
+static enum vram_status begin_again(struct vr_demand_work *work, struct gradient_drop *drop, uint64_t bytes, size_t position) {
+    const uint64_t place = vr_map_get(&drop->waiting, bytes);
+    if (place == 0) return VRAM_OK;
+    const uint32_t before = drop->next[place - 1];
+    drop->next[place - 1] = VR_NEVER;
+    if (vr_row_to(work->lifetimes, drop->row[place - 1]) > position)
+        vr_live_curve_add(&work->changed, drop->forward, position, -(int64_t)bytes);
+    if (before != 0) return vr_map_set(&drop->waiting, bytes, before);
+    (void)vr_map_take(&drop->waiting, bytes);
+    return VRAM_OK;
+}
+
+static enum vram_status drop_gradients(struct vr_demand_work *work, struct gradient_drop *drop, struct vram_report_remedy *remedy) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    enum vr_role_pass before = VR_PASS_IDLE;
     for (size_t row = 0; row < lifetimes->count; row++) {
         const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
-        const uint64_t bytes = lifetimes->size_bytes[row];
         const size_t from = vr_row_from(lifetimes, row);
         if (from >= work->curve.length) break;
-        if (pass == VR_PASS_FORWARD && forward == SIZE_MAX) forward = from;
-        const uint64_t held = vr_map_get(waiting, bytes);
-        if (pass == VR_PASS_BACKWARD && forward != SIZE_MAX && held != 0) { // the one that waited longest begins again
-            const size_t old = held - 1;
-            if (vr_row_to(lifetimes, old) > from) vr_live_curve_add(&work->changed, forward, from, -(int64_t)bytes);
-            if (next[old] != 0)
-                VR_TRY(vr_map_set(waiting, bytes, next[old]));
-            else
-                (void)vr_map_take(waiting, bytes);
-        }
-        if (pass == VR_PASS_OPTIMIZER) forward = SIZE_MAX;
+        if (row >= lifetimes->start_count && pass == VR_PASS_FORWARD && before != pass) VR_TRY(begin_forward(work, drop, from));
+        if (row >= lifetimes->start_count && pass != VR_PASS_IDLE && pass != VR_PASS_INPUT) before = pass;
+        if (pass == VR_PASS_BACKWARD) VR_TRY(begin_again(work, drop, lifetimes->size_bytes[row], from));
         if (work->roles.role[row] != VRAM_ROLE_GRADIENTS) continue;
-        if (vr_demand_live(work, row)) remedy->blocks++, remedy->bytes += bytes;
-        next[row] = (uint32_t)vr_map_get(waiting, bytes);
-        VR_TRY(vr_map_set(waiting, bytes, row + 1));
+        VR_TRY(vr_grow((void **)&drop->row, &drop->row_capacity, drop->count + 1, sizeof *drop->row));
+        VR_TRY(vr_grow((void **)&drop->next, &drop->next_capacity, drop->count + 1, sizeof *drop->next));
+        drop->next[drop->count] = VR_NEVER; // made in this step: nothing waits
+        drop->row[drop->count++] = (uint32_t)row;
+        if (!vr_demand_live(work, row)) continue;
+        remedy->blocks++;
+        remedy->bytes += lifetimes->size_bytes[row];
     }
     return VRAM_OK;
 }
 
-// The failed request came before the backward pass made them again: they would not be there at all.
-static void drop_at_failure(struct vr_demand_work *work) {
-    const size_t at = (size_t)work->question->event + 1;
-    for (size_t row = 0; row < work->peak_row_end; row++) {
-        if (work->roles.role[row] != VRAM_ROLE_GRADIENTS || !vr_demand_live(work, row)) continue;
-        vr_live_curve_add(&work->changed, at, at + 1, -(int64_t)work->lifetimes->size_bytes[row]);
+// The history ends before the backward pass made them again: they would not be there.
+static void drop_the_rest(struct vr_demand_work *work, const struct gradient_drop *drop) {
+    for (size_t i = 0; i < drop->count; i++) {
+        if (drop->next[i] == VR_NEVER) continue;
+        const uint32_t row = drop->row[i];
+        vr_live_curve_add(&work->changed, drop->forward, vr_row_to(work->lifetimes, row), -(int64_t)work->lifetimes->size_bytes[row]);
     }
 }
 
 static enum vram_status add_gradients_none(struct vr_demand_work *work) {
     struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_GRADIENTS_NONE, .factor = 1, .divisor = 1};
-    if (work->made->of_role[VRAM_ROLE_GRADIENTS].bytes == 0 || work->pass == VR_PASS_OPTIMIZER) return VRAM_OK;
-    struct vr_map waiting = {0};
-    uint32_t *next = calloc(work->lifetimes->count + 1, sizeof *next); // by row: 1 + the gradient of its size before it
-    enum vram_status status = next == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    struct gradient_drop drop = {.count = 0};
+    if (work->made->of_role[VRAM_ROLE_GRADIENTS].bytes == 0) return VRAM_OK;
     vr_live_curve_copy(&work->changed, &work->curve);
-    if (status == VRAM_OK) status = drop_gradients(work, &waiting, next, &remedy);
-    free(next);
-    vr_map_release(&waiting);
+    const enum vram_status status = drop_gradients(work, &drop, &remedy);
+    if (status == VRAM_OK && work->question->oom != NULL && work->pass != VR_PASS_OPTIMIZER) drop_the_rest(work, &drop);
+    vr_map_release(&drop.waiting);
+    free(drop.row);
+    free(drop.next);
     if (status != VRAM_OK) return status;
-    if (work->question->oom != NULL && work->pass == VR_PASS_FORWARD) drop_at_failure(work);
     vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
     return VRAM_OK;
 }
@@ -313,16 +345,17 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
     made->remedies = room;
     add_cause(work);
-    if (made->demand != VRAM_DEMAND_NOT_TRAINED) {
+    // Beside what should not be there at all the rest is no answer.
+    if (made->remedy_count == 0) {
         VR_TRY(vr_recompute_find(work));
         VR_TRY(add_batch(work));
         VR_TRY(add_chunks(work));
         VR_TRY(add_gradients_none(work));
+        add_kv_cache(work);
+        add_without(work, in_8bit, part_of_state_8bit);
+        add_without(work, offload, part_of_state);
+        add_without(work, sharding, part_of_model);
     }
-    add_kv_cache(work);
-    add_without(work, in_8bit, part_of_state_8bit);
-    add_without(work, offload, part_of_state);
-    add_without(work, sharding, part_of_model);
     if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
     return VRAM_OK;
 }

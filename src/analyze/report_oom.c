@@ -165,6 +165,46 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_layou
     return vr_sites_name(drawing->sites, vr_sites_frame(drawing->sites, pins.stack), drawing->arena, &oom->pin_site);
 }
 
+// Memory that leaks fills whatever there is: that the last of it lies in pieces, or elsewhere, is not why.
+static bool is_growth(const struct vram_report_oom *oom) {
+    const bool grows = oom->demand->demand == VRAM_DEMAND_GROWTH || oom->demand->demand == VRAM_DEMAND_RETAINED;
+    const bool by_far = oom->demand->bytes > 2 * oom->free_bytes && oom->demand->bytes > oom->outside_bytes;
+    return grows && by_far && oom->cause != VRAM_OOM_LIMIT && oom->cause != VRAM_OOM_CONTRADICTORY;
+}
+
+// Freed by the program, but not yet to be used again. 0: nothing is.
+static uint32_t largest_waiting(const struct drawing *drawing, int64_t event) {
+    const struct vr_lifetimes *allocated = drawing->allocated, *active = drawing->active;
+    uint32_t stack = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < active->count && i < allocated->count; i++) {
+        if (!vr_lifetimes_live_at(active, i, event) || active->size_bytes[i] <= most) continue;
+        if (active->birth[i] != allocated->birth[i] || active->address[i] != allocated->address[i] ||
+            vr_lifetimes_live_at(allocated, i, event))
+            continue;
+        most = active->size_bytes[i];
+        stack = active->stack[i];
+    }
+    return stack;
+}
+
+// The largest segment out of the request's reach that the history has. 0: it has none.
+static uint32_t largest_segment(const struct vr_view *view, const struct vr_failed_request *request, const struct vram_report_oom *oom) {
+    const struct vr_history *history = view->history;
+    uint32_t stack = 0;
+    uint64_t most = 0;
+    for (size_t i = 0; i < (size_t)oom->event; i++) {
+        if (history->action[i] != VR_ACTION_SEGMENT_ALLOC && history->action[i] != VR_ACTION_SEGMENT_MAP) continue;
+        const bool other_pool = history->pool_first[i] != request->pool_first || history->pool_second[i] != request->pool_second;
+        const bool other_stream = vr_entry_stream(history, i) != request->stream;
+        if (other_pool != (oom->cause == VRAM_OOM_PRIVATE_POOLS) || (oom->cause == VRAM_OOM_OTHER_STREAMS && !other_stream)) continue;
+        if (history->size_bytes[i] <= most) continue;
+        most = history->size_bytes[i];
+        stack = history->stack[i];
+    }
+    return stack;
+}
+
 // What would lower it is worth knowing whatever the cause: less in use leaves more to find room in.
 static enum vram_status find_demand(struct drawing *drawing, bool driver_level, struct vram_report_oom *oom) {
     const uint64_t blocks = oom->reserved_bytes > oom->free_bytes ? oom->reserved_bytes - oom->free_bytes : 0;
@@ -175,7 +215,21 @@ static enum vram_status find_demand(struct drawing *drawing, bool driver_level, 
                                                 .oom = oom,
                                                 .room_bytes = oom->room_bytes,
                                                 .block_bytes = driver_level ? oom->allocated_bytes + oom->pending_bytes : blocks};
-    return vr_demand_find(&question, drawing->arena, &oom->demand);
+    VR_TRY(vr_demand_find(&question, drawing->arena, &oom->demand));
+    if (oom->demand != NULL && is_growth(oom)) oom->cause = VRAM_OOM_GROWTH;
+    return VRAM_OK;
+}
+
+// Who asked for the largest piece that the cause is about: of what waits an allocation, of what is free where another may take it only the
+// segment it lies in.
+static enum vram_status find_held_site(struct drawing *drawing, const struct vr_failed_request *request, struct vram_report_oom *oom) {
+    uint32_t stack = 0;
+    if (oom->cause == VRAM_OOM_PENDING)
+        stack = largest_waiting(drawing, (int64_t)oom->event);
+    else if (oom->cause == VRAM_OOM_OTHER_STREAMS || oom->cause == VRAM_OOM_OTHER_POOLS || oom->cause == VRAM_OOM_PRIVATE_POOLS)
+        stack = largest_segment(drawing->view, request, oom);
+    const uint32_t frame = vr_sites_frame(drawing->sites, stack);
+    return frame == VR_NO_SITE ? VRAM_OK : vr_sites_name(drawing->sites, frame, drawing->arena, &oom->held_site);
 }
 
 static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
@@ -214,6 +268,7 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     VR_TRY(vr_libraries_at(drawing->view, drawing->allocated, event, drawing->arena, &oom->libraries, &oom->library_count));
     VR_TRY(vr_sites_at(drawing->sites, drawing->allocated, event, HOLDERS, drawing->arena, &oom->holders, &oom->holder_count));
     oom->cause = vr_oom_cause(oom);
+    VR_TRY(find_held_site(drawing, &request, oom));
     return is_last ? find_demand(drawing, driver_level, oom) : VRAM_OK;
 }
 

@@ -309,6 +309,16 @@ static enum vram_status expect_gradients(struct role_finding *finding) {
     return status;
 }
 
+// Where no backward pass came to its end a gradient still has the size of its parameter.
+static enum vram_status expect_by_parameters(struct role_finding *finding) {
+    for (size_t row = 0; row < finding->lifetimes->count; row++) {
+        const uint64_t bytes = finding->lifetimes->size_bytes[row];
+        if (finding->roles.role[row] == VRAM_ROLE_PARAMETERS)
+            VR_TRY(vr_map_set(&finding->expect, bytes, vr_map_get(&finding->expect, bytes) + 1));
+    }
+    return VRAM_OK;
+}
+
 // The pass that is under way at an event.
 static enum vr_role_pass pass_at(const struct role_finding *finding, uint32_t event) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
@@ -361,6 +371,7 @@ static enum vram_status find_roles(struct role_finding *finding, struct vr_role_
     find_passes(finding);
     VR_TRY(give_roles(finding, rules));
     VR_TRY(expect_gradients(finding));
+    if (finding->ends_in_oom && finding->expect.count == 0) VR_TRY(expect_by_parameters(finding));
     if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // once more: sizes of gradients are known now
     VR_TRY(follow_replaced(finding));
     return give_old_roles(finding);

@@ -14,8 +14,8 @@ static void put_site(struct vr_text *out, const char *before, const char *site, 
 // ", most of it by SITE (9.0 GiB)"; all of them where there are few.
 static void put_sites(struct vr_text *out, const struct vram_report_demand *demand, const char *most) {
     for (size_t i = 0; i < demand->site_count; i++) {
-        if (i != 0 && demand->sites[i].bytes < demand->sites[0].bytes / 2) break;
-        put_site(out, i == 0 ? most : " and ", demand->sites[i].name, " (");
+        if (i != 0 && demand->sites[i].bytes < demand->sites[0].bytes / 4) break;
+        put_site(out, i == 0 ? most : " and by ", demand->sites[i].name, " (");
         vr_text_printf(out, "%s)", vr_bytes(demand->sites[i].bytes).text);
     }
 }
@@ -122,7 +122,7 @@ static void do_chunks(struct vr_text *out, const struct vram_report_remedy *reme
 }
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s blocks of %s have its size, or its half or double; the curve drawn anew with 1/%u of them",
+    vr_text_printf(out, "%s of %s have its size, or its half or double; the curve drawn anew with 1/%u of them",
                    vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text, remedy->divisor);
 }
 
@@ -132,7 +132,7 @@ static void do_gradients_none(struct vr_text *out, const struct vram_report_reme
 }
 static void say_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s blocks of %s; the curve drawn anew: each is live again from where the backward pass makes what is added to it",
+    vr_text_printf(out, "%s of %s; the curve drawn anew: each is live again from where the backward pass makes what is added to it",
                    vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
 }
 
@@ -142,7 +142,7 @@ static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *
 }
 static void say_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s blocks of %s, taken for 32 bits a value: 8 bits and a scale per 256 values are 26 %% of them",
+    vr_text_printf(out, "%s of %s, taken for 32 bits a value: 8 bits and a scale per 256 values are 26 %% of them",
                    vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
 }
 
@@ -152,7 +152,7 @@ static void do_state_offload(struct vr_text *out, const struct vram_report_remed
 }
 static void say_blocks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s blocks of %s would not be live", vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
+    vr_text_printf(out, "%s of %s would not be live", vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
 }
 
 static void do_sharding(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -160,7 +160,7 @@ static void do_sharding(struct vr_text *out, const struct vram_report_remedy *re
 }
 static void say_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s blocks of %s, 1/%u of each; a layer that is gathered comes on top", vr_count(remedy->blocks).text,
+    vr_text_printf(out, "%s of %s, 1/%u of each; a layer that is gathered comes on top", vr_count(remedy->blocks).text,
                    vr_bytes(remedy->bytes).text, remedy->divisor);
 }
 

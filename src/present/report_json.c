@@ -199,6 +199,7 @@ static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) 
     vr_json_u64(json, "pin_bytes", oom->pin_bytes);
     vr_json_u64(json, "pin_blocks", oom->pin_blocks);
     vr_json_string(json, "pin_site", oom->pin_site);
+    vr_json_string(json, "held_site", oom->held_site);
     put_accounts(json, oom->accounts);
     if (oom->library_count != 0) put_groups(json, "libraries", oom->libraries, oom->library_count);
 }
