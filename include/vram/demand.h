@@ -83,6 +83,7 @@ struct vram_report_demand {
     const struct vram_report_group *sites;           // of what stands out, largest first, at most 3
     size_t site_count;
     bool unfinished;                           // the request failed in a forward pass: what the step needs after it is not recorded
+    bool earlier_step;                         // BATCH: the rest of the step is known by an earlier one that went the same way
     const struct vram_report_remedy *remedies; // those that fit first, then by what they save
     size_t remedy_count;
     const char *text; // what stands out, and who holds it

@@ -96,8 +96,8 @@ static enum vram_status find(struct vr_demand_work *work) {
     void *room;
     VR_TRY(vr_arena_array(work->arena, 1, sizeof *work->made, &room));
     work->made = room;
-    VR_TRY(vr_roles_find(question->view, question->lifetimes, NULL, &work->roles));
-    work->stands_out = calloc(question->lifetimes->count + 1, 1);
+    VR_TRY(vr_roles_find(question->view, work->lifetimes, NULL, &work->roles));
+    work->stands_out = calloc(work->lifetimes->count + 1, 1);
     if (work->stands_out == NULL) return VRAM_NO_HOST_MEMORY;
     look_over(work);
     struct vram_report_demand *made = work->made;
@@ -115,9 +115,11 @@ static enum vram_status find(struct vr_demand_work *work) {
 
 enum vram_status vr_demand_find(const struct vr_demand_question *question, struct vr_arena *arena,
                                 const struct vram_report_demand **demand) {
-    struct vr_demand_work work = {.question = question, .view = question->view, .lifetimes = question->lifetimes, .arena = arena};
+    struct vr_demand_work work = {.question = question, .view = question->view, .arena = arena};
     const size_t length = question->oom == NULL ? question->view->history->count + 1 : (size_t)question->event + 2;
-    enum vram_status status = vr_live_curve_init(&work.curve, length);
+    enum vram_status status = vr_lifetimes_build(question->view, VR_LIFETIME_ALLOCATED, NULL, 0, &work.all);
+    work.lifetimes = &work.all;
+    if (status == VRAM_OK) status = vr_live_curve_init(&work.curve, length);
     if (status == VRAM_OK) status = vr_live_curve_init(&work.changed, length);
     const bool drawn = status == VRAM_OK && draw(&work);
     if (drawn) status = find(&work);
@@ -125,6 +127,7 @@ enum vram_status vr_demand_find(const struct vr_demand_question *question, struc
     vr_live_curve_release(&work.curve);
     vr_live_curve_release(&work.changed);
     vr_roles_release(&work.roles);
+    vr_lifetimes_release(&work.all);
     free(work.stands_out);
     return status;
 }

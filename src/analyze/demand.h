@@ -12,7 +12,6 @@
 struct vr_demand_question {
     const struct vr_view *view;
     struct vr_sites *sites;
-    const struct vr_lifetimes *lifetimes; // VR_LIFETIME_ALLOCATED
     int64_t event;
     const struct vram_report_oom *oom; // of that event; NULL: none
     uint64_t room_bytes;
@@ -29,7 +28,8 @@ enum vram_status vr_demand_find(const struct vr_demand_question *question, struc
 struct vr_demand_work {
     const struct vr_demand_question *question;
     const struct vr_view *view;
-    const struct vr_lifetimes *lifetimes;
+    struct vr_lifetimes all;              // VR_LIFETIME_ALLOCATED: a report keeps only those of a few moments
+    const struct vr_lifetimes *lifetimes; // these
     struct vr_roles roles;
     struct vr_arena *arena;
     struct vr_live_curve curve;   // of all rows, with the failed request

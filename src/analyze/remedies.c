@@ -98,8 +98,7 @@ static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parame
     return (parameters > gradients ? parameters - gradients : 0) + (moments > state ? moments - state : 0);
 }
 
-// The largest factor with which the curve stays within the room: at every position what is fixed and `factor` times the rest fit. *moving
-// becomes what grows with the batch at the highest point.
+// The largest factor with which the curve stays within the room: at every position what is fixed and `factor` times the rest fit.
 static double largest_factor(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, uint64_t room, uint64_t later) {
     int64_t level = 0, moving = 0;
     double factor = 1;
@@ -115,33 +114,109 @@ static double largest_factor(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
-static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fixed) {
+// A step: a forward pass, and what comes before the next one.
+struct step_course {
+    size_t first, end; // rows [first, end); its step ends with `end`
+    bool whole;        // a backward pass and another forward pass come after it
+};
+
+// The last two steps: [1] is the one whose request failed. False where the history has no whole step before it.
+static bool find_steps(const struct vr_demand_work *work, struct step_course course[2]) {
+    enum vr_role_pass before = VR_PASS_IDLE;
+    size_t steps = 0;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
+        const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+        if (pass == VR_PASS_FORWARD && before != VR_PASS_FORWARD) {
+            course[0] = course[1];
+            course[0].end = row;
+            course[0].whole = before == VR_PASS_BACKWARD || before == VR_PASS_OPTIMIZER;
+            course[1] = (struct step_course){.first = row, .end = work->peak_row_end};
+            steps++;
+        }
+        if (pass != VR_PASS_IDLE && pass != VR_PASS_INPUT) before = pass;
+    }
+    return steps > 1 && course[0].whole;
+}
+
+static size_t next_forward(const struct vr_demand_work *work, size_t row, size_t end) {
+    while (row < end && work->roles.pass[row] != VR_PASS_FORWARD) row++;
+    return row;
+}
+
+// How many times as much the later step makes as the earlier one, up to the place where it failed; 0 where they go different ways.
+static double scale_of(const struct vr_demand_work *work, const struct step_course course[2]) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
-    const struct vram_report_demand *made = work->made;
-    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_BATCH, .divisor = 1};
-    uint64_t parameters;
-    VR_TRY(find_fixed_sizes(work, fixed, &parameters));
+    double earlier = 0, later = 0;
+    size_t i = next_forward(work, course[0].first, course[0].end), j = next_forward(work, course[1].first, course[1].end);
+    for (; j < course[1].end; i = next_forward(work, i + 1, course[0].end), j = next_forward(work, j + 1, course[1].end)) {
+        if (i >= course[0].end || lifetimes->stack[i] != lifetimes->stack[j]) return 0;
+        earlier += (double)lifetimes->size_bytes[i];
+        later += (double)lifetimes->size_bytes[j];
+    }
+    return earlier > 0 ? later / earlier : 0;
+}
+
+// The same as largest_factor(), of an earlier step as if it were `scale` times as large.
+static double factor_of_step(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, const struct step_course *course,
+                             double scale, double room) {
+    const size_t from = vr_row_from(work->lifetimes, course->first), to = vr_row_from(work->lifetimes, course->end);
+    int64_t level = 0, moving = 0;
+    double factor = 1;
+    for (size_t i = 0; i < to && i < work->curve.length; i++) {
+        level += work->curve.delta[i];
+        moving += moving_curve->delta[i];
+        if (i < from || moving <= 0) continue;
+        const double fixed = (double)(level - moving), scaled = scale * (double)moving;
+        const double most = fixed >= room ? 0 : (room - fixed) / scaled;
+        if (most < factor) factor = most;
+    }
+    return factor;
+}
+
+static void by_earlier_step(struct vr_demand_work *work, double room, double *factor) {
+    struct step_course course[2] = {{.first = 0}, {.first = 0}};
+    if (!work->made->unfinished || !find_steps(work, course)) return;
+    const double scale = scale_of(work, course);
+    if (scale <= 0) return;
+    const double most = factor_of_step(work, &work->changed, &course[0], scale, room);
+    if (most < *factor) *factor = most;
+    work->made->earlier_step = true;
+}
+
+static enum vram_status draw_moving(struct vr_demand_work *work, struct vr_map *fixed, struct vram_report_remedy *remedy,
+                                    uint64_t *parameters) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    VR_TRY(find_fixed_sizes(work, fixed, parameters));
     memset(work->changed.delta, 0, (work->changed.length + 1) * sizeof *work->changed.delta);
     for (size_t row = 0; row < lifetimes->count; row++) {
         if (!grows_with_batch(work, fixed, row)) continue;
         vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row), (int64_t)lifetimes->size_bytes[row]);
         if (!vr_demand_live(work, row)) continue;
-        remedy.blocks++;
-        remedy.bytes += lifetimes->size_bytes[row];
+        remedy->blocks++;
+        remedy->bytes += lifetimes->size_bytes[row];
     }
+    return VRAM_OK;
+}
+
+static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fixed) {
+    const struct vram_report_demand *made = work->made;
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_BATCH, .divisor = 1};
+    uint64_t parameters, scaled_request = 0;
+    VR_TRY(draw_moving(work, fixed, &remedy, &parameters));
     const bool in_passes = work->pass == VR_PASS_FORWARD || work->pass == VR_PASS_BACKWARD;
     if (work->question->oom != NULL && in_passes && !is_fixed(work->pass, vr_map_get(fixed, made->request_bytes))) {
         const size_t at = (size_t)work->question->event + 1;
-        vr_live_curve_add(&work->changed, at, at + 1, (int64_t)made->request_bytes);
+        scaled_request = made->request_bytes;
+        vr_live_curve_add(&work->changed, at, at + 1, (int64_t)scaled_request);
     }
     // Rounding and what waits takes its part of the room as well.
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
     remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
+    by_earlier_step(work, (double)room, &remedy.factor);
     if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
-    const double saved =
-        (double)(remedy.bytes + (work->question->oom != NULL && in_passes ? made->request_bytes : 0)) * (1 - remedy.factor);
-    vr_remedy_add(work, remedy, work->peak_bytes > (uint64_t)saved ? work->peak_bytes - (uint64_t)saved : 0);
+    const uint64_t saved = (uint64_t)((double)(remedy.bytes + scaled_request) * (1 - remedy.factor));
+    vr_remedy_add(work, remedy, work->peak_bytes > saved ? work->peak_bytes - saved : 0);
     return VRAM_OK;
 }
 

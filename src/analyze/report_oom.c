@@ -172,20 +172,23 @@ static bool is_growth(const struct vram_report_oom *oom) {
     return grows && by_far && oom->cause != VRAM_OOM_LIMIT && oom->cause != VRAM_OOM_CONTRADICTORY;
 }
 
-// Freed by the program, but not yet to be used again. 0: nothing is.
-static uint32_t largest_waiting(const struct drawing *drawing, int64_t event) {
+// Freed by the program, but not yet to be used again: *stack of the largest. The rows of the two kinds are not the same ones.
+static enum vram_status find_waiting(const struct drawing *drawing, int64_t event, uint32_t *stack) {
     const struct vr_lifetimes *allocated = drawing->allocated, *active = drawing->active;
-    uint32_t stack = 0;
+    struct vr_map in_use = {0};
+    enum vram_status status = VRAM_OK;
     uint64_t most = 0;
-    for (size_t i = 0; i < active->count && i < allocated->count; i++) {
-        if (!vr_lifetimes_live_at(active, i, event) || active->size_bytes[i] <= most) continue;
-        if (active->birth[i] != allocated->birth[i] || active->address[i] != allocated->address[i] ||
-            vr_lifetimes_live_at(allocated, i, event))
-            continue;
-        most = active->size_bytes[i];
-        stack = active->stack[i];
+    for (size_t i = 0; i < allocated->count && status == VRAM_OK; i++) {
+        if (vr_lifetimes_live_at(allocated, i, event)) status = vr_map_set(&in_use, allocated->address[i], 1);
     }
-    return stack;
+    for (size_t i = 0; i < active->count && status == VRAM_OK; i++) {
+        if (!vr_lifetimes_live_at(active, i, event) || active->size_bytes[i] <= most) continue;
+        if (vr_map_get(&in_use, active->address[i]) != 0) continue;
+        most = active->size_bytes[i];
+        *stack = active->stack[i];
+    }
+    vr_map_release(&in_use);
+    return status;
 }
 
 // The largest segment out of the request's reach that the history has. 0: it has none.
@@ -210,7 +213,6 @@ static enum vram_status find_demand(struct drawing *drawing, bool driver_level, 
     const uint64_t blocks = oom->reserved_bytes > oom->free_bytes ? oom->reserved_bytes - oom->free_bytes : 0;
     const struct vr_demand_question question = {.view = drawing->view,
                                                 .sites = drawing->sites,
-                                                .lifetimes = drawing->allocated,
                                                 .event = (int64_t)oom->event,
                                                 .oom = oom,
                                                 .room_bytes = oom->room_bytes,
@@ -225,7 +227,7 @@ static enum vram_status find_demand(struct drawing *drawing, bool driver_level, 
 static enum vram_status find_held_site(struct drawing *drawing, const struct vr_failed_request *request, struct vram_report_oom *oom) {
     uint32_t stack = 0;
     if (oom->cause == VRAM_OOM_PENDING)
-        stack = largest_waiting(drawing, (int64_t)oom->event);
+        VR_TRY(find_waiting(drawing, (int64_t)oom->event, &stack));
     else if (oom->cause == VRAM_OOM_OTHER_STREAMS || oom->cause == VRAM_OOM_OTHER_POOLS || oom->cause == VRAM_OOM_PRIVATE_POOLS)
         stack = largest_segment(drawing->view, request, oom);
     const uint32_t frame = vr_sites_frame(drawing->sites, stack);
@@ -235,7 +237,7 @@ static enum vram_status find_held_site(struct drawing *drawing, const struct vr_
 static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = drawing->view->history;
-    struct vr_failed_request request = {.stream = history->stream[event],
+    struct vr_failed_request request = {.stream = vr_entry_stream(history, event),
                                         .pool_first = history->pool_first[event],
                                         .pool_second = history->pool_second[event],
                                         .kind = oom->size_bytes <= SMALL_REQUEST_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,
@@ -276,9 +278,9 @@ static void describe(const struct vr_history *history, size_t event, struct vram
     *oom = (struct vram_report_oom){.event = event,
                                     .size_bytes = history->size_bytes[event],
                                     .device_free_bytes = history->address[event],
-                                    .has_device_free = (history->has[event] & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0,
-                                    .stream = (int64_t)history->stream[event],
-                                    .has_time = (history->has[event] & VR_HAS_TIME) != 0,
+                                    .has_device_free = (vr_entry_has(history, event) & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0,
+                                    .stream = (int64_t)vr_entry_stream(history, event),
+                                    .has_time = (vr_entry_has(history, event) & VR_HAS_TIME) != 0,
                                     .time_us = history->time_us[event],
                                     .cause = VRAM_OOM_UNKNOWN,
                                     .advice = ""};

@@ -74,6 +74,10 @@ static void put_caller(struct vr_text *out, const struct vram_report_demand *dem
     put_sites(out, demand, ", most of it by ");
 }
 
+static void put_blocks(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    vr_text_printf(out, "%s block%s of %s", vr_count(remedy->blocks).text, remedy->blocks == 1 ? "" : "s", vr_bytes(remedy->bytes).text);
+}
+
 // --- what would lower it -----------------------------------------------------------------------------------------------------------------
 
 static void do_recompute(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -85,11 +89,12 @@ static void do_recompute(struct vr_text *out, const struct vram_report_remedy *r
 }
 static void say_recompute(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out,
-                   "%s blocks of %s below it, made in the forward pass and kept for the backward pass, would not be live; the curve drawn "
-                   "anew: of each of its %s calls in a pass the result stays, and the rest lives while the call runs and while its own "
-                   "backward pass does",
-                   vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text, vr_count(remedy->calls).text);
+    put_blocks(out, remedy);
+    vr_text_printf(
+        out,
+        " below it, made in the forward pass and kept for the backward pass, would not be live; the curve drawn anew: of each of "
+        "its %s calls in a pass the result stays, and the rest lives while the call runs and while its own backward pass does",
+        vr_count(remedy->calls).text);
 }
 
 static void do_batch(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -104,13 +109,15 @@ static void do_batch(struct vr_text *out, const struct vram_report_remedy *remed
     if (before[0] == ',') vr_text_puts(out, ")");
 }
 static void say_batch(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
-    vr_text_printf(out,
-                   "by scaling what grows with the batch at every moment: activations, inputs and what passes make for a while, here %s "
-                   "blocks of %s%s; parameters, gradients and state, and what has their sizes, stay",
-                   vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text, demand->request_bytes == 0 ? "" : ", and the request");
+    vr_text_puts(out, "by scaling what grows with the batch at every moment: activations, inputs and what passes make for a while, here ");
+    put_blocks(out, remedy);
+    vr_text_printf(out, "%s; parameters, gradients and state, and what has their sizes, stay",
+                   demand->request_bytes == 0 ? "" : ", and the request");
     if (demand->request_bytes != 0)
         vr_text_puts(out, "; counted in is what the first step has yet to make: gradients, and two moments of Adam");
-    if (demand->unfinished)
+    if (demand->earlier_step)
+        vr_text_puts(out, "; what the rest of the step needs is that of the step before it, by what their forward passes made up to there");
+    else if (demand->unfinished)
         vr_text_puts(
             out,
             "; the request failed in the forward pass, and what the rest of the step needs is not recorded: it may have to be smaller");
@@ -122,8 +129,8 @@ static void do_chunks(struct vr_text *out, const struct vram_report_remedy *reme
 }
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s of %s have its size, or its half or double; the curve drawn anew with 1/%u of them",
-                   vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text, remedy->divisor);
+    put_blocks(out, remedy);
+    vr_text_printf(out, " have its size, or its half or double; the curve drawn anew with 1/%u of them", remedy->divisor);
 }
 
 static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -132,8 +139,8 @@ static void do_gradients_none(struct vr_text *out, const struct vram_report_reme
 }
 static void say_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s of %s; the curve drawn anew: each is live again from where the backward pass makes what is added to it",
-                   vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
+    put_blocks(out, remedy);
+    vr_text_puts(out, "; the curve drawn anew: each is live again from where the backward pass makes what is added to it");
 }
 
 static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -142,8 +149,8 @@ static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *
 }
 static void say_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s of %s, taken for 32 bits a value: 8 bits and a scale per 256 values are 26 %% of them",
-                   vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
+    put_blocks(out, remedy);
+    vr_text_puts(out, ", taken for 32 bits a value: 8 bits and a scale per 256 values are 26 % of them");
 }
 
 static void do_state_offload(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -152,7 +159,8 @@ static void do_state_offload(struct vr_text *out, const struct vram_report_remed
 }
 static void say_blocks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s of %s would not be live", vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
+    put_blocks(out, remedy);
+    vr_text_puts(out, " would not be live");
 }
 
 static void do_sharding(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -160,8 +168,8 @@ static void do_sharding(struct vr_text *out, const struct vram_report_remedy *re
 }
 static void say_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "%s of %s, 1/%u of each; a layer that is gathered comes on top", vr_count(remedy->blocks).text,
-                   vr_bytes(remedy->bytes).text, remedy->divisor);
+    put_blocks(out, remedy);
+    vr_text_printf(out, ", 1/%u of each; a layer that is gathered comes on top", remedy->divisor);
 }
 
 static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -169,7 +177,8 @@ static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *re
 }
 static void say_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
-    vr_text_printf(out, "its %s blocks of %s go by the number of tokens", vr_count(remedy->blocks).text, vr_bytes(remedy->bytes).text);
+    put_blocks(out, remedy);
+    vr_text_puts(out, " go by the number of tokens");
 }
 
 static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -294,6 +303,7 @@ static void put_demand(struct vr_json *json, const struct vram_report_demand *de
     vr_json_u64(json, "wanted_bytes", demand->wanted_bytes);
     vr_json_u64(json, "room_bytes", demand->room_bytes);
     vr_json_bool(json, "unfinished", demand->unfinished);
+    vr_json_bool(json, "earlier_step", demand->earlier_step);
     vr_json_array(json, "sites");
     for (size_t i = 0; i < demand->site_count; i++) {
         vr_json_object(json, NULL);

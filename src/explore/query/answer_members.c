@@ -33,7 +33,7 @@ void vr_put_moment(struct vr_json *json, const struct vr_history *history, const
         return;
     }
     vr_json_u64(json, event_key, event);
-    if ((history->has[event] & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
+    if ((vr_entry_has(history, event) & VR_HAS_TIME) != 0) vr_json_i64(json, time_key, history->time_us[event]);
 }
 
 void vr_put_pool(struct vr_json *json, uint64_t first, uint64_t second) {
@@ -48,7 +48,7 @@ static void put_text(struct vr_json *json, const struct vr_model *model, const c
 }
 
 void vr_put_words(struct vr_json *json, const struct vr_model *model, const struct vr_history *history, size_t event) {
-    if ((history->has[event] & VR_HAS_POOL_ID) != 0) vr_put_pool(json, history->pool_first[event], history->pool_second[event]);
+    if ((vr_entry_has(history, event) & VR_HAS_POOL_ID) != 0) vr_put_pool(json, history->pool_first[event], history->pool_second[event]);
     put_text(json, model, "category", history->tag[event]);
     put_text(json, model, "metadata", history->metadata[event]);
     put_text(json, model, "context", history->context[event]);

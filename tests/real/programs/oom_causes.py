@@ -58,7 +58,7 @@ def growing_list():
     optimizer = torch.optim.SGD(model.parameters())
     for i in range(1000):
         step(model, optimizer, 256)
-        kept.append(remember(batch(8192)))
+        kept.append(remember(batch(24576)))
 
 
 def remember(x):
@@ -94,8 +94,8 @@ def optimizer_first_step():
 
 
 def held_gradients():
-    model = Model(width=2048, layers=6).cuda()
-    for rows in (16, 8192):
+    model = Model(width=2048, layers=4).cuda()
+    for rows in (16, 4096):
         model(batch(rows, 2048)).sum().backward()
 
 
@@ -122,7 +122,7 @@ def key_values():
 
 
 def update_cache(x):
-    return init_kv_cache(16)
+    return init_kv_cache(48)
 
 
 def init_kv_cache(mib):
@@ -140,11 +140,11 @@ def attention_scores(x):
 
 def fragments():
     kept, gaps = [], []
-    for i in range(40):
+    for i in range(24):
         gaps.append(torch.empty(30 * MIB, dtype=torch.uint8, device="cuda"))
         kept.append(keep_index())
     del gaps
-    return torch.empty(700 * MIB, dtype=torch.uint8, device="cuda")
+    return torch.empty(900 * MIB, dtype=torch.uint8, device="cuda")
 
 
 def keep_index():
@@ -155,21 +155,11 @@ def other_stream():
     side, kept = torch.cuda.Stream(), []
     with torch.cuda.stream(side):
         gaps = []
-        for i in range(14):
+        for i in range(9):
             gaps.append(torch.empty(100 * MIB, dtype=torch.uint8, device="cuda"))
             kept.append(torch.empty(2 * MIB, dtype=torch.uint8, device="cuda"))
             gaps.append(torch.empty(17 * MIB, dtype=torch.uint8, device="cuda"))
         del gaps
-    return torch.empty(1200 * MIB, dtype=torch.uint8, device="cuda")
-
-
-def pending():
-    side = torch.cuda.Stream()
-    x = torch.empty(1400 * MIB, dtype=torch.uint8, device="cuda")
-    with torch.cuda.stream(side):
-        torch.cuda._sleep(10**12)
-    x.record_stream(side)
-    del x
     return torch.empty(1000 * MIB, dtype=torch.uint8, device="cuda")
 
 
@@ -184,13 +174,14 @@ def graph_pool():
 
 def fraction():
     torch.cuda.set_per_process_memory_fraction(0.25)
+    held = batch(100000)
     try:
-        return torch.empty(800 * MIB, dtype=torch.uint8, device="cuda")
+        return held, torch.empty(800 * MIB, dtype=torch.uint8, device="cuda")
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
 
 
-CAUSES = [activations, growing_list, retained_graphs, validation, optimizer_first_step, held_gradients, two_models, key_values, one_request, fragments, other_stream, pending, graph_pool, fraction]
+CAUSES = [activations, growing_list, retained_graphs, validation, optimizer_first_step, held_gradients, two_models, key_values, one_request, fragments, other_stream, graph_pool, fraction]
 
 
 def plain(name):

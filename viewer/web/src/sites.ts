@@ -33,7 +33,7 @@ export function siteOf(name: string): Site {
     if (!match) return { title: name, place: "" };
     if (match[3].startsWith("0x") && match[1] !== "") return { title: frameName(match[3], match[1]), place: match[1] };
     const short = match[1].split(/[/\\]/).slice(-2).join("/");
-    return { title: shortFunction(match[3]) || "?", place: match[1] === "" ? "" : `${short}:${match[2]}` };
+    return { title: shortFunction(match[3]) || "?", place: match[1] === "" || match[1] === "??" ? "" : Number(match[2]) > 0 ? `${short}:${match[2]}` : short };
 }
 
 // What the engine groups by, and how that is called.

@@ -19,18 +19,18 @@ export class Tip {
     }
 
     // Without a row (negative or NaN) there is nothing to ask.
-    show(x: number, y: number, row: number, title: string, lines: readonly string[]): void {
+    show(x: number, y: number, row: number, title: string, lines: readonly string[], around: readonly string[] = []): void {
         const same = row === this.about && !this.root.hidden;
         if (!same) {
             this.about = row;
-            this.fill(title, lines);
+            this.fill(title, [...lines, ...around]);
             this.root.hidden = false;
         }
         this.place(x, y);
         if (same || !(row >= 0)) return;
         void this.ask(row).then((found) => {
             if (found && this.about === row && !this.root.hidden) {
-                this.fill(found.title, found.lines, found.stack);
+                this.fill(found.title, [...found.lines, ...around], found.stack);
                 this.place(x, y);
             }
         });
