@@ -1,38 +1,13 @@
 // What would lower the highest demand, each by a curve drawn anew or a sum.
 #include "analyze/demand.h"
 
-const char *vram_remedy_name(size_t remedy) {
-    static const char *const names[] = {
-#define REMEDY_NAME(constant, name) #name,
-        VRAM_REMEDIES(REMEDY_NAME)
-#undef REMEDY_NAME
-    };
-    return remedy < VR_COUNT_OF(names) ? names[remedy] : NULL;
-}
-
 enum {
-    LEAST_PART = 50,  // of the peak: less is not worth a change of the program
     CHUNKS_TRIED = 8, // parts of the largest tensors
     CHUNK_PART = 10,  // of the peak: what a tensor must have to be worth parts
     SHARDS = 2,       // devices
     ADAM_MOMENTS = 2, // pieces of state per parameter
     SLACK_PART = 64   // of the room, for what a smaller batch rounds otherwise
 };
-
-// In the host's memory where the caller's own list has no room: never, VR_MOST_REMEDIES are all that are added.
-void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy, uint64_t left) {
-    struct vram_report_demand *made = work->made;
-    const uint64_t saved = work->peak_bytes > left ? work->peak_bytes - left : 0;
-    const bool to_measure = remedy.factor < 1; // as much as it takes, be it little
-    if ((saved < work->peak_bytes / LEAST_PART && !to_measure) || saved == 0 || made->remedy_count == VR_MOST_REMEDIES) return;
-    struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)made->remedies; // of the arena, and nobody else's yet
-    remedy.saved_bytes = saved;
-    remedy.left_bytes = made->wanted_bytes > saved ? made->wanted_bytes - saved : 0;
-    remedy.fits = remedy.left_bytes <= made->room_bytes;
-    remedy.text = remedy.basis = "";
-    if (remedy.site == NULL) remedy.site = "";
-    remedies[made->remedy_count++] = remedy;
-}
 
 // The peak without the rows of which `part` says how much goes.
 static void add_without(struct vr_demand_work *work, struct vram_report_remedy remedy,
