@@ -113,18 +113,28 @@ static bool find_steps(const struct vr_demand_work *work, struct step_course cou
     return steps > 1 && course[0].whole;
 }
 
-static size_t next_forward(const struct vr_demand_work *work, size_t row, size_t end) {
-    while (row < end && work->roles.pass[row] != VR_PASS_FORWARD) row++;
+static size_t next_forward(const struct vr_demand_work *work, const struct vr_map *fixed, size_t row, size_t end) {
+    while (row < end && (work->roles.pass[row] != VR_PASS_FORWARD || !grows_with_batch(work, fixed, row))) row++;
     return row;
 }
 
+// The stack without what calls the model, as a number.
+static uint64_t call_of(struct vr_demand_work *work, uint32_t stack) {
+    const struct vr_stacks *stacks = &work->view->model->stacks;
+    const uint64_t first = stacks->offset[stack];
+    uint64_t end = stacks->offset[stack + 1], call = 1;
+    while (end > first && (vr_role_marks_of_frame(&work->roles.marks, stacks->frame[end - 1]) & VR_MARK_FORWARD) == 0) end--;
+    for (uint64_t i = first; i < end; i++) call = vr_mix64(call + stacks->frame[i]);
+    return call;
+}
+
 // How many times as much the later step makes as the earlier one, up to the place where it failed; 0 where they go different ways.
-static double scale_of(const struct vr_demand_work *work, const struct step_course course[2]) {
+static double scale_of(struct vr_demand_work *work, const struct vr_map *fixed, const struct step_course course[2]) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     double earlier = 0, later = 0;
-    size_t i = next_forward(work, course[0].first, course[0].end), j = next_forward(work, course[1].first, course[1].end);
-    for (; j < course[1].end; i = next_forward(work, i + 1, course[0].end), j = next_forward(work, j + 1, course[1].end)) {
-        if (i >= course[0].end || lifetimes->stack[i] != lifetimes->stack[j]) return 0;
+    size_t i = next_forward(work, fixed, course[0].first, course[0].end), j = next_forward(work, fixed, course[1].first, course[1].end);
+    for (; j < course[1].end; i = next_forward(work, fixed, i + 1, course[0].end), j = next_forward(work, fixed, j + 1, course[1].end)) {
+        if (i >= course[0].end || call_of(work, lifetimes->stack[i]) != call_of(work, lifetimes->stack[j])) return 0;
         earlier += (double)lifetimes->size_bytes[i];
         later += (double)lifetimes->size_bytes[j];
     }
@@ -148,10 +158,10 @@ static double factor_of_step(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
-static void by_earlier_step(struct vr_demand_work *work, double room, double *factor) {
+static void by_earlier_step(struct vr_demand_work *work, const struct vr_map *fixed, double room, double *factor) {
     struct step_course course[2] = {{.first = 0}, {.first = 0}};
     if (!work->made->unfinished || !find_steps(work, course)) return;
-    const double scale = scale_of(work, course);
+    const double scale = scale_of(work, fixed, course);
     if (scale <= 0) return;
     const double most = factor_of_step(work, &work->changed, &course[0], scale, room);
     if (most < *factor) *factor = most;
@@ -188,7 +198,7 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
     remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
-    by_earlier_step(work, (double)room, &remedy.factor);
+    by_earlier_step(work, fixed, (double)room, &remedy.factor);
     if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
     const uint64_t saved = (uint64_t)((double)(remedy.bytes + scaled_request) * (1 - remedy.factor));
     vr_remedy_add(work, remedy, work->peak_bytes > saved ? work->peak_bytes - saved : 0);
@@ -386,6 +396,18 @@ static int by_worth(const void *a, const void *b) {
     return VR_ORDER(y->saved_bytes, x->saved_bytes);
 }
 
+// What goes at what stands out comes before the rest.
+static void put_first(struct vram_report_remedy *remedies, size_t count, enum vram_demand demand) {
+    const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
+    if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
+    for (size_t i = 1; i < count; i++) {
+        if (remedies[i].remedy != wanted) continue;
+        const struct vram_report_remedy found = remedies[i];
+        memmove(remedies + 1, remedies, i * sizeof *remedies);
+        remedies[0] = found;
+    }
+}
+
 enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     const struct vram_report_remedy in_8bit = {.remedy = VRAM_REMEDY_STATE_8BIT, .factor = 1, .divisor = 1};
     const struct vram_report_remedy offload = {.remedy = VRAM_REMEDY_STATE_OFFLOAD, .factor = 1, .divisor = 1};
@@ -407,5 +429,6 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
         add_without(work, sharding, part_of_model);
     }
     if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
+    put_first(room, made->remedy_count, made->demand);
     return VRAM_OK;
 }

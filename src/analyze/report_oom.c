@@ -191,21 +191,31 @@ static enum vram_status find_waiting(const struct drawing *drawing, int64_t even
     return status;
 }
 
-// The largest segment out of the request's reach that the history has. 0: it has none.
-static uint32_t largest_segment(const struct vr_view *view, const struct vr_failed_request *request, const struct vram_report_oom *oom) {
+static bool is_out_of_reach(const struct vr_layout_range *range, const struct vr_failed_request *request,
+                            enum vram_report_oom_cause cause) {
+    if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) return cause == VRAM_OOM_PRIVATE_POOLS;
+    if (range->stream != request->stream) return cause == VRAM_OOM_OTHER_STREAMS;
+    return range->kind != request->kind && cause == VRAM_OOM_OTHER_POOLS;
+}
+
+// Of the largest range that the cause is about: the stack by which its segment, or the first of its pages, was got. 0: the history does not
+// say.
+static enum vram_status find_segment(const struct vr_view *view, const struct vr_failed_request *request, const struct vram_report_oom *oom,
+                                     uint32_t *stack) {
     const struct vr_history *history = view->history;
-    uint32_t stack = 0;
-    uint64_t most = 0;
-    for (size_t i = 0; i < (size_t)oom->event; i++) {
-        if (history->action[i] != VR_ACTION_SEGMENT_ALLOC && history->action[i] != VR_ACTION_SEGMENT_MAP) continue;
-        const bool other_pool = history->pool_first[i] != request->pool_first || history->pool_second[i] != request->pool_second;
-        const bool other_stream = vr_entry_stream(history, i) != request->stream;
-        if (other_pool != (oom->cause == VRAM_OOM_PRIVATE_POOLS) || (oom->cause == VRAM_OOM_OTHER_STREAMS && !other_stream)) continue;
-        if (history->size_bytes[i] <= most) continue;
-        most = history->size_bytes[i];
-        stack = history->stack[i];
+    struct vr_layout_range *ranges;
+    size_t count, largest = SIZE_MAX;
+    VR_TRY(vr_layout_at(view, (int64_t)oom->event, &ranges, &count));
+    for (size_t r = 0; r < count; r++) {
+        if (!is_out_of_reach(&ranges[r], request, oom->cause)) continue;
+        if (largest == SIZE_MAX || ranges[r].end - ranges[r].address > ranges[largest].end - ranges[largest].address) largest = r;
     }
-    return stack;
+    for (size_t i = 0; largest != SIZE_MAX && i < (size_t)oom->event; i++) {
+        if (history->action[i] != VR_ACTION_SEGMENT_ALLOC && history->action[i] != VR_ACTION_SEGMENT_MAP) continue;
+        if (history->address[i] >= ranges[largest].address && history->address[i] < ranges[largest].end) *stack = history->stack[i];
+    }
+    free(ranges);
+    return VRAM_OK;
 }
 
 // What would lower it is worth knowing whatever the cause: less in use leaves more to find room in.
@@ -229,7 +239,7 @@ static enum vram_status find_held_site(struct drawing *drawing, const struct vr_
     if (oom->cause == VRAM_OOM_PENDING)
         VR_TRY(find_waiting(drawing, (int64_t)oom->event, &stack));
     else if (oom->cause == VRAM_OOM_OTHER_STREAMS || oom->cause == VRAM_OOM_OTHER_POOLS || oom->cause == VRAM_OOM_PRIVATE_POOLS)
-        stack = largest_segment(drawing->view, request, oom);
+        VR_TRY(find_segment(drawing->view, request, oom, &stack));
     const uint32_t frame = vr_sites_frame(drawing->sites, stack);
     return frame == VR_NO_SITE ? VRAM_OK : vr_sites_name(drawing->sites, frame, drawing->arena, &oom->held_site);
 }
