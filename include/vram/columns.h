@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-enum vram_table {
-    VRAM_TABLE_EVENTS,       // of one device, in order
-    VRAM_TABLE_SEGMENTS,     // of all devices, in the file's order
-    VRAM_TABLE_BLOCKS,       // of all segments, one segment after the other
-    VRAM_TABLE_FRAMES,       // distinct frames
-    VRAM_TABLE_STACKS,       // distinct stacks: where the frames of each begin in the next table; one row more, which ends the last
-    VRAM_TABLE_STACK_FRAMES, // the frames of all stacks, innermost first
-    VRAM_TABLES
+enum vram_rows {
+    VRAM_ROWS_EVENTS,       // of one device, in order
+    VRAM_ROWS_SEGMENTS,     // of all devices, in the file's order
+    VRAM_ROWS_BLOCKS,       // of all segments, one segment after the other
+    VRAM_ROWS_FRAMES,       // distinct frames
+    VRAM_ROWS_STACKS,       // distinct stacks: where the frames of each begin in the next table; one row more, which ends the last
+    VRAM_ROWS_STACK_FRAMES, // the frames of all stacks, innermost first
+    VRAM_ROWS_TABLES
 };
 
 enum vram_column_type { VRAM_COLUMN_UINT8, VRAM_COLUMN_UINT32, VRAM_COLUMN_UINT64, VRAM_COLUMN_INT64 };
@@ -30,8 +30,8 @@ enum vram_column_meaning {
     VRAM_COLUMN_ACTION, // vram_column_word()
     VRAM_COLUMN_STATE,  // of a block: vram_column_word()
     VRAM_COLUMN_KIND,   // of a segment: vram_column_word()
-    VRAM_COLUMN_STACK,  // a row of VRAM_TABLE_STACKS; 0: none
-    VRAM_COLUMN_FRAME,  // a row of VRAM_TABLE_FRAMES
+    VRAM_COLUMN_STACK,  // a row of VRAM_ROWS_STACKS; 0: none
+    VRAM_COLUMN_FRAME,  // a row of VRAM_ROWS_FRAMES
 };
 
 struct vram_column {
@@ -45,7 +45,7 @@ struct vram_column {
 
 // Column `index` of a table, counted from 0. `device` is looked at for events only. False, with *column untouched, for a column, table or
 // device that is not there.
-VRAM_API bool vram_recording_column(const struct vram_recording *recording, enum vram_table table, uint32_t device, uint32_t index,
+VRAM_API bool vram_recording_column(const struct vram_recording *recording, enum vram_rows table, uint32_t device, uint32_t index,
                                     struct vram_column *column);
 // The word of a number of an action, state or kind; NULL for a number that has none, and for other meanings.
 VRAM_API const char *vram_column_word(enum vram_column_meaning meaning, uint32_t number);

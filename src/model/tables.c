@@ -6,7 +6,7 @@
 #include "model/recording.h"
 
 // Where a column's pointer stands in the struct that holds its table.
-struct shown {
+struct model_column {
     const char *name;
     size_t offset;
     enum vram_column_type type;
@@ -18,7 +18,7 @@ struct shown {
 #define NAMED(name, owner, member, type, meaning)                                                                                          \
     { name, offsetof(owner, member), VRAM_COLUMN_##type, VRAM_COLUMN_##meaning }
 
-static const struct shown events[] = {
+static const struct model_column events[] = {
     SHOWN(struct vr_history, action, UINT8, ACTION),
     SHOWN(struct vr_history, address, UINT64, NUMBER),
     SHOWN(struct vr_history, size_bytes, UINT64, NUMBER),
@@ -33,7 +33,7 @@ static const struct shown events[] = {
     NAMED("user_metadata", struct vr_history, metadata, UINT32, STRING),
     NAMED("unknown_action", struct vr_history, unknown, UINT32, STRING),
 };
-static const struct shown segments[] = {
+static const struct model_column segments[] = {
     SHOWN(struct vr_segments, device, UINT32, NUMBER),
     SHOWN(struct vr_segments, address, UINT64, NUMBER),
     NAMED("size_bytes", struct vr_segments, total_bytes, UINT64, NUMBER),
@@ -48,54 +48,54 @@ static const struct shown segments[] = {
     SHOWN(struct vr_segments, kind, UINT8, KIND),
     SHOWN(struct vr_segments, expandable, UINT8, NUMBER),
 };
-static const struct shown blocks[] = {
+static const struct model_column blocks[] = {
     SHOWN(struct vr_blocks, address, UINT64, NUMBER),
     SHOWN(struct vr_blocks, size_bytes, UINT64, NUMBER),
     SHOWN(struct vr_blocks, requested_bytes, UINT64, NUMBER),
     SHOWN(struct vr_blocks, stack, UINT32, STACK),
     SHOWN(struct vr_blocks, state, UINT8, STATE),
 };
-static const struct shown frames[] = {
+static const struct model_column frames[] = {
     SHOWN(struct vr_frames, name, UINT32, STRING),
     SHOWN(struct vr_frames, filename, UINT32, STRING),
     SHOWN(struct vr_frames, line, INT64, NUMBER),
 };
-static const struct shown stacks[] = {NAMED("first_frame", struct vr_stacks, offset, UINT64, NUMBER)};
-static const struct shown stack_frames[] = {SHOWN(struct vr_stacks, frame, UINT32, FRAME)};
+static const struct model_column stacks[] = {NAMED("first_frame", struct vr_stacks, offset, UINT64, NUMBER)};
+static const struct model_column stack_frames[] = {SHOWN(struct vr_stacks, frame, UINT32, FRAME)};
 
 // A table: the struct with its pointers, its rows, its columns.
-struct table {
+struct model_rows {
     const void *owner;
-    const struct shown *columns;
+    const struct model_column *columns;
     size_t column_count;
     uint64_t rows;
 };
-#define TABLE(owner, columns, rows) ((struct table){owner, columns, sizeof(columns) / sizeof *(columns), rows})
+#define TABLE(owner, columns, rows) ((struct model_rows){owner, columns, sizeof(columns) / sizeof *(columns), rows})
 
 // A table without an owner is not there.
-static struct table find_table(const struct vr_model *model, enum vram_table table, uint32_t device) {
+static struct model_rows find_table(const struct vr_model *model, enum vram_rows table, uint32_t device) {
     switch (table) {
-    case VRAM_TABLE_EVENTS:
-        if (device >= model->history_count) return (struct table){0};
+    case VRAM_ROWS_EVENTS:
+        if (device >= model->history_count) return (struct model_rows){0};
         return TABLE(&model->histories[device], events, model->histories[device].count);
-    case VRAM_TABLE_SEGMENTS: return TABLE(&model->segments, segments, model->segments.count);
-    case VRAM_TABLE_BLOCKS: return TABLE(&model->blocks, blocks, model->blocks.count);
-    case VRAM_TABLE_FRAMES: return TABLE(&model->frames, frames, model->frames.count);
-    case VRAM_TABLE_STACKS: return TABLE(&model->stacks, stacks, (uint64_t)model->stacks.count + 1);
-    case VRAM_TABLE_STACK_FRAMES: return TABLE(&model->stacks, stack_frames, model->stacks.offset[model->stacks.count]);
-    default: return (struct table){0};
+    case VRAM_ROWS_SEGMENTS: return TABLE(&model->segments, segments, model->segments.count);
+    case VRAM_ROWS_BLOCKS: return TABLE(&model->blocks, blocks, model->blocks.count);
+    case VRAM_ROWS_FRAMES: return TABLE(&model->frames, frames, model->frames.count);
+    case VRAM_ROWS_STACKS: return TABLE(&model->stacks, stacks, (uint64_t)model->stacks.count + 1);
+    case VRAM_ROWS_STACK_FRAMES: return TABLE(&model->stacks, stack_frames, model->stacks.offset[model->stacks.count]);
+    default: return (struct model_rows){0};
     }
 }
 
-bool vram_recording_column(const struct vram_recording *recording, enum vram_table table, uint32_t device, uint32_t index,
+bool vram_recording_column(const struct vram_recording *recording, enum vram_rows table, uint32_t device, uint32_t index,
                            struct vram_column *column) {
     static const uint64_t nothing;
     if (recording == NULL || column == NULL) return false;
-    const struct table found = find_table(&recording->model, table, device);
+    const struct model_rows found = find_table(&recording->model, table, device);
     if (found.owner == NULL || index >= found.column_count) return false;
-    const struct shown *shown = &found.columns[index];
+    const struct model_column *shown = &found.columns[index];
     const void *values;
-    const bool alike = table == VRAM_TABLE_EVENTS && shown->offset == offsetof(struct vr_history, stream.apart);
+    const bool alike = table == VRAM_ROWS_EVENTS && shown->offset == offsetof(struct vr_history, stream.apart);
     memcpy(&values, (const char *)found.owner + shown->offset, sizeof values);
     *column = (struct vram_column){
         .name = shown->name,

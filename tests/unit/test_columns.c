@@ -22,7 +22,7 @@ static struct vram_recording *read_it(void) {
     return recording;
 }
 
-static struct vram_column find(const struct vram_recording *recording, enum vram_table table, const char *name) {
+static struct vram_column find(const struct vram_recording *recording, enum vram_rows table, const char *name) {
     struct vram_column column;
     for (uint32_t i = 0; vram_recording_column(recording, table, 1, i, &column); i++) {
         if (strcmp(column.name, name) == 0) return column;
@@ -44,10 +44,10 @@ static uint64_t value(const struct vram_column *column, uint64_t row) {
 static void events_are_their_rows(void **state) {
     (void)state;
     struct vram_recording *recording = read_it();
-    const struct vram_column action = find(recording, VRAM_TABLE_EVENTS, "action"), size = find(recording, VRAM_TABLE_EVENTS, "size_bytes"),
-                             stream = find(recording, VRAM_TABLE_EVENTS, "stream"), time = find(recording, VRAM_TABLE_EVENTS, "time_us"),
-                             other = find(recording, VRAM_TABLE_EVENTS, "unknown_action"),
-                             stack = find(recording, VRAM_TABLE_EVENTS, "stack");
+    const struct vram_column action = find(recording, VRAM_ROWS_EVENTS, "action"), size = find(recording, VRAM_ROWS_EVENTS, "size_bytes"),
+                             stream = find(recording, VRAM_ROWS_EVENTS, "stream"), time = find(recording, VRAM_ROWS_EVENTS, "time_us"),
+                             other = find(recording, VRAM_ROWS_EVENTS, "unknown_action"),
+                             stack = find(recording, VRAM_ROWS_EVENTS, "stack");
     struct vram_recorded_event row;
     assert_int_equal(action.count, 3);
     for (uint64_t i = 0; vram_recording_event(recording, 1, i, &row); i++) {
@@ -66,10 +66,10 @@ static void events_are_their_rows(void **state) {
 static void pictures_and_stacks(void **state) {
     (void)state;
     struct vram_recording *recording = read_it();
-    const struct vram_column kind = find(recording, VRAM_TABLE_SEGMENTS, "kind"), state_of = find(recording, VRAM_TABLE_BLOCKS, "state"),
-                             first = find(recording, VRAM_TABLE_STACKS, "first_frame"),
-                             frame = find(recording, VRAM_TABLE_STACK_FRAMES, "frame"), stack = find(recording, VRAM_TABLE_BLOCKS, "stack"),
-                             line = find(recording, VRAM_TABLE_FRAMES, "line"), filename = find(recording, VRAM_TABLE_FRAMES, "filename");
+    const struct vram_column kind = find(recording, VRAM_ROWS_SEGMENTS, "kind"), state_of = find(recording, VRAM_ROWS_BLOCKS, "state"),
+                             first = find(recording, VRAM_ROWS_STACKS, "first_frame"),
+                             frame = find(recording, VRAM_ROWS_STACK_FRAMES, "frame"), stack = find(recording, VRAM_ROWS_BLOCKS, "stack"),
+                             line = find(recording, VRAM_ROWS_FRAMES, "line"), filename = find(recording, VRAM_ROWS_FRAMES, "filename");
     uint64_t length = 0;
     assert_string_equal(vram_column_word(kind.meaning, (uint32_t)value(&kind, 0)), "small");
     assert_string_equal(vram_column_word(state_of.meaning, (uint32_t)value(&state_of, 1)), "inactive");
@@ -88,9 +88,9 @@ static void what_is_not_there(void **state) {
     struct vram_recording *recording = read_it();
     struct vram_column column = {.name = "kept"};
     uint64_t length = 99;
-    assert_false(vram_recording_column(recording, VRAM_TABLE_EVENTS, 2, 0, &column));
-    assert_false(vram_recording_column(recording, VRAM_TABLE_BLOCKS, 0, 99, &column));
-    assert_false(vram_recording_column(recording, VRAM_TABLES, 0, 0, &column));
+    assert_false(vram_recording_column(recording, VRAM_ROWS_EVENTS, 2, 0, &column));
+    assert_false(vram_recording_column(recording, VRAM_ROWS_BLOCKS, 0, 99, &column));
+    assert_false(vram_recording_column(recording, VRAM_ROWS_TABLES, 0, 0, &column));
     assert_string_equal(column.name, "kept");
     assert_null(vram_recording_string(recording, vram_recording_string_count(recording), &length));
     assert_int_equal(length, 99);
@@ -99,7 +99,7 @@ static void what_is_not_there(void **state) {
     assert_null(vram_column_word(VRAM_COLUMN_KIND, 1000));
     assert_null(vram_column_word(VRAM_COLUMN_NUMBER, 0));
     // A device without events has columns without rows.
-    assert_true(vram_recording_column(recording, VRAM_TABLE_EVENTS, 0, 0, &column));
+    assert_true(vram_recording_column(recording, VRAM_ROWS_EVENTS, 0, 0, &column));
     assert_int_equal(column.count, 0);
     assert_non_null(column.values);
     vram_recording_destroy(recording);
