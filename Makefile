@@ -15,6 +15,7 @@
 #   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
 #   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
+#   make vscode            the extension for Visual Studio Code, into build/packages
 #   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
@@ -83,6 +84,9 @@ wheel: all
 npx: all
 	@tools/setup.sh packages
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh
+
+vscode: all
+	packaging/vscode/build.py build/release/viewer/viewer.html build/packages
 
 check-packages: all
 	ctest --test-dir build/release --output-on-failure -R '^packages\.'
