@@ -33,8 +33,11 @@ export function siteOf(name: string): Site {
     if (!match) return { title: name, place: "" };
     if (match[3].startsWith("0x") && match[1] !== "") return { title: frameName(match[3], match[1]), place: match[1] };
     const short = match[1].split(/[/\\]/).slice(-2).join("/");
-    return { title: shortFunction(match[3]) || "?", place: match[1] === "" ? "" : `${short}:${match[2]}` };
+    return { title: shortFunction(match[3]) || "?", place: match[1] === "" || match[1] === "??" ? "" : Number(match[2]) > 0 ? `${short}:${match[2]}` : short };
 }
+
+// For the narrowest places: of a C++ name its last two parts, "BmmBackward0::apply"; the whole stands in the title.
+export const tailOf = (title: string): string => (/^[\w:~]+$/.test(title) ? title.split("::").slice(-2).join("::") : title);
 
 // What the engine groups by, and how that is called.
 export const GROUPINGS: readonly (readonly [string, string])[] = [

@@ -148,7 +148,9 @@ export class Curves {
             context.beginPath();
             context.arc(x, y(held), 3.5, 0, 7);
             context.fill();
-            const middle = Math.min(Math.max(x + (near ? (i === 0 ? -9 : 9) : 0), MARGIN.left + 8), MARGIN.left + this.width - 8);
+            // Two that would lie on each other stand beside each other, whole.
+            const place = near ? Math.min(Math.max(x, MARGIN.left + 17), MARGIN.left + this.width - 17) + (i === 0 ? -9 : 9) : Math.min(Math.max(x, MARGIN.left + 8), MARGIN.left + this.width - 8);
+            const middle = Math.round(place);
             context.fillRect(middle - 8, MARGIN.top, 16, 15);
             context.fillStyle = inkOn(parse(colour));
             context.fillText(letter, middle, MARGIN.top + 11);

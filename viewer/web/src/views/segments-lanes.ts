@@ -125,10 +125,9 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         show: () => [0, json.top_bytes],
         hit: (at, value) => {
             const shape = shapeAt(given, at, value);
-            const facts = envelopeAt(given, lanes, at, value);
-            if (shape) return { ...shape, bytes: sizes[columns.row.indexOf(shape.row as never)], facts: [...shape.facts, ...facts] };
-            const rest = restAt(given, lanes, at, value);
-            return rest && { ...rest, facts: [...rest.facts, ...facts] };
+            const around = envelopeAt(given, lanes, at, value);
+            const hit = shape ? { ...shape, bytes: sizes[columns.row.indexOf(shape.row as never)] } : restAt(given, lanes, at, value);
+            return hit && { ...hit, around };
         },
         outline: (row) => outlineOf(given, row),
         neighbour: (row, step) => neighbourOf(given, row, step),

@@ -4,10 +4,11 @@ import type { App, View } from "../app";
 import { clear, csvText, el, xmlText } from "../dom";
 import { css, colourOf, themeOf, type Theme } from "../draw/colour";
 import { seedGroups } from "../draw/seeds";
-import { bytes, count, counted } from "../format";
+import { bytes, count, counted, duration } from "../format";
 import { latest } from "../latest";
 import type { Numbers } from "../protocol";
-import { GROUPINGS, siteOf } from "../sites";
+import { GROUPINGS, siteOf, tailOf } from "../sites";
+import type { Axis } from "../state";
 import { prepare, Working } from "../working";
 import { highlight } from "./peak";
 
@@ -55,18 +56,20 @@ class Step {
     private readonly tip = el("div", { class: "chart-tip step-tip", role: "status", hidden: true });
     private readonly ask;
     private steps = 0;
+    private sure = false;
     private starts: Numbers = new Float64Array();
     private of = "";
     private asked = "";
     private rows: Row[] = [];
     private passOf: ArrayLike<number> = [];
     private span = { from: 0, to: 1 };
+    private axis: Axis = "event";
 
     constructor(private readonly app: App) {
         this.ask = latest<LanesJson>(app.engine);
-        this.by.value = "module";
+        this.by.value = "site";
         const arrow = (text: string, by: 1 | -1, label: string) => el("button", { type: "button", "aria-label": label, onclick: () => this.goTo(this.chosen() + by) }, text);
-        const inWindow = el("button", { type: "button", title: "The step as the window of all views", onclick: () => this.app.store.set({ view: "timeline", axis: "event", ...this.span, by: this.by.value === "site" ? "site" : "role" }) }, "Show it in the timeline");
+        const inWindow = el("button", { type: "button", title: "The step as the window of all views", onclick: () => this.app.store.set({ view: "timeline", axis: this.axis, ...this.span, by: this.by.value === "site" ? "site" : "role" }) }, "Show it in the timeline");
         const bar = el("div", { class: "view-bar" }, el("label", {}, "Step", this.step), arrow("\u2039", -1, "The step before"), arrow("\u203a", 1, "The next step"), this.stepFacts, el("label", {}, "A lane per", this.by), inWindow, this.facts);
         const body = el("div", { class: "step-body" }, this.passes, this.lanes, this.tip);
         this.root = el("div", { class: "fill step-view" }, bar, this.working.root, body);
@@ -76,10 +79,11 @@ class Step {
         body.addEventListener("pointerleave", () => (this.tip.hidden = true));
     }
 
-    // The step that the link names, else the one with the highest total.
+    // The step that the link names, else the one with the highest total; 0, the window, where it is not sure that they are steps.
     private chosen(): number {
         const { step } = this.app.store.state;
         if (step >= 1 && step <= this.steps) return step;
+        if (!this.sure || this.steps === 0) return 0;
         const peak = this.app.device()?.peak_event ?? 0;
         let at = this.starts.length - 1;
         while (at > 0 && this.starts[at] > peak) at--;
@@ -103,7 +107,8 @@ class Step {
         this.of = of;
         this.starts = answer.column("step_event");
         this.steps = Math.min(answer.json.steps, this.starts.length);
-        this.stepFacts.textContent = this.steps === 0 ? "no steps were found: the window of the other views" : `of ${count(this.steps)}${answer.json.sure ? "" : ", perhaps layers"}`;
+        this.sure = answer.json.sure;
+        this.stepFacts.textContent = this.steps === 0 ? "no steps found: the whole window" : answer.json.sure ? `of ${count(this.steps)}` : `of ${count(this.steps)}, which may be layers: the whole window`;
         return true;
     }
 
@@ -111,7 +116,7 @@ class Step {
         const device = this.app.device();
         if (!device) return;
         const { rec, notion, step, from, to, axis } = this.app.store.state;
-        const key = JSON.stringify([rec, device.device, device.events, notion, this.by.value, step, this.steps === 0 ? [from, to, axis] : 0]);
+        const key = JSON.stringify([rec, device.device, device.events, notion, this.by.value, step, from, to, axis]);
         if (key === this.asked) return;
         this.asked = key;
         try {
@@ -119,9 +124,10 @@ class Step {
             const number = this.chosen();
             this.step.disabled = this.steps === 0;
             this.step.max = String(this.steps);
-            this.step.value = this.steps === 0 ? "" : String(number);
-            const window = this.steps === 0 ? { axis, ...this.app.window() } : { axis: "event", from: this.starts[number - 1], to: this.starts[number] ?? device.events };
+            this.step.value = number === 0 ? "" : String(number);
+            const window = number === 0 ? { axis, ...this.app.window() } : { axis: "event", from: this.starts[number - 1], to: this.starts[number] ?? device.events };
             this.span = { from: window.from, to: window.to };
+            this.axis = window.axis as Axis;
             await seedGroups(this.app, this.by.value);
             const answer = await this.ask({ name: "lanes", rec, device: device.device, notion, ...window, by: this.by.value, pixels: PIXELS, top: LANES });
             if (!answer || key !== this.asked) return;
@@ -151,7 +157,8 @@ class Step {
         const kept = json.lanes.reduce((sum, one) => sum + one.kept_bytes, 0);
         const runs = passRuns(pass);
         const order = runs.map((run) => PASSES[run.pass]).filter((name, i, names) => names.indexOf(name) === i);
-        this.facts.textContent = `events ${count(json.from)} to ${count(json.to - 1)}: ${bytes(made)} made, ${bytes(kept)} live at its end${order.length > 0 ? `; ${order.join(", ")}` : ""}`;
+        const span = this.axis === "time" ? `${duration(json.from)} to ${duration(json.to)}` : `events ${count(json.from)} to ${count(json.to - 1)}`;
+        this.facts.textContent = `${span}: ${bytes(made)} made, ${bytes(kept)} live at its end${order.length > 0 ? `; ${order.join(", ")}` : ""}`;
         this.root.dataset.lanes = String(this.rows.length);
         this.root.dataset.passes = order.join(" ");
         this.draw(runs);
@@ -161,6 +168,7 @@ class Step {
         const most = Math.max(1, ...this.rows.map((row) => row.high));
         clear(this.passes);
         this.passes.append(el("span", { class: "step-name" }), this.strip(runs), el("span", { class: "step-numbers" }, el("span", {}, "at most"), el("span", {}, "made")));
+        this.lanes.style.setProperty("--lane", `${Math.round(Math.max(34, Math.min(90, (this.root.clientHeight - 120) / Math.max(1, this.rows.length) - 6)))}px`);
         clear(this.lanes);
         for (const row of this.rows) this.lanes.append(this.laneRow(row, most, runs));
         if (this.rows.length === 0) this.lanes.append(el("p", { class: "quiet-text" }, "Nothing is live in it."));
@@ -181,7 +189,7 @@ class Step {
     private laneRow(row: Row, most: number, runs: ReturnType<typeof passRuns>): HTMLElement {
         const { title, place } = siteOf(row.name);
         const colour = css(colourOf(row.name));
-        const name = el("button", { type: "button", class: "step-name", title: row.name, disabled: row.rest, onclick: () => void this.choose(row) }, el("span", {}, title.replaceAll("_", " ")), place !== "" && el("small", {}, place));
+        const name = el("button", { type: "button", class: "step-name", title: row.name, disabled: row.rest, onclick: () => void this.choose(row) }, el("span", {}, this.by.value === "role" ? title.replaceAll("_", " ") : tailOf(title)), place !== "" && el("small", {}, place));
         const numbers = el("span", { class: "step-numbers" }, el("span", { "data-bytes": row.high }, bytes(Math.round(row.high))), el("span", { title: `${counted(row.made_count, "allocation")}; ${bytes(row.kept_bytes)} live at its end` }, row.made_bytes > 0 ? bytes(row.made_bytes) : "\u2013"));
         return el("div", { class: "step-lane", role: "listitem", "aria-label": this.spoken(row) }, name, this.curve(row, most, colour, runs), numbers);
     }
@@ -205,7 +213,7 @@ class Step {
     private async choose(row: Row): Promise<void> {
         try {
             const { rec, notion } = this.app.store.state;
-            const { json } = await this.app.engine.ask<{ groups: { name: string; row: number }[] }>({ name: "groups", rec, device: this.app.device()?.device, notion, made: 1, axis: "event", ...this.span, by: this.by.value, top: 1000 });
+            const { json } = await this.app.engine.ask<{ groups: { name: string; row: number }[] }>({ name: "groups", rec, device: this.app.device()?.device, notion, made: 1, axis: this.axis, ...this.span, by: this.by.value, top: 1000 });
             const group = json.groups.find((one) => one.name === row.name);
             if (group) await highlight(this.app, this.by.value, group);
         } catch (error) {
@@ -226,7 +234,7 @@ class Step {
         while (pass > 0 && this.passOf[pass] === 0) pass--;
         const at = this.span.from + share * (this.span.to - this.span.from);
         clear(this.tip);
-        this.tip.append(el("strong", {}, `${bytes(Math.round(row.values[pixel]))} live`), el("div", {}, siteOf(row.name).title), el("div", {}, `event ${count(Math.floor(at))}${PASSES[this.passOf[pass]] ? `, ${PASSES[this.passOf[pass]]}` : ""}`));
+        this.tip.append(el("strong", {}, `${bytes(Math.round(row.values[pixel]))} live`), el("div", {}, siteOf(row.name).title), el("div", {}, `${this.axis === "time" ? duration(at) : `event ${count(Math.floor(at))}`}${PASSES[this.passOf[pass]] ? `, ${PASSES[this.passOf[pass]]}` : ""}`));
         this.tip.hidden = false;
         const room = this.tip.parentElement!.getBoundingClientRect();
         const left = event.clientX - room.left;
