@@ -89,7 +89,8 @@ struct predicted {
     unsigned action;
 };
 VR_INLINE struct predicted event_at(const struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t i) {
-    if (records != NULL) return (struct predicted){records[i].address, records[i].size_bytes, records[i].stack, records[i].action & FLAG_ACTION};
+    if (records != NULL)
+        return (struct predicted){records[i].address, records[i].size_bytes, records[i].stack, records[i].action & FLAG_ACTION};
     return (struct predicted){batch->column[VR_LOG_COLUMN_ADDRESS][i], batch->column[VR_LOG_COLUMN_SIZE][i],
                               batch->column[VR_LOG_COLUMN_STACK][i], (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & FLAG_ACTION};
 }

@@ -283,8 +283,8 @@ static bool knows(const struct vram_log *log, const struct vram_log_event *event
 // Whether what seldom changes from event to event has not changed. What the event names is known then, but for its stack.
 VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event *event) {
     const struct vram_log_event *usual = &log->usual;
-    uint64_t differ = (event->stream ^ usual->stream) | (event->pool.first ^ usual->pool.first) | (event->pool.second ^ usual->pool.second) |
-                      (uint64_t)(event->device ^ usual->device);
+    uint64_t differ = (event->stream ^ usual->stream) | (event->pool.first ^ usual->pool.first) |
+                      (event->pool.second ^ usual->pool.second) | (uint64_t)(event->device ^ usual->device);
 #define VR_FIELD(...)
 #define VR_NUMBER(column, ...) differ |= (uint64_t)(event->column ^ usual->column);
 #define VR_TEXT(column, ...)   differ |= (uint64_t)(event->column ^ usual->column);
