@@ -239,7 +239,7 @@ static bool judge_by_moment(struct vr_demand_work *work) {
 }
 
 // Of a program without modules all that it computes is called activations: that says nothing of what holds most.
-static bool is_told(struct vr_demand_work *work, enum vram_role role) {
+static bool names_a_pass(struct vr_demand_work *work, enum vram_role role) {
     if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_TEMPORARIES && role != VRAM_ROLE_INPUT) return role != VRAM_ROLE_UNKNOWN;
     for (size_t row = 0; row < work->peak_row_end; row++) {
         if (work->roles.role[row] != (uint8_t)role || !vr_demand_live(work, row)) continue;
@@ -255,7 +255,7 @@ static void judge_by_role(struct vr_demand_work *work) {
     for (unsigned role = 0; role < VRAM_ROLE_COUNT; role++) {
         if (work->made->of_role[role].bytes > work->made->of_role[most].bytes) most = (enum vram_role)role;
     }
-    if (!is_told(work, most))
+    if (!names_a_pass(work, most))
         stand_out(work, VRAM_DEMAND_CALLER, VRAM_ROLE_COUNT);
     else
         stand_out(work, VRAM_DEMAND_ROLE, most);
