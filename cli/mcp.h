@@ -19,8 +19,12 @@ struct vram_recording;
 struct vram_report;
 
 #define MCP_ANSWER_BYTES 4096
-#define MCP_PATIENCE_NS  UINT64_C(400000000)
-#define MCP_OPEN_MOST    4 // recordings; the one that was not asked for the longest time makes room
+#ifdef __wasm__
+#define MCP_PATIENCE_NS UINT64_C(10000000000) // no thread goes on beside an answer
+#else
+#define MCP_PATIENCE_NS UINT64_C(400000000)
+#endif
+#define MCP_OPEN_MOST 4 // recordings; the one that was not asked for the longest time makes room
 
 // --- an answer ---------------------------------------------------------------------------------------------------------------------------
 

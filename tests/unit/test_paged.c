@@ -188,6 +188,27 @@ static void pages_change_streams_behind_a_fence(void **state) {
     expect_end(&world);
 }
 
+// A block that was taken and given back by the fast way counts, too, though no page heard of it.
+static void a_use_between_two_looks_is_waited_for(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+    const uint64_t first = expect_malloc(&world, 20 * MIB, a), second = expect_malloc(&world, 20 * MIB, a);
+    expect_free(&world, first);
+    expect_free(&world, second);
+    const uint64_t moved = expect_malloc(&world, 20 * MIB, b); // the first one's pages: all of a's were done
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
+    assert_int_equal(expect_malloc(&world, 20 * MIB, a), second);
+    EXPECT_OK(vram_sim_busy(world.sim, 0, a, 50 * MILLISECOND));
+    expect_free(&world, second);
+    const uint64_t other = expect_malloc(&world, 20 * MIB, b);
+    EXPECT_CURRENT(&world, reserved_bytes, 60 * MIB);
+    expect_free(&world, moved);
+    expect_free(&world, other);
+    expect_end(&world);
+}
+
 // --- limits, releases -------------------------------------------------------------------------------------------------------------------
 
 static void a_limit_holds(void **state) {
@@ -434,6 +455,7 @@ int main(void) {
         cmocka_unit_test(ends_go_first_where_memory_is_scarce),
         cmocka_unit_test(blocked_slots_are_passed_by),
         cmocka_unit_test(pages_change_streams_behind_a_fence),
+        cmocka_unit_test(a_use_between_two_looks_is_waited_for),
         cmocka_unit_test(a_limit_holds),
         cmocka_unit_test(records_are_true),
         cmocka_unit_test(random_on_one_stream),

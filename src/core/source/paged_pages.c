@@ -138,6 +138,21 @@ static enum vram_status make_room(struct vr_paged_shard *own) {
     return VR_GROW(own, holes, most);
 }
 
+// What was taken and given back since the last time: whoever gets its pages waits for that use, too.
+static void use_anew(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+    struct vr_paged_device *device = own->device;
+    const struct vr_block *item = vr_paged_block_of(slot);
+    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
+        const uint32_t page = vr_paged_page_of(device, region, at, &base);
+        if (vr_paged_page_at(device, page)->list == VR_PAGED_FREE) {
+            vr_paged_list_remove(device, page);
+            vr_paged_list_append(device, page, VR_PAGED_FREE);
+        }
+        at = base + vr_paged_page_at(device, page)->size;
+    }
+}
+
 // What became free first: the bytes may be in use again.
 static enum vram_status settle(struct vr_paged_shard *own) {
     if (own->dirty_count == 0) return VRAM_OK;
@@ -145,7 +160,12 @@ static enum vram_status settle(struct vr_paged_shard *own) {
     for (int live = 0; live < 2; live++) {
         for (size_t i = 0; i < own->dirty_count; i++) {
             const struct vr_paged_slot *slot = &own->device->slots[own->dirty[i]];
-            if (slot->live == (live != 0) && slot->applied != slot->live) apply(own, own->dirty[i]);
+            if (slot->live != (live != 0)) continue;
+            if (slot->applied != slot->live) {
+                apply(own, own->dirty[i]);
+            } else if (!slot->live) {
+                use_anew(own, slot);
+            }
         }
     }
     for (size_t i = 0; i < own->dirty_count; i++) {
