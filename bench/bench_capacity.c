@@ -106,7 +106,7 @@ static bool make_job(const struct vr_script_device *device, const char *file, bo
     bool in_releases = false;
     for (size_t i = 0; i < history->count; i++) {
         const enum vr_step step = device->steps[i];
-        if (step == VR_STEP_ALLOC) push(job, device->names[i], history->size_bytes[i], stream_index(job, history->stream[i]));
+        if (step == VR_STEP_ALLOC) push(job, device->names[i], history->size_bytes[i], stream_index(job, vr_entry_stream(history, i)));
         if (step == VR_STEP_FREE || step == VR_STEP_FREE_COMPLETED) push(job, device->names[i], 0, 0);
         if (step == VR_STEP_RELEASE && !in_releases && releases) push(job, 0, UINT64_MAX, 0);
         if (step != VR_STEP_NOTHING) in_releases = step == VR_STEP_RELEASE;

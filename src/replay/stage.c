@@ -169,7 +169,7 @@ static size_t gather(const struct vr_recorded_device *recorded, const struct vr_
         if (vr_recorded_device_leaves_out(recorded, event)) continue;
         const uint64_t address = history->address[event], size = history->size_bytes[event];
         extents[count++] =
-            (struct extent){address, history->stream[event], vr_recorded_device_pool(recorded, event), size == 2 * VR_MIB, map};
+            (struct extent){address, vr_entry_stream(history, event), vr_recorded_device_pool(recorded, event), size == 2 * VR_MIB, map};
     }
     return count;
 }
