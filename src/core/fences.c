@@ -90,8 +90,8 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
 
 // --- fences -------------------------------------------------------------------------------------------------------------
 
-static struct vr_fence_queue *find_queue(const struct vr_fences *fences, uint64_t stream) {
-    if (fences->count > VR_FEW_QUEUES) {
+VR_INLINE struct vr_fence_queue *find_queue(const struct vr_fences *fences, uint64_t stream) {
+    if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) {
         const uint64_t place = vr_map_get(&fences->places, stream);
         return place != 0 ? &fences->queues[place - 1] : NULL;
     }
@@ -101,13 +101,12 @@ static struct vr_fence_queue *find_queue(const struct vr_fences *fences, uint64_
 }
 
 // Room for the places of all queues and one more.
-static enum vram_status reserve_places(struct vr_fences *fences) {
-    return fences->count < VR_FEW_QUEUES ? VRAM_OK : vr_map_reserve(&fences->places, fences->count + 1 - fences->places.count);
+VR_NOINLINE static enum vram_status reserve_places(struct vr_fences *fences) {
+    return vr_map_reserve(&fences->places, fences->count + 1 - fences->places.count);
 }
 
-// Enters the places from `first` on; there is room.
-static void note_places(struct vr_fences *fences, size_t first) {
-    if (fences->count <= VR_FEW_QUEUES) return;
+// Of many queues: enters the places from `first` on; there is room.
+VR_NOINLINE static void note_places(struct vr_fences *fences, size_t first) {
     for (size_t i = fences->places.count == 0 ? 0 : first; i < fences->count; i++) {
         const uint64_t stream = fences->queues[i].stream;
         struct vr_map_slot *known = vr_map_slot_of(&fences->places, stream);
@@ -123,10 +122,10 @@ static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, str
     *queue = find_queue(fences, stream);
     if (*queue != NULL) return VRAM_OK;
     VR_TRY(VR_GROW(fences, queues, fences->count + 1));
-    VR_TRY(reserve_places(fences));
+    if (VR_UNLIKELY(fences->count >= VR_FEW_QUEUES)) VR_TRY(reserve_places(fences));
     *queue = &fences->queues[fences->count++];
     **queue = (struct vr_fence_queue){.stream = stream};
-    note_places(fences, fences->count - 1);
+    if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) note_places(fences, fences->count - 1);
     return VRAM_OK;
 }
 
@@ -197,8 +196,11 @@ static void drop_empty_queues(struct vr_device *device) {
         }
     }
     fences->count = kept;
-    if (before > VR_FEW_QUEUES && kept <= VR_FEW_QUEUES) vr_map_clear(&fences->places);
-    note_places(fences, first_moved);
+    if (VR_UNLIKELY(kept > VR_FEW_QUEUES)) {
+        note_places(fences, first_moved);
+    } else if (VR_UNLIKELY(before > VR_FEW_QUEUES)) {
+        vr_map_clear(&fences->places);
+    }
     gate_fences(device);
 }
 

@@ -28,7 +28,8 @@ VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct
         vr_counters_apply(&shard->counters, kind, delta);
         return true;
     }
-    return vr_shard_book_tight(shard, kind, delta);
+    const struct vr_delta change = *delta; // a copy: what the usual way books stays in registers
+    return vr_shard_book_tight(shard, kind, &change);
 }
 
 // A request on its way through the allocator.
