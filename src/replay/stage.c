@@ -106,6 +106,7 @@ static enum vram_status make_allocator(struct vr_replay_stage *stage, const stru
     const struct vram_create_info info = {.driver = stage->driver, .conf = vr_text_string(&conf), .ignore_environment = true};
     if (status == VRAM_OK) status = vr_allocator_create(&info, &stage->allocator, error);
     vr_text_release(&conf);
+    if (status == VRAM_OK) vr_allocator_without_threads(stage->allocator);
     return status;
 }
 
