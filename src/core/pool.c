@@ -156,13 +156,17 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
     delta->of[VR_F_SPLIT_BYTES] += bytes;
 }
 
+// Of a block that is in no index when it is free.
+VR_NOINLINE static uint32_t merge_apart(struct vr_shard *shard, uint32_t block) {
+    if (vr_block_at(shard->device->allocator, block)->expandable == VR_EXPANDABLE_ASLEEP) return vr_asleep_merge(shard, block);
+    vr_paged_give(shard, block);
+    return block;
+}
+
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
-    if (vr_is_slot(item)) {
-        vr_paged_give(shard, block);
-        return block;
-    }
+    if (VR_UNLIKELY(item->expandable >= VR_EXPANDABLE_SLOT)) return merge_apart(shard, block);
     item->state = VR_FREE;
     if (vr_is_free(allocator, item->previous)) {
         const uint32_t freed = block;

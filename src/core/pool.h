@@ -33,6 +33,8 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
 void vr_paged_take(struct vr_shard *shard, uint32_t block);
 void vr_paged_give(struct vr_shard *shard, uint32_t block);
+// vr_pool_merge() of a block that sleeps (sleep/sleepers.h).
+uint32_t vr_asleep_merge(struct vr_shard *shard, uint32_t block);
 VR_INLINE bool vr_is_slot(const struct vr_block *block) { return VR_UNLIKELY(block->expandable == VR_EXPANDABLE_SLOT); }
 
 // Into and out of the index of the block's pool; starts its age.

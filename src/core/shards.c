@@ -14,6 +14,11 @@ static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_
     shard->idle = false;
     set_source(shard);
     shard->whole = owner != NULL && owner->options.no_split;
+    shard->asleep = false;
+}
+
+void vr_pool_apply_tag(struct vram_pool *pool) {
+    for (size_t i = 0; i < pool->shard_count; i++) set_source(pool->shards[i]);
 }
 
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {

@@ -433,7 +433,7 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
     VR_TRY(vr_paged_settle(paged));
     for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
-        if (!own->is_small) VR_TRY(vr_paged_small_return(own));
+        if (!own->is_small && !own->shard->asleep) VR_TRY(vr_paged_small_return(own));
     uint64_t free_bytes = 0, returned = 0;
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) free_bytes += own->free_bytes;
     if (free_bytes == 0) return VRAM_OK;
@@ -443,6 +443,7 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
         for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && returned < enough; page = next) {
             next = vr_paged_page_at(paged, page)->next;
             const uint64_t size = vr_paged_page_at(paged, page)->size;
+            if (own->shard->asleep) break;
             const enum vram_status status = release_page(paged, page);
             if (status == VRAM_OK) returned += size;
             if (first == VRAM_OK) first = status;
@@ -460,6 +461,12 @@ static const struct vr_paged_region *region_of_segment(const struct vr_device *d
     return vr_paged_region_of(*own, segment->address);
 }
 
+static const struct vr_paged_window *window_at(const struct vr_paged_page *page, uint64_t address) {
+    const struct vr_paged_window *window = page->windows;
+    while (window->address != address) window++;
+    return window;
+}
+
 static void drop(struct vr_device *device, struct vr_segment *segment) {
     struct vr_paged_shard *own = NULL;
     const struct vr_paged_region *region = region_of_segment(device, segment, &own);
@@ -467,8 +474,8 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
         const uint32_t unit = region->units[(at - region->address) / own->device->unit];
         if (unit == 0) continue;
         struct vr_paged_page *page = vr_paged_page_at(own->device, unit - 1);
-        vr_drop_mapping(device, at, page->size);
-        if (--page->window_count == 0) vr_drop_handle(device, page->handle);
+        if (!window_at(page, at)->away) vr_drop_mapping(device, at, page->size);
+        if (++page->dropped == page->window_count && page->handle != 0) vr_drop_handle(device, page->handle);
     }
     vr_os_unreserve(region->units, (size_t)(region->size / own->device->unit) * sizeof *region->units);
     vr_drop_range(device, segment->address, segment->size);
@@ -480,7 +487,7 @@ static enum vram_status allow(struct vr_device *device, const struct vr_segment 
     const struct vr_paged_region *region = region_of_segment(device, segment, &own);
     for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
         const uint32_t unit = region->units[(at - region->address) / own->device->unit];
-        if (unit == 0) continue;
+        if (unit == 0 || window_at(vr_paged_page_at(own->device, unit - 1), at)->away) continue;
         const uint64_t size = vr_paged_page_at(own->device, unit - 1)->size;
         VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, at, size, &access, 1)));
     }
@@ -504,6 +511,8 @@ const struct vr_source_ops vr_source_paged = {
     .allow = allow,
     .block_containing = vr_paged_block_containing,
     .blocks = vr_paged_blocks,
+    .vacate = vr_paged_vacate,
+    .populate = vr_paged_populate,
 };
 
 // Chains of blocks, as expandable segments have.
@@ -516,6 +525,8 @@ const struct vr_source_ops vr_source_paged_small = {
     .give_back = give_back,
     .drop = drop,
     .allow = allow,
+    .vacate = vr_paged_vacate,
+    .populate = vr_paged_populate,
 };
 
 static void free_shard(struct vr_paged_shard *own) {

@@ -4,6 +4,7 @@
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
     const struct vr_paged_shard *own = shard->paged;
     const uint32_t *blocked = own->device->blocked;
+    if (VR_UNLIKELY(shard->asleep)) return 0;
     for (uint32_t at = (uint32_t)vr_map_get(&own->sizes, rounded); at != 0; at = own->words[at].next) {
         for (uint64_t idle = own->words[at].idle; idle != 0; idle &= idle - 1) {
             const uint32_t slot = own->words[at].slots[(unsigned)__builtin_ctzll(idle)];
