@@ -9,6 +9,8 @@
 #   make nightly           what takes too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
 #   make torch-native      libraries that put vram in PyTorch's place, for releases of it (VERSIONS="2.15.0 2.6.0")
+#   make npx               the package that `npx vram` gets, into build/packages
+#   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
 PREFIX ?= /usr/local
@@ -18,7 +20,8 @@ ROWS ?=
 VERSIONS ?=
 export FUZZ_SECONDS
 
-.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly format install clean
+VRAM_SOURCES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram/sources
+.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly npx check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -53,6 +56,13 @@ check-real: all
 
 torch-native: all
 	python3 tools/torch_native.py build/release $(VERSIONS)
+
+npx: all
+	@tools/setup.sh packages
+	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh
+
+check-packages: all
+	ctest --test-dir build/release --output-on-failure -R '^packages\.'
 
 nightly: setup
 	@tools/test.sh nightly

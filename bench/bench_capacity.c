@@ -1,9 +1,12 @@
 // bench_capacity.c: in how little memory recorded programs run: the smallest device on which each history completes, divided by what no
 // allocator can do without (the peak of active bytes, rounded to 512 each, rounded up to 2 MiB).
-// usage: bench_capacity [--passes N] [--repeat] [--time] RECORDING...
-//   --passes N  a history counts as that many, one after the other (default 1)
-//   --time      instead: processor time of a served pair, by passes that call no driver
-//   --repeat    instead: driver calls per pass with 6 passes in 1.01 times the bound, of histories whose bound is 1 GiB and more
+// usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation] [--only SETTING]... RECORDING...
+//   --passes N       a history counts as that many, one after the other (default 1)
+//   --time           instead: processor time of a served pair, by passes that call no driver
+//   --repeat         instead: driver calls per pass with 6 passes in 1.01 times the bound, of histories whose bound is 1 GiB and more
+//   --fragmentation  instead: what is reserved beyond what lives, both at their peaks, on a device that has enough: as a share of what is
+//                    reserved (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and how much less it is than by default
+//   --only SETTING   that one beside the default
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +20,11 @@
 #include "vram/recordings.h"
 #include "vram/vram.h"
 
-enum { PASSES = 6, SETTINGS = 4, MOST = 256 };
+enum { PASSES = 6, PASSES_TIMED = 30, SETTINGS = 4, MOST = 256 };
 
 static const char *const confs[SETTINGS] = {"", "expandable_segments:True", "max_split_size_mb:128", "paged:True"};
 static const char *const names[SETTINGS] = {"default", "expandable", "max_split", "paged"};
+static bool skipped[SETTINGS];
 
 // One device's history as operations: requests and frees of numbered allocations, releases.
 struct operation {
@@ -37,6 +41,7 @@ struct job {
     size_t name_count;
     uint64_t streams[64];
     uint32_t stream_count;
+    uint64_t peak; // of active bytes
     uint64_t bound;
     uint64_t *ours; // addresses, while it is played
     unsigned char *is_live;
@@ -81,6 +86,7 @@ static void find_bound(struct job *job) {
         live += sizes[op->name];
         if (live > peak) peak = live;
     }
+    job->peak = peak;
     job->bound = (peak + 2 * VR_MIB - 1) / (2 * VR_MIB) * (2 * VR_MIB);
     free(sizes);
 }
@@ -192,8 +198,20 @@ static double now_ns(void) {
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-// Whether so many passes complete; calls (may be NULL): of each pass; *least_ns (may be NULL): the shortest.
-static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, unsigned passes, uint64_t *calls, double *least_ns) {
+// What a job that completed took.
+struct taken {
+    uint64_t calls[PASSES_TIMED]; // of each pass
+    double least_ns;              // of a pass
+    uint64_t reserved;            // at the peak
+};
+
+static uint64_t reserved_at_peak(const struct play *play) {
+    struct vram_stats stats;
+    return vram_stats(play->allocator, 0, &stats) == VRAM_OK ? (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].peak : 0;
+}
+
+// Whether so many passes complete.
+static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, unsigned passes, struct taken *taken) {
     struct play play;
     memset(job->ours, 0, (job->name_count + 1) * sizeof *job->ours);
     bool complete = open_play(job, conf, memory_bytes, &play);
@@ -204,26 +222,28 @@ static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, u
         const double start_ns = now_ns();
         for (size_t i = 0; i < job->pass_count && complete; i++) complete = do_operation(job, &play, &job->pass[i]);
         const double spent_ns = now_ns() - start_ns;
-        if (least_ns != NULL && (pass == 0 || spent_ns < *least_ns)) *least_ns = spent_ns;
+        if (pass == 0 || spent_ns < taken->least_ns) taken->least_ns = spent_ns;
         const uint64_t now = count_calls(play.driver);
-        if (calls != NULL) calls[pass] = now - before;
+        taken->calls[pass] = now - before;
         before = now;
     }
+    if (complete) taken->reserved = reserved_at_peak(&play);
     close_play(&play);
     return complete;
 }
 
 static uint64_t capacity_of(struct job *job, const char *conf, unsigned passes) {
+    struct taken taken;
     const uint64_t step = 2 * VR_MIB;
     uint64_t low = job->bound / step - 1, high = job->bound / step; // low fails, high completes
-    for (uint64_t more = 1; !play_job(job, conf, high * step, passes, NULL, NULL); more *= 2) {
+    for (uint64_t more = 1; !play_job(job, conf, high * step, passes, &taken); more *= 2) {
         low = high;
         high += more;
         if (high * step > (uint64_t)1 << 40) return 0;
     }
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
-        if (play_job(job, conf, middle * step, passes, NULL, NULL)) {
+        if (play_job(job, conf, middle * step, passes, &taken)) {
             high = middle;
         } else {
             low = middle;
@@ -238,10 +258,13 @@ static uint64_t capacity_of(struct job *job, const char *conf, unsigned passes) 
 struct sums {
     double ratio[SETTINGS][MOST];
     double large[SETTINGS][MOST]; // of bounds from 4 GiB on
+    uint64_t lost[SETTINGS];      // reserved and not alive, all histories together
     size_t count, large_count;
     unsigned complete[SETTINGS], jobs;
     uint64_t calls[SETTINGS][PASSES];
 };
+
+enum mode { CAPACITY, REPEAT, TIME, FRAGMENTATION };
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -255,14 +278,19 @@ static void tell(const char *what, double *values, size_t count) {
     printf("%-24s n %2zu  median %.4f  90%% %.4f  largest %.4f\n", what, count, values[count / 2], values[p90], values[count - 1]);
 }
 
+static void note(struct sums *sums, int setting, double value) {
+    sums->ratio[setting][sums->count] = value;
+    sums->large[setting][sums->large_count] = value;
+    fflush(stdout);
+}
+
 static void measure(struct job *job, unsigned passes, struct sums *sums) {
     printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
     for (int s = 0; s < SETTINGS; s++) {
+        if (skipped[s]) continue;
         const double ratio = (double)capacity_of(job, confs[s], passes) / (double)job->bound;
         printf(" %10.4f", ratio);
-        sums->ratio[s][sums->count] = ratio;
-        sums->large[s][sums->large_count] = ratio;
-        fflush(stdout);
+        note(sums, s, ratio);
     }
     sums->count++;
     sums->large_count += job->bound >= 4 * VR_GIB;
@@ -275,8 +303,10 @@ static void repeat(struct job *job, struct sums *sums) {
     sums->jobs++;
     printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
     for (int s = 0; s < SETTINGS; s++) {
-        uint64_t calls[PASSES] = {0};
-        const bool complete = play_job(job, confs[s], memory, PASSES, calls, NULL);
+        if (skipped[s]) continue;
+        struct taken taken = {0};
+        const bool complete = play_job(job, confs[s], memory, PASSES, &taken);
+        const uint64_t *calls = taken.calls;
         sums->complete[s] += complete;
         for (int p = 0; p < PASSES && complete; p++) sums->calls[s][p] += calls[p];
         if (complete) {
@@ -294,12 +324,14 @@ static void time_pairs(struct job *job, struct sums *sums) {
     for (size_t i = 0; i < job->pass_count; i++) pairs += job->pass[i].size_bytes != 0 && job->pass[i].size_bytes != UINT64_MAX;
     if (pairs < 200) return;
     printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
-    double ns[SETTINGS] = {0};
+    double by_default = 0;
     for (int s = 0; s < SETTINGS; s++) {
-        if (!play_job(job, confs[s], (uint64_t)1 << 40, 30, NULL, &ns[s])) return;
-        printf(" %10.1f", ns[s] / (double)pairs);
-        sums->ratio[s][sums->count] = ns[s] / ns[0];
-        sums->large[s][sums->large_count] = ns[s] / ns[0];
+        if (skipped[s]) continue;
+        struct taken taken = {0};
+        if (!play_job(job, confs[s], (uint64_t)1 << 40, PASSES_TIMED, &taken)) return;
+        if (s == 0) by_default = taken.least_ns;
+        printf(" %10.1f", taken.least_ns / (double)pairs);
+        note(sums, s, taken.least_ns / by_default);
     }
     sums->count++;
     sums->large_count += job->bound >= 4 * VR_GIB;
@@ -307,7 +339,24 @@ static void time_pairs(struct job *job, struct sums *sums) {
     fflush(stdout);
 }
 
-static int play_file(const char *file, unsigned passes, bool repeated, bool timed, struct sums *sums) {
+// What is lost, as a share of what is reserved; the sums are of bytes.
+static void fragment(struct job *job, struct sums *sums) {
+    printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
+    for (int s = 0; s < SETTINGS; s++) {
+        if (skipped[s]) continue;
+        struct taken taken = {0};
+        if (!play_job(job, confs[s], (uint64_t)1 << 40, 1, &taken)) return;
+        const uint64_t lost = taken.reserved - job->peak;
+        sums->lost[s] += lost;
+        printf(" %9.2f%%", 100 * (double)lost / (double)taken.reserved);
+        note(sums, s, 100 * (double)lost / (double)taken.reserved);
+    }
+    sums->count++;
+    sums->large_count += job->bound >= 4 * VR_GIB;
+    printf("   %s device %u\n", job->file, job->device);
+}
+
+static int play_file(const char *file, unsigned passes, enum mode mode, struct sums *sums) {
     struct vram_recording *recording = NULL;
     struct vram_error error;
     struct vr_script script;
@@ -318,13 +367,12 @@ static int play_file(const char *file, unsigned passes, bool repeated, bool time
     if (vr_script_init(&script, recording, false, 0, &error) == VRAM_OK) {
         for (size_t i = 0; i < script.device_count && sums->count < MOST; i++) {
             struct job job;
-            if (make_job(&script.devices[i], file, !repeated && !timed, &job)) {
-                if (timed) {
-                    time_pairs(&job, sums);
-                } else if (repeated) {
-                    repeat(&job, sums);
-                } else {
-                    measure(&job, passes, sums);
+            if (make_job(&script.devices[i], file, mode != REPEAT && mode != TIME, &job)) {
+                switch (mode) {
+                case CAPACITY: measure(&job, passes, sums); break;
+                case REPEAT: repeat(&job, sums); break;
+                case TIME: time_pairs(&job, sums); break;
+                case FRAGMENTATION: fragment(&job, sums); break;
                 }
             }
             release_job(&job);
@@ -335,41 +383,80 @@ static int play_file(const char *file, unsigned passes, bool repeated, bool time
     return 0;
 }
 
-static void tell_all(struct sums *sums, bool repeated) {
-    for (int s = 0; s < SETTINGS && repeated; s++) {
-        printf("%-12s %u of %u complete; calls per pass:", names[s], sums->complete[s], sums->jobs);
-        for (int p = 0; p < PASSES; p++) printf(" %" PRIu64, sums->calls[s][p]);
-        printf("\n");
-    }
-    for (int s = 0; s < SETTINGS && !repeated; s++) {
+static void tell_calls(const struct sums *sums, int s) {
+    printf("%-12s %u of %u complete; calls per pass:", names[s], sums->complete[s], sums->jobs);
+    for (int p = 0; p < PASSES; p++) printf(" %" PRIu64, sums->calls[s][p]);
+    printf("\n");
+}
+
+static void tell_all(struct sums *sums, enum mode mode) {
+    for (int s = 0; s < SETTINGS; s++) {
         char what[64];
+        if (skipped[s]) continue;
+        if (mode == REPEAT) {
+            tell_calls(sums, s);
+            continue;
+        }
         tell(names[s], sums->ratio[s], sums->count);
         snprintf(what, sizeof what, "%s, from 4 GiB", names[s]);
         tell(what, sums->large[s], sums->large_count);
+        if (mode != FRAGMENTATION) continue;
+        printf("%-24s %10.1f MiB in all, %.2f %% less than by default\n", "", (double)sums->lost[s] / (double)VR_MIB,
+               100 * (1 - (double)sums->lost[s] / (double)sums->lost[0]));
     }
 }
 
-int main(int argc, char **argv) {
-    static struct sums sums;
-    unsigned passes = 1;
-    bool repeated = false, timed = false;
+static bool skip_all_but(const char *name) {
+    static bool any;
+    bool known = false;
+    for (int s = 1; s < SETTINGS; s++) {
+        if (!any) skipped[s] = true;
+        if (strcmp(names[s], name) != 0) continue;
+        skipped[s] = false;
+        known = true;
+    }
+    any = true;
+    return known;
+}
+
+// The index of the first recording; 0: the arguments are wrong.
+static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode) {
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
-        repeated |= strcmp(argv[at], "--repeat") == 0;
-        timed |= strcmp(argv[at], "--time") == 0;
-        if (strcmp(argv[at], "--passes") == 0 && at + 1 < argc) passes = (unsigned)strtoul(argv[++at], NULL, 10);
+        const bool has_value = at + 1 < argc;
+        if (strcmp(argv[at], "--repeat") == 0) {
+            *mode = REPEAT;
+        } else if (strcmp(argv[at], "--time") == 0) {
+            *mode = TIME;
+        } else if (strcmp(argv[at], "--fragmentation") == 0) {
+            *mode = FRAGMENTATION;
+        } else if (strcmp(argv[at], "--passes") == 0 && has_value) {
+            *passes = (unsigned)strtoul(argv[++at], NULL, 10);
+        } else if (strcmp(argv[at], "--only") != 0 || !has_value || !skip_all_but(argv[++at])) {
+            return 0;
+        }
     }
-    if (at == argc) {
-        fprintf(stderr, "usage: bench_capacity [--passes N] [--repeat] [--time] RECORDING...\n");
+    return *passes == 0 || *passes > PASSES_TIMED || at == argc ? 0 : at;
+}
+
+int main(int argc, char **argv) {
+    static const char *const heads[] = {"bound", "calls 3 to 6", "ns per pair", "not alive"};
+    static struct sums sums;
+    unsigned passes = 1;
+    enum mode mode = CAPACITY;
+    int at = read_options(argc, argv, &passes, &mode);
+    if (at == 0) {
+        fprintf(stderr, "usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation] [--only SETTING]... RECORDING...\n");
         return 2;
     }
-    printf("%13s", timed ? "ns per pair" : repeated ? "calls 3 to 6" : "bound");
-    for (int s = 0; s < SETTINGS; s++) printf(" %10s", names[s]);
+    printf("%13s", heads[mode]);
+    for (int s = 0; s < SETTINGS; s++)
+        if (!skipped[s]) printf(" %10s", names[s]);
     printf("\n");
     for (; at < argc; at++) {
-        const int failed = play_file(argv[at], passes, repeated, timed, &sums);
+        const int failed = play_file(argv[at], passes, mode, &sums);
         if (failed != 0) return failed;
     }
-    tell_all(&sums, repeated);
+    tell_all(&sums, mode);
     return 0;
 }

@@ -19,8 +19,12 @@ struct vram_recording;
 struct vram_report;
 
 #define MCP_ANSWER_BYTES 4096
-#define MCP_PATIENCE_NS  UINT64_C(400000000)
-#define MCP_OPEN_MOST    4 // recordings; the one that was not asked for the longest time makes room
+#ifdef __wasm__
+#define MCP_PATIENCE_NS UINT64_C(10000000000) // no thread goes on beside an answer
+#else
+#define MCP_PATIENCE_NS UINT64_C(400000000)
+#endif
+#define MCP_OPEN_MOST 4 // recordings; the one that was not asked for the longest time makes room
 
 // --- an answer ---------------------------------------------------------------------------------------------------------------------------
 
@@ -79,6 +83,8 @@ struct mcp_server {
 // The recording that the argument `name` of a call means: a path, or the id ("r1") of one that is open. NULL, with a failed answer, when it
 // cannot be had. What it points to stays until the second next call.
 struct mcp_recording *mcp_recording(struct mcp_server *server, const struct cJSON *arguments, const char *name, struct mcp_answer *answer);
+// The same by what the argument `name` says.
+struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wanted, const char *name, struct mcp_answer *answer);
 void mcp_close(struct mcp_recording *recording);
 // Asks the recording's explorer; the answer's JSON is given to the caller (cJSON_Delete). NULL, with a failed answer, for a query that it
 // refuses.
@@ -102,6 +108,25 @@ const char *mcp_text(const struct cJSON *arguments, const char *name, const char
 bool mcp_count(const struct cJSON *arguments, const char *name, int64_t least, int64_t most, int64_t *number, struct mcp_answer *answer);
 // Bytes as a number, or as a text such as "24GiB". False as above; *bytes stays when it is absent.
 bool mcp_size(const struct cJSON *arguments, const char *name, uint64_t *bytes, struct mcp_answer *answer);
+
+// The arguments device, at, by, regex and top as the commands take them; at and device are room for texts that the options borrow. False
+// with a failed answer.
+struct vram_profile_options;
+bool mcp_moment(const struct cJSON *arguments, char at[32], char device[32], struct vram_profile_options *options,
+                struct mcp_answer *answer);
+
+// --- JSON of the library -----------------------------------------------------------------------------------------------------------------
+
+// What a function of vram/profile.h writes (vram_write).
+struct mcp_kept {
+    char *bytes;
+    size_t length;
+};
+bool mcp_keep(void *user, const char *bytes, size_t length);
+// What was kept, which is freed; given to the caller (cJSON_Delete). NULL with a failed answer.
+struct cJSON *mcp_parsed(enum vram_status status, struct mcp_kept *kept, const struct vram_error *error, struct mcp_answer *answer);
+// A whole number of the object; 0 where it has none.
+uint64_t mcp_whole(const struct cJSON *object, const char *name);
 
 // --- tools and messages ------------------------------------------------------------------------------------------------------------------
 

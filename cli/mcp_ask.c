@@ -10,13 +10,8 @@
 
 enum { HEAD_BYTES = 8 }; // of an answer: the length of its JSON, where its columns begin
 
-struct kept {
-    char *bytes;
-    size_t length;
-};
-
-static bool keep(void *user, const char *bytes, size_t length) {
-    struct kept *kept = user;
+bool mcp_keep(void *user, const char *bytes, size_t length) {
+    struct mcp_kept *kept = user;
     char *longer = realloc(kept->bytes, kept->length + length + 1);
     if (longer == NULL) return false;
     kept->bytes = longer;
@@ -38,10 +33,10 @@ static bool explore(struct mcp_recording *open, struct vram_error *error) {
 }
 
 // The answer as it comes: its bytes are given to the caller. False with a failed answer.
-static bool ask(struct mcp_recording *open, const char *query, struct kept *kept, struct mcp_answer *answer) {
+static bool ask(struct mcp_recording *open, const char *query, struct mcp_kept *kept, struct mcp_answer *answer) {
     struct vram_error error = {.status = VRAM_NO_HOST_MEMORY, .message = "no host memory"};
-    *kept = (struct kept){.bytes = NULL};
-    if (explore(open, &error) && vram_explorer_ask(open->explorer, query, keep, kept, &error) == VRAM_OK && kept->length >= HEAD_BYTES)
+    *kept = (struct mcp_kept){.bytes = NULL};
+    if (explore(open, &error) && vram_explorer_ask(open->explorer, query, mcp_keep, kept, &error) == VRAM_OK && kept->length >= HEAD_BYTES)
         return true;
     mcp_fail(answer, "%s", error.message);
     free(kept->bytes);
@@ -53,7 +48,7 @@ static uint32_t number_at(const char *bytes) {
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static cJSON *json_of(const struct kept *kept) {
+static cJSON *json_of(const struct mcp_kept *kept) {
     const uint32_t length = number_at(kept->bytes);
     return length <= kept->length - HEAD_BYTES ? cJSON_ParseWithLength(kept->bytes + HEAD_BYTES, length) : NULL;
 }
@@ -64,7 +59,7 @@ cJSON *mcp_ask(struct mcp_recording *open, struct mcp_answer *answer, const char
     va_start(arguments, format);
     const int length = vsnprintf(query, sizeof query, format, arguments);
     va_end(arguments);
-    struct kept kept;
+    struct mcp_kept kept;
     if (length < 0 || (size_t)length >= sizeof query) {
         mcp_fail(answer, "the question is too long");
         return NULL;
@@ -77,7 +72,7 @@ cJSON *mcp_ask(struct mcp_recording *open, struct mcp_answer *answer, const char
 }
 
 // The column of bits, a byte per eight rows, and its length; NULL where the answer has none.
-static const unsigned char *bits_of(const struct kept *kept, const cJSON *json, const char *name, size_t *length) {
+static const unsigned char *bits_of(const struct mcp_kept *kept, const cJSON *json, const char *name, size_t *length) {
     const cJSON *column = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "columns"), name);
     const cJSON *offset = cJSON_GetObjectItemCaseSensitive(column, "offset"), *count = cJSON_GetObjectItemCaseSensitive(column, "count");
     if (!cJSON_IsNumber(offset) || !cJSON_IsNumber(count)) return NULL;
@@ -89,7 +84,7 @@ static const unsigned char *bits_of(const struct kept *kept, const cJSON *json, 
 bool mcp_search(struct mcp_recording *open, uint32_t device, const char *text, uint64_t *rows, size_t capacity, uint64_t *count,
                 struct mcp_answer *answer) {
     char encoded[700], query[800];
-    struct kept kept;
+    struct mcp_kept kept;
     mcp_encode(text, encoded, sizeof encoded);
     (void)snprintf(query, sizeof query, "search?device=%u&text=%s", (unsigned)device, encoded);
     if (!ask(open, query, &kept, answer)) return false;

@@ -17,23 +17,7 @@
 
 enum { FRAMES_OF_GROUP = 8 };
 
-struct kept {
-    char *bytes;
-    size_t length;
-};
-
-static bool keep(void *user, const char *bytes, size_t length) {
-    struct kept *kept = user;
-    char *longer = realloc(kept->bytes, kept->length + length + 1);
-    if (longer == NULL) return false;
-    kept->bytes = longer;
-    memcpy(kept->bytes + kept->length, bytes, length);
-    kept->length += length;
-    return true;
-}
-
-// What a function of vram/profile.h wrote; the text is freed.
-static cJSON *parsed(enum vram_status status, struct kept *kept, const struct vram_error *error, struct mcp_answer *answer) {
+cJSON *mcp_parsed(enum vram_status status, struct mcp_kept *kept, const struct vram_error *error, struct mcp_answer *answer) {
     cJSON *json = status == VRAM_OK ? cJSON_ParseWithLength(kept->bytes, kept->length) : NULL;
     if (status != VRAM_OK)
         mcp_fail(answer, "%s", error->message);
@@ -44,7 +28,7 @@ static cJSON *parsed(enum vram_status status, struct kept *kept, const struct vr
 }
 
 // Numbers of the library's JSON are whole and below 2^53 wherever memory is.
-static uint64_t whole(const cJSON *object, const char *name) {
+uint64_t mcp_whole(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
 }
@@ -55,8 +39,7 @@ static const char *number_of(const cJSON *arguments, const char *name, char text
     return cJSON_IsNumber(item) ? text : mcp_text(arguments, name, NULL);
 }
 
-// The arguments device, at, by, regex and top as the commands take them. What they refuse is the answer.
-static bool settle(const cJSON *arguments, char at[32], char device[32], struct vram_profile_options *options, struct mcp_answer *answer) {
+bool mcp_moment(const cJSON *arguments, char at[32], char device[32], struct vram_profile_options *options, struct mcp_answer *answer) {
     int64_t top = ROWS;
     if (!mcp_count(arguments, "top", 1, 1000, &top, answer)) return false;
     const struct moment_settings settings = {.device = number_of(arguments, "device", device),
@@ -95,14 +78,14 @@ static void say_next(struct mcp_answer *answer, const char *by, unsigned id, con
 }
 
 static void say_group(struct mcp_answer *answer, const cJSON *group, uint64_t total) {
-    const uint64_t bytes = whole(group, "bytes");
+    const uint64_t bytes = mcp_whole(group, "bytes");
     mcp_line(answer, "  %s, %.1f %%, %s x, the largest %s: %s", BYTES(bytes), total == 0 ? 0.0 : 100.0 * (double)bytes / (double)total,
-             NUMBER(whole(group, "count")), BYTES(whole(group, "largest_bytes")), mcp_text(group, "name", ""));
+             NUMBER(mcp_whole(group, "count")), BYTES(mcp_whole(group, "largest_bytes")), mcp_text(group, "name", ""));
 }
 
 // The call stack of the largest allocation of a group, innermost first.
 static void say_frames(struct mcp_answer *answer, struct mcp_recording *open, uint32_t device, const cJSON *group) {
-    cJSON *allocation = mcp_ask(open, answer, "allocation?device=%u&row=%" PRIu64, (unsigned)device, whole(group, "row"));
+    cJSON *allocation = mcp_ask(open, answer, "allocation?device=%u&row=%" PRIu64, (unsigned)device, mcp_whole(group, "row"));
     if (allocation != NULL) mcp_frames(answer, allocation, FRAMES_OF_GROUP);
     cJSON_Delete(allocation);
 }
@@ -116,9 +99,9 @@ static cJSON *stacks_at(struct mcp_recording *open, const cJSON *arguments, cons
 
 static cJSON *groups_at(struct mcp_recording *open, const struct vram_profile_options *options, struct mcp_answer *answer) {
     struct vram_error error = {.status = VRAM_OK};
-    struct kept kept = {.bytes = NULL};
-    const enum vram_status status = vram_profile_json(open->recording, options, input_base_name(open->path), keep, &kept, &error);
-    return parsed(status, &kept, &error, answer);
+    struct mcp_kept kept = {.bytes = NULL};
+    const enum vram_status status = vram_profile_json(open->recording, options, input_base_name(open->path), mcp_keep, &kept, &error);
+    return mcp_parsed(status, &kept, &error, answer);
 }
 
 void mcp_tool_peak(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -126,19 +109,19 @@ void mcp_tool_peak(struct mcp_server *server, const cJSON *arguments, struct mcp
     struct vram_profile_options options = {.device = -1};
     struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
     const struct vram_report_device *device = open == NULL ? NULL : mcp_device(open, arguments, answer);
-    if (device == NULL || !settle(arguments, at, number, &options, answer)) return;
+    if (device == NULL || !mcp_moment(arguments, at, number, &options, answer)) return;
     const bool stacks = strcmp(by_of(arguments), "stack") == 0;
     cJSON *json = stacks ? stacks_at(open, arguments, device, options.top, answer) : groups_at(open, &options, answer);
     if (json == NULL) return;
-    const uint64_t total = whole(json, "bytes");
+    const uint64_t total = mcp_whole(json, "bytes");
     const cJSON *groups = cJSON_GetObjectItemCaseSensitive(json, "groups"), *group;
-    mcp_line(answer, "live after event %s: %s in %s allocations, by %s (%s of them):", NUMBER(whole(json, "event")), BYTES(total),
-             NUMBER(whole(json, "allocations")), by_of(arguments), NUMBER(whole(json, "distinct")));
+    mcp_line(answer, "live after event %s: %s in %s allocations, by %s (%s of them):", NUMBER(mcp_whole(json, "event")), BYTES(total),
+             NUMBER(mcp_whole(json, "allocations")), by_of(arguments), NUMBER(mcp_whole(json, "distinct")));
     uint64_t shown = 0;
     cJSON_ArrayForEach(group, groups) {
         say_group(answer, group, total);
         if (stacks) say_frames(answer, open, device->device, group);
-        shown += whole(group, "bytes");
+        shown += mcp_whole(group, "bytes");
     }
     if (shown < total) mcp_line(answer, "  %s: all others", BYTES(total - shown));
     say_next(answer, by_of(arguments), open->id, cJSON_GetArrayItem(groups, 0));
@@ -150,8 +133,8 @@ static void say_matches(struct mcp_recording *open, uint32_t device, const char 
     mcp_encode(match, text, sizeof text);
     cJSON *found = mcp_ask(open, answer, "search?device=%u&text=%s", (unsigned)device, text);
     if (found == NULL) return;
-    mcp_line(answer, "%s: %s in %s allocations of %s stacks, over the whole history", match, BYTES(whole(found, "bytes")),
-             NUMBER(whole(found, "allocations")), NUMBER(whole(found, "stacks")));
+    mcp_line(answer, "%s: %s in %s allocations of %s stacks, over the whole history", match, BYTES(mcp_whole(found, "bytes")),
+             NUMBER(mcp_whole(found, "allocations")), NUMBER(mcp_whole(found, "stacks")));
     cJSON_Delete(found);
     mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"stack\"} - what is live at the peak, with whole stacks", open->id);
 }
@@ -170,13 +153,13 @@ void mcp_tool_sites(struct mcp_server *server, const cJSON *arguments, struct mc
     mcp_encode(mcp_text(arguments, "by", "site"), by, sizeof by);
     cJSON *json = mcp_ask(open, answer, "groups?device=%u&made=1&by=%s&top=%d", (unsigned)device->device, by, (int)top);
     if (json == NULL) return;
-    const uint64_t total = whole(json, "bytes");
+    const uint64_t total = mcp_whole(json, "bytes");
     mcp_line(answer, "allocated over the whole history: %s in %s allocations, by %s (%s of them):", BYTES(total),
-             NUMBER(whole(json, "allocations")), by_of(arguments), NUMBER(whole(json, "distinct")));
+             NUMBER(mcp_whole(json, "allocations")), by_of(arguments), NUMBER(mcp_whole(json, "distinct")));
     const cJSON *group;
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_group(answer, group, total);
-    if (whole(json, "rest_count") != 0)
-        mcp_line(answer, "  %s in %s allocations: all others", BYTES(whole(json, "rest_bytes")), NUMBER(whole(json, "rest_count")));
+    if (mcp_whole(json, "rest_count") != 0)
+        mcp_line(answer, "  %s in %s allocations: all others", BYTES(mcp_whole(json, "rest_bytes")), NUMBER(mcp_whole(json, "rest_count")));
     cJSON_Delete(json);
     mcp_next(answer, "peak {\"file\": \"r%u\"} - which of these are live at the peak", open->id);
 }
@@ -186,8 +169,8 @@ static void say_change(struct mcp_answer *answer, const cJSON *group) {
     const double bytes = cJSON_IsNumber(change) ? change->valuedouble : 0;
     const char *remark = mcp_text(group, "remark", "");
     mcp_line(answer, "  %c%s (%s -> %s; %s -> %s allocations)%s%s: %s", bytes < 0 ? '-' : '+',
-             BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)), BYTES(whole(group, "before_bytes")), BYTES(whole(group, "after_bytes")),
-             NUMBER(whole(group, "before_count")), NUMBER(whole(group, "after_count")), remark[0] == '\0' ? "" : " ", remark,
+             BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)), BYTES(mcp_whole(group, "before_bytes")), BYTES(mcp_whole(group, "after_bytes")),
+             NUMBER(mcp_whole(group, "before_count")), NUMBER(mcp_whole(group, "after_count")), remark[0] == '\0' ? "" : " ", remark,
              mcp_text(group, "name", ""));
 }
 
@@ -195,21 +178,21 @@ void mcp_tool_diff(struct mcp_server *server, const cJSON *arguments, struct mcp
     char at[32], device[32];
     struct vram_profile_options options = {.device = -1};
     struct vram_error error = {.status = VRAM_OK};
-    struct kept kept = {.bytes = NULL};
+    struct mcp_kept kept = {.bytes = NULL};
     const struct mcp_recording *before = mcp_recording(server, arguments, "before", answer);
     const struct mcp_recording *after = before == NULL ? NULL : mcp_recording(server, arguments, "after", answer);
-    if (after == NULL || !settle(arguments, at, device, &options, answer)) return;
+    if (after == NULL || !mcp_moment(arguments, at, device, &options, answer)) return;
     const struct vram_diff diff = {.recording = {before->recording, after->recording},
                                    .title = {input_base_name(before->path), input_base_name(after->path)},
                                    .options = {options, options}};
-    const enum vram_status status = vram_diff_json(&diff, keep, &kept, NULL, &error);
-    cJSON *json = parsed(status, &kept, &error, answer);
+    const enum vram_status status = vram_diff_json(&diff, mcp_keep, &kept, NULL, &error);
+    cJSON *json = mcp_parsed(status, &kept, &error, answer);
     if (json == NULL) return;
     static const char *const sides[] = {"before", "after"};
     for (size_t i = 0; i < 2; i++) {
         const cJSON *side = cJSON_GetObjectItemCaseSensitive(json, sides[i]);
-        mcp_line(answer, "%s: %s in %s allocations after event %s of %s (r%u)", sides[i], BYTES(whole(side, "bytes")),
-                 NUMBER(whole(side, "allocations")), NUMBER(whole(side, "event")), mcp_text(side, "file", ""),
+        mcp_line(answer, "%s: %s in %s allocations after event %s of %s (r%u)", sides[i], BYTES(mcp_whole(side, "bytes")),
+                 NUMBER(mcp_whole(side, "allocations")), NUMBER(mcp_whole(side, "event")), mcp_text(side, "file", ""),
                  i == 0 ? before->id : after->id);
     }
     const cJSON *group;
@@ -232,7 +215,7 @@ static void say_growth(struct mcp_answer *answer, const cJSON *group) {
     const double slope = fraction(group, "bytes_per_step");
     mcp_line(answer, "  %s, %c%s a step (%.2f allocations), confidence %.2f, %s -> %s: %s", mcp_text(group, "verdict", ""),
              slope < 0 ? '-' : '+', BYTES((uint64_t)(slope < 0 ? -slope : slope)), fraction(group, "objects_per_step"),
-             fraction(group, "confidence"), BYTES(whole(group, "first_bytes")), BYTES(whole(group, "last_bytes")),
+             fraction(group, "confidence"), BYTES(mcp_whole(group, "first_bytes")), BYTES(mcp_whole(group, "last_bytes")),
              mcp_text(group, "name", ""));
 }
 
@@ -240,15 +223,16 @@ void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mc
     char at[32], device[32];
     struct vram_profile_options options = {.device = -1};
     struct vram_error error = {.status = VRAM_OK};
-    struct kept kept = {.bytes = NULL};
+    struct mcp_kept kept = {.bytes = NULL};
     const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
-    if (open == NULL || !settle(arguments, at, device, &options, answer)) return;
+    if (open == NULL || !mcp_moment(arguments, at, device, &options, answer)) return;
     options.step = mcp_text(arguments, "step", NULL);
     size_t leaks = 0;
-    const enum vram_status status = vram_leaks_json(open->recording, &options, input_base_name(open->path), keep, &kept, &leaks, &error);
-    cJSON *json = parsed(status, &kept, &error, answer);
+    const enum vram_status status =
+        vram_leaks_json(open->recording, &options, input_base_name(open->path), mcp_keep, &kept, &leaks, &error);
+    cJSON *json = mcp_parsed(status, &kept, &error, answer);
     if (json == NULL) return;
-    mcp_line(answer, "%s steps (%s%s); %zu groups grow steadily until the end", NUMBER(whole(json, "steps")),
+    mcp_line(answer, "%s steps (%s%s); %zu groups grow steadily until the end", NUMBER(mcp_whole(json, "steps")),
              mcp_text(json, "steps_from", ""), cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "steps_sure")) ? ", not sure" : "",
              leaks);
     const cJSON *group;

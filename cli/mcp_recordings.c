@@ -99,7 +99,10 @@ static bool load(const char *path, struct mcp_recording *open, struct mcp_answer
 }
 
 struct mcp_recording *mcp_recording(struct mcp_server *server, const cJSON *arguments, const char *name, struct mcp_answer *answer) {
-    const char *wanted = mcp_text(arguments, name, "");
+    return mcp_recording_of(server, mcp_text(arguments, name, ""), name, answer);
+}
+
+struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wanted, const char *name, struct mcp_answer *answer) {
     if (wanted[0] == '\0' || strcmp(wanted, "-") == 0) {
         mcp_fail(answer, "%s: the path of a recording is wanted", name);
         return NULL;

@@ -59,10 +59,10 @@ STANDINS = {
     "standins/nvenc": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
-# The page's engine is the rooms themselves, compiled with it: it gives their hash tables the browser's random bits.
+# The page's engine and the command of WebAssembly are the rooms themselves, compiled with them: they give their hash tables random bits.
 # `vram sim --missing` reads what stand-ins counted, and makes the file by which processes know of each other; the doctor says which
 # driver they are.
-BESIDES = {("viewer", "src/base/hash.h"), ("cli", "standins/common/missing.h"), ("cli", "standins/common/reads.h"), ("cli", "standins/common/session.h"),
+BESIDES = {("viewer", "src/base/hash.h"), ("cli", "src/base/hash.h"), ("cli", "standins/common/missing.h"), ("cli", "standins/common/reads.h"), ("cli", "standins/common/session.h"),
            ("cli", "standins/common/read_operations.h"), ("cli", "standins/common/read_values.h"),
            ("cli", "standins/facts/cuda.def")}
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's packages; only what is missing, so that it also works offline
-# where everything is there. Usage: tools/setup.sh [real|bench]; `real` adds what `make check-real` needs, `bench` what `make bench` compares with.
+# where everything is there. Usage: tools/setup.sh [real|bench|packages]; `real` adds what `make check-real` needs, `bench` what `make bench` compares with,
+# `packages` what makes and tries packages for other systems.
 set -euo pipefail
 
 # git, make and a C compiler with its headers; ninja and cmake build; pkg-config is tried by the install test.
@@ -18,6 +19,8 @@ command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm
 
 # Environments of real programs; torch.compile and Triton call a C++ compiler.
 if [ "${1:-}" = real ]; then packages+=(python3-venv python3-pip python3-dev); fi
+# Packages for other systems: Debian's sources, and environments in which what was made is tried.
+if [ "${1:-}" = packages ]; then packages+=(dpkg-dev python3-venv python3-pip); fi
 # Other allocators, in the same process as ours.
 if [ "${1:-}" = bench ]; then packages+=(libmimalloc2.0 libjemalloc2); fi
 

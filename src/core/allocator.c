@@ -6,7 +6,7 @@
 #include "core/share/share.h"
 #include "core/source/backend.h"
 
-enum { MAX_BLOCKS = 1 << 25, MAX_SEGMENTS = 1 << 22, MAX_USES = 1 << 22 };
+enum { MAX_BLOCKS = 1 << VR_BLOCK_BITS, MAX_SEGMENTS = 1 << 22, MAX_USES = 1 << 22 };
 
 static bool environment_says_no_caching(void) {
     static const char *const variables[] = {"VRAM_NO_CACHING", "PYTORCH_NO_CUDA_MEMORY_CACHING"};

@@ -42,7 +42,7 @@ struct vr_block {
     uint32_t segment;
     _Atomic uint32_t shard; // read without a lock by whoever frees; everything else is guarded by that shard's lock
     union {
-        uint32_t child[2]; // smaller and larger ones
+        uint32_t child[2]; // smaller and larger ones, of a tree; those before and after it, of a list (index.h)
         struct {
             uint32_t uses;    // first recorded use by another stream
             uint32_t pending; // fences not yet passed

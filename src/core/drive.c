@@ -117,6 +117,14 @@ enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t add
     return status;
 }
 
+enum vram_status vr_drive_empty_default_pools(struct vram_allocator *allocator, uint32_t device) {
+    struct session session;
+    VR_TRY(open_session(allocator, device, 0, &session));
+    const enum vram_status status = vr_release_default_pools(session.device);
+    close_session(&session);
+    return status;
+}
+
 enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t address) {
     struct session session;
     uint32_t block = 0;
@@ -136,6 +144,25 @@ enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t d
     const struct vr_alloc_request request = {
         .shard = session.shard, .size_bytes = requested_bytes, .rounded = size_bytes, .kind = small_pool ? VR_SMALL : VR_LARGE};
     const enum vram_status status = vr_hand_out_at(&request, address, size_bytes);
+    close_session(&session);
+    return status;
+}
+
+enum vram_status vr_drive_malloc_past_cache(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                            uint64_t *address) {
+    if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
+    struct session session;
+    VR_TRY(open_session(allocator, device, stream, &session));
+    struct vr_alloc_request request = {
+        .shard = session.shard, .size_bytes = size_bytes, .rounded = vr_round_for(session.device, size_bytes)};
+    request.kind = vr_pool_kind(request.rounded);
+    uint32_t block = 0;
+    enum vram_status status = session.shard->source->grow(session.shard, request.kind == VR_SMALL, request.rounded, &block);
+    if (status == VRAM_OK) {
+        const struct vr_block *item = vr_block_at(allocator, block);
+        *address = item->address;
+        vr_hand_out_slow(&request, block, vr_pool_splits(session.shard, item, request.rounded) ? request.rounded : item->size, true);
+    }
     close_session(&session);
     return status;
 }

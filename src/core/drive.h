@@ -20,12 +20,17 @@ enum vram_status vr_drive_add_expandable(struct vram_allocator *allocator, uint3
 enum vram_status vr_drive_map(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes);
 // Gives the wholly free cudaMalloc segment at `address` back to the driver. INVALID_ARGUMENT when it is not that.
 enum vram_status vr_drive_release(struct vram_allocator *allocator, uint64_t address);
+// vram_empty_cache_device() without the private pools.
+enum vram_status vr_drive_empty_default_pools(struct vram_allocator *allocator, uint32_t device);
 // Unmaps every whole page of the free block of an expandable segment that contains `address`. INVALID_ARGUMENT when there is none.
 enum vram_status vr_drive_unmap(struct vram_allocator *allocator, uint64_t address);
 // Hands out the block [address, address + size_bytes): it must lie in one free block of (device, stream, pool). Splits off what is
 // before and after, whatever the split rules say. INVALID_ARGUMENT when the range is not free there.
 enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t device, uint64_t stream, bool small_pool, uint64_t address,
                                     uint64_t size_bytes, uint64_t requested_bytes);
+// vram_malloc() of a request that has searched the cache already: the source is asked, whatever the cache has by now.
+enum vram_status vr_drive_malloc_past_cache(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                            uint64_t *address);
 // The first half of a free: allocated counters fall, the block stays active until vr_drive_free_complete(), no event is recorded.
 enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_t address);
 // The second half, for a block that vr_drive_free_request() took: merged and reusable.

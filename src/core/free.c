@@ -1,5 +1,6 @@
 // vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
 #include "core/capture/captures.h"
+#include "core/plain.h"
 #include "core/raw.h"
 #include "core/serve.h"
 #include "core/source/backend.h"
@@ -34,6 +35,14 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     vr_pool_settle(shard, kind);
     struct vr_delta delta;
     delta_of_free(item, &delta);
+    if (VR_LIKELY(shard->plain && !item->expandable)) {
+        const struct vr_free_beside beside = vr_plain_beside(&device->allocator->arena, item);
+        vr_plain_delta(&device->allocator->arena, item, beside, &delta);
+        if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
+        if (notified) vr_notify_freed(shard, item);
+        vr_plain_merge(shard, kind, block, beside);
+        return true;
+    }
     vr_delta_of_merge(device->allocator, item, &delta);
     if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
     if (notified) vr_notify_freed(shard, item);

@@ -16,11 +16,6 @@ VR_INLINE struct tree_key key_of(const struct vr_index_arena *arena, bool sized,
     return (struct tree_key){sized ? item->size : 0, sized ? item->age : 0, item->address};
 }
 
-VR_INLINE uint64_t age_of(const struct vr_index_arena *arena, const struct vr_block *block) {
-    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->segments[block->segment].counter;
-    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
-}
-
 // Without a branch: which way a search goes is not to be foreseen, and each wrong guess would cost more than the rest of the step.
 VR_INLINE unsigned is_less(struct tree_key a, struct tree_key b) {
     return (unsigned)(a.size < b.size) |
@@ -109,24 +104,6 @@ VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_aren
     return found;
 }
 
-VR_INLINE unsigned bin_of(uint64_t size) {
-    const uint64_t units = size >> 9;
-    if (VR_LIKELY(units < VR_EXACT_BINS)) return (unsigned)units;
-    const unsigned log = vr_log2_floor(size);
-    if (log > VR_LOG_LAST) return VR_BINS - 1;
-    return VR_EXACT_BINS + (log - VR_LOG_FIRST) * 64 + (unsigned)((size >> (log - 6)) & 63);
-}
-
-VR_INLINE void mark(struct vr_index *index, unsigned bin) {
-    index->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
-    index->summary[bin / 4096] |= (uint64_t)1 << (bin / 64 % 64);
-}
-
-VR_INLINE void unmark(struct vr_index *index, unsigned bin) {
-    index->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
-    if (index->bitmap[bin / 64] == 0) index->summary[bin / 4096] &= ~((uint64_t)1 << (bin / 64 % 64));
-}
-
 // The first non-empty bin from `bin` on, or VR_BINS.
 static unsigned next_bin(const struct vr_index *index, unsigned bin) {
     if (bin >= VR_BINS) return VR_BINS;
@@ -155,25 +132,99 @@ static unsigned previous_bin(const struct vr_index *index, unsigned bin) {
     return VR_BINS;
 }
 
-void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    struct vr_block *item = &arena->blocks[block];
-    const unsigned bin = bin_of(item->size);
-    item->age = age_of(arena, item);
-    if (index->root[bin] == 0) mark(index, bin);
-    insert_as(&index->root[bin], arena, true, block);
+// --- bins -----------------------------------------------------------------------------------------------------------------------
+
+VR_INLINE uint32_t head_of(uint32_t bin) { return bin & ((1u << VR_BLOCK_BITS) - 1); }
+VR_INLINE uint32_t length_of(uint32_t bin) { return bin >> VR_BLOCK_BITS; }
+VR_INLINE bool is_tree(uint32_t bin) { return length_of(bin) == VR_BIN_TREE; }
+
+VR_NOINLINE static void insert_into_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
+    uint32_t root = 0;
+    if (is_tree(*bin)) {
+        root = head_of(*bin);
+    } else {
+        for (uint32_t at = head_of(*bin), next; at != 0; at = next) {
+            next = arena->blocks[at].child[1];
+            insert_as(&root, arena, true, at);
+        }
+    }
+    insert_as(&root, arena, true, block);
+    *bin = vr_bin_with(root, VR_BIN_TREE);
 }
 
-void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    const unsigned bin = bin_of(arena->blocks[block].size);
-    remove_as(&index->root[bin], arena, true, block);
-    if (index->root[bin] == 0) unmark(index, bin);
+VR_NOINLINE static void remove_from_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
+    uint32_t root = head_of(*bin);
+    remove_as(&root, arena, true, block);
+    const struct vr_block *item = &arena->blocks[root];
+    // A tree has two blocks at least.
+    *bin = vr_bin_with(root, (item->child[0] | item->child[1]) == 0 ? 1 : VR_BIN_TREE);
+}
+
+// Into a list that is not empty, behind those that are less.
+VR_INLINE void insert_into_list(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
+    struct vr_block *blocks = arena->blocks;
+    const struct tree_key key = key_of(arena, true, block);
+    uint32_t before = 0, after = head_of(*bin);
+    while (after != 0 && is_less(key_of(arena, true, after), key)) before = after, after = blocks[after].child[1];
+    blocks[block].child[0] = before;
+    blocks[block].child[1] = after;
+    if (after != 0) blocks[after].child[0] = block;
+    if (before != 0) blocks[before].child[1] = block;
+    *bin = vr_bin_with(before != 0 ? head_of(*bin) : block, length_of(*bin) + 1);
+}
+
+void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin) {
+    if (VR_LIKELY(length_of(index->bins[bin]) < VR_MOST_LISTED)) {
+        insert_into_list(&index->bins[bin], arena, block);
+    } else {
+        insert_into_tree(&index->bins[bin], arena, block);
+    }
+}
+
+void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned number) {
+    struct vr_block *blocks = arena->blocks;
+    uint32_t *bin = &index->bins[number];
+    if (VR_UNLIKELY(is_tree(*bin))) {
+        remove_from_tree(bin, arena, block);
+        return;
+    }
+    // A list has two blocks at least here.
+    const uint32_t before = blocks[block].child[0], after = blocks[block].child[1];
+    assert(length_of(*bin) > 1 && (before != 0 || head_of(*bin) == block));
+    if (after != 0) blocks[after].child[0] = before;
+    if (before != 0) blocks[before].child[1] = after;
+    *bin = vr_bin_with(before != 0 ? head_of(*bin) : after, length_of(*bin) - 1);
+}
+
+void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+    struct vr_block *item = &arena->blocks[block];
+    item->age = vr_index_age(arena, item);
+    vr_index_put(index, arena, block);
+}
+
+void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) { vr_index_take(index, arena, block); }
+
+// The outermost block of a bin that is not empty: 0 the first, 1 the last.
+VR_INLINE uint32_t end_of_bin(uint32_t bin, const struct vr_index_arena *arena, unsigned side) {
+    return side == 0 && !is_tree(bin) ? head_of(bin) : end_of(head_of(bin), arena, side);
+}
+
+// The neighbour of a block in its bin; 0: there is none.
+VR_INLINE uint32_t beside_in_bin(uint32_t bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
+    return is_tree(bin) ? beside(head_of(bin), arena, true, block, side) : arena->blocks[block].child[side];
+}
+
+// Whether a block of a list keeps its place in it with another address and size.
+static bool keeps_its_place(const struct vr_index_arena *arena, uint32_t block, struct tree_key key) {
+    const uint32_t before = arena->blocks[block].child[0], after = arena->blocks[block].child[1];
+    return (before == 0 || is_less(key_of(arena, true, before), key)) && (after == 0 || is_less(key, key_of(arena, true, after)));
 }
 
 void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, uint64_t address, uint64_t size) {
     struct vr_block *item = &arena->blocks[block];
-    const unsigned bin = bin_of(item->size);
-    const bool alone = index->root[bin] == block && (item->child[0] | item->child[1]) == 0;
-    const bool stays = alone && bin == bin_of(size);
+    const unsigned number = vr_bin_of(item->size);
+    const bool stays = number == vr_bin_of(size) && !is_tree(index->bins[number]) &&
+                       keeps_its_place(arena, block, (struct tree_key){size, item->age, address});
     if (!stays) vr_index_remove(index, arena, block);
     item->address = address;
     item->size = size;
@@ -181,38 +232,44 @@ void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, u
 }
 
 bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block) {
-    return is_less((struct tree_key){size, age_of(arena, candidate), candidate->address}, key_of(arena, true, block));
+    return is_less((struct tree_key){size, vr_index_age(arena, candidate), candidate->address}, key_of(arena, true, block));
+}
+
+VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena *arena, uint64_t size) {
+    while (at != 0 && arena->blocks[at].size < size) at = arena->blocks[at].child[1];
+    return at;
 }
 
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size) {
-    unsigned bin = bin_of(size);
-    if (index->root[bin] != 0) {
-        const uint32_t found = tree_first_at_least(index->root[bin], arena, size);
+    unsigned number = vr_bin_of(size);
+    const uint32_t bin = index->bins[number];
+    if (bin != 0) {
+        const uint32_t found =
+            is_tree(bin) ? tree_first_at_least(head_of(bin), arena, size) : list_first_at_least(head_of(bin), arena, size);
         if (found != 0) return found;
     }
-    bin = next_bin(index, bin + 1);
-    return bin == VR_BINS ? 0 : end_of(index->root[bin], arena, 0);
+    number = next_bin(index, number + 1);
+    return number == VR_BINS ? 0 : end_of_bin(index->bins[number], arena, 0);
 }
 
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    unsigned bin = bin_of(arena->blocks[block].size);
-    const bool last = index->root[bin] == block && arena->blocks[block].child[1] == 0;
-    const uint32_t found = last ? 0 : beside(index->root[bin], arena, true, block, 1);
+    unsigned number = vr_bin_of(arena->blocks[block].size);
+    const uint32_t found = beside_in_bin(index->bins[number], arena, block, 1);
     if (found != 0) return found;
-    bin = next_bin(index, bin + 1);
-    return bin == VR_BINS ? 0 : end_of(index->root[bin], arena, 0);
+    number = next_bin(index, number + 1);
+    return number == VR_BINS ? 0 : end_of_bin(index->bins[number], arena, 0);
 }
 
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    unsigned bin = VR_BINS;
+    unsigned number = VR_BINS;
     if (block != 0) {
-        bin = bin_of(arena->blocks[block].size);
-        const uint32_t found = beside(index->root[bin], arena, true, block, 0);
+        number = vr_bin_of(arena->blocks[block].size);
+        const uint32_t found = beside_in_bin(index->bins[number], arena, block, 0);
         if (found != 0) return found;
-        if (bin == 0) return 0;
+        if (number == 0) return 0;
     }
-    bin = previous_bin(index, bin - 1);
-    return bin == VR_BINS ? 0 : end_of(index->root[bin], arena, 1);
+    number = previous_bin(index, number - 1);
+    return number == VR_BINS ? 0 : end_of_bin(index->bins[number], arena, 1);
 }
 
 // --- the check ----------------------------------------------------------------------------------------------------------------
@@ -225,20 +282,33 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
     const struct tree_key key = key_of(arena, true, root);
     if ((low != 0 && !is_less(key_of(arena, true, low), key)) || (high != 0 && !is_less(key, key_of(arena, true, high)))) return false;
     if ((left != 0 && priority(left) > priority(root)) || (right != 0 && priority(right) > priority(root))) return false;
-    if (block->age != age_of(arena, block)) return false;
+    if (block->age != vr_index_age(arena, block)) return false;
     ++*count;
     return block->state == VR_FREE && check_tree(arena, left, low, root, count) && check_tree(arena, right, root, high, count);
 }
 
+// Whether a list is ordered, its links go both ways, and it is as long as it says.
+static bool check_list(const struct vr_index_arena *arena, uint32_t bin, size_t *count) {
+    uint32_t before = 0, length = 0;
+    for (uint32_t at = head_of(bin); at != 0; before = at, at = arena->blocks[at].child[1]) {
+        const struct vr_block *block = &arena->blocks[at];
+        if (block->child[0] != before || block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
+        if (before != 0 && !is_less(key_of(arena, true, before), key_of(arena, true, at))) return false;
+        if (++length > VR_MOST_LISTED) return false;
+    }
+    *count += length;
+    return length == length_of(bin);
+}
+
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count) {
     *count = 0;
-    for (unsigned bin = 0; bin < VR_BINS; bin++) {
-        const uint32_t root = index->root[bin];
-        if ((index->bitmap[bin / 64] >> (bin % 64) & 1) != (root != 0)) return false;
-        if (root == 0) continue;
-        const uint32_t first = end_of(root, arena, 0), last = end_of(root, arena, 1);
-        if (bin_of(arena->blocks[first].size) != bin || bin_of(arena->blocks[last].size) != bin) return false;
-        if (!check_tree(arena, root, 0, 0, count)) return false;
+    for (unsigned number = 0; number < VR_BINS; number++) {
+        const uint32_t bin = index->bins[number];
+        if ((index->bitmap[number / 64] >> (number % 64) & 1) != (bin != 0)) return false;
+        if (bin == 0) continue;
+        if (!(is_tree(bin) ? check_tree(arena, head_of(bin), 0, 0, count) : check_list(arena, bin, count))) return false;
+        const uint32_t first = end_of_bin(bin, arena, 0), last = end_of_bin(bin, arena, 1);
+        if (vr_bin_of(arena->blocks[first].size) != number || vr_bin_of(arena->blocks[last].size) != number) return false;
     }
     for (unsigned word = 0; word < VR_BIN_WORDS; word++)
         if ((index->summary[word / 64] >> (word % 64) & 1) != (index->bitmap[word] != 0)) return false;
@@ -247,7 +317,7 @@ bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *a
 
 void vr_index_clear(struct vr_index *index) {
     for (unsigned word = 0; word < VR_BIN_WORDS; word++) {
-        for (uint64_t left = index->bitmap[word]; left != 0; left &= left - 1) index->root[word * 64 + (unsigned)__builtin_ctzll(left)] = 0;
+        for (uint64_t left = index->bitmap[word]; left != 0; left &= left - 1) index->bins[word * 64 + (unsigned)__builtin_ctzll(left)] = 0;
         index->bitmap[word] = 0;
     }
     memset(index->summary, 0, sizeof index->summary);

@@ -1,9 +1,10 @@
 // index.h: the free blocks of one pool, ordered by (size, tie, address); best fit in a few steps.
 //
 // Sizes up to 2 MiB have a bin each (they are multiples of 512); above, 64 bins per power of two. A bitmap with a summary
-// finds the next non-empty bin in two bit scans. A bin is a treap keyed by (size, tie, address) whose priorities are a hash
-// of the block's number: every operation is O(log n) expected whatever the order of frees, and "next in order" exists, which
-// the search of expandable segments needs.
+// finds the next non-empty bin in two bit scans. A bin with few blocks is a list in their order, out of which a block goes without a
+// search; one that had more is a treap keyed by (size, tie, address) until a single one is left, whose priorities are a hash of the
+// block's number: every operation is O(log n) expected whatever the order of frees, and "next in order" exists, which the search
+// of expandable segments needs.
 #ifndef VR_CORE_INDEX_H
 #define VR_CORE_INDEX_H
 
@@ -36,14 +37,20 @@ VR_INLINE uint64_t vr_new_number(struct vr_index_arena *arena) {
     return 1 + atomic_fetch_add_explicit(&arena->numbered, 1, memory_order_relaxed);
 }
 
+// A bin: 0, or the number of its first block (of the tree's root) and, in the bits above it, how many a list has, or VR_BIN_TREE.
+enum { VR_BLOCK_BITS = 25, VR_MOST_LISTED = 12, VR_BIN_TREE = 127 };
+
 struct vr_index {
     uint64_t summary[VR_SUMMARY_WORDS];
     uint64_t bitmap[VR_BIN_WORDS];
-    uint32_t root[VR_BINS];
+    uint32_t bins[VR_BINS];
 };
 
 void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+// What is left of the two when others are in the block's bin.
+VR_NOINLINE void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin);
+VR_NOINLINE void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin);
 // The first block, in order, of at least `size` bytes; 0 if there is none.
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size);
 // The block after `block` in order; 0 at the end.
@@ -54,6 +61,46 @@ void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, u
 bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block);
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+
+// The age by which a block is ordered among equal sizes.
+VR_INLINE uint64_t vr_index_age(const struct vr_index_arena *arena, const struct vr_block *block) {
+    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->segments[block->segment].counter;
+    return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
+}
+
+VR_INLINE unsigned vr_bin_of(uint64_t size) {
+    const uint64_t units = size >> 9;
+    if (VR_LIKELY(units < VR_EXACT_BINS)) return (unsigned)units;
+    const unsigned log = vr_log2_floor(size);
+    if (log > VR_LOG_LAST) return VR_BINS - 1;
+    return VR_EXACT_BINS + (log - VR_LOG_FIRST) * 64 + (unsigned)((size >> (log - 6)) & 63);
+}
+
+VR_INLINE uint32_t vr_bin_with(uint32_t head, uint32_t length) { return head | length << VR_BLOCK_BITS; }
+
+// The two for the hot path. The block's age is set.
+VR_INLINE void vr_index_put(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+    struct vr_block *item = &arena->blocks[block];
+    const unsigned bin = vr_bin_of(item->size);
+    if (index->bins[bin] != 0) {
+        vr_index_insert_among(index, arena, block, bin);
+        return;
+    }
+    index->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
+    index->summary[bin / 4096] |= (uint64_t)1 << (bin / 64 % 64);
+    index->bins[bin] = vr_bin_with(block, 1);
+    item->child[0] = item->child[1] = 0;
+}
+VR_INLINE void vr_index_take(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+    const unsigned bin = vr_bin_of(arena->blocks[block].size);
+    if (index->bins[bin] != vr_bin_with(block, 1)) {
+        vr_index_remove_from(index, arena, block, bin);
+        return;
+    }
+    index->bins[bin] = 0;
+    index->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
+    if (index->bitmap[bin / 64] == 0) index->summary[bin / 4096] &= ~((uint64_t)1 << (bin / 64 % 64));
+}
 
 // Makes the index all zero again, whatever becomes of its blocks: touches only what is not.
 void vr_index_clear(struct vr_index *index);

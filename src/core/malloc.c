@@ -1,5 +1,6 @@
 // The fast way of vram_malloc() and vram_pool_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever
 // it cannot do exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
+#include "core/plain.h"
 #include "core/serve.h"
 
 // The pair that repeats (pool.h): its block goes out again, and nothing is booked before its books are closed.
@@ -48,11 +49,6 @@ struct undone_merge {
     uint64_t size; // of both
 };
 
-// Options by which more than size and order decide, and holes, are for the ordinary way.
-VR_INLINE bool is_plain(const struct vr_shard *shard, const struct vr_block *item) {
-    return !shard->whole && !shard->expandable && !item->expandable && shard->device->options.max_split_bytes == VR_UNLIMITED;
-}
-
 // The best fit as it would be after the merge: merge->block, one of the index, or 0.
 VR_INLINE uint32_t search_beside(const struct vr_pool *pool, const struct vr_index_arena *arena, uint64_t rounded,
                                  const struct undone_merge *merge) {
@@ -84,8 +80,7 @@ VR_INLINE bool take_merged(const struct vr_alloc_request *request, const struct 
     struct vr_pool *pool = &shard->pool[request->kind];
     const struct vr_index_arena *arena = &shard->device->allocator->arena;
     struct vr_block *item = &arena->blocks[merge->block];
-    const uint64_t left = merge->size - request->rounded;
-    const uint64_t size = (item->small ? left >= VR_MIN_BLOCK : left > VR_SMALL_LIMIT) ? request->rounded : merge->size;
+    const uint64_t size = vr_plain_splits(request->kind, merge->size, request->rounded) ? request->rounded : merge->size;
     const bool was_split = (item->previous | (merge->rest != 0 ? arena->blocks[merge->rest].next : item->next)) != 0;
     struct vr_delta delta;
     vr_delta_of_hand_out(was_split, merge->size, size, request->size_bytes, &delta);
@@ -123,6 +118,31 @@ VR_INLINE bool take_found(const struct vr_alloc_request *request, uint32_t block
     return true;
 }
 
+// The same of a plain shard, and no block of an expandable segment.
+VR_INLINE bool take_plain(const struct vr_alloc_request *request, uint32_t block, bool notified, uint64_t *address) {
+    struct vr_shard *shard = request->shard;
+    struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_pool *pool = &shard->pool[request->kind];
+    struct vr_block *item = vr_block_at(allocator, block);
+    const uint64_t size = vr_plain_splits(request->kind, item->size, request->rounded) ? request->rounded : item->size;
+    struct vr_delta delta;
+    vr_delta_of_hand_out((item->previous | item->next) != 0, item->size, size, request->size_bytes, &delta);
+    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    vr_plain_take(shard, request->kind, block, size);
+    item->state = VR_ALLOCATED;
+    item->requested = request->size_bytes;
+    item->held.uses = item->held.pending = 0;
+    item->labels = 0;
+    vr_address_map_set(&allocator->addresses, item->address, block);
+    pool->last = block;
+    pool->last_rounded = request->rounded;
+    pool->pair.splits = delta.of[VR_F_SPLITS];
+    pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
+    if (notified) vr_notify_hand_out(shard, item);
+    *address = item->address;
+    return true;
+}
+
 // notified: somebody listens (a constant to the compiler, so that the way without costs nothing).
 VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool notified, uint64_t *address) {
     const struct vram_allocator *allocator = shard->device->allocator;
@@ -134,19 +154,27 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     if (VR_UNLIKELY(vr_shard_reserve_records(shard, 1) != VRAM_OK)) return false;
     uint32_t block = 0;
     const struct vr_block *item = vr_block_at(allocator, pool->lazy);
-    if (pool->lazy != 0 && is_plain(shard, item)) {
+    if (VR_UNLIKELY(!shard->plain || (pool->lazy != 0 && item->expandable))) {
+        vr_pool_settle(shard, kind);
+        block = vr_pool_search(shard, kind, rounded, shard->expandable);
+        return VR_LIKELY(block != 0) && take_found(&request, block, notified, address);
+    }
+    if (pool->lazy != 0) {
         const uint32_t rest = vr_is_free(allocator, item->next) ? item->next : 0;
         const struct undone_merge merge = {pool->lazy, rest, item->size + (rest != 0 ? vr_block_at(allocator, rest)->size : 0)};
         assert(!vr_is_free(allocator, item->previous));
         block = search_beside(pool, &allocator->arena, rounded, &merge);
         if (block == pool->lazy) return take_merged(&request, &merge, notified, address);
         vr_pool_settle(shard, kind);
-        if (VR_UNLIKELY(vr_block_at(allocator, block)->expandable)) block = vr_pool_search(shard, kind, rounded, false);
     } else {
         vr_pool_settle(shard, kind);
-        block = vr_pool_search(shard, kind, rounded, shard->expandable);
+        block = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
     }
-    return VR_LIKELY(block != 0) && take_found(&request, block, notified, address);
+    if (VR_UNLIKELY(block == 0 || vr_block_at(allocator, block)->expandable)) {
+        block = vr_pool_search(shard, kind, rounded, false);
+        return block != 0 && take_found(&request, block, notified, address);
+    }
+    return take_plain(&request, block, notified, address);
 }
 
 // With a listener. The shard is locked; the gate is not 0.

@@ -56,14 +56,10 @@ enum vram_status vr_shard_refill(struct vr_shard *shard) {
     return VRAM_OK;
 }
 
-void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
-    vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
-    if (VR_UNLIKELY(shard->spare_count == VR_COUNT_OF(shard->spare))) {
-        // Half of them at once: what merges go on to give takes no lock each time.
-        shard->spare_count /= 2;
-        vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
-    }
-    shard->spare[shard->spare_count++] = block;
+// Half of them at once: what merges go on to give takes no lock each time.
+void vr_shard_give_records(struct vr_shard *shard) {
+    shard->spare_count /= 2;
+    vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
 }
 
 uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
@@ -156,9 +152,29 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
     delta->of[VR_F_SPLIT_BYTES] += bytes;
 }
 
+static bool sleeps_free(const struct vram_allocator *allocator, uint32_t block) {
+    return block != 0 && vr_block_at(allocator, block)->state == VR_ASLEEP;
+}
+
+// In a segment that sleeps, where free blocks are in no index (sleep/sleepers.h).
+static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    item->state = VR_ASLEEP;
+    if (sleeps_free(allocator, item->previous)) {
+        const uint32_t freed = block;
+        block = item->previous;
+        if (allocator->arena.numbers != NULL) allocator->arena.numbers[block] = allocator->arena.numbers[freed];
+        vr_block_absorb_next(shard, block);
+        item = vr_block_at(allocator, block);
+    }
+    if (sleeps_free(allocator, item->next)) vr_block_absorb_next(shard, block);
+    return block;
+}
+
 // Of a block that is in no index when it is free.
 VR_NOINLINE static uint32_t merge_apart(struct vr_shard *shard, uint32_t block) {
-    if (vr_block_at(shard->device->allocator, block)->expandable == VR_EXPANDABLE_ASLEEP) return vr_asleep_merge(shard, block);
+    if (vr_block_at(shard->device->allocator, block)->expandable == VR_EXPANDABLE_ASLEEP) return merge_asleep(shard, block);
     vr_paged_give(shard, block);
     return block;
 }

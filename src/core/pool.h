@@ -17,7 +17,12 @@ VR_INLINE enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint
     return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : vr_shard_refill(shard);
 }
 // Gives a record back.
-void vr_shard_recycle(struct vr_shard *shard, uint32_t block);
+VR_NOINLINE void vr_shard_give_records(struct vr_shard *shard);
+VR_INLINE void vr_shard_recycle(struct vr_shard *shard, uint32_t block) {
+    vr_block_at(shard->device->allocator, block)->state = VR_UNUSED;
+    if (VR_UNLIKELY(shard->spare_count == VR_COUNT_OF(shard->spare))) vr_shard_give_records(shard);
+    shard->spare[shard->spare_count++] = block;
+}
 
 // Cuts `size` bytes off the low end; returns the new block of the rest, in the same state, linked but in no index. A spare record must be
 // there.
@@ -33,8 +38,6 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded);
 void vr_paged_take(struct vr_shard *shard, uint32_t block);
 void vr_paged_give(struct vr_shard *shard, uint32_t block);
-// vr_pool_merge() of a block that sleeps (sleep/sleepers.h).
-uint32_t vr_asleep_merge(struct vr_shard *shard, uint32_t block);
 VR_INLINE bool vr_is_slot(const struct vr_block *block) { return VR_UNLIKELY(block->expandable == VR_EXPANDABLE_SLOT); }
 
 // Into and out of the index of the block's pool; starts its age.

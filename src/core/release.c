@@ -81,7 +81,7 @@ enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, u
     return first;
 }
 
-static enum vram_status release_default_pools(struct vr_device *device) {
+enum vram_status vr_release_default_pools(struct vr_device *device) {
     enum vram_status first = vr_deferred_convert(device);
     note(&first, vr_fences_wait(device));
     struct vr_shard **shards = NULL;
@@ -141,7 +141,7 @@ static enum vram_status release_freeable(struct vr_device *device) {
 }
 
 enum vram_status vr_release_all(struct vr_device *device, bool everything) {
-    enum vram_status first = everything ? release_default_pools(device) : VRAM_OK;
+    enum vram_status first = everything ? vr_release_default_pools(device) : VRAM_OK;
     note(&first, release_freeable(device));
     vr_orphans_retry(device, NULL);
     return first;

@@ -9,6 +9,8 @@
 // stream captures stay. Then, always, the private pools that nobody references any more. The first failure is returned after all else was
 // tried.
 enum vram_status vr_release_all(struct vr_device *device, bool everything);
+// The first part of it.
+enum vram_status vr_release_default_pools(struct vr_device *device);
 // Releases what is wholly free in the pools of one kind of these shards, in their order.
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind);
 // The part of it that a request may try first when max_split_size is set (allocator.md §release-of-oversize-blocks): *enough whether

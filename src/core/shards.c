@@ -2,10 +2,18 @@
 #include "core/shards.h"
 #include "core/source/source_ops.h"
 
-// The hot path reads the bit beside the shard's lock.
+// The hot path reads the bits beside the shard's lock.
 static void set_source(struct vr_shard *shard) {
-    shard->source = vr_source_of(shard->device, shard->owner);
+    const struct vr_device *device = shard->device;
+    shard->source = vr_source_of(device, shard->owner);
     shard->expandable = shard->source->expandable;
+    shard->whole = shard->owner != NULL && shard->owner->options.no_split;
+    shard->plain =
+        !shard->whole && !shard->expandable && device->options.max_split_bytes == VR_UNLIMITED && device->allocator->arena.numbers == NULL;
+}
+
+void vr_pool_apply_options(const struct vram_pool *pool) {
+    for (size_t i = 0; i < pool->shard_count; i++) set_source(pool->shards[i]);
 }
 
 static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t stream) {
@@ -13,12 +21,7 @@ static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_
     shard->owner = owner;
     shard->idle = false;
     set_source(shard);
-    shard->whole = owner != NULL && owner->options.no_split;
     shard->asleep = false;
-}
-
-void vr_pool_apply_tag(struct vram_pool *pool) {
-    for (size_t i = 0; i < pool->shard_count; i++) set_source(pool->shards[i]);
 }
 
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {

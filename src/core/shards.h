@@ -42,8 +42,7 @@ enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool
 
 // Takes the options into force. Under all locks (or before the device is seen by others).
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);
-
-// The pool's tag has changed: it decides how its later segments are made. Under all locks.
-void vr_pool_apply_tag(struct vram_pool *pool);
+// The pool's own options to its shards. Under all locks.
+void vr_pool_apply_options(const struct vram_pool *pool);
 
 #endif

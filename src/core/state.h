@@ -80,6 +80,7 @@ struct vr_shard {
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
     bool asleep;                        // its pool sleeps: what is free in it is in no index
+    bool plain;                         // which block of its index serves, and how much of it, is a matter of size and order alone
     bool returns;                       // a free block may go back to the driver: one came since a release found none
     uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;

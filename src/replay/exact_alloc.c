@@ -276,6 +276,11 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
     }
 }
 
+// The request of an event whose search of the cache is over.
+static enum vram_status malloc_past_cache(struct vr_exact *exact, size_t event, uint64_t *address) {
+    return vr_drive_malloc_past_cache(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), address);
+}
+
 // Nothing cached fits, and the recorded program did not go to the driver either: with max_split_size_mb an expandable segment grows into
 // free memory of its own, which the cache refuses.
 static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
@@ -283,17 +288,21 @@ static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
     VR_TRY(vr_drive_peek_mapped(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
     if (address == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
     if (address != address_of(exact, event)) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
-    VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    VR_TRY(malloc_past_cache(exact, event, &address));
     return note_placement(exact, event, address);
 }
 
-// Nothing cached fits: the driver is asked, and answers with the recorded addresses.
-static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
+// No cached block fits, or what came free since the request's search does, during a wait for other streams or by unmapping pages. The
+// driver is asked, and answers with the recorded addresses.
+static enum vram_status from_driver(struct vr_exact *exact, size_t event, bool searched) {
     const struct exact_claim claim = claim_pending(exact, event);
     if (claim.count == 0) return from_mapped(exact, event);
     uint64_t address = 0;
     enum vram_status status = queue_addresses(exact, claim);
-    if (status == VRAM_OK) status = vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
+    if (status == VRAM_OK) {
+        status = searched ? malloc_past_cache(exact, event, &address)
+                          : vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
+    }
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
     if (status == VRAM_OK && address != address_of(exact, event)) bound_by_room(exact, event, address, claim);
@@ -306,23 +315,17 @@ static enum vram_status from_driver(struct vr_exact *exact, size_t event) {
     return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
 }
 
-// The cache was searched before the wait, and what came free during it does not count.
-static enum vram_status from_driver_after_wait(struct vr_exact *exact, size_t event) {
-    struct vr_exact_hiders hiders;
-    enum vram_status status = vr_exact_hide(exact, event, &hiders);
-    if (status == VRAM_OK) status = from_driver(exact, event);
-    const enum vram_status unhidden = vr_exact_unhide(exact, &hiders);
-    return status == VRAM_OK ? unhidden : status;
-}
-
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
     uint64_t found = 0;
     VR_TRY(vr_exact_enter(exact, event));
     const enum vram_status status = vr_drive_peek(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found);
     if (vr_exact_is_fatal(status)) return status;
-    const bool after_wait = exact->waits.waited || (exact->waits.completed && exact->waits.released);
-    exact->waits = (struct vr_waits){.last_request = SIZE_MAX};
+    const bool asking = exact->pending_count > 0;
+    const bool searched = exact->waits.searched == event
+                              ? asking || found != address_of(exact, event)
+                              : asking && (exact->waits.waited || (exact->waits.completed && exact->waits.released));
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
     if (status != VRAM_OK) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, 0);
-    if (found != 0 && exact->pending_count > 0 && after_wait) return from_driver_after_wait(exact, event);
-    return found != 0 ? from_cache(exact, event, found) : from_driver(exact, event);
+    if (found != 0 && !searched) return from_cache(exact, event, found);
+    return from_driver(exact, event, found != 0 || (searched && exact->recorded->options->reclaim_streams));
 }

@@ -71,11 +71,13 @@ static enum vram_status compare_releases(struct vr_exact *exact, size_t event, s
 // --- releases -------------------------------------------------------------------------------------------------------------------
 // With max_split_size a failing request first gives back a part of the cache (replay.md §releases). To see the allocator do the same, the
 // simulated device is given just the memory with which the recorded releases are needed and suffice. True when the run is such
-// a one: an allocation that no cached block serves follows, with its segments.
+// a one: an allocation that no cached block serves follows, with its segments. *alloc becomes it also where it had no need of the driver;
+// SIZE_MAX where a cached block serves it or none follows.
 static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64_t *needed_bytes) {
     const struct vr_history *history = exact->recorded->history;
     if (exact->recorded->options->max_split_bytes == VR_UNLIMITED) return false;
     *needed_bytes = 0;
+    *alloc = SIZE_MAX;
     for (size_t at = end; at < history->count; at++) {
         if (is_passed_over(exact, at)) continue;
         if (history->action[at] == VR_ACTION_SEGMENT_ALLOC || history->action[at] == VR_ACTION_SEGMENT_MAP) {
@@ -83,11 +85,12 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
             continue;
         }
         uint64_t found = 0;
-        *alloc = at;
-        return history->action[at] == VR_ACTION_ALLOC && *needed_bytes > 0 && vr_exact_enter(exact, at) == VRAM_OK &&
-               vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at], vr_stage_stream(&exact->stage, history->stream[at]),
-                             &found) == VRAM_OK &&
-               found == 0;
+        const bool missed = history->action[at] == VR_ACTION_ALLOC && vr_exact_enter(exact, at) == VRAM_OK &&
+                            vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at],
+                                          vr_stage_stream(&exact->stage, history->stream[at]), &found) == VRAM_OK &&
+                            found == 0;
+        if (missed) *alloc = at;
+        return missed && *needed_bytes > 0;
     }
     return false;
 }
@@ -127,11 +130,27 @@ static enum vram_status is_whole_pool(struct vr_exact *exact, uint32_t pool, siz
     return VRAM_OK;
 }
 
-// With the whole cache goes what is free in pools that nobody holds: a run without it was a part.
-static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
-    for (size_t i = event; i < end; i++) {
-        if (!is_passed_over(exact, i) && vr_recorded_device_pool(exact->recorded, i) != 0) return VRAM_OK;
+// The segments of a private pool in the run; 0 where the run has shown the pool before this event.
+static size_t count_of_pool(const struct vr_exact *exact, uint32_t pool, size_t event, size_t at, size_t end) {
+    for (size_t i = at; i-- > event;) {
+        if (!is_passed_over(exact, i) && vr_recorded_device_pool(exact->recorded, i) == pool) return 0;
     }
+    size_t count = 0;
+    for (size_t i = at; i < end; i++) count += !is_passed_over(exact, i) && vr_recorded_device_pool(exact->recorded, i) == pool;
+    return count;
+}
+
+// With the whole cache goes what is free in pools that nobody holds: a run without it was a part. So was one that left something of a
+// pool that it has segments of.
+static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, size_t end, bool *whole) {
+    bool any = false;
+    for (size_t i = event; i < end && *whole; i++) {
+        const uint32_t pool = is_passed_over(exact, i) ? 0 : vr_recorded_device_pool(exact->recorded, i);
+        const size_t count = pool == 0 ? 0 : count_of_pool(exact, pool, event, i, end);
+        any = any || pool != 0;
+        if (count > 0) VR_TRY(is_whole_pool(exact, pool, count, whole));
+    }
+    if (any) return VRAM_OK;
     for (uint32_t pool = 1; *whole && pool < exact->recorded->pools.count; pool++) {
         if (exact->freeable[pool]) VR_TRY(is_whole_pool(exact, pool, 0, whole));
     }
@@ -192,6 +211,7 @@ static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, 
     for (size_t at = end; at < alloc; at++) {
         if (!is_passed_over(exact, at)) VR_TRY(vr_exact_add_pending(exact, at));
     }
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
     VR_TRY(vr_exact_alloc(exact, alloc));
     VR_TRY(compare_releases(exact, event, end));
     *next = alloc + 1;
@@ -221,7 +241,7 @@ static enum vram_status release_as_recorded(struct vr_exact *exact, size_t event
 
 static enum vram_status release_pool(struct vr_exact *exact, uint32_t pool) {
     const enum vram_status status =
-        pool == 0 ? vram_empty_cache_device(exact->stage.allocator, DEVICE) : vr_stage_trim(&exact->stage, pool);
+        pool == 0 ? vr_drive_empty_default_pools(exact->stage.allocator, DEVICE) : vr_stage_trim(&exact->stage, pool);
     return vr_exact_is_fatal(status) ? status : VRAM_OK;
 }
 
@@ -263,18 +283,42 @@ static bool only_of(const struct vr_exact *exact, size_t event, size_t end, size
     return true;
 }
 
+// With reclaim_streams a request takes a free segment of another stream, which goes and comes in the history: whether this release is one
+// half of that. *made becomes the event of the other half, *alloc the request.
+static bool is_move(const struct vr_exact *exact, size_t event, size_t *made, size_t *alloc) {
+    const struct vr_history *history = exact->recorded->history;
+    size_t at[2], count = 0;
+    if (!exact->recorded->options->reclaim_streams || history->action[event] != VR_ACTION_SEGMENT_FREE) return false;
+    for (size_t i = event + 1; i < history->count && count < 2; i++) {
+        if (!is_passed_over(exact, i)) at[count++] = i;
+    }
+    if (count < 2 || history->action[at[0]] != VR_ACTION_SEGMENT_ALLOC || history->action[at[1]] != VR_ACTION_ALLOC) return false;
+    *made = at[0], *alloc = at[1];
+    return history->address[*made] == history->address[event] && history->size_bytes[*made] == history->size_bytes[event] &&
+           history->stream[*made] != history->stream[event];
+}
+
+static enum vram_status replay_move(struct vr_exact *exact, size_t event, size_t made, size_t alloc, size_t *next) {
+    VR_TRY(vr_exact_add_pending(exact, made));
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
+    VR_TRY(vr_exact_alloc(exact, alloc));
+    *next = alloc + 1;
+    return compare_releases(exact, event, event + 1);
+}
+
 enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next) {
-    const size_t end = end_of_run(exact, event);
+    size_t end = end_of_run(exact, event), made = 0, alloc = 0;
     uint64_t needed_bytes = 0;
-    size_t alloc = 0;
+    if (is_move(exact, event, &made, &alloc)) return replay_move(exact, event, made, alloc, next);
+    if (is_move(exact, end - 1, &made, &alloc)) end--;
     *next = end;
     if (exact->recorded->options->garbage_collection_threshold > 0) return release_as_recorded(exact, event, end);
     if (exact->recorded->options->max_split_bytes != VR_UNLIMITED) {
         bool whole = false;
         VR_TRY(is_whole_cache(exact, event, end, &whole));
-        if (!whole && find_retry(exact, end, &alloc, &needed_bytes) && only_of(exact, event, end, alloc)) {
-            return retry(exact, event, end, alloc, needed_bytes, next);
-        }
+        const bool retried = find_retry(exact, end, &alloc, &needed_bytes);
+        if (!whole && retried && only_of(exact, event, end, alloc)) return retry(exact, event, end, alloc, needed_bytes, next);
+        exact->waits.searched = alloc;
         if (!whole) return release_as_recorded(exact, event, end);
     }
     VR_TRY(release_in_passes(exact, event, end));

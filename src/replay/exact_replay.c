@@ -144,7 +144,8 @@ static enum vram_status replay_subject(const struct vr_recorded_device *recorded
                                        struct vram_exact_device *device, uint64_t *memory_bound, struct vram_error *error) {
     struct vr_start start;
     VR_TRY(vr_start_find(recorded, &start));
-    struct vr_exact exact = {.recorded = recorded, .options = how->options, .device = device, .waits = {.last_request = SIZE_MAX}};
+    struct vr_exact exact = {
+        .recorded = recorded, .options = how->options, .device = device, .waits = {.last_request = SIZE_MAX, .searched = SIZE_MAX}};
     exact.freeable = calloc(recorded->pools.count, sizeof *exact.freeable);
     if (exact.freeable == NULL) {
         vr_start_release(&start);

@@ -23,6 +23,7 @@ struct vr_waits {
     bool completed;      // completions came last, but for releases
     bool released;       // and releases after them
     size_t last_request; // the event before, if it was a free_requested; SIZE_MAX otherwise
+    size_t searched;     // the allocation that no cached block served before a release, whose pieces may serve it; SIZE_MAX: none
 };
 
 struct vr_exact {

@@ -14,11 +14,12 @@ import sys
 import tempfile
 import time
 
+import check_forecast
 from check_cli import recording
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OOM = os.path.join(ROOT, "examples", "recordings", "oom.pickle.gz")
-TOOLS = ["open", "summary", "peak", "sites", "at", "lifetimes", "diff", "leaks", "why", "cure", "tune", "fit"]
+TOOLS = ["open", "summary", "peak", "sites", "at", "lifetimes", "diff", "marks", "leaks", "why", "cure", "tune", "forecast", "fit"]
 MOST = 4096
 found = []
 
@@ -160,6 +161,46 @@ def check_sums(vram, folder):
     server.end()
 
 
+def check_forecast_tool(vram, folder):
+    runs = []
+    for size in (64, 128, 256):
+        with open(os.path.join(folder, f"{size}.pickle"), "wb") as file:
+            pickle.dump(check_forecast.recording(size), file, 4)
+        runs.append(f"{size}={size}.pickle")
+    server = Server(vram, folder)
+    for by in ("site", "role", "file"):
+        sums = json.loads(subprocess.run([vram, "forecast", "--json", "--at", "1024", "--by", by, *runs], cwd=folder, capture_output=True, timeout=120).stdout)
+        text, _ = server.call("forecast", runs=runs, size=1024, by=by)
+        wanted = {sums[name] for name in ("allocated_bytes", "allocated_low_bytes", "allocated_high_bytes", "reserved_bytes")} | {group["forecast_bytes"] for group in sums["groups"]}
+        if not wanted <= numbers(text):
+            found.append(f"forecast by {by}: other sums than the command's: {text}")
+    wants("forecast by ids", server.call("forecast", runs=["64=r1", "256=r3"], size=1024)[0], "a third would tell a square")
+    for runs, pattern in (([], "two or three"), (["1=r1"] * 4, "two or three"), (["1=r1", "r2"], "SIZE=FILE"), (["1=r1", "1=r2"], "same size"), (["1=r1", "2=missing"], "No such file"), (["1=r1", 2], "SIZE=FILE")):
+        text, failed = server.call("forecast", runs=runs, size=4)
+        if not failed or not re.search(pattern, text):
+            found.append(f"forecast {runs}: {text!r}")
+    server.end()
+
+
+def check_marks(vram, folder):
+    """Memory at the beginning and the end of each annotation, by the sums of the history itself."""
+    made = recording()
+    events = [{"action": "alloc", "addr": 0x700000000000 + (i << 21), "size": 1000 + i, "stream": 0, "time_us": 10 * i, "frames": []} for i in range(100)]
+    made["device_traces"], made["segments"] = [events], []
+    spans = [("load", 0, 250), ("step 1", 255, 495), ("step 2", 505, 2000)]
+    made["external_annotations"] = [{"device": 0, "stage": stage, "name": name, "time_us": time} for name, start, end in spans for stage, time in (("START", start), ("END", end))]
+    with open(os.path.join(folder, "spans.pickle"), "wb") as file:
+        pickle.dump(made, file, 4)
+    server = Server(vram, folder)
+    text, _ = server.call("marks", file="spans.pickle")
+    live = lambda time: sum(event["size"] for event in events if event["time_us"] < time)
+    for name, start, end in spans:
+        wants(name, text, rf"{live(start):,} B.* -> {live(end):,} B.*: {name}")
+    wants("marks of a name", server.call("marks", file="spans.pickle", match="step", top=1)[0], "step 1", "and 1 more")
+    wants("no marks", server.call("marks", file="good.pickle", match="nonsense")[0], "none of this name")
+    server.end()
+
+
 def check_refusals(vram, folder):
     server = Server(vram, folder)
     os.mkfifo(os.path.join(folder, "pipe"))
@@ -249,7 +290,7 @@ def check_noise(vram, folder):
 
 def main():
     vram = os.path.abspath(sys.argv[1])
-    checks = [check_protocol, check_tools, check_sums, check_refusals, check_strangers, check_fit, check_noise]
+    checks = [check_protocol, check_tools, check_sums, check_forecast_tool, check_marks, check_refusals, check_strangers, check_fit, check_noise]
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "good.pickle"), "wb") as file:

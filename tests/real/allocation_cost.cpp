@@ -1,46 +1,53 @@
-// What a request and its free cost: PyTorch's own allocator and vram's, in turns in one process. allocation_cost.py compiles and runs it.
-//
-// usage: allocation_cost LIBRARY RELEASE GIT ABI ROUNDS SIZE   prints nanoseconds of a pair for both, the least of the rounds
+// What a request and its free cost in PyTorch, with its own allocator and with vram's, in turns in one process. allocation_cost.py compiles
+// and loads it.
+#include <ATen/Functions.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <dlfcn.h>
 
-#include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 
 namespace allocators = c10::cuda::CUDACachingAllocator;
 
-constexpr int PAIRS = 20000;
+namespace {
+allocators::CUDAAllocator *both[2]; // PyTorch's own, vram's
+} // namespace
 
-// Under callgrind these two are what is counted.
-extern "C" __attribute__((noinline)) void pairs_of_own(allocators::CUDAAllocator *allocator, size_t size) {
-    for (int i = 0; i < PAIRS; i++) c10::DataPtr data = allocator->allocate(size);
-}
-extern "C" __attribute__((noinline)) void pairs_of_vram(allocators::CUDAAllocator *allocator, size_t size) {
-    for (int i = 0; i < PAIRS; i++) c10::DataPtr data = allocator->allocate(size);
-}
-
-template <typename Loop> double nanoseconds(Loop loop, allocators::CUDAAllocator *allocator, size_t size) {
-    const auto begun = std::chrono::steady_clock::now();
-    loop(allocator, size);
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begun).count() / PAIRS;
-}
-
-int main(int argc, char **argv) {
-    if (argc != 7) return 2;
-    allocators::CUDAAllocator *own = allocators::get();
-    void *library = dlopen(argv[1], RTLD_NOW);
+// PyTorch's own allocator stays ready beside the one that is put in its place.
+extern "C" int cost_install(const char *path, const char *release, const char *git, int abi) {
+    both[0] = allocators::get();
+    void *library = dlopen(path, RTLD_NOW);
     if (library == nullptr) return fprintf(stderr, "%s\n", dlerror()), 1;
     char text[512] = "";
     const auto install = reinterpret_cast<int (*)(const char *, const char *, int, char *, size_t)>(dlsym(library, "vram_native_install"));
-    if (install == nullptr || install(argv[2], argv[3], atoi(argv[4]), text, sizeof text) != 0) return fprintf(stderr, "%s\n", text), 1;
-    allocators::CUDAAllocator *ours = allocators::get();
-    own->init(1), ours->init(1);
-    const size_t size = strtoull(argv[6], nullptr, 10);
-    double least[2] = {1e30, 1e30};
-    for (int round = 0; round < atoi(argv[5]); round++) {
-        least[0] = std::min(least[0], nanoseconds(pairs_of_own, own, size));
-        least[1] = std::min(least[1], nanoseconds(pairs_of_vram, ours, size));
-    }
-    printf("PyTorch %.1f ns, vram %.1f ns for a request of %zu bytes and its free\n", least[0], least[1], size);
+    if (install == nullptr || install(release, git, abi, text, sizeof text) != 0) return fprintf(stderr, "%s\n", text), 1;
+    both[1] = allocators::get();
+    const int devices = c10::cuda::device_count();
+    both[0]->init(devices), both[1]->init(devices);
+    return 0;
 }
+
+// From now on PyTorch asks this one. Nothing of the other may be alive that PyTorch would give back.
+extern "C" void cost_use(int number) { allocators::allocator.store(both[number]); }
+
+extern "C" void cost_class(int pairs, int64_t size) {
+    allocators::CUDAAllocator *allocator = allocators::get();
+    for (int i = 0; i < pairs; i++) c10::DataPtr data = allocator->allocate(static_cast<size_t>(size));
+}
+
+extern "C" void cost_empty(int pairs, int64_t size) {
+    const auto options = at::TensorOptions().dtype(at::kByte).device(at::kCUDA);
+    for (int i = 0; i < pairs; i++) at::Tensor tensor = at::empty({size}, options);
+}
+
+// Under callgrind these are what is counted, each by its name.
+using Loop = void (*)(int, int64_t);
+#define COUNTED(name)                                                                                                                      \
+    extern "C" __attribute__((noinline, no_icf)) void name(Loop pairs, int count, int64_t size) { pairs(count, size); }
+COUNTED(counted_class_own)
+COUNTED(counted_class_vram)
+COUNTED(counted_empty_own)
+COUNTED(counted_empty_vram)
+COUNTED(counted_python_own)
+COUNTED(counted_python_vram)

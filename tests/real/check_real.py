@@ -46,14 +46,14 @@ class Row:
         self.variables, self.devices = options.get("variables", {}), options.get("devices", 1)
         self.device, self.set, self.source = options.get("device"), options.get("set"), options.get("source")
         self.values = options.get("values", [])
-        self.outside = options.get("outside", False)
+        self.outside, self.comparable = options.get("outside", False), options.get("comparable", True)
         self.last = re.compile(options.get("last", "^(ok)+$"))
         self.recorded = options.get("recorded", False)
         self.allocator, self.compared = None, False
         self.id = f"{environment}/{name}"
 
     def with_allocator(self, way, compared):
-        self.allocator, self.compared, self.id, self.recorded = way, compared, f"{self.environment}/{self.name}@{way}", False
+        self.allocator, self.compared, self.id, self.recorded = way, compared and self.comparable, f"{self.environment}/{self.name}@{way}", False
         return self
 
 

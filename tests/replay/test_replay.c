@@ -226,6 +226,62 @@ static void full_devices_with_pools_are_exact(void **state) {
     }
 }
 
+// With max_split_size_mb a request searches the cache, fails, has a part or all of the cache given back, and does not search again: pieces
+// of a large free block whose other pages were unmapped would serve it now. What goes back first is the request's own pool's.
+static void searches_before_a_release_are_exact(void **state) {
+    (void)state;
+    static const struct selfmade_options plays[] = {
+        {.conf = "expandable_segments:True,max_split_size_mb:48",
+         .seed = 27,
+         .memory_bytes = 300 * VR_MIB,
+         .streams = 1,
+         .addresses = VRAM_SIM_FALLING},
+        {.conf = "expandable_segments:True,max_split_size_mb:48",
+         .seed = 41,
+         .memory_bytes = 600 * VR_MIB,
+         .streams = 2,
+         .addresses = VRAM_SIM_FALLING},
+        {.conf = "expandable_segments:True,max_split_size_mb:48",
+         .seed = 111,
+         .memory_bytes = 1200 * VR_MIB,
+         .streams = 3,
+         .addresses = VRAM_SIM_FALLING},
+        {.conf = "expandable_segments:True,max_split_size_mb:48", .seed = 29, .memory_bytes = 300 * VR_MIB, .streams = 3, .pools = 2},
+        {.conf = "max_split_size_mb:32", .seed = 38, .memory_bytes = 300 * VR_MIB, .streams = 1, .pools = 2},
+        {.conf = "max_split_size_mb:32", .seed = 84, .memory_bytes = 600 * VR_MIB, .streams = 1, .pools = 2},
+        {.conf = "max_split_size_mb:32", .seed = 73, .memory_bytes = 600 * VR_MIB, .streams = 3, .pools = 1, .addresses = VRAM_SIM_FALLING},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(plays); i++) {
+        struct selfmade made;
+        struct selfmade_options options = plays[i];
+        options.operations = 2500;
+        selfmade_run(&made, &options);
+        replay_from(&made, 0, options.seed);
+        selfmade_release(&made);
+    }
+}
+
+// Segments that change streams go and come in the history; and the whole cache has that of pools that are held.
+static void options_beyond_pytorch_are_exact(void **state) {
+    (void)state;
+    static const char *const beyond[] = {"reclaim_streams:True", "max_split_size_mb:32,reclaim_streams:True", "share_live_pools:True",
+                                         "max_split_size_mb:64,expandable_segments:True,expandable_segments_reuse_oversize:True"};
+    for (size_t i = 0; i < VR_COUNT_OF(beyond); i++) {
+        for (uint64_t seed = 1; seed <= 6; seed++) {
+            struct selfmade made;
+            const struct selfmade_options options = {.conf = beyond[i],
+                                                     .seed = seed,
+                                                     .memory_bytes = (seed % 3 + 1) * 300 * VR_MIB,
+                                                     .operations = 1500,
+                                                     .streams = 4,
+                                                     .pools = (unsigned)(seed % 3)};
+            selfmade_run(&made, &options);
+            replay_from(&made, 0, seed);
+            selfmade_release(&made);
+        }
+    }
+}
+
 // A request that its reservation has no room for fails on a new one; what is mapped next may be in the old one all the same. How long
 // reservations are stands in the settings, follows from an out of memory, or from where the program reserved another.
 static void used_up_reservations_are_exact(void **state) {
@@ -775,6 +831,8 @@ int main(void) {
         cmocka_unit_test(full_devices_with_pools_are_exact),
         cmocka_unit_test(parts_of_private_pools_are_exact),
         cmocka_unit_test(whole_pools_without_live_blocks_are_exact),
+        cmocka_unit_test(searches_before_a_release_are_exact),
+        cmocka_unit_test(options_beyond_pytorch_are_exact),
         cmocka_unit_test(used_up_reservations_are_exact),
         cmocka_unit_test(rules_are_inferred),
         cmocka_unit_test(a_version_is_added_to_the_settings),

@@ -122,6 +122,56 @@ static void the_index_finds_the_best_fit(void **state) {
     }
 }
 
+static bool comes_before(const struct vr_block *blocks, uint32_t a, uint32_t b) {
+    return blocks[a].size != blocks[b].size ? blocks[a].size < blocks[b].size : blocks[a].address < blocks[b].address;
+}
+
+// The nearest block in order on a side of `block`, by a look at every one; 0: there is none.
+static uint32_t nearest(const struct vr_block *blocks, uint32_t count, uint32_t block, unsigned side) {
+    uint32_t best = 0;
+    for (uint32_t b = 1; b < count; b++) {
+        if (b == block || blocks[b].state != VR_FREE || comes_before(blocks, block, b) != (side == 1)) continue;
+        if (best == 0 || comes_before(blocks, b, best) == (side == 1)) best = b;
+    }
+    return best;
+}
+
+// Bins that are lists, become trees and lists again, in waves that fill and empty them.
+static void bins_keep_their_order_whatever_they_are(void **state) {
+    (void)state;
+    enum { BLOCKS = 160, SIZES = 4, WAVE = 700 };
+    static struct vr_block blocks[BLOCKS];
+    static struct vr_index index;
+    const struct vr_index_arena arena = {.blocks = blocks, .order = VR_BY_SIZE_ADDRESS};
+    const uint64_t sizes[SIZES] = {512, 2 * VR_MIB, 20 * VR_MIB, 20 * VR_MIB + 512};
+    uint64_t random = 11;
+    size_t count = 0, found = 0;
+    for (uint32_t i = 0; i < 20000; i++) {
+        const uint32_t block = 1 + (uint32_t)vr_random_below(&random, BLOCKS - 1);
+        const bool filling = i / WAVE % 2 == 0, often = vr_random_below(&random, 4) != 0, in = blocks[block].state == VR_FREE;
+        if (in != (filling == often)) {
+            if (in) {
+                vr_index_remove(&index, &arena, block);
+                blocks[block] = (struct vr_block){0};
+            } else {
+                const uint64_t size = sizes[vr_random_below(&random, SIZES)];
+                blocks[block] =
+                    (struct vr_block){.address = vr_random_below(&random, 1u << 20) << 20 | block, .size = size, .state = VR_FREE};
+                vr_index_insert(&index, &arena, block);
+            }
+            count += in ? (size_t)-1 : 1;
+        } else if (in) { // it may move to where another one was
+            const uint64_t size = sizes[vr_random_below(&random, SIZES)];
+            vr_index_move(&index, &arena, block, vr_random_below(&random, 1u << 20) << 20 | block, size);
+        }
+        assert_true(vr_index_check(&index, &arena, &found));
+        assert_int_equal(found, count);
+        if (blocks[block].state != VR_FREE) continue;
+        assert_int_equal(vr_index_next(&index, &arena, block), nearest(blocks, BLOCKS, block, 1));
+        assert_int_equal(vr_index_previous(&index, &arena, block), nearest(blocks, BLOCKS, block, 0));
+    }
+}
+
 // --- extensions ---------------------------------------------------------------------------------------------------------------------
 
 static char ended[8];
@@ -237,9 +287,13 @@ static void releases_pass_parts_over(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(raw_blocks_at_made_addresses), cmocka_unit_test(regions_at_made_addresses),
-        cmocka_unit_test(the_address_map_holds),        cmocka_unit_test(the_index_finds_the_best_fit),
-        cmocka_unit_test(extensions_end_in_order),      cmocka_unit_test(kept_memory_is_zero),
+        cmocka_unit_test(raw_blocks_at_made_addresses),
+        cmocka_unit_test(regions_at_made_addresses),
+        cmocka_unit_test(the_address_map_holds),
+        cmocka_unit_test(the_index_finds_the_best_fit),
+        cmocka_unit_test(bins_keep_their_order_whatever_they_are),
+        cmocka_unit_test(extensions_end_in_order),
+        cmocka_unit_test(kept_memory_is_zero),
         cmocka_unit_test(releases_pass_parts_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,71 @@ static void ends_are_borrowed(void **state) {
     expect_end(&world);
 }
 
+// A page that is larger than what is missing leaves smaller ones out.
+static void small_pages_stay_free(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    const uint64_t base = expect_malloc(&world, 1024 * (uint64_t)MIB, 0); // from now on pages may have 4 MiB
+    uint64_t block[6];
+    for (int i = 0; i < 6; i++) block[i] = expect_malloc(&world, (i < 2 ? 2 : 4) * MIB, 0);
+    for (int i = 0; i < 6; i += 2) expect_free(&world, block[i]);
+    EXPECT_CURRENT(&world, reserved_bytes, 1044 * (int64_t)MIB);
+    EXPECT_OK(vram_set_memory_limit(world.allocator, 0, 1044 * (uint64_t)MIB));
+    const uint64_t joined = expect_malloc(&world, 7 * MIB, 0), little = expect_malloc(&world, 1000, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 1044 * (int64_t)MIB);
+    expect_sound(&world);
+    for (int i = 1; i < 6; i += 2) expect_free(&world, block[i]);
+    expect_free(&world, joined);
+    expect_free(&world, little);
+    expect_free(&world, base);
+    expect_end(&world);
+}
+
+// Where hardly any memory is left, ends of pages serve before whole pages do.
+static void ends_go_first_where_memory_is_scarce(void **state) {
+    (void)state;
+    static const uint64_t halves[] = {5, 3, 4, 3, 5, 4, 4, 4, 4, 4, 4}; // of a MiB
+    static const bool freed[] = {false, true, false, true, false, true, false, true, false, true, false};
+    struct vr_world world;
+    open_world(&world, 22 * MIB);
+    uint64_t block[VR_COUNT_OF(halves)];
+    for (size_t i = 0; i < VR_COUNT_OF(halves); i++) block[i] = expect_malloc(&world, halves[i] * MIB / 2, 0);
+    for (size_t i = 0; i < VR_COUNT_OF(halves); i++)
+        if (freed[i]) expect_free(&world, block[i]);
+    // 1.5 MiB + 2 + 1.5, and not two whole pages and a piece.
+    const uint64_t a = expect_malloc(&world, 5 * MIB, 0), b = expect_malloc(&world, 4 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 22 * MIB);
+    expect_sound(&world);
+    for (size_t i = 0; i < VR_COUNT_OF(halves); i++)
+        if (!freed[i]) expect_free(&world, block[i]);
+    expect_free(&world, a);
+    expect_free(&world, b);
+    expect_end(&world);
+}
+
+// However many slots of a size are blocked, the one that is not is found, and all of them again once nothing is in their way.
+static void blocked_slots_are_passed_by(void **state) {
+    (void)state;
+    enum { MANY = 200 };
+    struct vr_world world;
+    open_world(&world, 0);
+    uint64_t block[MANY];
+    for (int i = 0; i < MANY; i++) block[i] = expect_malloc(&world, 2 * MIB, 0);
+    for (int i = 0; i < MANY; i++) expect_free(&world, block[i]);
+    const uint64_t whole = expect_malloc(&world, (MANY - 1) * 2 * (uint64_t)MIB, 0), last = expect_malloc(&world, 2 * MIB, 0);
+    expect_sound(&world);
+    const uint64_t before = driver_calls(&world);
+    expect_free(&world, whole);
+    expect_free(&world, last);
+    for (int i = 0; i < MANY; i++) block[i] = expect_malloc(&world, 2 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, MANY * 2 * (int64_t)MIB);
+    assert_int_equal(driver_calls(&world), before);
+    expect_sound(&world);
+    for (int i = 0; i < MANY; i++) expect_free(&world, block[i]);
+    expect_end(&world);
+}
+
 // --- streams ----------------------------------------------------------------------------------------------------------------------------
 
 static void pages_change_streams_behind_a_fence(void **state) {
@@ -120,6 +185,27 @@ static void pages_change_streams_behind_a_fence(void **state) {
     expect_sound(&world);
     expect_free(&world, second);
     expect_free(&world, third);
+    expect_end(&world);
+}
+
+// A block that was taken and given back by the fast way counts, too, though no page heard of it.
+static void a_use_between_two_looks_is_waited_for(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0);
+    const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+    const uint64_t first = expect_malloc(&world, 20 * MIB, a), second = expect_malloc(&world, 20 * MIB, a);
+    expect_free(&world, first);
+    expect_free(&world, second);
+    const uint64_t moved = expect_malloc(&world, 20 * MIB, b); // the first one's pages: all of a's were done
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
+    assert_int_equal(expect_malloc(&world, 20 * MIB, a), second);
+    EXPECT_OK(vram_sim_busy(world.sim, 0, a, 50 * MILLISECOND));
+    expect_free(&world, second);
+    const uint64_t other = expect_malloc(&world, 20 * MIB, b);
+    EXPECT_CURRENT(&world, reserved_bytes, 60 * MIB);
+    expect_free(&world, moved);
+    expect_free(&world, other);
     expect_end(&world);
 }
 
@@ -362,11 +448,20 @@ static void random_with_faults(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_share_a_page), cmocka_unit_test(free_pages_join),
-        cmocka_unit_test(ends_are_borrowed),       cmocka_unit_test(pages_change_streams_behind_a_fence),
-        cmocka_unit_test(a_limit_holds),           cmocka_unit_test(records_are_true),
-        cmocka_unit_test(random_on_one_stream),    cmocka_unit_test(random_on_streams),
-        cmocka_unit_test(random_with_captures),    cmocka_unit_test(random_with_faults),
+        cmocka_unit_test(neighbours_share_a_page),
+        cmocka_unit_test(free_pages_join),
+        cmocka_unit_test(ends_are_borrowed),
+        cmocka_unit_test(small_pages_stay_free),
+        cmocka_unit_test(ends_go_first_where_memory_is_scarce),
+        cmocka_unit_test(blocked_slots_are_passed_by),
+        cmocka_unit_test(pages_change_streams_behind_a_fence),
+        cmocka_unit_test(a_use_between_two_looks_is_waited_for),
+        cmocka_unit_test(a_limit_holds),
+        cmocka_unit_test(records_are_true),
+        cmocka_unit_test(random_on_one_stream),
+        cmocka_unit_test(random_on_streams),
+        cmocka_unit_test(random_with_captures),
+        cmocka_unit_test(random_with_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ void vram_pool_set_no_split(struct vram_pool *pool, bool no_split) {
     if (pool == NULL) return;
     vr_device_lock(pool->device);
     pool->options.no_split = no_split;
-    for (size_t i = 0; i < pool->shard_count; i++) pool->shards[i]->whole = no_split;
+    vr_pool_apply_options(pool);
     vr_device_unlock(pool->device);
 }
 
@@ -96,7 +96,7 @@ enum vram_status vram_pool_set_tag(struct vram_pool *pool, const char *tag) {
     if (strlen(tag) >= VRAM_TAG_BYTES) return VRAM_INVALID_ARGUMENT;
     vr_device_lock(pool->device);
     memcpy(pool->tag, tag, strlen(tag) + 1);
-    vr_pool_apply_tag(pool);
+    vr_pool_apply_options(pool);
     vr_device_unlock(pool->device);
     return VRAM_OK;
 }

@@ -59,6 +59,16 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
 enum vram_status vr_sleeper_request(struct vr_device *device, const struct vram_pool *pool);
 // Gives up segments of a sleeping pool in which nothing lives any more.
 void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device);
+// Takes it out of the device, and what it keeps goes back.
+void vr_sleeper_end(struct vr_device *device, struct vr_sleeper *sleeper);
+// The shards of a pool (NULL: the default pools) sleep from now on, or do not.
+void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep);
+// The next segment of the pool, from *at on, which is then behind it; 0: there is none.
+uint32_t vr_sleeper_next_segment(const struct vr_device *device, const struct vram_pool *pool, size_t *at);
+// Tells of the whole pool, for histories.
+void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes);
+// What of it has to be kept. NO_HOST_MEMORY.
+enum vram_status vr_sleeper_ranges(const struct vr_device *device, const struct vr_sleeper *sleeper, struct vr_live_ranges *ranges);
 // The pool ends: nothing of it sleeps any more.
 void vr_sleeper_forget(struct vr_device *device, const struct vram_pool *pool);
 // At the end of the device, after its segments were dropped.
@@ -73,7 +83,6 @@ enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *c
 // The blocks of a segment fall asleep, and wake. The shard's pools are settled.
 void vr_blocks_fall_asleep(struct vr_device *device, struct vr_segment *segment);
 void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment);
-// vr_asleep_merge(): pool.h.
 // Turns free pages of an expandable segment that sleeps into holes; where nothing lives in the segment any more it goes. Without host memory
 // it stays as it is. Returns whether it is gone.
 bool vr_asleep_trim(struct vr_device *device, uint32_t segment);

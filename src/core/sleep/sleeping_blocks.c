@@ -38,25 +38,6 @@ void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment) {
     }
 }
 
-static bool sleeps_free(const struct vram_allocator *allocator, uint32_t block) {
-    return block != 0 && vr_block_at(allocator, block)->state == VR_ASLEEP;
-}
-
-uint32_t vr_asleep_merge(struct vr_shard *shard, uint32_t block) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    struct vr_block *item = vr_block_at(allocator, block);
-    item->state = VR_ASLEEP;
-    if (sleeps_free(allocator, item->previous)) {
-        const uint32_t freed = block;
-        block = item->previous;
-        if (allocator->arena.numbers != NULL) allocator->arena.numbers[block] = allocator->arena.numbers[freed];
-        vr_block_absorb_next(shard, block);
-        item = vr_block_at(allocator, block);
-    }
-    if (sleeps_free(allocator, item->next)) vr_block_absorb_next(shard, block);
-    return block;
-}
-
 // The whole pages of a free block become a hole.
 static void trim_block(struct vr_shard *shard, struct vr_segment *segment, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;

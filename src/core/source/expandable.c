@@ -346,7 +346,7 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
 // --- sleep ----------------------------------------------------------------------------------------------------------------
 
 // Of pages [first, end) the memory went, or came.
-static void tell_sleep(struct vr_device *device, struct vr_segment *segment, bool asleep, uint64_t first, uint64_t end) {
+static void book_sleep(struct vr_device *device, struct vr_segment *segment, bool asleep, uint64_t first, uint64_t end) {
     struct vr_shard *shard = device->allocator->shards[segment->shard];
     const int64_t bytes = (int64_t)((end - first) * segment->page_size);
     if (first == end) return;
@@ -371,12 +371,12 @@ static void vacate(struct vr_device *device, struct vr_segment *segment, uint64_
         vr_drop_handle(device, segment->pages[page]);
         segment->pages[page] = 0;
         if (page != end) {
-            tell_sleep(device, segment, true, first, end);
+            book_sleep(device, segment, true, first, end);
             first = page;
         }
         end = page + 1;
     }
-    tell_sleep(device, segment, true, first, end);
+    book_sleep(device, segment, true, first, end);
 }
 
 // One run of pages without memory.
@@ -388,7 +388,7 @@ static enum vram_status populate_run(struct vr_device *device, struct vr_segment
         vr_drop_handle(device, segment->pages[page]);
         segment->pages[page] = 0;
     }
-    tell_sleep(device, segment, false, first, mapped);
+    book_sleep(device, segment, false, first, mapped);
     if (status != VRAM_OK) segment->uncertain = 1;
     return status;
 }

@@ -7,7 +7,8 @@
 
 enum {
     LADDER = 256, // a new page is at most this part of what is held
-    SHORT = 4,    // memory is short where less than this part of what is held is left
+    SHORT = 4,    // memory is short where less than this part of what is held is left: pages get small
+    SCARCE = 16,  // and scarce where less than this part is: no end of a page is left over
 };
 
 // --- what a shard has -------------------------------------------------------------------------------------------------------------------
@@ -125,16 +126,20 @@ static enum vram_status is_allowed(const struct vr_device *device, uint64_t byte
     return device->options.throw_on_malloc_oom && held + bytes > most ? VRAM_REJECTED : VRAM_OK;
 }
 
+// What may still be asked for: 0 where the driver does not say.
+static uint64_t bytes_left(const struct vr_paged_device *device) {
+    const struct vr_device *owner = device->device;
+    uint64_t left = 0, total_bytes = 0;
+    if (vr_cu(owner->allocator->driver, mem_get_info, &left, &total_bytes) != VR_CU_SUCCESS) return 0;
+    const uint64_t held = (uint64_t)owner->stats.reserved[VRAM_STAT_ALL].current;
+    if (owner->limit_bytes == VR_UNLIMITED || owner->limit_bytes >= held + left) return left;
+    return owner->limit_bytes > held ? owner->limit_bytes - held : 0;
+}
+
 // Small pages waste less, large ones cost less: where memory gets short the smallest are made.
 static uint64_t largest_page(const struct vr_paged_device *device) {
-    const struct vr_device *owner = device->device;
     const uint64_t held = device->held_bytes, most = held / LADDER < VR_PAGED_LARGEST ? held / LADDER : VR_PAGED_LARGEST;
-    uint64_t free_bytes = 0, total_bytes = 0;
-    if (most < 2 * device->unit) return device->unit;
-    if (vr_cu(owner->allocator->driver, mem_get_info, &free_bytes, &total_bytes) != VR_CU_SUCCESS) return device->unit;
-    if (owner->limit_bytes != VR_UNLIMITED && owner->limit_bytes < held + free_bytes)
-        free_bytes = owner->limit_bytes > held ? owner->limit_bytes - held : 0;
-    return free_bytes < held / SHORT ? device->unit : most;
+    return most < 2 * device->unit || bytes_left(device) < held / SHORT ? device->unit : most;
 }
 
 static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing, uint64_t most) {
@@ -237,6 +242,20 @@ static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct
 
 // --- a new window -----------------------------------------------------------------------------------------------------------------------
 
+// Pages that are not needed beside one that has `spare` bytes too many stay free.
+static void leave_out(const struct vr_paged_device *device, struct assembly *pages, uint64_t spare) {
+    size_t kept = 0;
+    for (size_t i = 0; i < pages->count; i++) {
+        const uint64_t size = vr_paged_page_at(device, pages->items[i])->size;
+        if (size <= spare) {
+            spare -= size;
+        } else {
+            pages->items[kept++] = pages->items[i];
+        }
+    }
+    pages->count = kept;
+}
+
 // The oldest free pages that fit; where only larger ones are left, the smallest of these goes last. What is missing then is made.
 static enum vram_status add_whole_pages(struct vr_paged_shard *own, uint64_t bytes, struct assembly *pages) {
     const struct vr_paged_device *device = own->device;
@@ -255,7 +274,10 @@ static enum vram_status add_whole_pages(struct vr_paged_shard *own, uint64_t byt
         for (size_t i = 0; i < pages->count && !taken; i++) taken = pages->items[i] == page;
         if (!taken && (larger == 0 || size < vr_paged_page_at(device, larger)->size)) larger = page;
     }
-    if (larger != 0) return push(pages, larger);
+    if (larger != 0) {
+        leave_out(device, pages, vr_paged_page_at(device, larger)->size - bytes);
+        return push(pages, larger);
+    }
     return create_missing(own, bytes, pages);
 }
 
@@ -301,7 +323,8 @@ static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_
     const bool growing = own->free_bytes < vr_round_up(size, own->device->unit);
     if (growing && can_extend(own, size, &hole)) return extend(own, size, hole, block);
     struct vr_paged_plan plan;
-    VR_TRY(vr_paged_plan(own, size, growing, &plan));
+    const bool scarce = growing || bytes_left(own->device) < own->device->held_bytes / SCARCE;
+    VR_TRY(vr_paged_plan(own, size, scarce, &plan));
     struct assembly pages = {0};
     uint64_t offset = 0, address = 0;
     enum vram_status status = assemble(own, size, &plan, &pages, &offset);
@@ -534,8 +557,7 @@ static void free_shard(struct vr_paged_shard *own) {
     free(own->regions);
     free(own->holes);
     free(own->dirty);
-    free(own->words);
-    vr_map_release(&own->sizes);
+    vr_paged_sizes_free(own);
     free(own);
 }
 

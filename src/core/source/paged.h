@@ -68,21 +68,28 @@ struct vr_paged_slot {
     uint32_t block;
     uint32_t *conflicts; // slots of its shard that share a byte with it
     uint32_t conflict_count;
-    uint32_t word; // of its shard's ready words, and the bit there
-    uint8_t bit;
-    bool live;    // handed out
-    bool applied; // its pages say so
-    bool dirty;   // listed, because the two may differ
+    uint32_t size;  // of its shard's sizes
+    uint32_t place; // there
+    bool live;      // handed out
+    bool applied;   // its pages say so
+    bool dirty;     // listed, because the two may differ
     size_t conflicts_capacity;
     uint64_t last_use; // the device's count of settled uses
 };
 
-// Slots of one size, 64 to a word; those that are not live are candidates. The words of a size are a list.
-struct vr_paged_word {
-    uint64_t idle, used;
-    uint32_t next; // 0: the last
-    uint32_t slots[64];
+// Slots of one size, 64 to a word, in the order in which they were made. A bit of `ready` is set for those that are neither live nor, as
+// far as is known, blocked: of a slot that was found blocked the bit is cleared, and VR_PAGED_HIDDEN set in its count, until that is 0.
+struct vr_paged_size {
+    uint64_t *ready;
+    uint64_t *used;
+    uint64_t *some;  // a bit per word of `ready`: it may have a bit
+    uint32_t *slots; // 64 per word
+    size_t words, ready_capacity, used_capacity, some_capacity, slots_capacity;
+    size_t count;  // of slots
+    size_t full;   // so many words from the first have no place left
+    uint32_t next; // entry that no size has; 0: the last
 };
+#define VR_PAGED_HIDDEN ((uint32_t)1 << 31)
 
 // Reserved addresses. Windows are made at its end; an address never shows another page than its first.
 struct vr_paged_region {
@@ -105,10 +112,10 @@ struct vr_paged_shard {
     size_t hole_count, holes_capacity;
     uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones by when they became free. 0: none
     uint64_t free_bytes;                                  // of wholly free pages
-    struct vr_map sizes;                                  // size -> its first word
-    struct vr_paged_word *words;                          // [0] is unused
-    size_t word_count, words_capacity;
-    uint32_t spare_word; // the first of those that no size has; 0: none
+    struct vr_map numbers;                                // size -> its entry
+    struct vr_paged_size *sizes;                          // [0] is unused
+    size_t size_count, sizes_capacity;
+    uint32_t spare_size; // the first of those that no size has; 0: none
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
@@ -125,7 +132,7 @@ struct vr_paged_device {
     uint32_t *spare_pages;
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots; // [0] is unused
-    uint32_t *blocked;           // of each, apart from the rest: a hand-out changes those of all in its way
+    uint32_t *blocked;           // of each, apart from the rest: a hand-out changes those of all in its way; may be VR_PAGED_HIDDEN
     size_t slot_count, slots_capacity, blocked_capacity;
     uint32_t *spare_slots;
     size_t spare_slot_count, spare_slots_capacity;
@@ -142,17 +149,36 @@ VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
     return vr_block_at(slot->own->shard->device->allocator, slot->block);
 }
 
-// --- slots: paged_conflicts.c, paged_slots.c
-// -------------------------------------------------------------------------------------------------------------
+// --- slots: paged_conflicts.c, paged_sizes.c, paged_slots.c -----------------------------------------------------------------------------
 
 // Its pages do not say what it is now.
-void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number);
+VR_INLINE void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number) {
+    if (VR_LIKELY(slot->dirty)) return;
+    slot->dirty = true;
+    own->dirty[own->dirty_count++] = number;
+}
 // vr_paged_ready(), vr_paged_take() and vr_paged_give(): pool.h.
 
-// Enters a slot under its size, ready; room must be there: vr_paged_word_room(). Takes it out.
+// Enters a slot under its size, ready; room must be there: vr_paged_size_room(). Takes it out.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
-enum vram_status vr_paged_word_room(struct vr_paged_shard *own);
+enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t size);
+void vr_paged_sizes_free(struct vr_paged_shard *own);
+VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+    struct vr_paged_size *size = &own->sizes[slot->size];
+    const uint32_t word = slot->place / 64;
+    size->ready[word] |= (uint64_t)1 << slot->place % 64;
+    size->some[word / 64] |= (uint64_t)1 << word % 64;
+}
+VR_INLINE void vr_paged_ready_clear(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+    own->sizes[slot->size].ready[slot->place / 64] &= ~((uint64_t)1 << slot->place % 64);
+}
+// One that is in its way is not any more.
+VR_INLINE void vr_paged_unblock(struct vr_paged_device *device, uint32_t slot) {
+    if (VR_LIKELY(--device->blocked[slot] != VR_PAGED_HIDDEN)) return;
+    device->blocked[slot] = 0;
+    vr_paged_ready_set(device->slots[slot].own, &device->slots[slot]);
+}
 
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
@@ -227,8 +253,8 @@ struct vr_paged_plan {
     uint64_t head_bytes, tail_bytes;
     uint64_t units;
 };
-// growing: units must be made: as few as possible then. NO_HOST_MEMORY.
-enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan);
+// few: as few units as possible, whatever is left over of the ends: units must be made, or could hardly be. NO_HOST_MEMORY.
+enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan);
 
 // --- the small pool: paged_small.c ------------------------------------------------------------------------------------------------------
 

@@ -138,6 +138,21 @@ static enum vram_status make_room(struct vr_paged_shard *own) {
     return VR_GROW(own, holes, most);
 }
 
+// What was taken and given back since the last time: whoever gets its pages waits for that use, too.
+static void use_anew(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
+    struct vr_paged_device *device = own->device;
+    const struct vr_block *item = vr_paged_block_of(slot);
+    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
+        const uint32_t page = vr_paged_page_of(device, region, at, &base);
+        if (vr_paged_page_at(device, page)->list == VR_PAGED_FREE) {
+            vr_paged_list_remove(device, page);
+            vr_paged_list_append(device, page, VR_PAGED_FREE);
+        }
+        at = base + vr_paged_page_at(device, page)->size;
+    }
+}
+
 // What became free first: the bytes may be in use again.
 static enum vram_status settle(struct vr_paged_shard *own) {
     if (own->dirty_count == 0) return VRAM_OK;
@@ -145,7 +160,12 @@ static enum vram_status settle(struct vr_paged_shard *own) {
     for (int live = 0; live < 2; live++) {
         for (size_t i = 0; i < own->dirty_count; i++) {
             const struct vr_paged_slot *slot = &own->device->slots[own->dirty[i]];
-            if (slot->live == (live != 0) && slot->applied != slot->live) apply(own, own->dirty[i]);
+            if (slot->live != (live != 0)) continue;
+            if (slot->applied != slot->live) {
+                apply(own, own->dirty[i]);
+            } else if (!slot->live) {
+                use_anew(own, slot);
+            }
         }
     }
     for (size_t i = 0; i < own->dirty_count; i++) {
@@ -162,9 +182,10 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_slot *slot = &own->device->slots[number];
     uint32_t *blocked = own->device->blocked;
     assert(slot->block == block && slot->own == own && blocked[number] == 0);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) blocked[slot->conflicts[i]]++;
+    const uint32_t *conflicts = slot->conflicts, count = slot->conflict_count;
+    for (uint32_t i = 0; i < count; i++) blocked[conflicts[i]]++;
     blocked[number] = 1;
-    own->words[slot->word].idle &= ~((uint64_t)1 << slot->bit);
+    vr_paged_ready_clear(own, slot);
     slot->live = true;
     vr_paged_note(own, slot, number);
     // Who listens is told where the bytes are before what lies there. Without memory for it the slow way catches up.

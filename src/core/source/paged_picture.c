@@ -195,11 +195,17 @@ static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number
 static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-    const uint32_t blocked = device->blocked[number];
+    const uint32_t blocked = device->blocked[number] & ~VR_PAGED_HIDDEN;
+    const bool hidden = device->blocked[number] != blocked;
     VR_INVARIANT(blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
-    const struct vr_paged_word *word = &slot->own->words[slot->word];
-    VR_INVARIANT(word->slots[slot->bit] == number && (word->used >> slot->bit & 1) != 0, "a slot is not where its size is", item->address);
-    VR_INVARIANT(((word->idle >> slot->bit & 1) != 0) == !slot->live, "a slot is idle and live, or neither", item->address);
+    const struct vr_paged_size *size = &slot->own->sizes[slot->size];
+    const uint64_t bit = (uint64_t)1 << slot->place % 64;
+    const bool ready = (size->ready[slot->place / 64] & bit) != 0;
+    VR_INVARIANT(size->slots[slot->place] == number && (size->used[slot->place / 64] & bit) != 0, "a slot is not where its size is",
+                 item->address);
+    VR_INVARIANT(ready == (!slot->live && !hidden), "a slot is ready and live, or neither", item->address);
+    VR_INVARIANT(!ready || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0, "a ready slot is not found", item->address);
+    VR_INVARIANT(!hidden || blocked != 0, "a free slot is hidden", item->address);
     VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
     VR_INVARIANT(!slot->live || blocked == 1, "two live blocks share a byte", item->address);

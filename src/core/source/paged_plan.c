@@ -69,24 +69,24 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool growing,
+static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool few,
                    struct vr_paged_plan *plan) {
     const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
     struct page_end head = {0}, tail = {0};
-    const uint64_t units = !growing ? whole - 1 : most >= size ? 0 : vr_round_up(size - most, unit) / unit;
+    const uint64_t units = !few ? whole - 1 : most >= size ? 0 : vr_round_up(size - most, unit) / unit;
     const uint64_t need = size - (units < whole ? units : whole - 1) * unit;
     *plan = (struct vr_paged_plan){.units = whole};
     const bool found = units < whole && tightest(high, low, need, &head, &tail);
-    if (found && (growing || head.bytes + tail.bytes - need <= BORROW_MOST)) {
+    if (found && (few || head.bytes + tail.bytes - need <= BORROW_MOST)) {
         *plan = (struct vr_paged_plan){
             .head = head.page, .tail = tail.page, .head_bytes = head.bytes, .tail_bytes = tail.bytes, .units = units};
     }
 }
 
-enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool growing, struct vr_paged_plan *plan) {
+enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan) {
     struct page_ends high = {0}, low = {0};
     const enum vram_status status = collect(own, &high, &low);
-    if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, growing, plan);
+    if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, few, plan);
     free(high.items);
     free(low.items);
     return status;

@@ -28,7 +28,7 @@ static void count(struct vr_paged_page *page, bool asleep) {
     *(asleep ? &device->stats.num_device_free : &device->stats.num_device_alloc) += 1;
 }
 
-static void tell(struct vr_paged_page *page, const struct vr_paged_window *window, bool asleep) {
+static void notify_window(struct vr_paged_page *page, const struct vr_paged_window *window, bool asleep) {
     struct vr_shard *shard = window->own->shard;
     if (!vr_has_listener(shard->device)) return;
     const struct vr_paged_region *region = vr_paged_region_of(window->own, window->address);
@@ -42,7 +42,7 @@ static void vacate_page(struct vr_device *device, struct vr_paged_page *page, ui
         struct vr_paged_window *window = &page->windows[i];
         if (!window->away && vr_cu(device->allocator->driver, mem_unmap, window->address, page->size) == VR_CU_SUCCESS) {
             window->away = true;
-            tell(page, window, true);
+            notify_window(page, window, true);
         }
         left += !window->away;
     }
@@ -88,7 +88,7 @@ static enum vram_status populate_page(struct vr_device *device, struct vr_paged_
         if (window->away) {
             VR_TRY(vr_driver_status(vr_cu(driver, mem_map, window->address, page->size, 0, page->handle, 0)));
             window->away = false;
-            tell(page, window, false);
+            notify_window(page, window, false);
         }
         VR_TRY(open_window(device, page, window));
     }

@@ -148,7 +148,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     assert(region != NULL && address + size <= region->end);
     VR_TRY(vr_shard_reserve_records(shard, 2));
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
-    VR_TRY(vr_paged_word_room(own));
+    VR_TRY(vr_paged_size_room(own, size));
     VR_TRY(take_entry(device, &number));
     device->slots[number] = (struct vr_paged_slot){.own = own};
     const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};

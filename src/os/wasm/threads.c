@@ -1,4 +1,4 @@
-// threads.c: WebAssembly as the page uses it has one thread: nothing is ever held by another.
+// threads.c: WebAssembly as the page and the command use it has one thread: nothing is ever held by another.
 #include "os/os.h"
 
 void vr_mutex_init(struct vr_mutex *mutex) { (void)mutex; }
@@ -7,6 +7,7 @@ void vr_mutex_lock(struct vr_mutex *mutex) { (void)mutex; }
 void vr_mutex_unlock(struct vr_mutex *mutex) { (void)mutex; }
 void vr_os_yield(void) {}
 uint64_t vr_os_thread_id(void) { return 1; }
+unsigned vr_os_processors(void) { return 1; }
 enum vram_status vr_thread_start(struct vr_thread *thread, void (*function)(void *argument), void *argument) {
     (void)thread;
     (void)function;

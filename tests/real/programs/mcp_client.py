@@ -19,14 +19,15 @@ async def main(vram, recording):
         async with ClientSession(reads, writes) as session:
             await session.initialize()
             names = [tool.name for tool in (await session.list_tools()).tools]
-            assert names == ["open", "summary", "peak", "sites", "at", "lifetimes", "diff", "leaks", "why", "cure", "tune", "fit"], names
+            assert names == ["open", "summary", "peak", "sites", "at", "lifetimes", "diff", "marks", "leaks", "why", "cure", "tune", "forecast", "fit"], names
             assert "r1" in await ask(session, "open", file=recording)
-            for name in ("summary", "sites", "lifetimes", "leaks", "why", "cure", "tune"):
+            for name in ("summary", "sites", "lifetimes", "marks", "leaks", "why", "cure", "tune"):
                 await ask(session, name, file="r1")
             for by in ("role", "site", "stack", "annotation"):
                 await ask(session, "peak", file="r1", by=by)
             await ask(session, "at", file="r1", event=100)
             await ask(session, "diff", before="r1", after="r1")
+            await ask(session, "forecast", runs=["1=r1", "2=r1"], size=4)
             assert "expandable_segments:True" in await ask(session, "cure", file="r1")
     print("ok")
 

@@ -177,7 +177,7 @@ def add_rows(work, parts):
 
 
 add_rows(train, 8)
-add_rows(graph, 1)
+add_rows(graph, 4)
 add_rows(expandable, 2)
 
 if __name__ == "__main__":

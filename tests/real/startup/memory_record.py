@@ -32,6 +32,8 @@ def begin(torch, folder):
     gc.collect()
     gc.freeze()
     gc.collect()
+    # The end of an autocast region frees what it had cast in the order of a hash of host addresses, another one in each run.
+    torch.set_autocast_cache_enabled(False)
 
     def record():
         pinned = {"record_pinned_host_memory": True} if os.environ.get("VRAM_REAL_PINNED") else {}

@@ -1,0 +1,95 @@
+// The peak of another size: forecast, by the JSON of the command.
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "input.h"
+#include "mcp.h"
+#include "vram/profile.h"
+
+#define BYTES(bytes) mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
+
+// "16=run.pickle", or "16=r1".
+static bool add_run(struct mcp_server *server, const cJSON *operand, struct vram_forecast *forecast, struct mcp_answer *answer) {
+    const char *text = cJSON_IsString(operand) ? operand->valuestring : "";
+    char *end;
+    const double size = strtod(text, &end);
+    if (end == text || *end != '=') {
+        mcp_fail(answer, "runs: '%s' is not SIZE=FILE, e.g. 16=run.pickle", text);
+        return false;
+    }
+    const struct mcp_recording *open = mcp_recording_of(server, end + 1, "runs", answer);
+    if (open == NULL) return false;
+    forecast->recording[forecast->count] = open->recording;
+    forecast->title[forecast->count] = input_base_name(open->path);
+    forecast->size[forecast->count++] = size;
+    return true;
+}
+
+static void say_sum(struct mcp_answer *answer, const char *what, const cJSON *json, const char *const names[3]) {
+    const uint64_t bytes = mcp_whole(json, names[0]), low = mcp_whole(json, names[1]), high = mcp_whole(json, names[2]);
+    if (bytes == 0) return;
+    mcp_line(answer, "  %s %s, from %s to %s", what, BYTES(bytes), BYTES(low), BYTES(high));
+}
+
+static double size_of(const cJSON *object) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, "size");
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static void say_group(struct mcp_answer *answer, const cJSON *group) {
+    const cJSON *bytes;
+    char before[3 * MCP_BYTES_CAPACITY] = "";
+    size_t length = 0;
+    cJSON_ArrayForEach(bytes, cJSON_GetObjectItemCaseSensitive(group, "bytes")) {
+        const int added = snprintf(before + length, sizeof before - length, "%s%s", length == 0 ? "" : ", ",
+                                   BYTES(cJSON_IsNumber(bytes) ? (uint64_t)bytes->valuedouble : 0));
+        if (added > 0 && (size_t)added < sizeof before - length) length += (size_t)added;
+    }
+    mcp_line(answer, "  %s -> %s, %s: %s", before, BYTES(mcp_whole(group, "forecast_bytes")), mcp_text(group, "curve", ""),
+             mcp_text(group, "name", ""));
+}
+
+static void say_forecast(struct mcp_answer *answer, const cJSON *json, const struct vram_forecast *forecast) {
+    static const char *const allocated[] = {"allocated_bytes", "allocated_low_bytes", "allocated_high_bytes"};
+    static const char *const reserved[] = {"reserved_bytes", "reserved_low_bytes", "reserved_high_bytes"};
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "runs"))
+        mcp_line(answer, "at %g: %s allocated, %s reserved at the peak of %s", size_of(item), BYTES(mcp_whole(item, "allocated_bytes")),
+                 BYTES(mcp_whole(item, "reserved_bytes")), mcp_text(item, "file", ""));
+    mcp_line(answer, "forecast at %g:", forecast->wanted);
+    say_sum(answer, "allocated", json, allocated);
+    say_sum(answer, "reserved", json, reserved);
+    if (forecast->count == 2)
+        mcp_line(answer, "from two sizes a group that grows is taken for a straight line: a third would tell a square");
+    const uint64_t odd = mcp_whole(json, "not_at_every_peak_bytes");
+    if (odd != 0) mcp_line(answer, "%s at the largest run's peak are of groups that are not at every peak", BYTES(odd));
+    mcp_line(answer, "by %s, bytes in the runs -> forecast:", mcp_text(json, "by", ""));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_group(answer, item);
+}
+
+void mcp_tool_forecast(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
+    char at[32], device[32];
+    struct vram_forecast forecast = {.options = {.device = -1}};
+    struct vram_error error = {.status = VRAM_OK};
+    struct mcp_kept kept = {.bytes = NULL};
+    const cJSON *runs = cJSON_GetObjectItemCaseSensitive(arguments, "runs"), *size = cJSON_GetObjectItemCaseSensitive(arguments, "size");
+    const int count = cJSON_GetArraySize(runs);
+    if (count < 2 || count > VRAM_FORECAST_MOST) {
+        mcp_fail(answer, "runs: two or three recordings are wanted, each SIZE=FILE");
+        return;
+    }
+    const cJSON *run;
+    cJSON_ArrayForEach(run, runs) {
+        if (!add_run(server, run, &forecast, answer)) return;
+    }
+    forecast.wanted = size->valuedouble;
+    if (!mcp_moment(arguments, at, device, &forecast.options, answer)) return;
+    const enum vram_status status = vram_forecast_json(&forecast, mcp_keep, &kept, NULL, &error);
+    cJSON *json = mcp_parsed(status, &kept, &error, answer);
+    if (json == NULL) return;
+    say_forecast(answer, json, &forecast);
+    cJSON_Delete(json);
+    mcp_next(answer, "fit {\"command\": [...]} - the program itself at that size, on simulated GPUs; or forecast by role");
+}

@@ -1,0 +1,22 @@
+# The command as a WebAssembly program: <build>/vram.wasm. With -DCMAKE_TOOLCHAIN_FILE=cmake/wasi.cmake, -DVRAM_BUNDLED=FOLDER and -DVRAM_VIEWER_PAGE=viewer.html.
+include(cmake/portable_sources.cmake)
+include(cmake/bundled.cmake)
+add_compile_options(-ftls-model=local-exec -mbulk-memory -ffunction-sections -fdata-sections)
+
+file(GLOB_RECURSE export_sources CONFIGURE_DEPENDS src/export/*.c)
+add_library(portable_objects OBJECT ${PORTABLE_SOURCES} ${export_sources})
+target_include_directories(portable_objects PRIVATE src PUBLIC include)
+target_compile_definitions(portable_objects PRIVATE VRAM_CHECK=0)
+
+file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c cli/formats/*.c cli/wasi/*.c)
+list(FILTER cli_sources EXCLUDE REGEX
+  "/cli/(attach|beside|browser|control|http|program|run|serve|sim|top|watch|doctor|fit|cmd_(attach|doctor|export|fit|run|sim|symbolize|top)|mcp_fit)[a-z_]*\\.c$")
+add_executable(vram_cli ${cli_sources})
+set_target_properties(vram_cli PROPERTIES OUTPUT_NAME vram)
+target_include_directories(vram_cli BEFORE PRIVATE cli/wasi)
+target_compile_definitions(vram_cli PRIVATE _POSIX_C_SOURCE=200809L _WASI_EMULATED_SIGNAL VRAM_CHECK=0)
+target_compile_options(vram_cli PRIVATE -include ${PROJECT_SOURCE_DIR}/cli/wasi/posix_gaps.h)
+target_link_libraries(vram_cli PRIVATE portable_objects vram_bundled wasi-emulated-signal m)
+target_link_options(vram_cli PRIVATE -Wl,--gc-sections -Wl,--strip-all -Wl,--max-memory=4294967296 -Wl,-z,stack-size=1048576)
+set_source_files_properties(cli/wasi/begin.c PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src)
+set_source_files_properties(cli/page.c PROPERTIES COMPILE_DEFINITIONS "VRAM_VIEWER_PAGE=\"${VRAM_VIEWER_PAGE}\"" OBJECT_DEPENDS ${VRAM_VIEWER_PAGE})

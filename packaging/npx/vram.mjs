@@ -1,0 +1,32 @@
+#!/usr/bin/env node
+// The command `vram`: vram.wasm, which sees the files that this user sees, and nothing else of the world: no network, no other programs (but a
+// browser, for `vram view`).
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { isatty } from "node:tty";
+import { Wasi } from "./wasi.mjs";
+
+// Paths inside have slashes and one root; on Windows the drives are folders of it, "C:/x" also after the folder that it was joined to.
+const windows = path.sep !== "/";
+const inside = (name) => (windows ? `/${name.replaceAll("\\", "/")}` : name);
+const toHost = (name) => (windows ? (/[A-Za-z]:[\\/](?!.*[A-Za-z]:[\\/]).*$/.exec(name)?.[0] ?? name) : name);
+
+const openBrowser = (target) => {
+    if (process.platform === "linux" && !["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].some((name) => process.env[name])) return 0;
+    const opener = { darwin: "open", win32: "explorer.exe" }[process.platform] ?? "xdg-open";
+    const file = windows ? toHost(target).replaceAll("/", "\\") : target;
+    spawn(opener, [file], { stdio: "ignore", detached: true }).on("error", () => {}).unref();
+    return 1;
+};
+
+const env = { ...process.env, PWD: inside(process.cwd()), TMPDIR: inside(os.tmpdir()) };
+if (isatty(1) && process.stdout.columns) env.COLUMNS ??= String(process.stdout.columns);
+const wasi = new Wasi({ args: ["vram", ...process.argv.slice(2)], env, toHost });
+const module = await WebAssembly.compile(readFileSync(new URL("vram.wasm", import.meta.url)));
+const instance = await WebAssembly.instantiate(module, {
+    wasi_snapshot_preview1: wasi.imports(),
+    vram: { open_browser: (start, length) => openBrowser(wasi.bytes(start, length).toString()) },
+});
+process.exitCode = wasi.start(instance);

@@ -1,0 +1,102 @@
+// Slots by their exact size: the first that is free is found without a look at those that are not, however many there are.
+#include "core/source/paged.h"
+
+enum { PATIENCE = 8 }; // blocked slots that a search passes by before it hides further ones: a few cost less than to find them anew
+
+// The slot at the lowest place of the word that is not blocked; 0: none.
+static uint32_t ready_in(struct vr_paged_size *size, size_t word, uint32_t *blocked, unsigned *passed) {
+    for (uint64_t ready = size->ready[word]; ready != 0; ready &= ready - 1) {
+        const uint32_t slot = size->slots[word * 64 + (unsigned)__builtin_ctzll(ready)];
+        if (VR_LIKELY(blocked[slot] == 0)) return slot;
+        if (++*passed <= PATIENCE) continue;
+        blocked[slot] |= VR_PAGED_HIDDEN;
+        size->ready[word] &= ~(ready & (~ready + 1));
+    }
+    return 0;
+}
+
+uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
+    if (VR_UNLIKELY(shard->asleep)) return 0;
+    const struct vr_paged_shard *own = shard->paged;
+    const uint64_t number = vr_map_get(&own->numbers, rounded);
+    if (number == 0) return 0;
+    struct vr_paged_size *size = &own->sizes[number];
+    unsigned passed = 0;
+    for (size_t i = 0; i * 64 < size->words; i++) {
+        for (uint64_t some = size->some[i]; some != 0; some &= some - 1) {
+            const uint32_t slot = ready_in(size, i * 64 + (unsigned)__builtin_ctzll(some), own->device->blocked, &passed);
+            if (VR_LIKELY(slot != 0)) return own->device->slots[slot].block;
+            if (size->ready[i * 64 + (unsigned)__builtin_ctzll(some)] == 0) size->some[i] &= ~(some & (~some + 1));
+        }
+    }
+    return 0;
+}
+
+static enum vram_status take_size(struct vr_paged_shard *own, uint64_t bytes, uint64_t *number) {
+    *number = own->spare_size;
+    VR_TRY(vr_map_reserve(&own->numbers, 1));
+    if (*number == 0) {
+        if (own->size_count == 0) own->size_count = 1;
+        VR_TRY(VR_GROW(own, sizes, own->size_count + 1));
+        *number = own->size_count++;
+        own->sizes[*number] = (struct vr_paged_size){0};
+    } else {
+        own->spare_size = own->sizes[*number].next;
+    }
+    return vr_map_set(&own->numbers, bytes, *number); // there is room
+}
+
+enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t bytes) {
+    uint64_t number = vr_map_get(&own->numbers, bytes);
+    if (number == 0) VR_TRY(take_size(own, bytes, &number));
+    struct vr_paged_size *size = &own->sizes[number];
+    while (size->full < size->words && size->used[size->full] == UINT64_MAX) size->full++;
+    if (size->full < size->words) return VRAM_OK;
+    VR_TRY(VR_GROW(size, ready, size->words + 1));
+    VR_TRY(VR_GROW(size, used, size->words + 1));
+    VR_TRY(VR_GROW(size, some, size->words / 64 + 1));
+    VR_TRY(VR_GROW(size, slots, (size->words + 1) * 64));
+    size->ready[size->words] = size->used[size->words] = 0;
+    if (size->words % 64 == 0) size->some[size->words / 64] = 0;
+    size->words++;
+    return VRAM_OK;
+}
+
+void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t bytes) {
+    const uint64_t number = vr_map_get(&own->numbers, bytes);
+    struct vr_paged_size *size = &own->sizes[number];
+    struct vr_paged_slot *item = &own->device->slots[slot];
+    assert(number != 0 && size->full < size->words && size->used[size->full] != UINT64_MAX);
+    const unsigned bit = (unsigned)__builtin_ctzll(~size->used[size->full]);
+    item->size = (uint32_t)number;
+    item->place = (uint32_t)(size->full * 64 + bit);
+    size->used[size->full] |= (uint64_t)1 << bit;
+    size->slots[item->place] = slot;
+    size->count++;
+    vr_paged_ready_set(own, item);
+}
+
+void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
+    const struct vr_paged_slot *item = &own->device->slots[slot];
+    struct vr_paged_size *size = &own->sizes[item->size];
+    vr_paged_ready_clear(own, item);
+    size->used[item->place / 64] &= ~((uint64_t)1 << item->place % 64);
+    if (item->place / 64 < size->full) size->full = item->place / 64;
+    if (--size->count != 0) return;
+    // A size that nobody has any more.
+    (void)vr_map_take(&own->numbers, vr_paged_block_of(item)->size);
+    size->words = size->full = 0;
+    size->next = own->spare_size;
+    own->spare_size = item->size;
+}
+
+void vr_paged_sizes_free(struct vr_paged_shard *own) {
+    for (size_t i = 1; i < own->size_count; i++) {
+        free(own->sizes[i].ready);
+        free(own->sizes[i].used);
+        free(own->sizes[i].some);
+        free(own->sizes[i].slots);
+    }
+    free(own->sizes);
+    vr_map_release(&own->numbers);
+}
