@@ -48,14 +48,14 @@ struct vram_sleep_result {
 // sentence for memory that cannot sleep; INVALID_ARGUMENT for a tag that no pool has, a pool of another device, a level that is none, and
 // during a capture; NO_HOST_MEMORY, also where pinned memory runs out; DRIVER. result and error may be NULL here and below.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device,
-                                                    const struct vram_sleep_choice *choices, size_t count,
-                                                    struct vram_sleep_result *result, struct vram_error *error);
+                                                    const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
+                                                    struct vram_error *error);
 // The device's sleeping pools that a choice names wake, at the same addresses; levels are not looked at. Pages that hold no live block any
-// more are not made again, and where memory is short free memory of other pools goes back first. Either all of them are awake afterwards, or
-// all sleep still, and can be woken later. OUT_OF_MEMORY with a sentence; otherwise as vram_sleep().
+// more are not made again, and where memory is short free memory of other pools goes back first. Either all of them are awake afterwards,
+// or all sleep still, and can be woken later. OUT_OF_MEMORY with a sentence; otherwise as vram_sleep().
 VRAM_API VRAM_NODISCARD enum vram_status vram_wake(struct vram_allocator *allocator, uint32_t device,
-                                                   const struct vram_sleep_choice *choices, size_t count,
-                                                   struct vram_sleep_result *result, struct vram_error *error);
+                                                   const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
+                                                   struct vram_error *error);
 
 // A pool that sleeps.
 struct vram_sleeper {

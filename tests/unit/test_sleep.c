@@ -18,8 +18,7 @@ enum { THREAD_SANITIZER = 0 };
 #endif
 
 static void open_world(struct vr_world *world, const char *conf, uint64_t memory_bytes, bool faults) {
-    const struct vr_world_options options = {
-        .sim = {.memory_bytes = memory_bytes, .backed = true}, .conf = conf, .faults = faults};
+    const struct vr_world_options options = {.sim = {.memory_bytes = memory_bytes, .backed = true}, .conf = conf, .faults = faults};
     EXPECT_OK(vr_world_open(world, &options));
 }
 
@@ -378,8 +377,7 @@ static void graphs_launch_after_waking(const char *conf) {
         EXPECT_OK(vram_wake(world.allocator, 0, &(struct vram_sleep_choice){.tag = "graph"}, 1, NULL, NULL));
         EXPECT_OK(vram_graph_launch(graph, stream, NULL));
         assert_int_equal(vr_cu(world.sim, stream_synchronize, stream), VR_CU_SUCCESS);
-        for (uint64_t i = 0; i < bytes / 8; i++)
-            assert_int_equal(((const uint64_t *)(uintptr_t)output)[i], i + (uint64_t)round + 2);
+        for (uint64_t i = 0; i < bytes / 8; i++) assert_int_equal(((const uint64_t *)(uintptr_t)output)[i], i + (uint64_t)round + 2);
     }
     vram_graph_destroy(graph);
     expect_free(&world, input);
@@ -396,7 +394,8 @@ static void graphs(void **state) {
     graphs_launch_after_waking("paged:True");
 }
 
-// --- faults --------------------------------------------------------------------------------------------------------------------------------
+// --- faults
+// --------------------------------------------------------------------------------------------------------------------------------
 
 enum { BLOCKS = 7 };
 
@@ -421,12 +420,14 @@ static bool round_with_faults(const char *conf, uint64_t nth, int32_t result, ui
         }
         struct vram_error error = {0};
         size_t count = 0;
-        status = step == 0 ? vram_sleep(world.allocator, 0, choices, 2, NULL, &error) : vram_wake(world.allocator, 0, choices, 2, NULL, &error);
+        status =
+            step == 0 ? vram_sleep(world.allocator, 0, choices, 2, NULL, &error) : vram_wake(world.allocator, 0, choices, 2, NULL, &error);
         EXPECT_OK(vram_sleepers(world.allocator, 0, NULL, 0, &count));
         if (vram_check(world.allocator, &error) != VRAM_OK) fail_msg("%s, call %u: %s", conf, (unsigned)nth, error.message);
         // All or nothing, whichever.
         const bool asleep = (step == 0) == (status == VRAM_OK);
-        if (count != (asleep ? 2u : 0u)) fail_msg("%s, call %u, %s: %u sleep", conf, (unsigned)nth, vram_status_name(status), (unsigned)count);
+        if (count != (asleep ? 2u : 0u))
+            fail_msg("%s, call %u, %s: %u sleep", conf, (unsigned)nth, vram_status_name(status), (unsigned)count);
         if (status != VRAM_OK) assert_true(error.message[0] != '\0');
         for (unsigned i = 0; i < BLOCKS && !asleep; i++)
             if (!holds(blocks[i], sizes[i], i)) fail_msg("%s, call %u: block %u lost its bytes", conf, (unsigned)nth, i);
@@ -474,8 +475,13 @@ static void every_call_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tag_sleeps), cmocka_unit_test(all_sleep), cmocka_unit_test(levels), cmocka_unit_test(what_cannot_is_refused),
-        cmocka_unit_test(snapshots_and_histories_tell), cmocka_unit_test(graphs),       cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(a_tag_sleeps),
+        cmocka_unit_test(all_sleep),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(what_cannot_is_refused),
+        cmocka_unit_test(snapshots_and_histories_tell),
+        cmocka_unit_test(graphs),
+        cmocka_unit_test(every_call_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -251,11 +251,12 @@ static void play(const char *conf, uint64_t seed) {
     for (unsigned i = 0; i < DOMAINS; i++)
         if (run.domains[i].asleep) woke(&run, i);
     expect_truth(&run);
-    printf("%-28s %llu operations, %llu sleeps, %llu wakes, %llu by requests, %llu requests refused, %.3f %% of %.1f GiB given back, %.1f GiB "
-           "kept\n",
-           conf[0] == '\0' ? "tags alone" : conf, (unsigned long long)operations, (unsigned long long)run.sleeps,
-           (unsigned long long)run.wakes, (unsigned long long)run.woken_by_requests, (unsigned long long)run.refused,
-           100 * (double)run.given_back / (double)run.slept, (double)run.slept / (double)VR_GIB, (double)run.copied / (double)VR_GIB);
+    printf(
+        "%-28s %llu operations, %llu sleeps, %llu wakes, %llu by requests, %llu requests refused, %.3f %% of %.1f GiB given back, %.1f GiB "
+        "kept\n",
+        conf[0] == '\0' ? "tags alone" : conf, (unsigned long long)operations, (unsigned long long)run.sleeps,
+        (unsigned long long)run.wakes, (unsigned long long)run.woken_by_requests, (unsigned long long)run.refused,
+        100 * (double)run.given_back / (double)run.slept, (double)run.slept / (double)VR_GIB, (double)run.copied / (double)VR_GIB);
     assert_true((double)run.given_back >= 0.995 * (double)run.slept);
     while (run.count != 0) do_free(&run);
     for (unsigned i = 1; i < DOMAINS; i++) vram_pool_release(run.domains[i].pool);

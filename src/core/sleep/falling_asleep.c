@@ -24,8 +24,10 @@ static enum vram_status check_segments(const struct vr_device *device, const str
         if (segment->mapped == 0) continue;
         if (segment->source == &vr_source_user_functions) return refuse(pool, segment, "functions of the program made it", error);
         if (segment->source->vacate == NULL)
-            return refuse(pool, segment, "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
-                                         "would have made it of pages)", error);
+            return refuse(pool, segment,
+                          "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
+                          "would have made it of pages)",
+                          error);
         if (is_exported(segment)) return refuse(pool, segment, "other processes may have its pages", error);
     }
 }

@@ -83,8 +83,8 @@ enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *c
 // The blocks of a segment fall asleep, and wake. The shard's pools are settled.
 void vr_blocks_fall_asleep(struct vr_device *device, struct vr_segment *segment);
 void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment);
-// Turns free pages of an expandable segment that sleeps into holes; where nothing lives in the segment any more it goes. Without host memory
-// it stays as it is. Returns whether it is gone.
+// Turns free pages of an expandable segment that sleeps into holes; where nothing lives in the segment any more it goes. Without host
+// memory it stays as it is. Returns whether it is gone.
 bool vr_asleep_trim(struct vr_device *device, uint32_t segment);
 // Adds the live blocks of a segment to the ranges; whole: free memory, too. NO_HOST_MEMORY.
 enum vram_status vr_live_ranges_add(const struct vr_device *device, uint32_t segment, bool whole, struct vr_live_ranges *ranges);

@@ -85,13 +85,15 @@ static enum vram_status say_short(struct vr_device *device, uint64_t needed, boo
     uint64_t free_bytes = 0, total = 0;
     (void)vr_cu(device->allocator->driver, mem_get_info, &free_bytes, &total);
     const unsigned long long more = (unsigned long long)needed, limit = (unsigned long long)device->limit_bytes;
-    if (limited) return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, which exceeds the limit of %llu", more, limit);
+    if (limited)
+        return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, which exceeds the limit of %llu", more,
+                       limit);
     return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, and the device has %llu free", more,
                    (unsigned long long)free_bytes);
 }
 
 static enum vram_status wake_all(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
-                                  struct vram_sleep_result *result, struct vram_error *error) {
+                                 struct vram_sleep_result *result, struct vram_error *error) {
     uint64_t needed = 0, copied = 0, stream = 0;
     for (size_t i = 0; i < count; i++) needed += sleepers[i]->away;
     if (!is_within_limit(device, needed)) make_room(device);

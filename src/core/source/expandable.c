@@ -398,8 +398,7 @@ static enum vram_status allow_all(struct vr_device *device, const struct vr_segm
     uint64_t count = 0;
     vr_access_list(device, access, &count);
     const uint64_t address = segment->address + first * segment->page_size;
-    return vr_driver_status(
-        vr_cu(device->allocator->driver, mem_set_access, address, (end - first) * segment->page_size, access, count));
+    return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, address, (end - first) * segment->page_size, access, count));
 }
 
 static enum vram_status populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
