@@ -1,11 +1,15 @@
 // bench_capacity.c: in how little memory recorded programs run: the smallest device on which each history completes, divided by what no
 // allocator can do without (the peak of active bytes, rounded to 512 each, rounded up to 2 MiB).
-// usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation] [--only SETTING]... RECORDING...
+// usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...
 //   --passes N       a history counts as that many, one after the other (default 1)
 //   --time           instead: processor time of a served pair, by passes that call no driver
 //   --repeat         instead: driver calls per pass with 6 passes in 1.01 times the bound, of histories whose bound is 1 GiB and more
 //   --fragmentation  instead: what is reserved beyond what lives, both at their peaks, on a device that has enough: as a share of what is
 //                    reserved (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and how much less it is than by default
+//   --cold           instead: milliseconds of the simulated driver's time that one history takes from nothing, by the cheap and the dear
+//                    prices, on a device that has enough: of the thread that asks, and of all threads
+// "ahead" is growth ahead, paged:True,grow_ahead:True: between two requests its thread does all there is to do, as where the program
+// computes for longer than that takes.
 //   --only SETTING   that one beside the default
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,16 +18,19 @@
 #include <time.h>
 
 #include "core/allocator.h"
+#include "core/device.h"
+#include "core/source/paged.h"
 #include "driver/driver.h"
 #include "replay/script.h"
 #include "vram/driver.h"
 #include "vram/recordings.h"
 #include "vram/vram.h"
 
-enum { PASSES = 6, PASSES_TIMED = 30, SETTINGS = 4, MOST = 256 };
+enum { PASSES = 6, PASSES_TIMED = 30, SETTINGS = 5, MOST = 256 };
 
-static const char *const confs[SETTINGS] = {"", "expandable_segments:True", "max_split_size_mb:128", "paged:True"};
-static const char *const names[SETTINGS] = {"default", "expandable", "max_split", "paged"};
+static const char *const confs[SETTINGS] = {"", "expandable_segments:True", "max_split_size_mb:128", "paged:True",
+                                            "paged:True,grow_ahead:True"};
+static const char *const names[SETTINGS] = {"default", "expandable", "max_split", "paged", "ahead"};
 static bool skipped[SETTINGS];
 
 // One device's history as operations: requests and frees of numbered allocations, releases.
@@ -106,7 +113,7 @@ static bool make_job(const struct vr_script_device *device, const char *file, bo
     bool in_releases = false;
     for (size_t i = 0; i < history->count; i++) {
         const enum vr_step step = device->steps[i];
-        if (step == VR_STEP_ALLOC) push(job, device->names[i], history->size_bytes[i], stream_index(job, history->stream[i]));
+        if (step == VR_STEP_ALLOC) push(job, device->names[i], history->size_bytes[i], stream_index(job, vr_entry_stream(history, i)));
         if (step == VR_STEP_FREE || step == VR_STEP_FREE_COMPLETED) push(job, device->names[i], 0, 0);
         if (step == VR_STEP_RELEASE && !in_releases && releases) push(job, 0, UINT64_MAX, 0);
         if (step != VR_STEP_NOTHING) in_releases = step == VR_STEP_RELEASE;
@@ -131,11 +138,30 @@ struct play {
     struct vram_driver *driver;
     struct vram_allocator *allocator;
     uint64_t streams[64];
+    bool steps;        // the setting is growth ahead
+    uint64_t ahead_ns; // of the simulated driver's time
 };
 
+static uint64_t driver_time(struct vram_driver *driver) {
+    uint64_t sum = 0, cost = 0;
+    for (uint32_t i = 0; vram_sim_call_at(driver, i, NULL, NULL, &cost); i++) sum += cost;
+    return sum;
+}
+
+// What the thread of grow_ahead would do meanwhile.
+static void work_ahead(struct play *play) {
+    struct vr_device *device = vr_device_if_used(play->allocator, 0);
+    if (device == NULL || !device->options.grow_ahead) return;
+    const uint64_t before_ns = driver_time(play->driver);
+    while (vr_paged_ahead_step(device)) continue;
+    play->ahead_ns += driver_time(play->driver) - before_ns;
+}
+
+static enum vram_sim_profile prices; // of the driver
+
 static bool open_play(const struct job *job, const char *conf, uint64_t memory_bytes, struct play *play) {
-    const struct vram_sim_options sim = {.memory_bytes = (uint64_t)1 << 40};
-    *play = (struct play){0};
+    const struct vram_sim_options sim = {.memory_bytes = (uint64_t)1 << 40, .profile = prices};
+    *play = (struct play){.steps = strstr(conf, "grow_ahead") != NULL};
     if (vram_sim_create(&sim, &play->driver) != VRAM_OK) return false;
     uint64_t context = 0;
     for (uint32_t i = 0; i < job->stream_count; i++) {
@@ -146,6 +172,7 @@ static bool open_play(const struct job *job, const char *conf, uint64_t memory_b
     }
     const struct vram_create_info info = {.driver = play->driver, .conf = conf, .ignore_environment = true};
     if (vr_allocator_create(&info, &play->allocator, NULL) != VRAM_OK) return false;
+    vr_allocator_without_threads(play->allocator);
     // The device is set up while its memory is large, so that address space is no limit.
     if (vram_set_memory_limit(play->allocator, 0, UINT64_MAX) != VRAM_OK) return false;
     return vram_sim_set_memory(play->driver, 0, memory_bytes) == VRAM_OK;
@@ -163,7 +190,9 @@ static bool do_operation(struct job *job, struct play *play, const struct operat
         job->ours[op->name] = 0;
         return address == 0 || vram_free(play->allocator, address) == VRAM_OK;
     }
-    return vram_malloc(play->allocator, 0, op->size_bytes, play->streams[op->stream], &job->ours[op->name]) == VRAM_OK;
+    if (vram_malloc(play->allocator, 0, op->size_bytes, play->streams[op->stream], &job->ours[op->name]) != VRAM_OK) return false;
+    if (play->steps) work_ahead(play);
+    return true;
 }
 
 // What the history made is freed, what it freed of the start is made again.
@@ -203,6 +232,7 @@ struct taken {
     uint64_t calls[PASSES_TIMED]; // of each pass
     double least_ns;              // of a pass
     uint64_t reserved;            // at the peak
+    uint64_t driver_ns, ahead_ns; // the simulated driver's time, and what of it was growth ahead
 };
 
 static uint64_t reserved_at_peak(const struct play *play) {
@@ -216,6 +246,7 @@ static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, u
     memset(job->ours, 0, (job->name_count + 1) * sizeof *job->ours);
     bool complete = open_play(job, conf, memory_bytes, &play);
     uint64_t before = 0;
+    const uint64_t opened_ns = complete ? driver_time(play.driver) : 0;
     for (size_t i = 0; i < job->start_count && complete; i++) complete = do_operation(job, &play, &job->start[i]);
     for (unsigned pass = 0; pass < passes && complete; pass++) {
         if (pass != 0) complete = rewind_job(job, &play);
@@ -227,6 +258,8 @@ static bool play_job(struct job *job, const char *conf, uint64_t memory_bytes, u
         taken->calls[pass] = now - before;
         before = now;
     }
+    if (complete) taken->driver_ns = driver_time(play.driver) - opened_ns;
+    taken->ahead_ns = play.ahead_ns;
     if (complete) taken->reserved = reserved_at_peak(&play);
     close_play(&play);
     return complete;
@@ -259,12 +292,14 @@ struct sums {
     double ratio[SETTINGS][MOST];
     double large[SETTINGS][MOST]; // of bounds from 4 GiB on
     uint64_t lost[SETTINGS];      // reserved and not alive, all histories together
+    double cold_ms[2][SETTINGS];  // by prices, of all threads
+    double asked_ms[2][SETTINGS]; // of the one that asks
     size_t count, large_count;
     unsigned complete[SETTINGS], jobs;
     uint64_t calls[SETTINGS][PASSES];
 };
 
-enum mode { CAPACITY, REPEAT, TIME, FRAGMENTATION };
+enum mode { CAPACITY, REPEAT, TIME, FRAGMENTATION, COLD };
 
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -356,6 +391,22 @@ static void fragment(struct job *job, struct sums *sums) {
     printf("   %s device %u\n", job->file, job->device);
 }
 
+static void cold(struct job *job, struct sums *sums) {
+    printf("%9.0f MiB", (double)job->bound / (double)VR_MIB);
+    for (prices = VRAM_SIM_CHEAP; prices <= VRAM_SIM_DEAR; prices++) {
+        for (int s = 0; s < SETTINGS; s++) {
+            if (skipped[s]) continue;
+            struct taken taken = {0};
+            if (!play_job(job, confs[s], (uint64_t)1 << 40, 1, &taken)) return;
+            const double all_ms = (double)taken.driver_ns / 1e6, asked_ms = all_ms - (double)taken.ahead_ns / 1e6;
+            printf(" %10.2f", asked_ms);
+            sums->cold_ms[prices][s] += all_ms;
+            sums->asked_ms[prices][s] += asked_ms;
+        }
+    }
+    printf("   %s device %u\n", job->file, job->device);
+}
+
 static int play_file(const char *file, unsigned passes, enum mode mode, struct sums *sums) {
     struct vram_recording *recording = NULL;
     struct vram_error error;
@@ -373,6 +424,7 @@ static int play_file(const char *file, unsigned passes, enum mode mode, struct s
                 case REPEAT: repeat(&job, sums); break;
                 case TIME: time_pairs(&job, sums); break;
                 case FRAGMENTATION: fragment(&job, sums); break;
+                case COLD: cold(&job, sums); break;
                 }
             }
             release_job(&job);
@@ -389,12 +441,26 @@ static void tell_calls(const struct sums *sums, int s) {
     printf("\n");
 }
 
+static void tell_cold(const struct sums *sums, int s) {
+    printf("%-12s", names[s]);
+    for (int p = 0; p < 2 && skipped[1]; p++)
+        printf("%s %10.2f ms, of all threads %10.2f", p == 0 ? " cheap" : ";  dear", sums->asked_ms[p][s], sums->cold_ms[p][s]);
+    for (int p = 0; p < 2 && !skipped[1]; p++)
+        printf("%s %10.2f ms, of all threads %10.2f: %.2f and %.2f times expandable's", p == 0 ? " cheap" : ";  dear", sums->asked_ms[p][s],
+               sums->cold_ms[p][s], sums->asked_ms[p][s] / sums->cold_ms[p][1], sums->cold_ms[p][s] / sums->cold_ms[p][1]);
+    printf("\n");
+}
+
 static void tell_all(struct sums *sums, enum mode mode) {
     for (int s = 0; s < SETTINGS; s++) {
         char what[64];
         if (skipped[s]) continue;
         if (mode == REPEAT) {
             tell_calls(sums, s);
+            continue;
+        }
+        if (mode == COLD) {
+            tell_cold(sums, s);
             continue;
         }
         tell(names[s], sums->ratio[s], sums->count);
@@ -430,6 +496,8 @@ static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode
             *mode = TIME;
         } else if (strcmp(argv[at], "--fragmentation") == 0) {
             *mode = FRAGMENTATION;
+        } else if (strcmp(argv[at], "--cold") == 0) {
+            *mode = COLD;
         } else if (strcmp(argv[at], "--passes") == 0 && has_value) {
             *passes = (unsigned)strtoul(argv[++at], NULL, 10);
         } else if (strcmp(argv[at], "--only") != 0 || !has_value || !skip_all_but(argv[++at])) {
@@ -440,15 +508,17 @@ static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode
 }
 
 int main(int argc, char **argv) {
-    static const char *const heads[] = {"bound", "calls 3 to 6", "ns per pair", "not alive"};
+    static const char *const heads[] = {"bound", "calls 3 to 6", "ns per pair", "not alive", "ms, 2 prices"};
     static struct sums sums;
     unsigned passes = 1;
     enum mode mode = CAPACITY;
     int at = read_options(argc, argv, &passes, &mode);
     if (at == 0) {
-        fprintf(stderr, "usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation] [--only SETTING]... RECORDING...\n");
+        fprintf(stderr,
+                "usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...\n");
         return 2;
     }
+    skipped[SETTINGS - 1] |= mode == TIME; // its pairs are those of paged:True, and its work would be in between
     printf("%13s", heads[mode]);
     for (int s = 0; s < SETTINGS; s++)
         if (!skipped[s]) printf(" %10s", names[s]);

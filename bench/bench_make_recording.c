@@ -67,10 +67,10 @@ static void event(struct maker *maker, enum vr_action action, uint32_t slot, uin
     history->action[i] = (uint8_t)action;
     history->address[i] = FIRST_SLOT + slot * SLOT_BYTES;
     history->size_bytes[i] = bytes;
-    history->stream[i] = 0;
+    history->stream.common = 0;
     history->time_us[i] = maker->time_us += 1 + (int64_t)(next(maker) % 8);
     history->stack[i] = stack;
-    history->has[i] = EVENT_HAS;
+    history->has.common = EVENT_HAS;
 }
 
 static void take(struct maker *maker, uint32_t slot, uint64_t bytes) {

@@ -114,6 +114,7 @@ int cmd_diff(int argc, char **argv) {
         MOMENT_OPTIONS(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
         INPUT_OPTION,
+        SKIP_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -13,7 +13,7 @@ int cmd_flame(int argc, char **argv);
 struct settings {
     struct moment_settings moment;
     const char *output, *before;
-    bool bottom_up;
+    bool bottom_up, all_frames;
 };
 
 static bool wants_lines(const char *path) {
@@ -60,9 +60,14 @@ int cmd_flame(int argc, char **argv) {
          .value = "FILE",
          .help = "show the difference to this recording: orange grew, blue shrank",
          .target = &settings.before},
+        {.name = "all-frames",
+         .kind = ARGS_FLAG,
+         .help = "also those of PyTorch, interpreters and allocators",
+         .target = &settings.all_frames},
         {.name = "bottom-up", .kind = ARGS_FLAG, .help = "innermost frames first", .target = &settings.bottom_up},
         MOMENT_OPTIONS(&settings.moment),
         INPUT_OPTION,
+        SKIP_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {
@@ -85,6 +90,7 @@ int cmd_flame(int argc, char **argv) {
     if (settings.output == NULL) return ui_usage("flame", "vram: -o FILE is needed, for example -o peak.svg");
     if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
     profile.bottom_up = settings.bottom_up;
+    profile.all_frames = settings.all_frames;
     if (output_is_input(settings.output, argv[1])) {
         ui_say("vram: %s: the output would replace the input", settings.output);
         return CLI_USAGE;

@@ -50,6 +50,7 @@ int cmd_leaks(int argc, char **argv) {
         DEVICE_OPTION(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
         INPUT_OPTION,
+        SKIP_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -53,6 +53,7 @@ int cmd_mcp(int argc, char **argv) {
     const struct args_option options[] = {
         {.name = "no-programs", .kind = ARGS_FLAG, .help = "without the tool fit, which runs programs", .target = &server.no_programs},
         INPUT_OPTION,
+        SKIP_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

@@ -145,6 +145,7 @@ int cmd_report(int argc, char **argv) {
          .choices = listings},
         REPORT_PROFILE_OPTIONS(&settings.profile),
         INPUT_OPTION,
+        SKIP_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {

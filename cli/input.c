@@ -22,6 +22,7 @@
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 
 uint64_t input_max_unpacked = 0;
+const char *input_skip = NULL;
 
 struct input;
 
@@ -443,6 +444,12 @@ const char *input_base_name(const char *path) {
 
 int input_named_recording(const char *path, struct vram_recording **recording, struct input_facts *facts) {
     const int code = input_recording(path, recording, facts);
-    if (code == CLI_OK) (void)!vram_recording_symbolize(*recording, NULL, NULL);
-    return code;
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    if (code != CLI_OK) return code;
+    (void)!vram_recording_symbolize(*recording, NULL, NULL);
+    if (input_skip == NULL || vram_recording_skip_frames(*recording, input_skip, &error) == VRAM_OK) return CLI_OK;
+    vram_recording_destroy(*recording);
+    *recording = NULL;
+    ui_say("vram: --skip %s: %s", input_skip, error.message);
+    return CLI_USAGE;
 }

@@ -26,6 +26,16 @@ extern uint64_t input_max_unpacked;
         .help = "unpack compressed files up to this (default: 1 GiB, or 200 times the file)", .target = &input_max_unpacked                \
     }
 
+// Set by --skip: an expression over file:line:function of frames that are to name no call site; NULL: none.
+extern const char *input_skip;
+
+// The row of the commands that name call sites.
+#define SKIP_OPTION                                                                                                                        \
+    {                                                                                                                                      \
+        .name = "skip", .kind = ARGS_STRING, .value = "REGEX",                                                                             \
+        .help = "frames that name no call site: wrappers of your own, by file:line:function", .target = &input_skip                        \
+    }
+
 // Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. A page that `vram view` wrote
 // stands for the recording in it; PAGE#NAME or PAGE#NUMBER (from 1) for one of several. *recording is given to the caller. On failure
 // prints one line on standard error and returns the exit code; CLI_OK otherwise. Holds one buffer and the decompressor's window besides the

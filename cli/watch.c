@@ -41,25 +41,22 @@ const char *watch_by_name(enum watch_by by) {
 }
 
 // --- groups -----------------------------------------------------------------------------------------------------------------------
-// The frame that means most to the reader: the innermost one of Python, else the innermost one. False without any.
+// The frame that stands for the stack. False without any.
 static bool site_frame(const struct watch *watch, uint32_t stack, struct vram_frame *frame) {
     enum { MOST = 64 };
     struct vram_frame frames[MOST];
-    size_t count = vram_follow_stack(watch->follow, stack, frames, MOST), site = 0;
+    size_t count = vram_follow_stack(watch->follow, stack, frames, MOST);
     if (count > MOST) count = MOST;
-    for (size_t i = count; i-- > 0;) {
-        const size_t length = strlen(frames[i].filename);
-        if (length > 3 && strcmp(frames[i].filename + length - 3, ".py") == 0) site = i;
-    }
-    if (count != 0) *frame = frames[site];
-    return count != 0;
+    const size_t site = vram_site_of_frames(frames, count);
+    if (site != SIZE_MAX) *frame = frames[site];
+    return site != SIZE_MAX;
 }
 
 static void frame_label(const struct vram_frame *frame, char *label, size_t capacity) {
     if (frame->line > 0)
         snprintf(label, capacity, "%s:%" PRId64 " %s", input_base_name(frame->filename), frame->line, frame->name);
     else
-        snprintf(label, capacity, "%s %s", input_base_name(frame->filename), frame->name);
+        snprintf(label, capacity, strncmp(frame->name, "0x", 2) == 0 ? "%s+%s" : "%s %s", input_base_name(frame->filename), frame->name);
 }
 
 static void site_label(const struct watch *watch, uint32_t stack, char *label, size_t capacity) {

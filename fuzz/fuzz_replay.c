@@ -111,10 +111,10 @@ static void connect(struct history *history, const char *strings) {
     history->rows = (struct vr_history){.action = history->action,
                                         .address = history->address,
                                         .size_bytes = history->size,
-                                        .stream = history->stream,
+                                        .stream = {.apart = history->stream},
                                         .pool_first = history->event_pool,
                                         .pool_second = history->event_zero,
-                                        .has = history->event_has};
+                                        .has = {.apart = history->event_has}};
     model->histories = &history->rows;
     model->history_count = 1;
     // String 1 is the key of the settings, string 2 its value.

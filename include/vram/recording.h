@@ -146,11 +146,16 @@ VRAM_API uint32_t vram_recording_stack_count(const struct vram_recording *record
 VRAM_API uint32_t vram_recording_frame_count(const struct vram_recording *recording);
 // The frames of a stack, innermost first, borrowed from the recording; *count is 0 for a stack that is not there.
 VRAM_API const uint32_t *vram_recording_stack(const struct vram_recording *recording, uint32_t stack, uint64_t *count);
-// Which frame stands for each stack: the innermost Python frame outside torch itself, else the innermost frame, or where that one only
-// recorded the stack what tells more (docs/guides/profile.md); VRAM_NO_FRAME for none.
+// Which frame stands for each stack: the program's own line, else what says most of it (docs/guides/profile.md); VRAM_NO_FRAME for none.
 // frames has room for vram_recording_stack_count() numbers. NO_HOST_MEMORY.
 #define VRAM_NO_FRAME UINT32_MAX
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames);
+// The same of a stack's frames, innermost first: which of them; SIZE_MAX where there are none.
+VRAM_API size_t vram_site_of_frames(const struct vram_frame *frames, size_t count);
+// From now on no stack is told by a frame whose "file:line:function" the extended regular expression is found in, but where it has no
+// other: for wrappers of the program's own. What other calls skipped stays skipped. INVALID_ARGUMENT with a sentence, NO_HOST_MEMORY.
+VRAM_API VRAM_NODISCARD enum vram_status vram_recording_skip_frames(struct vram_recording *recording, const char *expression,
+                                                                    struct vram_error *error);
 VRAM_API bool vram_recording_frame(const struct vram_recording *recording, uint32_t frame, struct vram_frame *row);
 
 // --- names for machine code --------------------------------------------------------------------------------------------------------------

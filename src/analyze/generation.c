@@ -4,7 +4,7 @@
 static uint32_t any_event_has(const struct vr_model *model) {
     uint32_t has = 0;
     for (size_t d = 0; d < model->history_count; d++) {
-        for (size_t i = 0; i < model->histories[d].count; i++) has |= model->histories[d].has[i];
+        for (size_t i = 0; i < model->histories[d].count; i++) has |= vr_entry_has(&model->histories[d], i);
     }
     return has;
 }

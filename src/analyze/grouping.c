@@ -101,7 +101,7 @@ static uint64_t pool_key(uint64_t first, uint64_t second) { return first << 32 ^
 static uint64_t pool_of(const struct vr_grouping *grouping, size_t row) {
     const struct vr_history *history = grouping->view->history;
     const uint32_t birth = grouping->lifetimes->birth[row];
-    if (birth != VR_BEFORE_TRACE && (history->has[birth] & VR_HAS_POOL_ID) != 0)
+    if (birth != VR_BEFORE_TRACE && (vr_entry_has(history, birth) & VR_HAS_POOL_ID) != 0)
         return pool_key(history->pool_first[birth], history->pool_second[birth]);
     const size_t segment = segment_of(grouping, row);
     if (segment == SIZE_MAX || (grouping->segments->flags[segment] & VR_SEGMENT_POOL_KNOWN) == 0) return VR_GROUP_UNKNOWN;
@@ -111,14 +111,15 @@ static uint64_t pool_of(const struct vr_grouping *grouping, size_t row) {
 static uint64_t stream_of(const struct vr_grouping *grouping, size_t row) {
     const struct vr_history *history = grouping->view->history;
     const uint32_t birth = grouping->lifetimes->birth[row];
-    if (birth != VR_BEFORE_TRACE) return (history->has[birth] & VR_HAS_STREAM) != 0 ? history->stream[birth] : VR_GROUP_UNKNOWN;
+    if (birth != VR_BEFORE_TRACE)
+        return (vr_entry_has(history, birth) & VR_HAS_STREAM) != 0 ? vr_entry_stream(history, birth) : VR_GROUP_UNKNOWN;
     const size_t segment = segment_of(grouping, row);
     return segment == SIZE_MAX ? VR_GROUP_UNKNOWN : grouping->segments->stream[segment];
 }
 
 static uint64_t phase_of(const struct vr_grouping *grouping, uint32_t birth) {
     const struct vr_history *history = grouping->view->history;
-    if (birth == VR_BEFORE_TRACE || (history->has[birth] & VR_HAS_TIME) == 0) return VR_GROUP_UNKNOWN;
+    if (birth == VR_BEFORE_TRACE || (vr_entry_has(history, birth) & VR_HAS_TIME) == 0) return VR_GROUP_UNKNOWN;
     size_t next;
     VR_LOWER_BOUND(next, i, 0, grouping->phase_count, grouping->phase[i].time_us <= history->time_us[birth]);
     return next == 0 ? 0 : grouping->phase[next - 1].name;
@@ -185,7 +186,9 @@ enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint6
     case VR_GROUP_POOL: *key = pool_of(grouping, row); break;
     case VR_GROUP_STREAM: *key = stream_of(grouping, row); break;
     case VR_GROUP_ANNOTATION: *key = phase_of(grouping, birth); break;
-    case VR_GROUP_THREAD: *key = before || (history->has[birth] & VR_HAS_THREAD) == 0 ? VR_GROUP_UNKNOWN : history->thread[birth]; break;
+    case VR_GROUP_THREAD:
+        *key = before || (vr_entry_has(history, birth) & VR_HAS_THREAD) == 0 ? VR_GROUP_UNKNOWN : history->thread[birth];
+        break;
     case VR_GROUP_METADATA: *key = before ? 0 : history->metadata[birth]; break;
     case VR_GROUP_CONTEXT: *key = before ? 0 : history->context[birth]; break;
     case VR_GROUP_SIZE: *key = bytes == 0 ? 0 : vr_log2_floor(bytes); break;

@@ -28,7 +28,7 @@ static size_t collect_claims(const struct vr_view *view, size_t first, struct la
         const uint64_t size = history->size_bytes[i];
         const struct layout_claim claim = {
             .range = {.address = history->address[i],
-                      .stream = history->stream[i],
+                      .stream = vr_entry_stream(history, i),
                       .pool_first = history->pool_first[i],
                       .pool_second = history->pool_second[i],
                       .kind = size < LEAST_LARGE_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,

@@ -87,7 +87,7 @@ static int by_address(const void *a, const void *b) {
     return VR_ORDER(x->address, y->address);
 }
 
-static enum vram_status allocate_rows(struct vr_lifetimes *out, size_t capacity) {
+enum vram_status vr_lifetimes_allocate(struct vr_lifetimes *out, size_t capacity) {
     if (capacity > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
     const size_t rows = capacity == 0 ? 1 : capacity;
     out->address = malloc(rows * sizeof *out->address);
@@ -125,7 +125,7 @@ static enum vram_status begin_rows(struct passes *passes) {
     const size_t numbers = passes->addresses->count;
     size_t count = 0, filled = 0;
     for (size_t n = 0; n < numbers; n++) count += passes->live[n] != 0;
-    VR_TRY(allocate_rows(passes->out, count + allocs));
+    VR_TRY(vr_lifetimes_allocate(passes->out, count + allocs));
     struct start_row *rows = malloc((count == 0 ? 1 : count) * sizeof *rows);
     if (rows == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t n = 0; n < numbers; n++) {

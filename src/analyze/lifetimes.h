@@ -41,6 +41,8 @@ enum vram_status vr_lifetimes_build(const struct vr_view *view, enum vr_lifetime
 enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct vr_address_ids *addresses, enum vr_lifetime_kind kind,
                                        uint64_t *totals, size_t point_count, struct vr_lifetimes *lifetimes);
 void vr_lifetimes_release(struct vr_lifetimes *lifetimes);
+// Columns for `capacity` rows, for whoever makes the rows otherwise. NO_HOST_MEMORY; what there is has to be released then.
+enum vram_status vr_lifetimes_allocate(struct vr_lifetimes *lifetimes, size_t capacity);
 
 // Rows are in the order of birth, what dies dies after its birth by an event of the view at its address, and the totals are the sums of the
 // rows that are live then.

@@ -23,21 +23,21 @@ struct report_work {
 
 static enum vram_status live_facts(struct report_work *work, const struct vr_view *view, struct vram_report_device *out,
                                    struct vram_report_point *points, size_t point_count) {
-    struct vr_lifetimes allocated = {0}, active = {0};
-    struct vr_address_ids addresses = {0};
-    uint64_t room[VRAM_REPORT_POINTS], *totals = point_count == 0 ? NULL : room;
-    VR_TRY(vr_address_ids_build(view, &addresses));
-    enum vram_status status = vr_lifetimes_build_by(view, &addresses, VR_LIFETIME_ALLOCATED, totals, point_count, &allocated);
-    for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].allocated_bytes = totals[p];
-    if (status == VRAM_OK) status = vr_lifetimes_build_by(view, &addresses, VR_LIFETIME_ACTIVE, totals, point_count, &active);
-    vr_address_ids_release(&addresses);
-    for (size_t p = 0; p < point_count && status == VRAM_OK; p++) points[p].active_bytes = totals[p];
-    if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &allocated, work->top, work->arena, &out->allocated);
-    if (status == VRAM_OK) status = vr_report_live(view, &work->sites, &active, work->top, work->arena, &out->active);
-    if (status == VRAM_OK) status = vr_report_libraries(view, &allocated, work->arena, out);
-    if (status == VRAM_OK) status = vr_report_ooms(view, &work->sites, &allocated, &active, work->memory_bytes, work->arena, out);
-    vr_lifetimes_release(&allocated);
-    vr_lifetimes_release(&active);
+    struct vr_report_lifetimes found[VR_LIFETIME_KINDS];
+    const struct vr_report_lifetimes *allocated = &found[VR_LIFETIME_ALLOCATED], *active = &found[VR_LIFETIME_ACTIVE];
+    uint64_t allocated_bytes[VRAM_REPORT_POINTS], active_bytes[VRAM_REPORT_POINTS];
+    uint64_t *const totals[VR_LIFETIME_KINDS] = {allocated_bytes, active_bytes};
+    VR_TRY(vr_report_lifetimes_find(view, work->top, totals, point_count, found));
+    for (size_t p = 0; p < point_count; p++) {
+        points[p].allocated_bytes = allocated_bytes[p];
+        points[p].active_bytes = active_bytes[p];
+    }
+    enum vram_status status = vr_report_live(view, &work->sites, allocated, work->top, work->arena, &out->allocated);
+    if (status == VRAM_OK) status = vr_report_live(view, &work->sites, active, work->top, work->arena, &out->active);
+    if (status == VRAM_OK) status = vr_report_libraries(view, &allocated->rows, work->arena, out);
+    if (status == VRAM_OK)
+        status = vr_report_ooms(view, &work->sites, &allocated->rows, &active->rows, work->memory_bytes, work->arena, out);
+    vr_report_lifetimes_release(found);
     return status;
 }
 

@@ -1,11 +1,6 @@
 // One notion's facts: totals, who held the peak, and the longest lives.
 #include "analyze/report_parts.h"
 
-static void add(struct vram_report_sum *sum, uint64_t bytes) {
-    sum->count++;
-    sum->bytes += bytes;
-}
-
 static uint32_t age(const struct vr_lifetimes *lifetimes, size_t row) { return lifetimes->death[row] - lifetimes->birth[row]; }
 
 // Does the life of row a come before that of row b in the list of the longest: longer, larger, earlier.
@@ -40,7 +35,7 @@ static enum vram_status describe_longest(const struct vr_view *view, struct vr_s
         const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
         longest[i] = (struct vram_report_lifetime){
             .birth_event = birth, .death_event = death, .address = lifetimes->address[row], .size_bytes = lifetimes->size_bytes[row]};
-        longest[i].has_time = (history->has[birth] & history->has[death] & VR_HAS_TIME) != 0;
+        longest[i].has_time = (vr_entry_has(history, birth) & vr_entry_has(history, death) & VR_HAS_TIME) != 0;
         // Unsigned, since times of a damaged file may be as far apart as numbers go.
         if (longest[i].has_time) longest[i].elapsed_us = (int64_t)((uint64_t)history->time_us[death] - (uint64_t)history->time_us[birth]);
         VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, lifetimes->stack[row]), arena, &longest[i].site));
@@ -50,21 +45,9 @@ static enum vram_status describe_longest(const struct vr_view *view, struct vr_s
     return VRAM_OK;
 }
 
-static void sum_lives(const struct vr_lifetimes *lifetimes, struct vram_report_live *out) {
-    for (size_t i = 0; i < lifetimes->count; i++) {
-        const uint64_t size = lifetimes->size_bytes[i];
-        const bool inherited = i < lifetimes->start_count, freed = lifetimes->death[i] != VR_NEVER;
-        if (inherited) {
-            add(freed ? &out->inherited_and_freed : &out->inherited_and_kept, size);
-        } else {
-            add(freed ? &out->born_and_freed : &out->born_and_kept, size);
-            if (size > out->largest_bytes) out->largest_bytes = size;
-        }
-    }
-}
-
-enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
+enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_report_lifetimes *found, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out) {
+    const struct vr_lifetimes *lifetimes = &found->rows;
     out->start = lifetimes->start;
     out->peak = lifetimes->peak;
     out->peak_event = lifetimes->peak_event;
@@ -75,7 +58,11 @@ enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sit
         out->anomalies[a] = lifetimes->anomalies[a];
         out->consistent = out->consistent && lifetimes->anomalies[a] == 0;
     }
-    sum_lives(lifetimes, out);
+    out->born_and_freed = found->born_and_freed;
+    out->born_and_kept = found->born_and_kept;
+    out->inherited_and_freed = found->inherited_and_freed;
+    out->inherited_and_kept = found->inherited_and_kept;
+    out->largest_bytes = found->largest_bytes;
     VR_TRY(vr_sites_at_peak(sites, lifetimes, top, arena, out));
 
     size_t *rows = malloc((top + 1) * sizeof *rows);

@@ -167,7 +167,7 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_layou
 static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = drawing->view->history;
-    struct vr_failed_request request = {.stream = history->stream[event],
+    struct vr_failed_request request = {.stream = vr_entry_stream(history, event),
                                         .pool_first = history->pool_first[event],
                                         .pool_second = history->pool_second[event],
                                         .kind = oom->size_bytes <= SMALL_REQUEST_BYTES ? VRAM_REPORT_KIND_SMALL : VRAM_REPORT_KIND_LARGE,
@@ -207,9 +207,9 @@ static void describe(const struct vr_history *history, size_t event, struct vram
     *oom = (struct vram_report_oom){.event = event,
                                     .size_bytes = history->size_bytes[event],
                                     .device_free_bytes = history->address[event],
-                                    .has_device_free = (history->has[event] & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0,
-                                    .stream = (int64_t)history->stream[event],
-                                    .has_time = (history->has[event] & VR_HAS_TIME) != 0,
+                                    .has_device_free = (vr_entry_has(history, event) & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0,
+                                    .stream = (int64_t)vr_entry_stream(history, event),
+                                    .has_time = (vr_entry_has(history, event) & VR_HAS_TIME) != 0,
                                     .time_us = history->time_us[event],
                                     .cause = VRAM_OOM_UNKNOWN,
                                     .advice = ""};

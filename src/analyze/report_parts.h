@@ -4,7 +4,7 @@
 #define VR_ANALYZE_REPORT_PARTS_H
 
 #include "analyze/arena.h"
-#include "analyze/lifetimes.h"
+#include "analyze/report_lifetimes.h"
 #include "analyze/sites.h"
 #include "analyze/view.h"
 #include "vram/report.h"
@@ -16,8 +16,8 @@ void vr_report_reserved(const struct vr_view *view, struct vram_report_reserved 
                         size_t point_count);
 // report_picture.c: segments, blocks, states, sums, usage, pools.
 enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
-// report_live.c: one notion's facts from its lifetimes.
-enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes, size_t top,
+// report_live.c: one notion's facts from its lifetimes, those of the same `top`.
+enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_report_lifetimes *found, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
 // report_libraries.c: whether the recording is one of `vram run`: what was asked of the driver, without an allocator between.
 bool vr_is_whole_program(const struct vr_view *view);

@@ -40,7 +40,7 @@ static enum vram_status keep_streams(struct trace_streams *streams, struct vr_ar
 static enum vram_status collect_streams(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out,
                                         struct trace_streams *trace, struct trace_streams *segments) {
     for (size_t i = 0; i < view->history->count; i++) {
-        if ((view->history->has[i] & VR_HAS_STREAM) != 0) VR_TRY(add_stream(trace, view->history->stream[i]));
+        if ((vr_entry_has(view->history, i) & VR_HAS_STREAM) != 0) VR_TRY(add_stream(trace, vr_entry_stream(view->history, i)));
     }
     for (size_t i = 0; i < view->segment_count; i++) {
         const size_t row = view->segments[i];
@@ -82,7 +82,7 @@ static enum vram_status collect_actions(const struct vr_view *view, struct vr_ar
     struct vram_report_group known[VR_ACTION_COUNT] = {{0}};
     const struct vr_history *history = view->history;
     for (size_t i = 0; i < history->count; i++) {
-        const uint64_t bytes = (history->has[i] & VR_HAS_SIZE) != 0 ? history->size_bytes[i] : 0;
+        const uint64_t bytes = (vr_entry_has(history, i) & VR_HAS_SIZE) != 0 ? history->size_bytes[i] : 0;
         if (history->action[i] == VR_ACTION_UNKNOWN) {
             VR_TRY(count_unknown(unknown, view, i, bytes));
             continue;
@@ -110,7 +110,7 @@ static enum vram_status collect_actions(const struct vr_view *view, struct vr_ar
 static void collect_times(const struct vr_history *history, struct vram_report_device *out) {
     out->times_monotonic = true;
     for (size_t i = 0; i < history->count; i++) {
-        if ((history->has[i] & VR_HAS_TIME) == 0) continue;
+        if ((vr_entry_has(history, i) & VR_HAS_TIME) == 0) continue;
         if (!out->has_times) out->first_time_us = history->time_us[i];
         if (out->has_times && history->time_us[i] < out->last_time_us) out->times_monotonic = false;
         out->has_times = true;

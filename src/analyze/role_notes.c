@@ -67,7 +67,7 @@ static enum vram_status collect(struct role_noting *noting) {
         if (history->action[i] != VR_ACTION_ANNOTATE || history->metadata[i] == 0) continue;
         VR_TRY(add_note(noting, i, vr_model_string(model, history->metadata[i]), &history->address[i]));
     }
-    const bool timed = history->count != 0 && (history->has[0] & VR_HAS_TIME) != 0;
+    const bool timed = history->count != 0 && (vr_entry_has(history, 0) & VR_HAS_TIME) != 0;
     for (size_t i = 0; i < model->annotation_count && timed; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
         if (!concerns(noting->view, annotation) || strcmp(vr_model_string(model, annotation->stage), "END") == 0) continue;

@@ -228,11 +228,11 @@ static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives
     }
     const size_t event = (size_t)(piece->source - view->segment_count);
     const uint8_t action = history->action[event];
-    lives->stream[row] = history->stream[event];
+    lives->stream[row] = vr_entry_stream(history, event);
     lives->flags[row] = action == VR_ACTION_SEGMENT_MAP || action == VR_ACTION_SEGMENT_UNMAP ? VR_SEGMENT_MAPPED : 0;
     if (piece->birth != VR_BEFORE_TRACE) rows->stack[row] = history->stack[event];
     const size_t segment = piece->death == VR_NEVER ? final_segment(view, order, piece->address) : SIZE_MAX;
-    if ((history->has[event] & VR_HAS_POOL_ID) != 0) {
+    if ((vr_entry_has(history, event) & VR_HAS_POOL_ID) != 0) {
         lives->pool_first[row] = history->pool_first[event];
         lives->pool_second[row] = history->pool_second[event];
         lives->flags[row] |= VR_SEGMENT_POOL_KNOWN;

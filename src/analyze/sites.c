@@ -21,63 +21,37 @@ void vr_sites_release(struct vr_sites *sites) {
     *sites = (struct vr_sites){0};
 }
 
-// What a frame is worth as the name of a stack, best first. The program's own line; where it has none (the thread of the backward pass
-// runs no Python) a line of torch's Python, the node of the graph that is worked off, or the operator that was called.
-enum frame_kind { KIND_UNSEEN, KIND_USER, KIND_TORCH, KIND_NODE, KIND_OPERATOR, KIND_OTHER, KIND_ALLOCATOR, KIND_RECORDER, KIND_COUNT };
-
-static bool begins(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
-
-static enum frame_kind kind_of_function(const char *name) {
-    static const struct {
-        const char *prefix, *part;
-        enum frame_kind kind;
-    } table[] = {
-        {"torch::unwind::", "", KIND_RECORDER},       {"torch::CapturedTraceback::", "", KIND_RECORDER},
-        {"torch::cuda::", "", KIND_ALLOCATOR},        {"c10::", "", KIND_ALLOCATOR},
-        {"at::detail::", "", KIND_ALLOCATOR},         {"at::TensorBase at::detail::", "", KIND_ALLOCATOR},
-        {"torch::autograd::", "::apply(", KIND_NODE}, {"at::_ops::", "::call(", KIND_OPERATOR},
-    };
-    for (size_t i = 0; i < VR_COUNT_OF(table); i++) {
-        if (begins(name, table[i].prefix) && strstr(name, table[i].part) != NULL) return table[i].kind;
-    }
-    return KIND_OTHER;
-}
-
-static enum frame_kind kind_of(struct vr_sites *sites, uint32_t frame) {
-    if (sites->frame_kind[frame] == KIND_UNSEEN) {
-        const uint32_t id = sites->model->frames.filename[frame];
-        const char *file = vr_model_string(sites->model, id);
-        const size_t length = vr_model_string_length(sites->model, id);
-        const bool python = length >= 3 && memcmp(file + length - 3, ".py", 3) == 0 && file[0] != '<';
-        sites->frame_kind[frame] = (uint8_t)(!python ? kind_of_function(vr_model_string(sites->model, sites->model->frames.name[frame]))
-                                             : strstr(file, "/torch/") == NULL ? KIND_USER
-                                                                               : KIND_TORCH);
-    }
-    return (enum frame_kind)sites->frame_kind[frame];
+enum vr_frame_kind vr_sites_kind(struct vr_sites *sites, uint32_t frame) {
+    const uint8_t *skipped = sites->model->frames.skipped;
+    if (skipped != NULL && skipped[frame] != 0) return VR_FRAME_SKIPPED;
+    if (sites->frame_kind[frame] == VR_FRAME_UNSEEN) sites->frame_kind[frame] = (uint8_t)vr_frame_kind(sites->model, frame);
+    return (enum vr_frame_kind)sites->frame_kind[frame];
 }
 
 static uint32_t choose_frame(struct vr_sites *sites, uint64_t first, uint64_t end) {
     const uint32_t *frame = sites->model->stacks.frame;
-    uint32_t found[KIND_COUNT];
-    bool has[KIND_COUNT] = {false};
+    struct vr_site_choice choice = {.has = {false}};
     for (uint64_t i = first; i < end; i++) {
-        const enum frame_kind kind = kind_of(sites, frame[i]);
-        if (kind == KIND_USER) return frame[i];
-        // Operators call operators: the outermost one is what was asked for.
-        if (!has[kind] || kind == KIND_OPERATOR) found[kind] = frame[i];
-        has[kind] = true;
+        if (vr_site_choice_add(&choice, vr_sites_kind(sites, frame[i]), frame[i])) break;
     }
-    if (sites->plain || kind_of(sites, frame[first]) != KIND_RECORDER) return frame[first];
-    uint8_t best = KIND_TORCH;
-    while (!has[best]) best++;
-    return found[best];
+    return (uint32_t)vr_site_choice_best(&choice);
+}
+
+// As other tools choose: neither the table nor what the user skips counts.
+static uint32_t choose_plain(const struct vr_sites *sites, uint64_t first, uint64_t end) {
+    const uint32_t *frame = sites->model->stacks.frame;
+    for (uint64_t i = first; i < end; i++) {
+        if (vr_frame_is_python(sites->model, frame[i], true)) return frame[i];
+    }
+    return frame[first];
 }
 
 uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack) {
     const struct vr_stacks *stacks = &sites->model->stacks;
     const uint64_t first = stacks->offset[stack], end = stacks->offset[stack + 1];
     if (first == end) return VR_NO_SITE;
-    if (sites->site[stack] == 0) sites->site[stack] = choose_frame(sites, first, end) + 1;
+    if (sites->site[stack] == 0)
+        sites->site[stack] = 1 + (sites->plain ? choose_plain(sites, first, end) : choose_frame(sites, first, end));
     return sites->site[stack] - 1;
 }
 
@@ -85,12 +59,15 @@ uint32_t vr_sites_innermost(struct vr_sites *sites, uint32_t stack) {
     const struct vr_stacks *stacks = &sites->model->stacks;
     const uint64_t first = stacks->offset[stack], end = stacks->offset[stack + 1];
     if (first == end) return VR_NO_SITE;
-    if (kind_of(sites, stacks->frame[first]) != KIND_RECORDER) return stacks->frame[first];
+    if (vr_sites_kind(sites, stacks->frame[first]) != VR_FRAME_UNWINDER) return stacks->frame[first];
     for (uint64_t i = first; i < end; i++) {
-        const enum frame_kind kind = kind_of(sites, stacks->frame[i]);
-        if (kind == KIND_USER || kind == KIND_TORCH) return stacks->frame[i];
+        if (vr_frame_is_python(sites->model, stacks->frame[i], false)) return stacks->frame[i];
     }
     return vr_sites_frame(sites, stack);
+}
+
+bool vr_sites_folds(struct vr_sites *sites, uint32_t stack, uint32_t frame) {
+    return vr_frame_kind_word(vr_sites_kind(sites, frame))[0] != '\0' && vr_sites_frame(sites, stack) != frame;
 }
 
 // A file or function name that is longer is cut: names are copied, and one long name can stand in many frames.

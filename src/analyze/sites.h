@@ -3,15 +3,16 @@
 #define VR_ANALYZE_SITES_H
 
 #include "analyze/arena.h"
+#include "analyze/frame_kinds.h"
 #include "analyze/lifetimes.h"
 
 // Sites of one model's stacks, found when first asked for. One thread at a time.
 struct vr_sites {
     const struct vr_model *model; // borrowed
-    uint8_t *frame_kind;          // by frame: 0 not looked at, else what it is worth as a name
+    uint8_t *frame_kind;          // by frame: enum vr_frame_kind
     uint32_t *site;               // by stack: 1 + frame, 0 not looked at
     uint64_t hashed_bytes;        // text of stacks hashed so far
-    bool plain;                   // where no frame is the program's the innermost one stands for a stack, whatever it is
+    bool plain;                   // sites as other tools choose them: innermost Python outside torch, else the innermost frame
 };
 
 // NO_HOST_MEMORY. The model must outlive the sites.
@@ -19,12 +20,15 @@ enum vram_status vr_sites_init(struct vr_sites *sites, const struct vr_model *mo
 void vr_sites_release(struct vr_sites *sites);
 
 #define VR_NO_SITE UINT32_MAX
-// The frame that stands for a stack: the innermost Python frame outside torch itself, else the innermost frame. Where that one only
-// recorded the stack (C++ frames of PyTorch), but not for plain sites: the innermost Python frame of torch, node of autograd's graph,
-// outermost operator, or frame outside the allocator, the first of these that there is. VR_NO_SITE for a stack without frames.
+// The frame that stands for a stack: the innermost one of the best kind that the stack has, in the order of VR_FRAME_KINDS (the outermost
+// operator, machine code only outside of PyTorch's); plain sites choose otherwise. VR_NO_SITE for a stack without frames.
 uint32_t vr_sites_frame(struct vr_sites *sites, uint32_t stack);
 // The innermost frame; where that one only recorded the stack, the innermost Python frame, else vr_sites_frame().
 uint32_t vr_sites_innermost(struct vr_sites *sites, uint32_t stack);
+// What a frame is, the user's own expressions counted.
+enum vr_frame_kind vr_sites_kind(struct vr_sites *sites, uint32_t frame);
+// Whether the frame is folded where this stack is shown.
+bool vr_sites_folds(struct vr_sites *sites, uint32_t stack, uint32_t frame);
 // "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
 

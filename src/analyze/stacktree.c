@@ -53,19 +53,29 @@ struct way {
     size_t depth;
 };
 
+// The frames of the stack that have a place in the tree, in its order; at most MOST_FRAMES, the first of that order.
+static size_t shown_frames(const struct vr_stacktree *tree, const struct vr_model *model, uint32_t stack, uint32_t *frames) {
+    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
+    size_t count = 0;
+    for (uint64_t i = 0; i < end - first && count < MOST_FRAMES; i++) {
+        const uint32_t frame = model->stacks.frame[tree->bottom_up ? first + i : end - 1 - i];
+        if (tree->fold == NULL || !vr_sites_folds(tree->fold, stack, frame)) frames[count++] = frame;
+    }
+    return count;
+}
+
 static enum vram_status add_stack(struct vr_stacktree *tree, const struct vr_model *model, const struct vr_group *group, unsigned weight,
                                   uint32_t *labels, struct way *way) {
     const uint32_t stack = (uint32_t)group->key;
-    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
-    uint64_t left = end - first < MOST_FRAMES ? end - first : MOST_FRAMES;
-    uint32_t node = 0;
+    uint32_t frames[MOST_FRAMES], node = 0;
+    const size_t left = shown_frames(tree, model, stack, frames);
     weigh(&tree->node[0], weight, group);
     if (left == 0) {
         VR_TRY(child(tree, 0, VR_TREE_NONE, &node));
         weigh(&tree->node[node], weight, group);
     }
-    for (uint64_t i = 0; i < left; i++) {
-        const uint32_t frame = model->stacks.frame[tree->bottom_up ? first + i : end - 1 - i];
+    for (size_t i = 0; i < left; i++) {
+        const uint32_t frame = frames[i];
         if (i >= way->depth || way->frame[i] != frame) {
             uint32_t label = 0;
             VR_TRY(label_of(tree, model, frame, labels, &label));
@@ -168,5 +178,8 @@ void vr_stacktree_function(const struct vr_stacktree *tree, uint32_t node, struc
         return;
     }
     const struct vr_frame_label *frame = &tree->labels.label[label];
-    vr_text_printf(text, "%.1000s", vr_model_string(frame->model, frame->model->frames.name[frame->frame]));
+    const char *name = vr_model_string(frame->model, frame->model->frames.name[frame->frame]);
+    const char *file = vr_model_string(frame->model, frame->model->frames.filename[frame->frame]), *slash = strrchr(file, '/');
+    if (strncmp(name, "0x", 2) == 0 && file[0] != '\0') vr_text_printf(text, "%.1000s+", slash == NULL ? file : slash + 1);
+    vr_text_printf(text, "%.1000s", name);
 }

@@ -23,6 +23,7 @@ struct vr_stacktree {
     struct vr_frame_labels labels;
     struct vr_map children; // parent and label -> node
     bool bottom_up;         // the root's children are innermost frames
+    struct vr_sites *fold;  // of the model that is added next: what its stacks fold is left out; NULL: nothing is. Borrowed
 };
 
 // An empty tree: its root. without_lines as in struct vr_frame_labels. NO_HOST_MEMORY.

@@ -108,7 +108,7 @@ static enum vram_status by_annotations(struct finding *finding, const char *wish
     const struct vr_history *history = finding->view->history;
     uint32_t name;
     const unsigned kind = best_kind(finding->view, wished, &name);
-    if (kind == NO_MARK || history->count == 0 || (history->has[0] & VR_HAS_TIME) == 0) return VRAM_OK;
+    if (kind == NO_MARK || history->count == 0 || (vr_entry_has(history, 0) & VR_HAS_TIME) == 0) return VRAM_OK;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
         if (!concerns(finding->view, annotation) || kind_of(model, annotation, wished) != kind) continue;

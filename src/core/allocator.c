@@ -94,6 +94,8 @@ enum vram_status vr_allocator_create(const struct vram_create_info *info, struct
     return VRAM_OK;
 }
 
+void vr_allocator_without_threads(struct vram_allocator *allocator) { allocator->without_threads = true; }
+
 void vr_allocator_destroy(struct vram_allocator *allocator) {
     vr_extensions_end(&allocator->extensions);
     vr_client_listener_end(allocator);

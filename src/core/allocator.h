@@ -7,5 +7,7 @@
 // As vram_create() and vram_destroy(), without a history. allocator may not be NULL.
 enum vram_status vr_allocator_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error);
 void vr_allocator_destroy(struct vram_allocator *allocator);
+// Before its first use: no thread makes memory ahead (the option grow_ahead), so that a replay is the same every time.
+void vr_allocator_without_threads(struct vram_allocator *allocator);
 
 #endif

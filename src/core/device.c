@@ -56,6 +56,10 @@ void vr_shard_lock_contended(struct vr_shard *shard) {
 
 void vr_device_lock(struct vr_device *device) {
     vr_mutex_lock(&device->mutex);
+    vr_device_lock_shards(device);
+}
+
+void vr_device_lock_shards(struct vr_device *device) {
     for (uint32_t i = 0; i < device->shards.awake_count; i++) {
         struct vr_shard *shard = device->shards.awake[i];
         vr_shard_lock(shard);

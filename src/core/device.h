@@ -43,6 +43,8 @@ VR_INLINE void vr_shard_unlock(struct vr_shard *shard) { atomic_store_explicit(&
 // everything of the device may be read and changed, its sums (device->stats.totals) after vr_device_gather() only.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
+// The rest of vr_device_lock() for a thread that has the device's mutex, under which nobody else changes what all locks guard.
+void vr_device_lock_shards(struct vr_device *device);
 // Adds up what the shards count, if it is not yet. Under all locks.
 struct vr_totals *vr_device_gather(struct vr_device *device);
 // Books a change of the shard, which may rest, and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting: those that

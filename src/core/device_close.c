@@ -7,6 +7,7 @@
 #include "core/source/source_ops.h"
 
 void vr_wait_at_end(struct vr_device *device) {
+    vr_paged_ahead_end(device);
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);

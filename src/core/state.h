@@ -189,6 +189,7 @@ struct vram_allocator {
     _Atomic uint64_t capture_changes;     // how often one of them began or ended
     struct vr_mutex mutex;
     int device_count;
+    bool without_threads; // nothing is made ahead unless somebody does it himself (vr_paged_ahead_step()): the same every time
     _Atomic(struct vr_device *) devices[VRAM_MAX_DEVICES];
     struct vr_index_arena arena;
     struct vr_slab blocks;

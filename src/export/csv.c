@@ -64,7 +64,8 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output
             const char *action = rmm_action(history->action[i], actions);
             if (action == NULL) continue;
             const uint64_t address = history->action[i] == VR_ACTION_OOM ? 0 : history->address[i];
-            put_row(out, history->thread[i], vr_export_time_us(history, i), action, address, history->size_bytes[i], history->stream[i]);
+            put_row(out, history->thread[i], vr_export_time_us(history, i), action, address, history->size_bytes[i],
+                    vr_entry_stream(history, i));
             end_row(out, from, view);
         }
     }
@@ -140,7 +141,7 @@ static void put_number(struct vr_output *out, bool has, uint64_t value) {
 static void put_event(struct vr_output *out, const struct vr_view *view, size_t i, struct stack_text *last) {
     const struct vr_model *model = view->model;
     const struct vram_recorded_event event = vr_recorded_event(model, view->history, i);
-    const bool oom = view->history->action[i] == VR_ACTION_OOM, pool = (view->history->has[i] & VR_HAS_POOL_ID) != 0;
+    const bool oom = view->history->action[i] == VR_ACTION_OOM, pool = (vr_entry_has(view->history, i) & VR_HAS_POOL_ID) != 0;
     put_number(out, true, view->device);
     put_number(out, true, i);
     if (event.has_time) vr_text_printf(&out->text, "%" PRId64, event.time_us);

@@ -32,7 +32,7 @@ vr_export_function vr_export_rmm, vr_export_events, vr_export_perfetto, vr_expor
 
 // "time since the epoch in microseconds", or a count of events where the file has no times.
 VR_INLINE int64_t vr_export_time_us(const struct vr_history *history, size_t event) {
-    return (history->has[event] & VR_HAS_TIME) != 0 ? history->time_us[event] : (int64_t)event;
+    return (vr_entry_has(history, event) & VR_HAS_TIME) != 0 ? history->time_us[event] : (int64_t)event;
 }
 // Whether event i frees: free_requested where the device's history has any, else free_completed; and the older `free`. `actions` has the
 // bit of every action that occurs.

@@ -97,7 +97,7 @@ static void put_oom(struct tracer *tracer, size_t i) {
     vr_proto_string(&tracer->part, EVENT_NAME, "out of memory");
     vr_proto_string(&tracer->part, EVENT_CATEGORY, "oom");
     put_number(tracer, "size_bytes", history->size_bytes[i]);
-    if ((history->has[i] & VR_HAS_DEVICE_FREE) != 0) put_number(tracer, "device_free_bytes", history->address[i]);
+    if ((vr_entry_has(history, i) & VR_HAS_DEVICE_FREE) != 0) put_number(tracer, "device_free_bytes", history->address[i]);
     put_event(tracer, vr_export_time_us(history, i), TYPE_INSTANT, tracer->ooms);
 }
 
@@ -137,7 +137,7 @@ static void add_changes(struct pool *pool, const uint64_t changes[COUNTERS], boo
 
 static struct pool *pool_of_event(struct tracer *tracer, size_t i) {
     const struct vr_history *history = tracer->view->history;
-    if ((history->has[i] & VR_HAS_POOL_ID) == 0) return NULL;
+    if ((vr_entry_has(history, i) & VR_HAS_POOL_ID) == 0) return NULL;
     return find_pool(tracer, history->pool_first[i], history->pool_second[i]);
 }
 

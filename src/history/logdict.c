@@ -130,7 +130,7 @@ static enum vram_status read_frames(struct vr_log_dictionary *dictionary, struct
     size_t held = frames->count, count = (size_t)reading->count, fresh = count - skip;
     struct vr_log_table table;
     VR_TRY(reserve_frames(dictionary, count));
-    struct vr_frames rows = {frames->name + held, frames->filename + held, frames->line + held, 0};
+    struct vr_frames rows = {.name = frames->name + held, .filename = frames->filename + held, .line = frames->line + held};
     vr_log_table_frames(&rows, &table);
     if (!vr_log_read_table(reading, &table, dictionary->scratch)) return VRAM_BAD_INPUT;
     memmove(rows.name, rows.name + skip, fresh * sizeof *rows.name);

@@ -238,7 +238,7 @@ static enum vram_status fill_event(struct filler *filler, struct vr_history *his
     history->action[row] = (uint8_t)from->action;
     history->address[row] = from->address;
     history->size_bytes[row] = from->size_bytes;
-    history->stream[row] = from->stream;
+    history->stream.apart[row] = from->stream;
     history->time_us[row] = time_us(filler, from->ticks);
     history->pool_first[row] = user ? 0 : from->pool >> 1;
     history->pool_second[row] = user ? from->pool >> 1 : 0;
@@ -249,9 +249,9 @@ static enum vram_status fill_event(struct filler *filler, struct vr_history *his
     VR_TRY(word_id(filler, from->origin.metadata, &history->metadata[row]));
     VR_TRY(word_id(filler, from->origin.tag, &history->tag[row]));
     VR_TRY(stack_id(filler, from->stack, &history->stack[row]));
-    history->has[row] = VR_HAS_ACTION | (oom ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS) | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME |
-                        VR_HAS_COMPILE_CONTEXT | VR_HAS_USER_METADATA | VR_HAS_POOL_ID | VR_HAS_THREAD |
-                        (from->origin.tag != 0 ? VR_HAS_CATEGORY : 0) | (from->stack != 0 ? VR_HAS_FRAMES : 0);
+    history->has.apart[row] = VR_HAS_ACTION | (oom ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS) | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME |
+                              VR_HAS_COMPILE_CONTEXT | VR_HAS_USER_METADATA | VR_HAS_POOL_ID | VR_HAS_THREAD |
+                              (from->origin.tag != 0 ? VR_HAS_CATEGORY : 0) | (from->stack != 0 ? VR_HAS_FRAMES : 0);
     return VRAM_OK;
 }
 

@@ -2,17 +2,17 @@
 
 #include "model/model.h"
 
-#define COLUMN(table, name, sparse)                                                                                                        \
-    { offsetof(struct table, name), sizeof *((struct table *)0)->name, (sparse) }
-#define SEGMENT_COLUMN(type, name) COLUMN(vr_segments, name, false),
-#define BLOCK_COLUMN(type, name)   COLUMN(vr_blocks, name, false),
+#define COLUMN(table, type, name, sparse)                                                                                                  \
+    { offsetof(struct table, name), sizeof(type), (sparse) }
+#define SEGMENT_COLUMN(type, name) COLUMN(vr_segments, type, name, false),
+#define BLOCK_COLUMN(type, name)   COLUMN(vr_blocks, type, name, false),
 #define COLUMN_BYTES(type, name)   +sizeof(type)
 
 static const struct vr_column segment_columns[] = {VR_SEGMENT_COLUMNS(SEGMENT_COLUMN)};
 static const struct vr_column block_columns[] = {VR_BLOCK_COLUMNS(BLOCK_COLUMN)};
-enum { DENSE, SPARSE };
+enum { DENSE, SPARSE, ALIKE };
 static const struct vr_column history_columns[] = {
-#define VR_FIELD(column, type, density, ...) COLUMN(vr_history, column, (density) == SPARSE),
+#define VR_FIELD(column, type, density, ...) COLUMN(vr_history, type, column, (density) != DENSE),
 #include "model/entry_fields.def"
 };
 enum {
@@ -36,13 +36,28 @@ void vr_column_set(const struct vr_columns *columns, void *table, size_t index, 
     memcpy((char *)table + columns->column[index].pointer_offset, &pointer, sizeof pointer);
 }
 
-// Every column but sparse ones that are NULL. On failure some have `rows`, the others what they had.
-static enum vram_status hold(const struct vr_columns *columns, void *table, size_t rows) {
+// A sparse column with room for more, zeros behind what it had. What is zero of it is not touched: such pages cost no memory. NULL without
+// memory; the column is then as before.
+static void *grow_sparse(char *column, size_t bytes, size_t more_bytes) {
+    enum { STRETCH = 4096 };
+    char *grown = calloc(more_bytes, 1);
+    for (size_t at = 0; at < bytes && grown != NULL; at += STRETCH) {
+        const size_t length = bytes - at < STRETCH ? bytes - at : STRETCH;
+        if (column[at] != 0 || memcmp(column + at, column + at + 1, length - 1) != 0) memcpy(grown + at, column + at, length);
+    }
+    if (grown != NULL) free(column);
+    return grown;
+}
+
+// Every column but sparse ones that are NULL; they have `held` rows. On failure some have `rows`, the others what they had.
+static enum vram_status hold(const struct vr_columns *columns, void *table, size_t held, size_t rows) {
     if (rows > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < columns->count; i++) {
         void *column = vr_column_pointer(columns, table, i);
+        const size_t item_bytes = columns->column[i].item_bytes;
         if (column == NULL && columns->column[i].sparse) continue;
-        void *grown = realloc(column, rows * columns->column[i].item_bytes);
+        void *grown =
+            columns->column[i].sparse ? grow_sparse(column, held * item_bytes, rows * item_bytes) : realloc(column, rows * item_bytes);
         if (grown == NULL) return VRAM_NO_HOST_MEMORY;
         vr_column_set(columns, table, i, grown);
     }
@@ -65,8 +80,8 @@ enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *t
     VR_TRY(vr_budget_charge(budget, wanted - *capacity, columns->row_bytes));
     if (wanted > *held) {
         size_t rows = expected > wanted ? expected : wanted;
-        enum vram_status status = hold(columns, table, rows);
-        if (status != VRAM_OK && rows != wanted) status = hold(columns, table, rows = wanted);
+        enum vram_status status = hold(columns, table, *held, rows);
+        if (status != VRAM_OK && rows != wanted) status = hold(columns, table, *held, rows = wanted);
         if (status != VRAM_OK) {
             budget->used_bytes -= (uint64_t)(wanted - *capacity) * columns->row_bytes;
             return status;

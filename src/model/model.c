@@ -26,6 +26,7 @@ void vr_model_release_names(struct vr_model *model) {
     free(model->frames.name);
     free(model->frames.filename);
     free(model->frames.line);
+    free(model->frames.skipped);
     free(model->stacks.frame);
     free(model->stacks.offset);
     model->strings = (struct vr_strings){.count = 0};

@@ -64,6 +64,7 @@ struct vr_frames {
     uint32_t *filename; // string id
     int64_t *line;      // two's complement of what the file says: torch writes an unknown line as 2^64 - 1
     uint32_t count;
+    uint8_t *skipped; // by frame: 1 where the user wants no call site named by it; NULL: nowhere
 };
 
 // Distinct stacks: frame ids, innermost first. Stack 0 is empty.
@@ -145,12 +146,27 @@ struct vr_tenant {
     uint32_t has;        // VR_HAS_ADDRESS, VR_HAS_SIZE, VR_HAS_FRAMES, VR_HAS_CPP_FRAMES
 };
 
-// One device's events, oldest first: a column for each field.
+// One device's events, oldest first: a column for each field. Of an ALIKE one the column is what is apart from the value that most events
+// have: the value of event i is apart[i] ^ common.
 struct vr_history {
-#define VR_FIELD(column, type, ...) type *column;
+#define VR_COLUMN_DENSE(type, column)  type *column;
+#define VR_COLUMN_SPARSE(type, column) type *column;
+#define VR_COLUMN_ALIKE(type, column)                                                                                                      \
+    struct {                                                                                                                               \
+        type *apart;                                                                                                                       \
+        type common;                                                                                                                       \
+    } column;
+#define VR_FIELD(column, type, density, ...) VR_COLUMN_##density(type, column)
 #include "model/entry_fields.def"
+#undef VR_COLUMN_DENSE
+#undef VR_COLUMN_SPARSE
+#undef VR_COLUMN_ALIKE
     size_t count;
 };
+VR_INLINE uint64_t vr_entry_stream(const struct vr_history *history, size_t event) {
+    return history->stream.apart[event] ^ history->stream.common;
+}
+VR_INLINE uint32_t vr_entry_has(const struct vr_history *history, size_t event) { return history->has.apart[event] ^ history->has.common; }
 
 struct vr_annotation {
     uint32_t name; // string ids

@@ -33,7 +33,8 @@ static enum vram_status open_flame(const struct vram_recording *recording, const
     }
     if (status == VRAM_OK) status = vr_stacktree_init(&flame->tree, options->bottom_up, before != NULL);
     for (unsigned w = 0; w < 1 + (unsigned)flame->compared && status == VRAM_OK; w++) {
-        const struct vr_profile *subject = &flame->subject[w];
+        struct vr_profile *subject = &flame->subject[w];
+        flame->tree.fold = options->all_frames ? NULL : &subject->sites;
         status = vr_stacktree_add(&flame->tree, subject->model, &subject->lifetimes, subject->rows, subject->count, w);
     }
     if (status != VRAM_OK) close_flame(flame);

@@ -48,19 +48,61 @@ enum vram_status vr_group_name_json(const struct vr_grouping *grouping, uint64_t
     return status;
 }
 
-void vr_stack_print(const struct vr_model *model, uint64_t stack, const struct vram_style *style, struct vr_text *text) {
-    enum { STACK_FRAMES = 12 };
-    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
-    vr_text_colour(text, style, VR_DIM);
-    for (uint64_t i = first; i < end && i - first < STACK_FRAMES; i++) {
-        const uint32_t frame = model->stacks.frame[i], name = model->frames.name[frame], file = model->frames.filename[frame];
-        vr_text_puts(text, "       ");
-        vr_text_printable(text, vr_model_string(model, name), vr_model_string_length(model, name));
-        vr_text_puts(text, "  ");
-        vr_text_printable(text, vr_model_string(model, file), vr_model_string_length(model, file));
-        vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
+static void frame_line(const struct vr_model *model, uint32_t frame, const char *before, struct vr_text *text) {
+    const uint32_t name = model->frames.name[frame], file = model->frames.filename[frame];
+    const size_t name_length = vr_model_string_length(model, name);
+    vr_text_puts(text, before);
+    if (vr_text_unnamed(text, vr_model_string(model, file), vr_model_string_length(model, file), vr_model_string(model, name),
+                        name_length)) {
+        vr_text_puts(text, "\n");
+        return;
     }
-    const uint64_t further = end - first > STACK_FRAMES ? end - first - STACK_FRAMES : 0;
-    if (further != 0) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(further).text, further == 1 ? "" : "s");
+    vr_text_printable(text, vr_model_string(model, name), name_length);
+    vr_text_puts(text, "  ");
+    vr_text_printable(text, vr_model_string(model, file), vr_model_string_length(model, file));
+    vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
+}
+
+// Whether a kind before this one is told by the same word and is there, too.
+static bool is_repeated(const bool *has, size_t kind) {
+    for (size_t before = 0; before < kind; before++) {
+        if (has[before] && strcmp(vr_frame_kind_word((enum vr_frame_kind)before), vr_frame_kind_word((enum vr_frame_kind)kind)) == 0)
+            return true;
+    }
+    return false;
+}
+
+// One line for the frames from `from` to `to`, which are all folded: how many, and what they are, in the order of the table.
+static void fold_line(struct vr_sites *sites, uint64_t from, uint64_t to, struct vr_text *text) {
+    bool has[VR_FRAME_KIND_COUNT] = {false};
+    const char *between = "";
+    for (uint64_t i = from; i < to; i++) has[vr_sites_kind(sites, sites->model->stacks.frame[i])] = true;
+    vr_text_printf(text, "       (%llu frames: ", (unsigned long long)(to - from));
+    for (size_t kind = 0; kind < VR_FRAME_KIND_COUNT; kind++) {
+        if (!has[kind] || is_repeated(has, kind)) continue;
+        vr_text_printf(text, "%s%s", between, vr_frame_kind_word((enum vr_frame_kind)kind));
+        between = ", ";
+    }
+    vr_text_puts(text, ")\n");
+}
+
+void vr_stack_print(struct vr_sites *sites, uint32_t stack, const struct vram_style *style, struct vr_text *text) {
+    enum { STACK_LINES = 12 };
+    const struct vr_model *model = sites->model;
+    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
+    if (first == end) return;
+    frame_line(model, vr_sites_frame(sites, stack), style->unicode ? "     \xe2\x86\x92 " : "    -> ", text);
+    vr_text_colour(text, style, VR_DIM);
+    uint64_t at = first;
+    for (unsigned lines = 0; at < end && lines < STACK_LINES; lines++) {
+        uint64_t next = at;
+        while (next < end && vr_sites_folds(sites, stack, model->stacks.frame[next])) next++;
+        if (next - at > 1)
+            fold_line(sites, at, next, text);
+        else
+            frame_line(model, model->stacks.frame[at], "       ", text);
+        at = next - at > 1 ? next : at + 1;
+    }
+    if (at < end) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(end - at).text, end - at == 1 ? "" : "s");
     vr_text_colour(text, style, VR_PLAIN);
 }

@@ -13,7 +13,7 @@ void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct
 void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text);
 // A group's name as a member of a JSON object. NO_HOST_MEMORY.
 enum vram_status vr_group_name_json(const struct vr_grouping *grouping, uint64_t key, struct vr_json *json);
-// The frames of a stack, innermost first, a line each.
-void vr_stack_print(const struct vr_model *model, uint64_t stack, const struct vram_style *style, struct vr_text *text);
+// The frames of a stack, innermost first, a line each, the call site before them; what is folded counts as one.
+void vr_stack_print(struct vr_sites *sites, uint32_t stack, const struct vram_style *style, struct vr_text *text);
 
 #endif

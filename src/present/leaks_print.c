@@ -83,7 +83,7 @@ static void print_stacks(const struct vr_leaks *leaks, const struct vram_style *
     if (leaks->grouping.by != VR_GROUP_STACK) return;
     for (size_t i = 0; i < leaks->count; i++) {
         vr_text_printf(text, "\n  stack %llu\n", (unsigned long long)leaks->growth.grower[i].key);
-        vr_stack_print(leaks->profile.model, leaks->growth.grower[i].key, style, text);
+        vr_stack_print(leaks->grouping.sites, (uint32_t)leaks->growth.grower[i].key, style, text);
     }
 }
 

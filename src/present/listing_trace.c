@@ -51,7 +51,7 @@ static const char *action_of(const struct vr_view *view, size_t event) {
 static void put_json(struct vr_listing *listing, size_t event, const char *label) {
     const struct vr_history *history = listing->view->history;
     struct vr_json *json = &listing->json;
-    const uint32_t has = history->has[event];
+    const uint32_t has = vr_entry_has(history, event);
     vr_json_object(json, NULL);
     vr_json_u64(json, "device", listing->view->device);
     vr_json_u64(json, "event", event);
@@ -62,7 +62,7 @@ static void put_json(struct vr_listing *listing, size_t event, const char *label
     else
         vr_json_u64(json, "address", history->address[event]);
     vr_json_u64(json, "bytes", history->size_bytes[event]);
-    vr_json_i64(json, "stream", (int64_t)history->stream[event]);
+    vr_json_i64(json, "stream", (int64_t)vr_entry_stream(history, event));
     if ((has & VR_HAS_TIME) != 0) vr_json_i64(json, "time_us", history->time_us[event]);
     vr_json_object_end(json);
 }
@@ -84,7 +84,7 @@ static void put_text(struct vr_listing *listing, size_t event, const char *label
             vr_text_repeat(text, " ", length < 15 ? 15 - length : 1);
             vr_text_printf(text, "%-20s %10s", label, vr_bytes(history->size_bytes[event]).text);
         }
-        if (history->stream[event] != 0) vr_text_printf(text, "  stream %lld", (long long)history->stream[event]);
+        if (vr_entry_stream(history, event) != 0) vr_text_printf(text, "  stream %lld", (long long)vr_entry_stream(history, event));
     }
     vr_text_puts(text, "\n");
 }

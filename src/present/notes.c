@@ -101,7 +101,7 @@ static void missing_of_device(struct note_writer *writer, const struct vr_model 
     }
     if (!device->has_times) note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events carry no times");
     const struct vr_history *history = &model->histories[device->device];
-    if (has_private_pool(device) && (history->has[0] & VR_HAS_POOL_ID) == 0) {
+    if (has_private_pool(device) && (vr_entry_has(history, 0) & VR_HAS_POOL_ID) == 0) {
         note(writer, VRAM_NOTE_MISSING, device->device, "no_pool_ids",
              "events do not name their private pool: that of memory gone by the end is not known");
     }

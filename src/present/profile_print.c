@@ -97,7 +97,7 @@ static void print_groups(const struct profile *profile, const struct vram_style 
     if (profile->grouping.by != VR_GROUP_STACK) return;
     for (size_t i = 0; i < profile->count && i < profile->top; i++) {
         vr_text_printf(text, "\n  %s in stack %llu\n", vr_bytes(profile->groups[i].bytes).text, (unsigned long long)profile->groups[i].key);
-        vr_stack_print(profile->subject.model, profile->groups[i].key, style, text);
+        vr_stack_print(profile->grouping.sites, (uint32_t)profile->groups[i].key, style, text);
     }
 }
 

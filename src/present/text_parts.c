@@ -95,6 +95,16 @@ void vr_text_function(struct vr_text *text, const char *name, size_t length) {
     vr_text_printable(text, name, end == 0 ? length : end);
 }
 
+bool vr_text_unnamed(struct vr_text *text, const char *file, size_t file_length, const char *name, size_t length) {
+    if (file_length == 0 || length < 3 || memcmp(name, "0x", 2) != 0) return false;
+    size_t at = file_length;
+    while (at > 0 && file[at - 1] != '/') at--;
+    vr_text_printable(text, file + at, file_length - at);
+    vr_text_puts(text, "+");
+    vr_text_printable(text, name, length);
+    return true;
+}
+
 void vr_text_site(struct vr_text *text, const char *name, size_t length) {
     // The first ":0:" ends the file: lines of source begin at 1, and what stands before it holds no other line.
     size_t at = 0, skipped = 0;
@@ -109,6 +119,7 @@ void vr_text_site(struct vr_text *text, const char *name, size_t length) {
         return;
     }
     vr_text_append(text, name, skipped);
+    if (vr_text_unnamed(text, name + skipped, at - skipped, name + at + 3, length - at - 3)) return;
     vr_text_function(text, name + at + 3, length - at - 3);
 }
 

@@ -23,6 +23,8 @@ void vr_table_foreign(struct vr_text *text, struct vr_table *table, const char *
 // Appends the name of a call site as it is read: of machine code without a line ("??:0:", "a.cpp:0:") the function alone, without its
 // arguments, which would push it out of sight. Other names as they are.
 void vr_text_site(struct vr_text *text, const char *name, size_t length);
+// Appends LIBRARY+0x38b00 for machine code without a name. False for all else, and nothing is appended.
+bool vr_text_unnamed(struct vr_text *text, const char *file, size_t file_length, const char *name, size_t length);
 // The same for the name of a C++ function.
 void vr_text_function(struct vr_text *text, const char *name, size_t length);
 // The same as vr_table_foreign() for a call site.

@@ -8,7 +8,7 @@ static uint64_t address_of(const struct vr_exact *exact, size_t event) { return 
 static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->size_bytes[event]; }
 // Our stream for the event's.
 static uint64_t stream_of(struct vr_exact *exact, size_t event) {
-    return vr_stage_stream(&exact->stage, exact->recorded->history->stream[event]);
+    return vr_stage_stream(&exact->stage, vr_entry_stream(exact->recorded->history, event));
 }
 
 static enum vram_status note_placement(struct vr_exact *exact, size_t event, uint64_t address) {

@@ -17,7 +17,7 @@ struct vram_difference vr_exact_difference(const struct vr_exact *exact, enum vr
     const struct vr_history *history = exact->recorded->history;
     return (struct vram_difference){.kind = kind,
                                     .event_index = event,
-                                    .stream = history->stream[event],
+                                    .stream = vr_entry_stream(history, event),
                                     .size_bytes = history->size_bytes[event],
                                     .recorded_address = history->address[event]};
 }

@@ -87,7 +87,7 @@ static bool find_retry(struct vr_exact *exact, size_t end, size_t *alloc, uint64
         uint64_t found = 0;
         const bool missed = history->action[at] == VR_ACTION_ALLOC && vr_exact_enter(exact, at) == VRAM_OK &&
                             vr_drive_peek(exact->stage.allocator, DEVICE, history->size_bytes[at],
-                                          vr_stage_stream(&exact->stage, history->stream[at]), &found) == VRAM_OK &&
+                                          vr_stage_stream(&exact->stage, vr_entry_stream(history, at)), &found) == VRAM_OK &&
                             found == 0;
         if (missed) *alloc = at;
         return missed && *needed_bytes > 0;
@@ -295,7 +295,7 @@ static bool is_move(const struct vr_exact *exact, size_t event, size_t *made, si
     if (count < 2 || history->action[at[0]] != VR_ACTION_SEGMENT_ALLOC || history->action[at[1]] != VR_ACTION_ALLOC) return false;
     *made = at[0], *alloc = at[1];
     return history->address[*made] == history->address[event] && history->size_bytes[*made] == history->size_bytes[event] &&
-           history->stream[*made] != history->stream[event];
+           vr_entry_stream(history, *made) != vr_entry_stream(history, event);
 }
 
 static enum vram_status replay_move(struct vr_exact *exact, size_t event, size_t made, size_t alloc, size_t *next) {
@@ -335,7 +335,7 @@ static enum vram_status queue_next_map(struct vr_exact *exact, size_t event, siz
     size_t at = *from + 1;
     *from = SIZE_MAX;
     for (; at < history->count && at - event < LOOK_AHEAD; at++) {
-        if (history->action[at] != VR_ACTION_SEGMENT_MAP || history->stream[at] != history->stream[event]) continue;
+        if (history->action[at] != VR_ACTION_SEGMENT_MAP || vr_entry_stream(history, at) != vr_entry_stream(history, event)) continue;
         if ((history->size_bytes[at] == 2 * VR_MIB) != small || is_passed_over(exact, at)) continue;
         if (vr_recorded_device_pool(exact->recorded, at) != vr_recorded_device_pool(exact->recorded, event)) continue;
         const enum vram_status status = vram_sim_queue_reservation(exact->stage.driver, history->address[at]);
@@ -363,7 +363,7 @@ static enum vram_status request_in_vain(struct vr_exact *exact, size_t event, ui
 
 static enum vram_status try_to_fail(struct vr_exact *exact, size_t event, bool *alike) {
     const struct vr_history *history = exact->recorded->history;
-    const uint64_t stream = vr_stage_stream(&exact->stage, history->stream[event]);
+    const uint64_t stream = vr_stage_stream(&exact->stage, vr_entry_stream(history, event));
     uint64_t address = 0;
     VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, vr_exact_request(exact, event), stream, &address));
     if (address != 0) return VRAM_OK;
@@ -439,7 +439,7 @@ static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event
     uint64_t address = 0;
     size_t held = 0;
     VR_TRY(vr_drive_peek(exact->stage.allocator, DEVICE, vr_exact_request(exact, event),
-                         vr_stage_stream(&exact->stage, history->stream[event]), &address));
+                         vr_stage_stream(&exact->stage, vr_entry_stream(history, event)), &address));
     if (address != 0) return VRAM_OK;
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_free_block, &kept);
     if (status == VRAM_OK && kept.failed) status = VRAM_NO_HOST_MEMORY;
@@ -473,7 +473,7 @@ enum vram_status vr_exact_oom(struct vr_exact *exact, size_t event) {
         uint64_t found = 0;
         const struct vr_history *history = exact->recorded->history;
         status = vr_drive_peek(exact->stage.allocator, DEVICE, vr_exact_request(exact, event),
-                               vr_stage_stream(&exact->stage, history->stream[event]), &found);
+                               vr_stage_stream(&exact->stage, vr_entry_stream(history, event)), &found);
         alike = status == VRAM_OK && found == 0;
     } else {
         status = fails_alike(exact, event, &alike);

@@ -210,7 +210,7 @@ static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
     uint64_t held = 0, capacity = 0;
     for (size_t i = 0; i < recorded->segment_count; i++) held += recorded->model->segments.total_bytes[recorded->segments[i]];
     for (size_t event = history->count; event-- > 0;) {
-        const bool tells = history->action[event] == VR_ACTION_OOM && (history->has[event] & VR_HAS_DEVICE_FREE);
+        const bool tells = history->action[event] == VR_ACTION_OOM && (vr_entry_has(history, event) & VR_HAS_DEVICE_FREE);
         const uint64_t least = held + (tells ? history->address[event] : 0);
         if (least > capacity) capacity = least;
         held -= vr_reserved_delta(history, event);

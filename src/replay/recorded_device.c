@@ -172,8 +172,8 @@ static enum vram_status collect_streams(struct vr_recorded_device *recorded, str
         VR_TRY(add_stream(recorded, known, &capacity, recorded->model->segments.stream[recorded->segments[i]]));
     }
     for (size_t event = 0; event < history->count; event++) {
-        if (event > 0 && history->stream[event] == history->stream[event - 1]) continue;
-        VR_TRY(add_stream(recorded, known, &capacity, history->stream[event]));
+        if (event > 0 && vr_entry_stream(history, event) == vr_entry_stream(history, event - 1)) continue;
+        VR_TRY(add_stream(recorded, known, &capacity, vr_entry_stream(history, event)));
     }
     qsort(recorded->streams, recorded->stream_count, sizeof *recorded->streams, vr_order_u64);
     return VRAM_OK;

@@ -15,7 +15,7 @@ static int id_order(const void *left, const void *right) {
 static bool same_id(struct vram_pool_id a, struct vram_pool_id b) { return a.first == b.first && a.second == b.second; }
 static bool is_default(struct vram_pool_id id) { return id.first == 0 && id.second == 0; }
 
-static bool has_id(const struct vr_history *history, size_t event) { return (history->has[event] & VR_HAS_POOL_ID) != 0; }
+static bool has_id(const struct vr_history *history, size_t event) { return (vr_entry_has(history, event) & VR_HAS_POOL_ID) != 0; }
 static struct vram_pool_id id_of(const struct vr_history *history, size_t event) {
     return (struct vram_pool_id){history->pool_first[event], history->pool_second[event]};
 }
@@ -103,7 +103,7 @@ static uint64_t distance_to(const struct vr_mapped_range *range, uint64_t start,
 // A range that was unmapped beside mapped ones of its stream was of their segment: those of other segments are about a device's memory
 // away.
 static uint32_t pool_beside(const struct attribution *work, size_t event) {
-    const uint64_t start = work->history->address[event], stream = work->history->stream[event];
+    const uint64_t start = work->history->address[event], stream = vr_entry_stream(work->history, event);
     uint64_t end = 0;
     if (!vr_add_u64(start, work->history->size_bytes[event], &end)) return VR_POOL_UNKNOWN;
     const struct vr_mapped_range *before = vr_mapped_before(&work->held, start), *after = vr_mapped_after(&work->held, start);
@@ -151,7 +151,7 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
         return vr_add_u64(address, size, &end) ? tolerate(vr_mapped_cut(&work->held, address, end)) : VRAM_OK;
     }
     case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: return hold(work, address, size, work->history->stream[event], expandable, pool);
+    case VR_ACTION_SEGMENT_UNMAP: return hold(work, address, size, vr_entry_stream(work->history, event), expandable, pool);
     default: return VRAM_OK;
     }
 }

@@ -10,7 +10,7 @@ static bool is_newer(const struct vr_model *model) {
     for (size_t device = 0; device < model->history_count; device++) {
         const struct vr_history *history = &model->histories[device];
         for (size_t event = 0; event < history->count; event++) {
-            if ((history->has[event] & VR_HAS_POOL_ID) != 0) return true;
+            if ((vr_entry_has(history, event) & VR_HAS_POOL_ID) != 0) return true;
         }
     }
     return false;

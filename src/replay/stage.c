@@ -106,6 +106,7 @@ static enum vram_status make_allocator(struct vr_replay_stage *stage, const stru
     const struct vram_create_info info = {.driver = stage->driver, .conf = vr_text_string(&conf), .ignore_environment = true};
     if (status == VRAM_OK) status = vr_allocator_create(&info, &stage->allocator, error);
     vr_text_release(&conf);
+    if (status == VRAM_OK) vr_allocator_without_threads(stage->allocator);
     return status;
 }
 
@@ -169,7 +170,7 @@ static size_t gather(const struct vr_recorded_device *recorded, const struct vr_
         if (vr_recorded_device_leaves_out(recorded, event)) continue;
         const uint64_t address = history->address[event], size = history->size_bytes[event];
         extents[count++] =
-            (struct extent){address, history->stream[event], vr_recorded_device_pool(recorded, event), size == 2 * VR_MIB, map};
+            (struct extent){address, vr_entry_stream(history, event), vr_recorded_device_pool(recorded, event), size == 2 * VR_MIB, map};
     }
     return count;
 }

@@ -143,7 +143,7 @@ static void undo_segment_alloc(struct undo *undo, size_t event, uint64_t address
 static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint64_t address, uint64_t size) {
     const struct vr_start_segment segment = {.address = address,
                                              .size = size,
-                                             .stream = undo->recorded->history->stream[event],
+                                             .stream = vr_entry_stream(undo->recorded->history, event),
                                              .pool = vr_recorded_device_pool(undo->recorded, event),
                                              .small = size == 2 * VR_MIB};
     if (vr_map_get(&undo->reserved, address) != 0 || !valid_extent(address, size)) {
@@ -171,7 +171,7 @@ static enum vram_status undo_unmap(struct undo *undo, size_t event, uint64_t add
     if (valid_extent(address, size)) {
         struct vr_mapped_range range = {.start = address,
                                         .end = address + size,
-                                        .stream = undo->recorded->history->stream[event],
+                                        .stream = vr_entry_stream(undo->recorded->history, event),
                                         .owner = vr_recorded_device_pool(undo->recorded, event)};
         range.pool = pool_of_neighbours(undo, &range);
         status = vr_mapped_join(&undo->mapped, &range);

@@ -66,7 +66,7 @@ static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
     const uint32_t pool = vr_recorded_device_pool(whatif->recorded, event);
     whatif->device->allocations++;
     if (pool != 0) whatif->device->private_allocations++;
-    return allocate(whatif, whatif->script->names[event], history->size_bytes[event], history->stream[event], pool);
+    return allocate(whatif, whatif->script->names[event], history->size_bytes[event], vr_entry_stream(history, event), pool);
 }
 
 // The first segment of a private pool that goes after its last use shows that nobody holds the pool any more.
@@ -95,7 +95,7 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
     VR_TRY(vr_stage_enter(&whatif->stage, vr_recorded_device_pool(whatif->recorded, event)));
     const uint64_t size = history->size_bytes[event], padding = whatif->recorded->options->request_padding_bytes;
     // Recorded is the rounded size.
-    VR_TRY(request(whatif, size > padding ? size - padding : size, history->stream[event], &address));
+    VR_TRY(request(whatif, size > padding ? size - padding : size, vr_entry_stream(history, event), &address));
     if (address == 0) return VRAM_OK;
     whatif->device->recorded_ooms_served++;
     VR_TRY(vr_drive_free_request(whatif->stage.allocator, address));

@@ -37,7 +37,7 @@ static enum vram_status grow_lane(struct vr_event_list *list, struct vr_event_la
     struct vr_history *history = &lane->history;
     if (history->thread == NULL) {
         // Growing passes over sparse columns that are not there.
-        history->thread = malloc(sizeof *history->thread);
+        history->thread = calloc(1, sizeof *history->thread);
         if (history->thread == NULL) return VRAM_NO_HOST_MEMORY;
     }
     return vr_columns_grow_ahead(&vr_history_columns, history, &lane->capacity, &lane->held, history->count + 1, &list->builder.budget);
@@ -53,11 +53,11 @@ enum vram_status vr_event_list_add(struct vr_event_list *list, uint32_t device, 
     history->action[i] = (uint8_t)row->action;
     history->address[i] = row->address;
     history->size_bytes[i] = row->size_bytes;
-    history->stream[i] = row->stream;
+    VR_COLUMN_PUT_ALIKE(history->stream, lane->held, history->count, i, row->stream);
     history->time_us[i] = row->time_us;
     history->stack[i] = row->stack;
     history->thread[i] = row->thread;
-    history->has[i] = row->has;
+    VR_COLUMN_PUT_ALIKE(history->has, lane->held, history->count, i, row->has);
     return VRAM_OK;
 }
 

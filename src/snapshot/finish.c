@@ -324,7 +324,9 @@ static void release_scratch(struct vr_machine *machine) {
 }
 
 static enum vram_status build_tables(struct vr_machine *machine, struct parts *parts, struct vr_model *model) {
-    size_t device_count = parts->device_count;
+    const size_t device_count = parts->device_count;
+    const uint64_t stream = machine->events.stream.common;
+    const uint32_t has = machine->events.has.common;
     model->histories = calloc(device_count + 1, sizeof *model->histories);
     if (model->histories == NULL) return VRAM_NO_HOST_MEMORY;
     model->history_count = device_count;
@@ -333,7 +335,12 @@ static enum vram_status build_tables(struct vr_machine *machine, struct parts *p
     VR_TRY(gather_extras(machine, parts, model));
     VR_TRY(distribute(machine, (struct distribution){&vr_history_columns, &machine->events, machine->events.count, parts->devices,
                                                      model->histories, sizeof *model->histories, device_count}));
-    for (size_t i = 0; i < device_count; i++) model->histories[i].count = parts->devices[i].rows;
+    for (size_t i = 0; i < device_count; i++) {
+        struct vr_history *history = &model->histories[i];
+        history->count = parts->devices[i].rows;
+        history->stream.common = stream;
+        history->has.common = has;
+    }
     VR_TRY(distribute(machine, (struct distribution){&vr_segment_columns, &machine->segments, machine->segments.count, &parts->segments,
                                                      &model->segments, sizeof model->segments, 1}));
     model->segments.count = parts->segments.rows;
@@ -533,9 +540,13 @@ static enum vram_status keep_unread(struct vr_machine *machine, const uint64_t *
 
 // JSON has no pairs: where a recording had lists in their place, what we write says so, once for all.
 static void restore_pool_lists(struct vr_machine *machine) {
-    for (size_t i = 0; i < machine->events.count; i++) {
-        if (machine->events.has[i] & VR_HAS_POOL_ID) machine->events.has[i] |= VR_HAS_POOL_LIST;
+    struct vr_history *events = &machine->events;
+    const uint32_t common = events->has.common & VR_HAS_POOL_ID ? events->has.common | VR_HAS_POOL_LIST : events->has.common;
+    for (size_t i = 0; i < events->count && events->has.apart != NULL; i++) {
+        const uint32_t has = vr_entry_has(events, i), with_list = has & VR_HAS_POOL_ID ? has | VR_HAS_POOL_LIST : has;
+        events->has.apart[i] = with_list ^ common;
     }
+    events->has.common = common;
     for (size_t i = 0; i < machine->segments.count; i++) {
         if (machine->segments.has[i] & VR_HAS_POOL_ID) machine->segments.has[i] |= VR_HAS_POOL_LIST;
     }

@@ -77,22 +77,14 @@ const enum vr_owner vr_row_owners[VR_TAG_MEMO] = {
 #define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
 #define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
 
-#define PUT_DENSE(type, name)  table->name[row] = (type)slots[SLOT_##name];
-#define TAKE_DENSE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
-#define PUT_SPARSE(type, name)                                                                                                             \
-    if (table->name != NULL) table->name[row] = (type)slots[SLOT_##name];
+#define PUT_DENSE(type, name)   table->name[row] = (type)slots[SLOT_##name];
+#define TAKE_DENSE(type, name)  slots[SLOT_##name] = (uint64_t)table->name[row];
+#define PUT_SPARSE(type, name)  VR_COLUMN_PUT_SPARSE(table->name, held, row, (type)slots[SLOT_##name]);
+#define PUT_ALIKE(type, name)   VR_COLUMN_PUT_ALIKE(table->name, held, table->count, row, (type)slots[SLOT_##name]);
+#define TAKE_ALIKE(type, name)  slots[SLOT_##name] = (table->name.apart == NULL ? 0 : table->name.apart[row]) ^ table->name.common;
 #define TAKE_SPARSE(type, name) slots[SLOT_##name] = table->name == NULL ? 0 : table->name[row];
-// Allocates the column when the row is the first with a value there.
-#define OPEN_DENSE(type, name)
-#define OPEN_SPARSE(type, name)                                                                                                            \
-    if (slots[SLOT_##name] != 0 && table->name == NULL) {                                                                                  \
-        table->name = calloc(held, sizeof *table->name);                                                                                   \
-        if (table->name == NULL) return VRAM_NO_HOST_MEMORY;                                                                               \
-    }
 
 static enum vram_status put_event(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
-#define VR_FIELD(column, type, density, ...) OPEN_##density(type, column)
-#include "model/entry_fields.def"
 #define VR_FIELD(column, type, density, ...) PUT_##density(type, column)
 #include "model/entry_fields.def"
     return VRAM_OK;

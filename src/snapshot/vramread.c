@@ -99,19 +99,34 @@ static void add_times(struct lane *lane, const struct vr_log_batch *batch, size_
     }
 }
 
+static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
+    uint64_t differ = 0;
+    for (size_t i = 0; i < count; i++) differ |= values[i] ^ value;
+    return differ == 0;
+}
+
 // A column of the batch behind those of the lane.
 #define PUT_DENSE(lane, batch, type, member, which)                                                                                        \
     do {                                                                                                                                   \
         const uint64_t *from_ = (batch)->column[which] + from;                                                                             \
         for (size_t i = 0; i < count; i++) (lane)->history.member[(lane)->history.count + i] = (type)from_[i];                             \
     } while (0)
-// The same for one that is 0 nearly always: it is there from the first value on.
+// The same for one whose values are `usual` nearly always: what differs from that.
+#define PUT_APART(lane, target, type, usual, which)                                                                                        \
+    do {                                                                                                                                   \
+        const uint64_t *from_ = reader->batch.column[which] + from;                                                                        \
+        if (all_are(from_, count, (usual))) break;                                                                                         \
+        for (size_t i = 0; i < count; i++)                                                                                                 \
+            VR_COLUMN_PUT_SPARSE(target, (lane)->held, (lane)->history.count + i, (type)(from_[i] ^ (usual)));                             \
+    } while (0)
 #define PUT_SPARSE(lane, batch, type, member, which)                                                                                       \
     do {                                                                                                                                   \
-        if ((lane)->history.member == NULL && (batch)->largest[which] == 0) break;                                                         \
-        if ((lane)->history.member == NULL) (lane)->history.member = calloc((lane)->held, sizeof *(lane)->history.member);                 \
-        if ((lane)->history.member == NULL) return VRAM_NO_HOST_MEMORY;                                                                    \
-        PUT_DENSE(lane, batch, type, member, which);                                                                                       \
+        if ((batch)->largest[which] != 0) PUT_APART(lane, (lane)->history.member, type, 0, which);                                         \
+    } while (0)
+#define PUT_ALIKE(lane, batch, type, member, which)                                                                                        \
+    do {                                                                                                                                   \
+        if ((lane)->history.count == 0) (lane)->history.member.common = (type)(batch)->column[which][from];                                \
+        PUT_APART(lane, (lane)->history.member.apart, type, (lane)->history.member.common, which);                                         \
     } while (0)
 // Events [from, from + count) of the batch, all of the lane's device.
 static enum vram_status add_run(struct log_reader *reader, struct lane *lane, size_t from, size_t count) {

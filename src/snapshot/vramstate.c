@@ -136,7 +136,7 @@ static enum vram_status load_picture(struct advance *picture, const struct vr_mo
 }
 
 static enum vram_status apply(struct advance *picture, const struct vr_history *history, size_t i) {
-    struct live_row row = {.address = history->address[i], .size_bytes = history->size_bytes[i], .stream = history->stream[i]};
+    struct live_row row = {.address = history->address[i], .size_bytes = history->size_bytes[i], .stream = vr_entry_stream(history, i)};
     struct live_row *found;
     row.pool_first = history->pool_first[i];
     row.pool_second = history->pool_second[i];

@@ -78,7 +78,10 @@ static void fill_batch(struct vr_log_batch *batch, const struct vr_history *hist
     for (size_t i = 0; i < count; i++) {
         size_t row = first + i;
         batch->column[VR_LOG_COLUMN_DEVICE][i] = device;
-#define VR_FIELD(member, type, density, number, LOG, ...) batch->column[VR_LOG_COLUMN_##LOG][i] = (uint64_t)history->member[row];
+#define VALUE_DENSE(member)                               history->member[row]
+#define VALUE_SPARSE(member)                              history->member[row]
+#define VALUE_ALIKE(member)                               vr_entry_##member(history, row)
+#define VR_FIELD(member, type, density, number, LOG, ...) batch->column[VR_LOG_COLUMN_##LOG][i] = (uint64_t)VALUE_##density(member);
 #include "model/entry_fields.def"
     }
     batch->count = count;

@@ -239,7 +239,7 @@ static void put_segment(struct dict_writer *writer, size_t row) {
 
 static void put_event(struct dict_writer *writer, size_t device, size_t row) {
     const struct vr_history *history = &writer->model->histories[device];
-    const uint32_t has = history->has[row];
+    const uint32_t has = vr_entry_has(history, row);
     struct extras extras = extras_of(writer, VR_OWNER_EVENT, device, row);
     writer->emitter.calls->begin(&writer->emitter, true);
     if (has & VR_HAS_ACTION) {
@@ -250,7 +250,7 @@ static void put_event(struct dict_writer *writer, size_t device, size_t row) {
     if (has & VR_HAS_ADDRESS) put_number(writer, extras, VR_WORD_ADDR, history->address[row]);
     if (has & VR_HAS_DEVICE_FREE) put_number(writer, extras, VR_WORD_DEVICE_FREE, history->address[row]);
     if (has & VR_HAS_SIZE) put_number(writer, extras, VR_WORD_SIZE, history->size_bytes[row]);
-    if (has & VR_HAS_STREAM) put_signed(writer, extras, VR_WORD_STREAM, (int64_t)history->stream[row]);
+    if (has & VR_HAS_STREAM) put_signed(writer, extras, VR_WORD_STREAM, (int64_t)vr_entry_stream(history, row));
     if (has & VR_HAS_TIME) put_signed(writer, extras, VR_WORD_TIME_US, history->time_us[row]);
     if (has & VR_HAS_COMPILE_CONTEXT) put_name(writer, extras, VR_WORD_COMPILE_CONTEXT, string_name(history->context[row]));
     if (has & VR_HAS_USER_METADATA) put_name(writer, extras, VR_WORD_USER_METADATA, string_name(history->metadata[row]));

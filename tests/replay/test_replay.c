@@ -5,6 +5,7 @@
 
 #include "model/recording.h"
 #include "replay/selfmade.h"
+#include "support/apart.h"
 #include "support/random.h"
 #include "vram/replay.h"
 
@@ -781,7 +782,7 @@ static void damage(struct vr_history *history) {
     case 4: history->size_bytes[at] = history->size_bytes[from]; break;
     case 5: history->size_bytes[at] += near; break;
     case 6: history->size_bytes[at] = wild; break;
-    default: history->stream[at] = random_below(2) == 0 ? wild : history->stream[from]; break;
+    default: set_stream(history, at, random_below(2) == 0 ? wild : vr_entry_stream(history, from)); break;
     }
 }
 
@@ -799,6 +800,7 @@ static void damaged_histories_do_no_harm(void **state) {
                                                  .small_sizes = seed % 2 == 0};
         selfmade_run(&made, &options);
         struct vram_recording *recording = recording_of(&made, seed % 5 == 0 ? made.count / 2 : 0);
+        open_apart(&recording->model.histories[0]);
         for (uint64_t i = 0; i <= seed % 4; i++) damage(&recording->model.histories[0]);
         struct vram_exact_result *result = exact(recording);
         different += result->devices[0].verdict == VRAM_EXACT_DIFFERENT;

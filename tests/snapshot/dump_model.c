@@ -47,8 +47,8 @@ static void put_history(const struct vr_model *model, const struct vr_history *h
     printf("device %zu\n", h->count);
     for (size_t i = 0; i < h->count; i++) {
         printf("event %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu32,
-               vr_action_name((enum vr_action)h->action[i]), h->address[i], h->size_bytes[i], h->stream[i], h->time_us[i], h->stack[i],
-               h->pool_first[i], h->pool_second[i], h->has[i]);
+               vr_action_name((enum vr_action)h->action[i]), h->address[i], h->size_bytes[i], vr_entry_stream(h, i), h->time_us[i],
+               h->stack[i], h->pool_first[i], h->pool_second[i], vr_entry_has(h, i));
         put_string(model, h->context[i]);
         put_string(model, h->metadata[i]);
         put_string(model, h->unknown[i]);

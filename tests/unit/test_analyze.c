@@ -6,6 +6,7 @@
 
 #include "analyze/layout.h"
 #include "analyze/lifetimes.h"
+#include "analyze/report_lifetimes.h"
 #include "analyze/sha1.h"
 #include "support/random.h"
 
@@ -197,6 +198,96 @@ static void lifetimes_agree_with_plain_replay(void **state) {
     }
 }
 
+// --- what a report keeps of them against all of them -----------------------------------------------------------------------------
+static size_t row_in(const struct vr_lifetimes *kept, const struct vr_lifetimes *all, size_t row, size_t from) {
+    while (from < kept->count && (kept->birth[from] != all->birth[row] || kept->address[from] != all->address[row])) from++;
+    return from;
+}
+
+static uint32_t age_of(const struct vr_lifetimes *all, size_t row) { return all->death[row] - all->birth[row]; }
+
+// Whether fewer than `top` ended lives of the history come before this one: longer, larger, earlier.
+static bool is_among_longest(const struct vr_lifetimes *all, size_t row, size_t top) {
+    size_t before = 0;
+    if (row < all->start_count || all->death[row] == VR_NEVER) return false;
+    for (size_t i = all->start_count; i < all->count; i++) {
+        if (all->death[i] == VR_NEVER || i == row) continue;
+        if (age_of(all, i) != age_of(all, row))
+            before += age_of(all, i) > age_of(all, row);
+        else
+            before += all->size_bytes[i] != all->size_bytes[row] ? all->size_bytes[i] > all->size_bytes[row] : i < row;
+    }
+    return before < top;
+}
+
+static bool is_looked_at(const struct tiny *tiny, const struct vr_lifetimes *all, size_t row, size_t top) {
+    if (all->death[row] == VR_NEVER || vr_lifetimes_live_at(all, row, all->peak_event) || is_among_longest(all, row, top)) return true;
+    for (size_t i = 0; i < tiny->history.count; i++)
+        if (tiny->action[i] == VR_ACTION_OOM && vr_lifetimes_live_at(all, row, (int64_t)i)) return true;
+    return false;
+}
+
+static void compare_rows(const struct tiny *tiny, const struct vr_report_lifetimes *found, const struct vr_lifetimes *all, size_t top) {
+    const struct vr_lifetimes *kept = &found->rows;
+    struct vram_report_sum sums[4] = {{0}};
+    size_t at = 0;
+    uint64_t largest = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        struct vram_report_sum *sum = &sums[(i < all->start_count) * 2 + (all->death[i] == VR_NEVER)];
+        sum->count++;
+        sum->bytes += all->size_bytes[i];
+        if (i >= all->start_count && all->size_bytes[i] > largest) largest = all->size_bytes[i];
+        const size_t row = row_in(kept, all, i, at);
+        assert_true(row < kept->count || !is_looked_at(tiny, all, i, top));
+        if (row == kept->count) continue;
+        assert_true(kept->size_bytes[row] == all->size_bytes[i] && kept->death[row] == all->death[i] && kept->stack[row] == all->stack[i]);
+        at = row + 1; // in the same order
+    }
+    assert_memory_equal(&found->born_and_freed, &sums[0], sizeof *sums);
+    assert_memory_equal(&found->born_and_kept, &sums[1], sizeof *sums);
+    assert_memory_equal(&found->inherited_and_freed, &sums[2], sizeof *sums);
+    assert_memory_equal(&found->inherited_and_kept, &sums[3], sizeof *sums);
+    assert_true(found->largest_bytes == largest);
+}
+
+static void compare_report(const struct tiny *tiny) {
+    enum { POINTS = 7 };
+    struct vr_report_lifetimes found[VR_LIFETIME_KINDS];
+    uint64_t allocated[POINTS], active[POINTS], all_totals[POINTS], *const totals[] = {allocated, active};
+    const size_t top = 1 + random_below(4), points = tiny->history.count < POINTS ? tiny->history.count : POINTS;
+    assert_int_equal(vr_report_lifetimes_find(&tiny->view, top, totals, points, found), VRAM_OK);
+    for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) {
+        struct vr_lifetimes all;
+        const struct vr_lifetimes *kept = &found[k].rows;
+        assert_int_equal(vr_lifetimes_build(&tiny->view, (enum vr_lifetime_kind)k, points == 0 ? NULL : all_totals, points, &all), VRAM_OK);
+        if (points != 0) assert_memory_equal(totals[k], all_totals, points * sizeof *all_totals);
+        assert_memory_equal(kept->anomalies, all.anomalies, sizeof all.anomalies);
+        assert_true(kept->peak_event == all.peak_event && kept->start_count <= all.start_count);
+        assert_memory_equal(&kept->start, &all.start, sizeof all.start);
+        assert_memory_equal(&kept->peak, &all.peak, sizeof all.peak);
+        assert_memory_equal(&kept->end, &all.end, sizeof all.end);
+        assert_memory_equal(&kept->final_state, &all.final_state, sizeof all.final_state);
+        compare_rows(tiny, &found[k], &all, top);
+        vr_lifetimes_release(&all);
+    }
+    vr_report_lifetimes_release(found);
+}
+
+static void reports_agree_with_all_lifetimes(void **state) {
+    (void)state;
+    static struct tiny tiny;
+    random_state = 23;
+    for (int round = 0; round < 20000; round++) {
+        make_tiny(&tiny, random_below(2) == 0);
+        for (size_t i = 0; i < tiny.history.count; i++) {
+            if (random_below(20) == 0) tiny.action[i] = VR_ACTION_OOM;
+            // Sizes that no sum holds.
+            if (round % 4 == 0 && random_below(4) == 0) tiny.size_bytes[i] = UINT64_MAX - random_below(3);
+        }
+        compare_report(&tiny);
+    }
+}
+
 // --- the layout at a moment ------------------------------------------------------------------------------------------------------
 enum { CELLS = 24 };
 
@@ -243,7 +334,7 @@ static void layout_is_the_picture_that_was(void **state) {
         const struct vr_history history = {.action = action,
                                            .address = address,
                                            .size_bytes = size_bytes,
-                                           .stream = zeros,
+                                           .stream = {.apart = zeros},
                                            .pool_first = zeros,
                                            .pool_second = zeros,
                                            .count = events};
@@ -278,6 +369,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha1_of_the_standard),
         cmocka_unit_test(lifetimes_agree_with_plain_replay),
+        cmocka_unit_test(reports_agree_with_all_lifetimes),
         cmocka_unit_test(layout_is_the_picture_that_was),
         cmocka_unit_test(runs_of_events_cover_them_all),
     };

@@ -239,11 +239,13 @@ static void figures_that_contradict_each_other_are_named(void **state) {
     }
 }
 
-#define NATIVE(name) "{\"filename\": \"??\", \"line\": 0, \"name\": \"" name "\"}"
-#define RECORDED     NATIVE("torch::unwind::unwind()") "," NATIVE("torch::CapturedTraceback::gather(bool, bool, bool)")
-#define ALLOCATED    RECORDED "," NATIVE("c10::cuda::CUDACachingAllocator::Native::malloc(void**)")
-#define TORCH_LINE   "{\"filename\": \"/v/torch/optim/adamw.py\", \"line\": 7, \"name\": \"step\"}"
-#define OWN_LINE     "{\"filename\": \"/home/me/a.py\", \"line\": 3, \"name\": \"loss\"}"
+#define NATIVE(name)        "{\"filename\": \"??\", \"line\": 0, \"name\": \"" name "\"}"
+#define RECORDED            NATIVE("torch::unwind::unwind()") "," NATIVE("torch::CapturedTraceback::gather(bool, bool, bool)")
+#define ALLOCATED           RECORDED "," NATIVE("c10::cuda::CUDACachingAllocator::Native::malloc(void**)")
+#define TORCH_LINE          "{\"filename\": \"/v/torch/optim/adamw.py\", \"line\": 7, \"name\": \"step\"}"
+#define LIBRARY(file, name) "{\"filename\": \"" file "\", \"line\": 0, \"name\": \"" name "\"}"
+#define WRAPPER             "{\"filename\": \"/v/site-packages/cupy/_core/core.py\", \"line\": 4, \"name\": \"empty\"}"
+#define OWN_LINE            "{\"filename\": \"/home/me/a.py\", \"line\": 3, \"name\": \"loss\"}"
 
 // Stacks with C++ frames begin with those that recorded them; what is told is the frame that says most, and without its arguments.
 static void machine_code_is_told_by_what_it_did(void **state) {
@@ -264,7 +266,23 @@ static void machine_code_is_told_by_what_it_did(void **state) {
          " (anonymous namespace)::grow\n"},
         {ALLOCATED, "??:0:c10::cuda::CUDACachingAllocator::Native::malloc(void**)", " c10::cuda::CUDACachingAllocator::Native::malloc\n"},
         {RECORDED, "??:0:torch::unwind::unwind()", " torch::unwind::unwind\n"},
-        {NATIVE("Pool::operator()(long)") "," TORCH_LINE, "??:0:Pool::operator()(long)", " Pool::operator()\n"},
+        {NATIVE("Pool::operator()(long)") "," NATIVE("main"), "??:0:Pool::operator()(long)", " Pool::operator()\n"},
+        // Wrappers, bindings and runtimes name a site only where there is nothing else.
+        {WRAPPER "," OWN_LINE, "/home/me/a.py:3:loss", "/home/me/a.py:3:loss\n"},
+        {WRAPPER, "/v/site-packages/cupy/_core/core.py:4:empty", "/v/site-packages/cupy/_core/core.py:4:empty\n"},
+        {LIBRARY("/l/libcudart.so.12", "0x10") "," LIBRARY("/l/libcublas.so.12", "0x20") "," LIBRARY("/opt/solver", "0x38b00"),
+         "/opt/solver:0:0x38b00", " solver+0x38b00\n"},
+        {NATIVE("void thrust::allocate<int>(long)") "," NATIVE("cudaMalloc") "," NATIVE("grid::resize(long)") "," NATIVE("main"),
+         "??:0:grid::resize(long)", " grid::resize\n"},
+        {NATIVE("cudarc::driver::alloc") "," NATIVE("core::ops::function::FnOnce::call_once") "," NATIVE("nn::Layer::forward"),
+         "??:0:nn::Layer::forward", " nn::Layer::forward\n"},
+        {LIBRARY("/x/python-3.12.7/Python/ceval.c", "_PyEval_EvalFrameDefault") "," OWN_LINE, "/home/me/a.py:3:loss", "a.py:3:loss\n"},
+        {LIBRARY("/usr/lib/python3.11/contextlib.py", "inner") "," OWN_LINE, "/home/me/a.py:3:loss", "a.py:3:loss\n"},
+        // A program of C++ that calls PyTorch, and an extension's kernel that PyTorch calls.
+        {NATIVE("at::_ops::empty::call(long)") "," NATIVE("model::forward()") "," NATIVE("main"), "??:0:model::forward()",
+         " model::forward\n"},
+        {NATIVE("flash_bwd(long)") "," NATIVE("torch::autograd::PyNode::apply(v)") "," NATIVE("start_thread"),
+         "??:0:torch::autograd::PyNode::apply(v)", " torch::autograd::PyNode::apply\n"},
     };
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vr_text text = {0};

@@ -115,7 +115,7 @@ static void allocations_and_marks_tell_their_story(void **state) {
                 "\"label\": \"b2000_0\", \"address\": \"0x2000\", \"bytes\": 700, \"birth_event\": 0, \"birth_time_us\": 10, "
                 "\"death_event\": 1, \"death_time_us\": 20, \"completed_event\": 2, \"completed_time_us\": 30, "
                 "\"total_after\": 700, \"stream\": 3, \"pool\": [0, 2]");
-    expect_text(explorer, "allocation?row=0", "\"frames\": [[\"f\", \"a.py\", 5]]");
+    expect_text(explorer, "allocation?row=0", "\"frames\": [[\"f\", \"a.py\", 5, \"\"]], \"site\": 0");
     expect_text(explorer, "allocation?label=b2000_1", "\"row\": 1, \"label\": \"b2000_1\"");
     expect_text(explorer, "allocation?label=0x2000", "\"row\": 0,");
     expect_text(explorer, "allocation?row=1", "\"death_event\": null, \"completed_event\": null, \"total_after\": 1000");

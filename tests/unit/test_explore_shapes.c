@@ -161,9 +161,9 @@ static void make_reserving(struct reserving *made) {
     made->history = (struct vr_history){.action = made->action,
                                         .address = made->address,
                                         .size_bytes = made->size,
-                                        .stream = made->stream,
+                                        .stream = {.apart = made->stream},
                                         .stack = made->stack,
-                                        .has = made->has,
+                                        .has = {.apart = made->has},
                                         .pool_first = made->pools,
                                         .pool_second = made->pools,
                                         .count = SEGMENT_EVENTS};

@@ -34,11 +34,11 @@ static void each_action_is_recorded_in_order(void **state) {
                   {VR_ACTION_SEGMENT_FREE, large, 20 * VR_MIB});
     const struct vr_history *history = &model_of(recording)->histories[0];
     assert_string_equal(vr_model_string(model_of(recording), history->metadata[4]), "weights");
-    assert_true((history->has[8] & VR_HAS_DEVICE_FREE) != 0 && (history->has[8] & VR_HAS_ADDRESS) == 0);
+    assert_true((vr_entry_has(history, 8) & VR_HAS_DEVICE_FREE) != 0 && (vr_entry_has(history, 8) & VR_HAS_ADDRESS) == 0);
     for (size_t i = 0; i < history->count; i++) {
         assert_int_equal(history->thread[i], gettid());
         assert_int_equal(history->stack[i], 0);
-        assert_false(history->has[i] & VR_HAS_FRAMES);
+        assert_false(vr_entry_has(history, i) & VR_HAS_FRAMES);
         assert_string_equal(vr_model_string(model_of(recording), history->context[i]), "N/A");
         assert_true(i == 0 || history->time_us[i] >= history->time_us[i - 1]);
     }
@@ -392,7 +392,7 @@ static void what_a_thread_says_stands_in_its_events(void **state) {
         assert_string_equal(word(recording, history->metadata, i + 1), want[i][0]);
         assert_string_equal(word(recording, history->tag, i + 1), want[i][1]);
         assert_string_equal(word(recording, history->context, i + 1), want[i][2]);
-        assert_int_equal((history->has[i + 1] & VR_HAS_CATEGORY) != 0, want[i][1][0] != '\0');
+        assert_int_equal((vr_entry_has(history, i + 1) & VR_HAS_CATEGORY) != 0, want[i][1][0] != '\0');
     }
     vram_recording_destroy(recording);
     const uint64_t all[] = {first, second, third, fourth};

@@ -45,7 +45,7 @@ static void test_caching_off(void **state) {
     EXPECT_EVENTS(recording, 0, {VR_ACTION_SEGMENT_ALLOC, a, 5000}, {VR_ACTION_ALLOC, a, 5000}, {VR_ACTION_SEGMENT_ALLOC, b, 3 * MIB},
                   {VR_ACTION_ALLOC, b, 3 * MIB}, {VR_ACTION_FREE_REQUESTED, a, 5000}, {VR_ACTION_FREE_COMPLETED, a, 5000},
                   {VR_ACTION_SEGMENT_FREE, a, 5000});
-    assert_int_equal(model_of(recording)->histories[0].stream[1], stream);
+    assert_int_equal(vr_entry_stream(&model_of(recording)->histories[0], 1), stream);
     vram_recording_destroy(recording);
     give(&world, b);
     recording = snap(&world, NULL);

@@ -68,8 +68,8 @@ static void whole_numbers_may_be_floats(void **state) {
     const struct vr_history *history = &vr_recording_model(recording)->histories[0];
     assert_int_equal(history->address[0], 1200);
     assert_int_equal(history->size_bytes[0], 5);
-    assert_int_equal(history->stream[0], UINT64_MAX);
-    assert_int_equal(history->has[0], VR_HAS_ACTION | VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_STREAM);
+    assert_int_equal(vr_entry_stream(history, 0), UINT64_MAX);
+    assert_int_equal(vr_entry_has(history, 0), VR_HAS_ACTION | VR_HAS_ADDRESS | VR_HAS_SIZE | VR_HAS_STREAM);
     vram_recording_destroy(recording);
 }
 

@@ -83,7 +83,7 @@ static void check_events(const struct vr_model *model, uint32_t device, uint64_t
         assert_int_equal(history->action[i], event.action);
         assert_int_equal(history->address[i], event.address);
         assert_int_equal(history->size_bytes[i], event.size_bytes);
-        assert_int_equal(history->stream[i], event.stream);
+        assert_int_equal(vr_entry_stream(history, i), event.stream);
         assert_int_equal(history->time_us[i], event.time_ns / 1000);
         assert_int_equal(history->pool_first[i], event.pool.first);
         assert_int_equal(history->thread[i], event.thread);
@@ -127,7 +127,7 @@ static void assert_has(const struct vr_model *model, const struct vr_history *hi
     assert_int_equal(history->action[row], event->action);
     assert_int_equal(history->address[row], event->address);
     assert_int_equal(history->size_bytes[row], event->size_bytes);
-    assert_int_equal(history->stream[row], event->stream);
+    assert_int_equal(vr_entry_stream(history, row), event->stream);
     assert_int_equal(history->time_us[row], event->time_ns / 1000);
     assert_int_equal(history->pool_first[row], event->pool.first);
     assert_int_equal(history->pool_second[row], event->pool.second);
@@ -135,8 +135,8 @@ static void assert_has(const struct vr_model *model, const struct vr_history *hi
     assert_string_equal(vr_model_string(model, history->context[row]), event->context == 0 ? "" : "text");
     assert_string_equal(vr_model_string(model, history->metadata[row]), event->metadata == 0 ? "" : "text");
     assert_string_equal(vr_model_string(model, history->tag[row]), event->tag == 0 ? "" : "text");
-    assert_int_equal((history->has[row] & VR_HAS_DEVICE_FREE) != 0, event->action == VRAM_LOG_OOM);
-    assert_int_equal((history->has[row] & VR_HAS_POOL_ID) != 0, event->pool.first != 0 || event->pool.second != 0);
+    assert_int_equal((vr_entry_has(history, row) & VR_HAS_DEVICE_FREE) != 0, event->action == VRAM_LOG_OOM);
+    assert_int_equal((vr_entry_has(history, row) & VR_HAS_POOL_ID) != 0, event->pool.first != 0 || event->pool.second != 0);
 }
 
 static void test_runs_of_alike_events(void **state) {

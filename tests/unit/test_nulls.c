@@ -439,6 +439,9 @@ static void of_recordings(void **state) {
     GIVES_NULL(vram_recording_stack(any, 0, NULL));
     REFUSES(vram_recording_sites(NULL, any));
     REFUSES(vram_recording_sites(any, NULL));
+    check("vram_site_of_frames(NULL, 1)", vram_site_of_frames(NULL, 1) == SIZE_MAX);
+    SAYS(vram_recording_skip_frames(NULL, any, &error));
+    SAYS(vram_recording_skip_frames(any, NULL, &error));
     GIVES_0(vram_recording_frame(NULL, 0, any));
     GIVES_0(vram_recording_frame(any, 0, NULL));
     REFUSES(vram_recording_symbolize(NULL, any, any));

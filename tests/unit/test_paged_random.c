@@ -231,7 +231,8 @@ static void one_operation(struct program *program) {
 // --- programs ---------------------------------------------------------------------------------------------------------------------------
 
 static void open_program(struct program *program, uint64_t seed) {
-    static const char *const confs[] = {"paged:True", "paged:True,reclaim_streams:True", "paged:True,share_live_pools:True"};
+    static const char *const confs[] = {"paged:True", "paged:True,reclaim_streams:True", "paged:True,share_live_pools:True",
+                                        "paged:True,grow_ahead:True", "paged:True,warm:60M"};
     static const uint64_t memory_bytes[] = {0, 200 * MIB, 300 * MIB, 500 * MIB, 2000 * (uint64_t)MIB};
     *program =
         (struct program){.random = seed, .faults = seed % 3 == 0, .streams = 1 + seed % VR_WORLD_STREAMS, .devices = 1 + seed / 2 % 2};
@@ -240,7 +241,7 @@ static void open_program(struct program *program, uint64_t seed) {
                                                      .backed = true,
                                                      .poison_aliases = true,
                                                      .addresses = seed / 5 % 2 == 0 ? VRAM_SIM_RISING : VRAM_SIM_REUSE},
-                                             .conf = confs[seed / 7 % VR_COUNT_OF(confs)],
+                                             .conf = confs[program->faults ? 0 : seed / 7 % VR_COUNT_OF(confs)],
                                              .faults = program->faults,
                                              .without_record = true};
     EXPECT_OK(vr_world_open(&program->world, &options));

@@ -224,7 +224,7 @@ static void rows_that_come_bit_by_bit_are_recognised(void **state) {
     const struct vr_model *model = vr_recording_model(recording);
     assert_int_equal(model->histories[0].count, 1);
     assert_int_equal(model->histories[0].size_bytes[0], 7);
-    assert_int_equal(model->histories[0].has[0], VR_HAS_ACTION | VR_HAS_SIZE | VR_HAS_FRAMES);
+    assert_int_equal(vr_entry_has(&model->histories[0], 0), VR_HAS_ACTION | VR_HAS_SIZE | VR_HAS_FRAMES);
     assert_int_equal(model->frames.count, 1);
     assert_int_equal(model->frames.line[0], 3);
     vram_recording_destroy(recording);

@@ -109,7 +109,7 @@ static void what_old_files_lack_is_filled_in(void **state) {
     assert_int_equal(model->blocks.stack[1], 0);
     assert_int_equal(model->histories[1].action[0], VR_ACTION_OOM);
     assert_int_equal(model->histories[1].address[0], 77);
-    assert_int_equal(model->histories[1].has[0] & VR_HAS_DEVICE_FREE, VR_HAS_DEVICE_FREE);
+    assert_int_equal(vr_entry_has(&model->histories[1], 0) & VR_HAS_DEVICE_FREE, VR_HAS_DEVICE_FREE);
     assert_int_equal(model->history_count, 3);
     assert_int_equal(vram_recording_form(recording), VRAM_RECORDING_DICT);
     assert_int_equal(vram_recording_device_count(recording), 2);

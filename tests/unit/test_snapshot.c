@@ -226,11 +226,11 @@ static void expect_same_events(const struct vr_history *a, const struct vr_model
         assert_int_equal(a->action[i], b->action[i]);
         assert_int_equal(a->address[i], b->address[i]);
         assert_int_equal(a->size_bytes[i], b->size_bytes[i]);
-        assert_int_equal(a->stream[i], b->stream[i]);
+        assert_int_equal(vr_entry_stream(a, i), vr_entry_stream(b, i));
         assert_int_equal(a->time_us[i], b->time_us[i]);
         assert_int_equal(a->pool_second[i], b->pool_second[i]);
         assert_int_equal(a->thread[i], b->thread[i]);
-        assert_int_equal(a->has[i], b->has[i]);
+        assert_int_equal(vr_entry_has(a, i), vr_entry_has(b, i));
         assert_string_equal(vr_model_string(of_a, a->metadata[i]), vr_model_string(of_b, b->metadata[i]));
         assert_string_equal(vr_model_string(of_a, a->context[i]), vr_model_string(of_b, b->context[i]));
         const uint64_t from_a = of_a->stacks.offset[a->stack[i]], from_b = of_b->stacks.offset[b->stack[i]];

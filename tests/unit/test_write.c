@@ -7,6 +7,7 @@
 #include "model/recording.h"
 #include "snapshot/emit.h"
 #include "snapshot/write.h"
+#include "support/apart.h"
 #include "support/expect.h"
 
 static bool append(void *user, const char *bytes, size_t length) {
@@ -28,8 +29,9 @@ static void make_model(struct vr_model *model, size_t count) {
     assert_non_null(model->segments.first_block);
     EXPECT_OK(vr_columns_grow(&vr_history_columns, model->histories, &capacity, count + 1, &budget));
     model->histories->count = count;
+    open_apart(model->histories);
     for (size_t i = 0; i < count; i++) {
-        model->histories->has[i] = VR_HAS_ACTION | VR_HAS_ADDRESS;
+        set_has(model->histories, i, VR_HAS_ACTION | VR_HAS_ADDRESS);
         model->histories->action[i] = VR_ACTION_ALLOC;
         model->histories->address[i] = i;
     }
@@ -88,9 +90,9 @@ static void numbers_of_every_size_come_back(void **state) {
     struct vr_history *history = model.histories;
     for (unsigned i = 0; i < history->count; i++) {
         uint64_t number = ((uint64_t)1 << i / 4) - i % 2;
-        history->has[i] |= VR_HAS_STREAM;
+        set_has(history, i, vr_entry_has(history, i) | VR_HAS_STREAM);
         history->address[i] = i % 4 < 2 ? number : 0 - number;
-        history->stream[i] = history->address[i];
+        set_stream(history, i, history->address[i]);
     }
     for (size_t f = 0; f < VR_COUNT_OF(formats); f++) {
         struct vr_text text;
@@ -98,7 +100,7 @@ static void numbers_of_every_size_come_back(void **state) {
         const struct vr_history *again = vr_recording_model(recording)->histories;
         for (size_t i = 0; i < history->count; i++) {
             assert_true(again->address[i] == history->address[i]);
-            assert_true(again->stream[i] == history->stream[i]);
+            assert_true(vr_entry_stream(again, i) == vr_entry_stream(history, i));
         }
         // Addresses are written as positive numbers and streams as signed ones, so nothing is left to be kept.
         assert_int_equal(vr_recording_model(recording)->extra_count, 0);
@@ -141,7 +143,7 @@ static void strings_of_every_length_come_back(void **state) {
             }
             while (used < lengths[i]) string[used++] = 'x';
             EXPECT_OK(vr_builder_string(&builder, string, used, &history->metadata[i]));
-            history->has[i] |= VR_HAS_USER_METADATA;
+            set_has(history, i, vr_entry_has(history, i) | VR_HAS_USER_METADATA);
             free(string);
         }
         vr_builder_finish(&builder, &model);

@@ -6,9 +6,8 @@
 #include "core/source/source_ops.h"
 
 enum {
-    LADDER = 256, // a new page is at most this part of what is held
-    SHORT = 4,    // memory is short where less than this part of what is held is left: pages get small
-    SCARCE = 16,  // and scarce where less than this part is: no end of a page is left over
+    SHORT = 4,   // memory is short where less than this part of what is held is left: pages get small
+    SCARCE = 16, // and scarce where less than this part is: no end of a page is left over
 };
 
 // --- what a shard has -------------------------------------------------------------------------------------------------------------------
@@ -92,6 +91,7 @@ static enum vram_status take_from_others(struct vr_paged_shard *own, uint64_t en
     for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
         if (other == own || other->is_small) continue;
         VR_TRY(vr_paged_small_return(other));
+        if (wait) VR_TRY(vr_paged_claim_all(other));
         if (other->free_bytes == 0) continue;
         if (!wait) {
             VR_TRY(look_at(other));
@@ -138,7 +138,7 @@ static uint64_t bytes_left(const struct vr_paged_device *device) {
 
 // Small pages waste less, large ones cost less: where memory gets short the smallest are made.
 static uint64_t largest_page(const struct vr_paged_device *device) {
-    const uint64_t held = device->held_bytes, most = held / LADDER < VR_PAGED_LARGEST ? held / LADDER : VR_PAGED_LARGEST;
+    const uint64_t held = device->held_bytes, most = held / VR_PAGED_LADDER < VR_PAGED_LARGEST ? held / VR_PAGED_LADDER : VR_PAGED_LARGEST;
     return most < 2 * device->unit || bytes_left(device) < held / SHORT ? device->unit : most;
 }
 
@@ -180,9 +180,19 @@ static void destroy_made(struct vr_paged_shard *own, struct assembly *pages) {
     pages->made = 0;
 }
 
+// First what was made ahead.
 static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t missing, struct assembly *pages) {
-    VR_TRY(is_allowed(own->device->device, missing));
+    while (missing != 0 && own->first[VR_PAGED_AHEAD] != 0) {
+        uint32_t page = 0;
+        VR_TRY(VR_GROW(pages, items, pages->count + 1));
+        VR_TRY(vr_paged_claim(own, &page));
+        const uint64_t size = vr_paged_page_at(own->device, page)->size;
+        pages->items[pages->count++] = page;
+        missing -= size < missing ? size : missing;
+    }
     pages->first_made = pages->count;
+    if (missing == 0) return VRAM_OK;
+    VR_TRY(is_allowed(own->device->device, missing));
     const uint64_t most = largest_page(own->device);
     while (missing != 0) {
         uint32_t page = 0;
@@ -205,39 +215,6 @@ static enum vram_status map_and_book(struct vr_paged_shard *own, struct assembly
     own->device->device->stats.num_device_alloc += (int64_t)pages->made;
     pages->made = 0;
     return VRAM_OK;
-}
-
-// --- growing in place -------------------------------------------------------------------------------------------------------------------
-
-static uint64_t free_bytes_in(const struct vr_paged_shard *own, const struct vr_paged_region *region, const struct vr_paged_range *hole) {
-    uint64_t sum = 0;
-    for (uint64_t at = hole->low, base = 0; at < hole->high;) {
-        const struct vr_paged_page *page = vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base));
-        if (page->used_bytes == 0) sum += page->size;
-        at = base + page->size;
-    }
-    return sum;
-}
-
-// The hole at the end of the last region, if it is all that is wholly free: pages mapped behind it make it long enough.
-static bool can_extend(const struct vr_paged_shard *own, uint64_t size, struct vr_paged_range *hole) {
-    if (own->region_count == 0) return false;
-    const struct vr_paged_region *region = &own->regions[own->region_count - 1];
-    const struct vr_paged_range *last = vr_paged_hole_before(own, region->end);
-    if (last == NULL || last->low < region->address || free_bytes_in(own, region, last) != own->free_bytes) return false;
-    *hole = *last;
-    const uint64_t missing = vr_round_up(size - (hole->high - hole->low), own->device->unit);
-    return region->end + missing + own->device->unit <= region->address + region->size;
-}
-
-static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct vr_paged_range hole, uint32_t *block) {
-    struct assembly pages = {0};
-    const uint64_t missing = vr_round_up(size - (hole.high - hole.low), own->device->unit);
-    enum vram_status status = create_missing(own, missing, &pages);
-    if (status == VRAM_OK) status = map_and_book(own, &pages, hole.high);
-    destroy_made(own, &pages);
-    free(pages.items);
-    return status == VRAM_OK ? vr_paged_slot_make(own, hole.low, size, block) : status;
 }
 
 // --- a new window -----------------------------------------------------------------------------------------------------------------------
@@ -318,12 +295,9 @@ static bool is_shown(const struct vr_paged_shard *own, const struct assembly *pa
     return false;
 }
 
-static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
-    struct vr_paged_range hole;
-    const bool growing = own->free_bytes < vr_round_up(size, own->device->unit);
-    if (growing && can_extend(own, size, &hole)) return extend(own, size, hole, block);
-    struct vr_paged_plan plan;
+static enum vram_status build_window(struct vr_paged_shard *own, uint64_t size, bool growing, uint32_t *block) {
     const bool scarce = growing || bytes_left(own->device) < own->device->held_bytes / SCARCE;
+    struct vr_paged_plan plan;
     VR_TRY(vr_paged_plan(own, size, scarce, &plan));
     struct assembly pages = {0};
     uint64_t offset = 0, address = 0;
@@ -333,6 +307,62 @@ static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_
     destroy_made(own, &pages);
     free(pages.items);
     return status == VRAM_OK ? vr_paged_slot_make(own, address + offset, size, block) : status;
+}
+
+// --- growing in place -------------------------------------------------------------------------------------------------------------------
+
+static uint64_t free_bytes_in(const struct vr_paged_shard *own, const struct vr_paged_region *region, const struct vr_paged_range *hole) {
+    uint64_t sum = 0;
+    for (uint64_t at = hole->low, base = 0; at < hole->high;) {
+        const struct vr_paged_page *page = vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base));
+        if (page->used_bytes == 0) sum += page->size;
+        at = base + page->size;
+    }
+    return sum;
+}
+
+// Where the pages that were made ahead begin, else the end of the last region.
+static uint64_t end_of(const struct vr_paged_shard *own) {
+    const uint32_t ahead = own->first[VR_PAGED_AHEAD];
+    return ahead != 0 ? vr_paged_page_at(own->device, ahead)->windows[0].address : own->regions[own->region_count - 1].end;
+}
+
+// The hole at the end of the last region, if it is all that is wholly free: pages mapped behind it make it long enough. With pages that
+// were made ahead it may have no length.
+static bool can_extend(const struct vr_paged_shard *own, uint64_t size, struct vr_paged_range *hole) {
+    if (own->region_count == 0) return false;
+    const struct vr_paged_region *region = &own->regions[own->region_count - 1];
+    const uint64_t end = end_of(own);
+    const struct vr_paged_range *last = vr_paged_hole_before(own, end), none = {end, end};
+    if (last == NULL && own->first[VR_PAGED_AHEAD] != 0 && own->free_bytes == 0) last = &none;
+    if (last == NULL || last->low < region->address || free_bytes_in(own, region, last) != own->free_bytes) return false;
+    *hole = *last;
+    const uint64_t missing = vr_round_up(size - (hole->high - hole->low), own->device->unit);
+    return region->end + missing + own->device->unit <= region->address + region->size;
+}
+
+static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct vr_paged_range hole, uint32_t *block) {
+    struct assembly pages = {0};
+    while (hole.high - hole.low < size && own->first[VR_PAGED_AHEAD] != 0 && end_of(own) == hole.high) {
+        uint32_t page = 0;
+        VR_TRY(vr_paged_claim(own, &page));
+        hole.high += vr_paged_page_at(own->device, page)->size;
+    }
+    if (hole.high - hole.low >= size) return vr_paged_slot_make(own, hole.low, size, block);
+    if (hole.high != own->regions[own->region_count - 1].end)
+        return build_window(own, size, own->free_bytes < vr_round_up(size, own->device->unit), block);
+    const uint64_t missing = vr_round_up(size - (hole.high - hole.low), own->device->unit);
+    enum vram_status status = create_missing(own, missing, &pages);
+    if (status == VRAM_OK) status = map_and_book(own, &pages, hole.high);
+    destroy_made(own, &pages);
+    free(pages.items);
+    return status == VRAM_OK ? vr_paged_slot_make(own, hole.low, size, block) : status;
+}
+
+static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+    struct vr_paged_range hole;
+    const bool growing = own->free_bytes < vr_round_up(size, own->device->unit);
+    return growing && can_extend(own, size, &hole) ? extend(own, size, hole, block) : build_window(own, size, growing, block);
 }
 
 // --- the ladder -------------------------------------------------------------------------------------------------------------------------
@@ -362,6 +392,10 @@ static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, ui
     VR_TRY(grow_from_others(own, size, false, block));
     if (*block != 0) return VRAM_OK;
     enum vram_status status = build(own, size, block);
+    if (status == VRAM_OK) {
+        vr_paged_warm(own);
+        vr_paged_ahead_wake(own);
+    }
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
         VR_TRY(grow_from_small(own, size, block));
         if (*block != 0) return VRAM_OK;
@@ -396,6 +430,11 @@ static enum vram_status show_to_small(struct vr_paged_shard *own, uint32_t page)
 
 static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *page) {
     struct assembly pages = {0};
+    const uint32_t ahead = own->first[VR_PAGED_AHEAD];
+    if (ahead != 0 && vr_paged_page_at(own->device, ahead)->size == own->device->unit) {
+        VR_TRY(vr_paged_claim(own, page));
+        return show_to_small(own, *page);
+    }
     enum vram_status status = create_missing(own, own->device->unit, &pages);
     if (status == VRAM_OK) status = show_to_small(own, pages.items[0]);
     if (status == VRAM_OK) {
@@ -454,9 +493,13 @@ static enum vram_status release_page(struct vr_paged_device *device, uint32_t pa
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     struct vr_paged_device *paged = device->paged;
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
+    paged->grown = NULL; // nothing is made ahead before somebody has to grow again
     VR_TRY(vr_paged_settle(paged));
-    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
-        if (!own->is_small && !own->shard->asleep) VR_TRY(vr_paged_small_return(own));
+    for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
+        if (own->is_small || own->shard->asleep) continue;
+        VR_TRY(vr_paged_small_return(own));
+        VR_TRY(vr_paged_claim_all(own));
+    }
     uint64_t free_bytes = 0, returned = 0;
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) free_bytes += own->free_bytes;
     if (free_bytes == 0) return VRAM_OK;

@@ -15,8 +15,9 @@
 #include "base/map.h"
 #include "core/pool.h"
 
-// The largest page, whatever is held.
+// The largest page, whatever is held; and a new one is at most this part of what is held.
 #define VR_PAGED_LARGEST (64 * VR_MIB)
+enum { VR_PAGED_LADDER = 256 };
 
 struct vr_paged_range {
     uint64_t low, high;
@@ -40,7 +41,8 @@ struct vr_paged_shown {
     uint64_t base; // of the window
 };
 
-enum vr_paged_list { VR_PAGED_FULL, VR_PAGED_FREE, VR_PAGED_PARTIAL, VR_PAGED_LISTS };
+// AHEAD: free, with one window, and nobody's yet: in no hole (vr_paged_claim()).
+enum vr_paged_list { VR_PAGED_FULL, VR_PAGED_FREE, VR_PAGED_PARTIAL, VR_PAGED_AHEAD, VR_PAGED_LISTS };
 
 struct vr_paged_page {
     uint64_t handle; // meaningless while size is 0: the entry is unused
@@ -138,11 +140,16 @@ struct vr_paged_device {
     size_t spare_slot_count, spare_slots_capacity;
     uint64_t unit;
     uint64_t held_bytes;
+    uint64_t ahead_bytes; // of these, nobody's yet
     uint64_t live_pages;
     uint64_t window_count;
     uint64_t uses;
-    size_t live_slots; // slots that exist, live or not
-    size_t prune_at;   // so many, before they are looked through again (paged_slots.c)
+    size_t live_slots;            // slots that exist, live or not
+    struct vr_paged_shard *grown; // last; pages are made ahead for it
+    struct vr_paged_ahead *ahead; // the thread that does; NULL: there is none
+    bool fills;                   // it is at it, until there are enough
+    bool is_warm;                 // the option warm has nothing to say any more
+    size_t prune_at;              // so many, before they are looked through again (paged_slots.c)
 };
 
 VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
@@ -236,6 +243,8 @@ struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uin
 
 // Maps pages one after the other, from `address` at the end of the last region, and opens them. All or nothing.
 enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address);
+// The books of a mapping that there is. Room must be there. (Of vr_paged_map(), and of pages that are made ahead.)
+void vr_paged_window_add(struct vr_paged_shard *own, uint32_t page, uint64_t address);
 // Takes one window of a page down. It shows no live slot; the slots that it shows are forgotten.
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t page, size_t window);
 // Takes windows down that nobody needs, when there are very many.
@@ -255,6 +264,20 @@ struct vr_paged_plan {
 };
 // few: as few units as possible, whatever is left over of the ends: units must be made, or could hardly be. NO_HOST_MEMORY.
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan);
+
+// --- growth ahead: paged_ahead.c --------------------------------------------------------------------------------------------------------
+
+// The shard had to grow: more is made ahead by the thread of the option grow_ahead, which is started with the first growth.
+void vr_paged_ahead_wake(struct vr_paged_shard *own);
+// Makes a batch of pages ahead. False when there are enough, or could be none. Without any lock; for the thread, and for those who count.
+bool vr_paged_ahead_step(struct vr_device *device);
+// What the option warm asks for, here and now, where no thread does it.
+void vr_paged_warm(struct vr_paged_shard *own);
+// The oldest page that was made ahead is ordinary free memory of the shard; *page 0: there is none. All of them. NO_HOST_MEMORY.
+enum vram_status vr_paged_claim(struct vr_paged_shard *own, uint32_t *page);
+enum vram_status vr_paged_claim_all(struct vr_paged_shard *own);
+// Ends the thread. Without any lock.
+void vr_paged_ahead_end(struct vr_device *device);
 
 // --- the small pool: paged_small.c ------------------------------------------------------------------------------------------------------
 

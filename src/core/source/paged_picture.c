@@ -241,7 +241,8 @@ static enum vram_status check_page(const struct vr_paged_device *device, uint32_
         VR_INVARIANT(!slot->live || slot->own == page->own, "a live block lies on another shard's page", number);
     }
     VR_INVARIANT(used == page->used_bytes && live == used, "the used bytes of a page are miscounted", number);
-    VR_INVARIANT((page->list == VR_PAGED_FREE) == (used == 0) && (page->list == VR_PAGED_FULL) == (used == page->size),
+    VR_INVARIANT((page->list == VR_PAGED_FREE || page->list == VR_PAGED_AHEAD) == (used == 0) &&
+                     (page->list == VR_PAGED_FULL) == (used == page->size),
                  "a page is in the wrong list", number);
     return VRAM_OK;
 }
@@ -251,7 +252,7 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
     uint64_t expected = 0, found = 0, free_bytes = 0, low = 0;
     for (size_t i = 1; i < own->device->page_count; i++) {
         const struct vr_paged_page *page = &own->device->pages[i];
-        if (page->size == 0 || page->own != own) continue;
+        if (page->size == 0 || page->own != own || page->list == VR_PAGED_AHEAD) continue;
         for (size_t k = 0; k < page->window_count; k++) expected += page->windows[k].own == own ? page->size - page->used_bytes : 0;
         if (page->used_bytes == 0) free_bytes += page->size;
     }
@@ -270,16 +271,18 @@ enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *err
     struct vr_paged_device *paged = device->paged;
     if (paged == NULL) return VRAM_OK;
     VR_TRY(vr_paged_settle(paged));
-    uint64_t held = 0;
+    uint64_t held = 0, ahead = 0;
     for (uint32_t i = 1; i < paged->slot_count; i++)
         if (paged->slots[i].own != NULL) VR_TRY(check_slot(paged, i, error));
     for (uint32_t i = 1; i < paged->page_count; i++) {
         if (paged->pages[i].size == 0) continue;
         VR_TRY(check_page(paged, i, error));
         held += paged->pages[i].size;
+        if (paged->pages[i].list == VR_PAGED_AHEAD) ahead += paged->pages[i].size;
     }
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
         if (!own->is_small) VR_TRY(check_holes(own, error));
+    VR_INVARIANT(ahead == paged->ahead_bytes, "the bytes that were made ahead are miscounted", ahead);
     VR_INVARIANT(held == paged->held_bytes, "the bytes of pages are miscounted", held);
     return VRAM_OK;
 }

@@ -48,13 +48,14 @@ static void undo(struct vr_paged_shard *own, const uint32_t *pages, size_t mappe
     }
 }
 
-static void add_window(struct vr_paged_shard *own, struct vr_paged_region *region, uint32_t number, uint64_t address) {
+void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t address) {
     struct vr_paged_page *page = vr_paged_page_at(own->device, number);
+    const struct vr_paged_region *region = &own->regions[own->region_count - 1];
     page->windows[page->window_count++] = (struct vr_paged_window){.address = address, .own = own};
     region->units[(address - region->address) / own->device->unit] = number + 1;
     own->device->window_count++;
     if (page->shown_count == 0) vr_paged_show(page, 0, page->size, address);
-    if (own->is_small) return;
+    if (own->is_small || page->list == VR_PAGED_AHEAD) return;
     uint64_t low = 0;
     for (size_t i = 0; i < page->used_count; i++) {
         if (page->used[i].low > low) vr_paged_hole_add(own, address + low, address + page->used[i].low);
@@ -82,7 +83,7 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
     }
     uint64_t at = address;
     for (size_t i = 0; i < count; i++) {
-        add_window(own, region, pages[i], at);
+        vr_paged_window_add(own, pages[i], at);
         at += vr_paged_page_at(own->device, pages[i])->size;
     }
     region->end = at;

@@ -73,12 +73,12 @@ enum vram_status vr_explored_curve(struct vr_explored_device *device, enum vr_cu
 
 bool vr_explored_has_times(const struct vr_explored_device *device) {
     const struct vr_history *history = device->view->history;
-    return history->count != 0 && (history->has[0] & VR_HAS_TIME) != 0;
+    return history->count != 0 && (vr_entry_has(history, 0) & VR_HAS_TIME) != 0;
 }
 
 static bool times_rise(const struct vr_history *history) {
     for (size_t i = 0; i < history->count; i++) {
-        if ((history->has[i] & VR_HAS_TIME) == 0 || (i != 0 && history->time_us[i] < history->time_us[i - 1])) return false;
+        if ((vr_entry_has(history, i) & VR_HAS_TIME) == 0 || (i != 0 && history->time_us[i] < history->time_us[i - 1])) return false;
     }
     return true;
 }
@@ -91,7 +91,7 @@ enum vram_status vr_explored_times(struct vr_explored_device *device, const int6
         if (device->own_time_us == NULL) return VRAM_NO_HOST_MEMORY;
         int64_t latest = history->count == 0 ? 0 : history->time_us[0];
         for (size_t i = 0; i < history->count; i++) {
-            if ((history->has[i] & VR_HAS_TIME) != 0 && history->time_us[i] > latest) latest = history->time_us[i];
+            if ((vr_entry_has(history, i) & VR_HAS_TIME) != 0 && history->time_us[i] > latest) latest = history->time_us[i];
             device->own_time_us[i] = latest;
         }
         device->time_us = device->own_time_us;

@@ -2,11 +2,14 @@
 #ifndef VR_EXPLORE_QUERY_ANSWER_MEMBERS_H
 #define VR_EXPLORE_QUERY_ANSWER_MEMBERS_H
 
+#include "analyze/sites.h"
 #include "base/json.h"
-#include "model/model.h"
 
-// `stack` and `frames` (array of [name, file, line], innermost first).
-void vr_put_stack(struct vr_json *json, const struct vr_model *model, uint32_t stack);
+// A member of `frames`, as below.
+void vr_put_frame(struct vr_json *json, const struct vr_model *model, uint32_t frame, const char *fold);
+// `stack`, `frames` (array of [name, file, line, what it is folded as or ""], innermost first) and `site` (the place of the call site in
+// it, absent without frames).
+void vr_put_stack(struct vr_json *json, struct vr_sites *sites, uint32_t stack);
 // An event by its number (VR_NEVER: null) and, where the history has it, its time.
 void vr_put_moment(struct vr_json *json, const struct vr_history *history, const char *event_key, const char *time_key, uint32_t event);
 // `pool`, as a pair.

@@ -131,7 +131,7 @@ static bool holds(const struct vr_history *history, size_t event, uint64_t addre
 static bool lets_through(const struct filter *filter, const struct vr_history *history, size_t event) {
     if ((filter->actions >> history->action[event] & 1) == 0) return false;
     if (history->size_bytes[event] < filter->least || history->size_bytes[event] > filter->most) return false;
-    if (filter->by_stream && (int64_t)history->stream[event] != filter->stream) return false;
+    if (filter->by_stream && (int64_t)vr_entry_stream(history, event) != filter->stream) return false;
     return !filter->by_address || holds(history, event, filter->address);
 }
 

@@ -31,8 +31,8 @@ static enum vram_status find_row(const struct vr_query *query, const struct desc
 static void put_birth(struct vr_json *json, const struct described_row *subject, uint32_t event) {
     const struct vr_history *history = subject->device->view->history;
     if (event == VR_BEFORE_TRACE) return;
-    if ((history->has[event] & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)history->stream[event]);
-    if ((history->has[event] & VR_HAS_THREAD) != 0) vr_json_u64(json, "thread", history->thread[event]);
+    if ((vr_entry_has(history, event) & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)vr_entry_stream(history, event));
+    if ((vr_entry_has(history, event) & VR_HAS_THREAD) != 0) vr_json_u64(json, "thread", history->thread[event]);
     vr_put_words(json, subject->model, history, event);
 }
 
@@ -75,6 +75,6 @@ enum vram_status vr_query_allocation(const struct vr_query *query) {
     }
     put_birth(json, &subject, birth);
     put_final(json, &subject, row);
-    vr_put_stack(json, subject.model, subject.allocated->stack[row]);
+    vr_put_stack(json, &subject.recording->sites, subject.allocated->stack[row]);
     return VRAM_OK;
 }

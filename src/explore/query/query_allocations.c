@@ -13,7 +13,7 @@ struct table {
 };
 
 static void put_time(const struct table *table, size_t column, uint32_t event) {
-    const bool known = event != VR_NEVER && (table->history->has[event] & VR_HAS_TIME) != 0;
+    const bool known = event != VR_NEVER && (vr_entry_has(table->history, event) & VR_HAS_TIME) != 0;
     vr_answer_f64(table->shapes->query->answer, column, known ? (double)table->history->time_us[event] : NAN);
 }
 
@@ -28,14 +28,14 @@ static void put_rows(const struct table *table) {
     for (size_t i = 0; i < shapes->count; i++) {
         const uint32_t row = shapes->row[i], born = shapes->lifetimes->birth[row], died = shapes->lifetimes->death[row];
         const size_t named = vr_other_row(shapes->lifetimes, table->allocated, row);
-        const bool has_stream = born != VR_BEFORE_TRACE && (table->history->has[born] & VR_HAS_STREAM) != 0;
+        const bool has_stream = born != VR_BEFORE_TRACE && (vr_entry_has(table->history, born) & VR_HAS_STREAM) != 0;
         vr_answer_u64(answer, address, shapes->lifetimes->address[row]);
         vr_answer_u32(answer, version, named == SIZE_MAX ? 0 : table->versions[named]);
         vr_answer_f64(answer, birth, born == VR_BEFORE_TRACE ? NAN : (double)born);
         vr_answer_f64(answer, death, died == VR_NEVER ? NAN : (double)died);
         put_time(table, birth_time, born); // VR_BEFORE_TRACE is VR_NEVER
         put_time(table, death_time, died);
-        vr_answer_u64(answer, stream, has_stream ? table->history->stream[born] : 0);
+        vr_answer_u64(answer, stream, has_stream ? vr_entry_stream(table->history, born) : 0);
         vr_answer_u8(answer, known, has_stream);
     }
 }

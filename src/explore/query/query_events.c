@@ -81,8 +81,9 @@ static enum vram_status put_rows(struct vr_answer *answer, struct vr_explored_de
         vr_answer_u8(answer, action, history->action[at]);
         vr_answer_u64(answer, address, history->address[at]);
         vr_answer_f64(answer, bytes, (double)history->size_bytes[at]);
-        vr_answer_u8(answer, stream, stream_number(&streams, history->stream[at]));
-        vr_answer_f64(answer, time, (history->has[at] & VR_HAS_TIME) != 0 ? (double)(history->time_us[at] - history->time_us[0]) : -1);
+        vr_answer_u8(answer, stream, stream_number(&streams, vr_entry_stream(history, at)));
+        vr_answer_f64(answer, time,
+                      (vr_entry_has(history, at) & VR_HAS_TIME) != 0 ? (double)(history->time_us[at] - history->time_us[0]) : -1);
         vr_answer_u32(answer, rows, row);
         vr_answer_u32(answer, versions, version);
     }
@@ -122,12 +123,12 @@ static void put_label(struct vr_answer *answer, const struct vr_history *history
 
 static void put_fields(struct vr_answer *answer, const struct vr_model *model, const struct vr_history *history, size_t event) {
     struct vr_json *json = &answer->json;
-    const uint32_t has = history->has[event];
+    const uint32_t has = vr_entry_has(history, event);
     const bool unknown = history->action[event] == VR_ACTION_UNKNOWN;
     vr_json_string(json, "action",
                    unknown ? vr_model_string(model, history->unknown[event]) : vr_action_name((enum vr_action)history->action[event]));
     vr_json_u64(json, "bytes", history->size_bytes[event]);
-    if ((has & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)history->stream[event]);
+    if ((has & VR_HAS_STREAM) != 0) vr_json_i64(json, "stream", (int64_t)vr_entry_stream(history, event));
     if ((has & VR_HAS_TIME) != 0) vr_json_i64(json, "time_us", history->time_us[event]);
     if ((has & VR_HAS_THREAD) != 0) vr_json_u64(json, "thread", history->thread[event]);
     if (history->action[event] == VR_ACTION_OOM && (has & (VR_HAS_DEVICE_FREE | VR_HAS_ADDRESS)) != 0)
@@ -161,6 +162,6 @@ enum vram_status vr_query_event(const struct vr_query *query) {
     put_label(query->answer, history, (size_t)event, row, version);
     if (row != VR_NO_ROW) vr_json_u64(&query->answer->json, "row", row);
     VR_TRY(put_totals(&query->answer->json, device, event));
-    vr_put_stack(&query->answer->json, model, history->stack[event]);
+    vr_put_stack(&query->answer->json, &recording->sites, history->stack[event]);
     return VRAM_OK;
 }

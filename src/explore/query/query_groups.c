@@ -1,11 +1,11 @@
 // `groups`: who holds what is live at a moment, or what was made in a window.
-#include "explore/query/holders.h"
+#include "explore/query/group_facts.h"
 #include "explore/query/selection.h"
 
 enum { MOST_GROUPS = 100000 };
 
 static enum vram_status put_groups(const struct vr_query *query, const struct vr_holders *holders, const struct vr_grouping *grouping,
-                                   const struct vr_group *groups, size_t count, size_t top) {
+                                   const struct vr_group *groups, const struct vr_group_facts *facts, size_t count, size_t top) {
     struct vr_json *json = &query->answer->json;
     struct vram_report_sum rest = {0};
     struct vr_text name = {0};
@@ -30,6 +30,8 @@ static enum vram_status put_groups(const struct vr_query *query, const struct vr
         vr_json_u64(json, "largest_bytes", groups[i].largest_bytes);
         vr_json_u64(json, "row", groups[i].largest_row);
         vr_json_u64(json, "stack", holders->selection.lifetimes->stack[groups[i].largest_row]);
+        if (facts->role != NULL) vr_json_string(json, "role", vram_role_word(facts->role[i]));
+        if (facts->found_bytes != NULL) vr_json_u64(json, "found_bytes", facts->found_bytes[i]);
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
@@ -43,6 +45,7 @@ enum vram_status vr_query_groups(const struct vr_query *query) {
     struct vr_holders holders;
     struct vr_grouping grouping;
     struct vr_group *groups = NULL;
+    struct vr_group_facts facts = {.role = NULL};
     size_t count = 0;
     int64_t top = 100;
     VR_TRY(vr_parameter_whole(query->parameters, "top", 1, MOST_GROUPS, 100, &top));
@@ -51,7 +54,9 @@ enum vram_status vr_query_groups(const struct vr_query *query) {
     if (status == VRAM_OK) {
         status = vr_grouping_sum(&grouping, holders.rows, holders.count, &groups, &count);
         vr_put_holders(query, &holders);
-        if (status == VRAM_OK) status = put_groups(query, &holders, &grouping, groups, count, (size_t)top);
+        if (status == VRAM_OK) status = vr_group_facts_find(query, &holders, &grouping, groups, count, &facts);
+        if (status == VRAM_OK) status = put_groups(query, &holders, &grouping, groups, &facts, count, (size_t)top);
+        vr_group_facts_release(&facts);
         free(groups);
         vr_grouping_release(&grouping);
     }

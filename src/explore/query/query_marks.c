@@ -58,7 +58,7 @@ static void add_events(struct marks *marks) {
         vr_json_string(marks->json, "name", name_of(marks, history, i));
         if (history->action[i] == VR_ACTION_OOM || history->action[i] == VR_ACTION_ANNOTATE)
             vr_json_u64(marks->json, "bytes", history->size_bytes[i]);
-        if ((history->has[i] & VR_HAS_DEVICE_FREE) != 0) vr_json_u64(marks->json, "free_bytes", history->address[i]);
+        if ((vr_entry_has(history, i) & VR_HAS_DEVICE_FREE) != 0) vr_json_u64(marks->json, "free_bytes", history->address[i]);
         vr_json_object_end(marks->json);
     }
 }

@@ -240,6 +240,44 @@ static enum vram_status put_lane_pixels(const struct vr_shapes *shapes, const st
     return VRAM_OK;
 }
 
+// --- what of a lane is in use ------------------------------------------------------------------------------------------------
+// Beyond so many allocations the question takes longer than a picture may.
+enum { MOST_ALLOCATIONS = 2000000 };
+
+// The first pixel whose right edge is past the event.
+static size_t pixel_after(const struct vr_shapes *shapes, const struct laned *laned, uint32_t event) {
+    size_t pixel;
+    VR_LOWER_BOUND(pixel, i, 0, (size_t)shapes->pixels, laned->edge[i] <= event);
+    return pixel;
+}
+
+// Column lane by lane, a number per pixel: what is allocated in its segments at the pixel's right edge. Absent for what is too much.
+static enum vram_status put_lane_use(const struct vr_shapes *shapes, const struct vr_segment_lives *segments, const struct lane_plan *plan,
+                                     const struct laned *laned) {
+    const struct vr_lifetimes *rows = NULL;
+    const size_t pixels = (size_t)shapes->pixels, count = plan->lanes->count;
+    VR_TRY(vr_explored_lifetimes(shapes->device, VR_LIFETIME_ALLOCATED, &rows));
+    if (rows->count > MOST_ALLOCATIONS) return VRAM_OK;
+    double *used = calloc(count * (pixels + 1) + 1, sizeof *used);
+    if (used == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t row = 0; row < rows->count; row++) {
+        const uint32_t birth = rows->birth[row], death = rows->death[row];
+        if ((birth != VR_BEFORE_TRACE && birth >= shapes->window.end) || death < shapes->window.first) continue;
+        const size_t segment = vr_segment_lives_find(segments, rows->address[row], birth == VR_BEFORE_TRACE ? -1 : (int64_t)birth);
+        if (segment == SIZE_MAX) continue;
+        double *lane = used + plan->lanes->of[segment] * (pixels + 1);
+        lane[birth == VR_BEFORE_TRACE ? 0 : pixel_after(shapes, laned, birth)] += (double)rows->size_bytes[row];
+        lane[death == VR_NEVER ? pixels : pixel_after(shapes, laned, death)] -= (double)rows->size_bytes[row];
+    }
+    const size_t column = vr_answer_column(shapes->query->answer, "lane_used", VR_F64);
+    for (size_t i = 0; i < count; i++) {
+        double live = 0;
+        for (size_t p = 0; p < pixels; p++) vr_answer_f64(shapes->query->answer, column, live += used[i * (pixels + 1) + p]);
+    }
+    free(used);
+    return VRAM_OK;
+}
+
 // The largest total of all lanes together per pixel.
 static enum vram_status put_reserved(const struct vr_shapes *shapes, const struct laned *laned) {
     const struct vr_curve *curve = NULL;
@@ -256,11 +294,13 @@ static enum vram_status put_reserved(const struct vr_shapes *shapes, const struc
     return VRAM_OK;
 }
 
-static enum vram_status put_laned(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
+static enum vram_status put_laned(const struct vr_shapes *shapes, const struct vr_segment_lives *segments, const struct lane_plan *plan,
+                                  const struct laned *laned) {
     VR_TRY(vr_shapes_put(shapes));
     VR_TRY(put_lanes(&shapes->query->answer->json, plan));
     put_steps(shapes, plan, laned);
     VR_TRY(put_lane_pixels(shapes, plan, laned));
+    VR_TRY(put_lane_use(shapes, segments, plan, laned));
     return put_reserved(shapes, laned);
 }
 
@@ -273,7 +313,7 @@ static enum vram_status answer_in_lanes(struct vr_shapes *shapes, const struct v
     VR_TRY(vr_shapes_pick(shapes, VR_SHAPES_SEGMENTS, plan.top));
     enum vram_status status = stack_lanes(shapes, plan.lanes, &laned);
     if (status == VRAM_OK) status = find_edges(shapes, &laned);
-    if (status == VRAM_OK) status = put_laned(shapes, &plan, &laned);
+    if (status == VRAM_OK) status = put_laned(shapes, segments, &plan, &laned);
     for (size_t i = 0; i < VR_MOST_LANES; i++) vr_stacking_release(&laned.stacking[i]);
     free(laned.place);
     free(laned.edge);

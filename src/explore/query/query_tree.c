@@ -1,6 +1,7 @@
 // `tree`: the call stacks of what is live at a moment, or was made in a window, as one tree; with a second moment, both on each
 // other.
 #include "analyze/stacktree.h"
+#include "explore/query/answer_members.h"
 #include "explore/query/holders.h"
 #include "model/recording.h"
 
@@ -15,12 +16,7 @@ static void put_frames(struct vr_json *json, const struct vr_stacktree *tree, co
         if (label == VR_TREE_NONE || place[label] != 0) continue;
         place[label] = ++placed;
         const struct vr_frame_label *frame = &tree->labels.label[label];
-        const struct vr_frames *frames = &frame->model->frames;
-        vr_json_array(json, NULL);
-        vr_json_string(json, NULL, vr_model_string(frame->model, frames->name[frame->frame]));
-        vr_json_string(json, NULL, vr_model_string(frame->model, frames->filename[frame->frame]));
-        vr_json_i64(json, NULL, frames->line[frame->frame]);
-        vr_json_array_end(json);
+        vr_put_frame(json, frame->model, frame->frame, vr_frame_kind_word(vr_frame_kind(frame->model, frame->frame)));
     }
     vr_json_array_end(json);
 }
@@ -68,17 +64,22 @@ static enum vram_status answer(const struct vr_query *query, const struct vr_sta
     return status;
 }
 
-static enum vram_status grow(const struct vr_query *query, bool compared, struct vr_stacktree *tree) {
+static enum vram_status add_holders(struct vr_stacktree *tree, const struct vr_holders *holders, bool folds, unsigned weight) {
+    struct vr_explored_recording *recording = holders->selection.recording;
+    tree->fold = folds ? &recording->sites : NULL;
+    return vr_stacktree_add(tree, vr_recording_model(recording->recording), holders->selection.lifetimes, holders->rows, holders->count,
+                            weight);
+}
+
+static enum vram_status grow(const struct vr_query *query, bool compared, bool folds, struct vr_stacktree *tree) {
     struct vr_holders holders;
     VR_TRY(vr_select_holders(query, &holders));
     vr_put_holders(query, &holders);
-    enum vram_status status = vr_stacktree_add(tree, vr_recording_model(holders.selection.recording->recording),
-                                               holders.selection.lifetimes, holders.rows, holders.count, 0);
+    enum vram_status status = add_holders(tree, &holders, folds, 0);
     vr_holders_release(&holders);
     if (status != VRAM_OK || !compared) return status;
     VR_TRY(vr_select_other_holders(query, &holders));
-    status = vr_stacktree_add(tree, vr_recording_model(holders.selection.recording->recording), holders.selection.lifetimes, holders.rows,
-                              holders.count, 1);
+    status = add_holders(tree, &holders, folds, 1);
     vr_holders_release(&holders);
     return status;
 }
@@ -86,16 +87,17 @@ static enum vram_status grow(const struct vr_query *query, bool compared, struct
 enum vram_status vr_query_tree(const struct vr_query *query) {
     static const char *const orders[] = {"down", "up", NULL};
     size_t up = 0;
-    int64_t most = 20000;
+    int64_t most = 20000, folds = 0;
     double least = 0.0005;
     VR_TRY(vr_parameter_word(query->parameters, "order", orders, 0, &up));
     VR_TRY(vr_parameter_whole(query->parameters, "limit", 1, MOST_NODES, 20000, &most));
+    VR_TRY(vr_parameter_whole(query->parameters, "fold", 0, 1, 0, &folds));
     VR_TRY(vr_parameter_number(query->parameters, "least", 0.0005, &least));
     if (least < 0 || least > 1) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "tree: 'least' should be from 0 to 1");
     const bool compared = vr_parameter_text(query->parameters, "rec2") != NULL || vr_parameter_text(query->parameters, "event2") != NULL;
     struct vr_stacktree tree;
     VR_TRY(vr_stacktree_init(&tree, up == 1, compared));
-    enum vram_status status = grow(query, compared, &tree);
+    enum vram_status status = grow(query, compared, folds == 1, &tree);
     if (status == VRAM_OK) status = answer(query, &tree, compared, (size_t)most, least);
     vr_stacktree_release(&tree);
     return status;

@@ -57,6 +57,6 @@ enum vram_status vr_put_segment(const struct vr_query *query, struct vr_explored
     vr_json_i64(json, "stream", (int64_t)segments->stream[row]);
     if ((segments->flags[row] & VR_SEGMENT_POOL_KNOWN) != 0) vr_put_pool(json, segments->pool_first[row], segments->pool_second[row]);
     vr_json_bool(json, "mapped", (segments->flags[row] & VR_SEGMENT_MAPPED) != 0);
-    vr_put_stack(json, vr_recording_model(recording->recording), rows->stack[row]);
+    vr_put_stack(json, &recording->sites, rows->stack[row]);
     return VRAM_OK;
 }

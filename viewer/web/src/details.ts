@@ -4,7 +4,8 @@ import { bytes, count, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { latest } from "./latest";
 import { copyText } from "./save";
-import { framesList, frameText, siteFrame, type StackFrame } from "./stack";
+import { splitter } from "./splitter";
+import { framesList, frameText, type StackFrame } from "./stack";
 import type { State } from "./state";
 
 export type Allocation = {
@@ -28,10 +29,24 @@ export type Allocation = {
     metadata?: string;
     context?: string;
     frames: StackFrame[];
+    site?: number; // the call site's place in them
 };
+
+const siteFrame = (item: Allocation): StackFrame | undefined => (item.site === undefined ? undefined : item.frames[item.site]);
 
 export class Details implements Panel {
     readonly root = el("aside", { class: "details", "aria-label": "Details", hidden: true });
+    readonly bar = splitter({
+        name: "details",
+        label: "Width of the details",
+        upright: true,
+        least: 200,
+        most: 900,
+        start: 340,
+        step: -20, // to the left it grows
+        valueAt: (event) => this.root.getBoundingClientRect().right - event.clientX,
+        use: (width) => (this.root.style.flexBasis = `${width}px`),
+    });
     private readonly body = el("div", { class: "details-body" });
     private readonly ask;
     private shown: Allocation | null = null;
@@ -41,6 +56,7 @@ export class Details implements Panel {
     constructor(private readonly frame: Frame) {
         this.ask = latest<Allocation>(frame.engine);
         this.root.append(this.body);
+        this.bar.hidden = true;
     }
 
     toggle(): void {
@@ -62,7 +78,7 @@ export class Details implements Panel {
         this.told = picked;
         const hidden = !this.open || this.frame.store.state.pick === "" || !this.frame.device();
         if (hidden === this.root.hidden) return;
-        this.root.hidden = hidden;
+        this.root.hidden = this.bar.hidden = hidden;
         window.dispatchEvent(new Event("resize"));
     }
 
@@ -90,7 +106,7 @@ export class Details implements Panel {
 
     // The pick in a sentence, whichever way it was made.
     private spoken(item: Allocation): string {
-        const place = siteFrame(item.frames);
+        const place = siteFrame(item);
         const life = `${item.birth_event === null ? "made before the recording" : `made at event ${count(item.birth_event)}`}, ${item.death_event === null ? "never freed" : `freed at event ${count(item.death_event)}`}`;
         return `Picked ${item.label}: ${bytes(item.bytes)}, ${life}${place ? `, at ${frameText(place)}` : ""}`;
     }
@@ -133,13 +149,13 @@ export class Details implements Panel {
             if (value !== undefined && value !== "") add(table, el("dt", {}, name), el("dd", {}, value));
         }
         const actions = el("div", { class: "details-actions" }, el("button", { type: "button", onclick: () => this.showLife(item) }, "Show its life"));
-        const place = siteFrame(item.frames);
+        const place = siteFrame(item);
         const site = place ? frameText(place) : "";
         if (site !== "") {
             actions.append(el("button", { type: "button", title: "Mark all that was allocated at the same place", onclick: () => this.frame.store.set({ search: site, regex: false }) }, "Same place"));
             actions.append(el("button", { type: "button", onclick: () => void copyText(item.frames.map(frameText).join("\n")) }, "Copy stack"));
         }
-        add(this.body, this.head(item.label), table, actions, framesList(item.frames));
+        add(this.body, this.head(item.label), table, actions, framesList(item.frames, item.site));
     }
 
     // The window with its life and a margin.

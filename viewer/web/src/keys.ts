@@ -10,6 +10,7 @@ export type FrameActions = {
     theme(): void;
     axis(): void;
     notion(): void;
+    pin(): void;
     step(what: "device" | "rec", by: number): void;
 };
 
@@ -46,6 +47,7 @@ export function installKeys(frame: Frame, actions: FrameActions): void {
         l: actions.theme,
         e: actions.axis,
         v: actions.notion,
+        b: actions.pin,
         o: () => frame.chooseFiles(),
         a: () => pan(frame, -STEP),
         d: () => pan(frame, STEP),

@@ -13,6 +13,7 @@ import { Minimap } from "./minimap";
 import { Notes } from "./notes";
 import { embeddedIn, unpacked } from "./pages";
 import { SearchBox } from "./search";
+import { PinBar } from "./pins";
 import { ServerEngine } from "./server";
 import { clamped } from "./span";
 import { Store, UNCHOSEN, type Axis } from "./state";
@@ -106,10 +107,11 @@ class Page implements Frame, App {
         const details = new Details(this);
         const minimap = new Minimap(this);
         const trouble = new TroubleBanner(this);
+        const pins = new PinBar(this);
         const header = new Header(this, search, notes, () => help.toggle(), (axis) => void this.setAxis(axis));
-        this.panels = [header, search, notes, trouble, minimap, details];
+        this.panels = [header, search, notes, trouble, minimap, pins, details];
         this.picker.addEventListener("change", () => void this.openAll([...(this.picker.files ?? [])].map((file) => ({ name: file.name, file }))));
-        add(root, header.root, header.tabs, notes.root, this.message, trouble.root, this.loading, minimap.root, el("div", { class: "body" }, this.stage, details.root), help.root, this.picker, this.announcer);
+        add(root, header.root, header.tabs, notes.root, this.message, trouble.root, this.loading, minimap.root, pins.root, el("div", { class: "body" }, this.stage, details.bar, details.root), help.root, this.picker, this.announcer);
         this.acceptDrops(root);
         installKeys(this, {
             search: () => search.focus(),
@@ -119,6 +121,7 @@ class Page implements Frame, App {
             theme: () => header.switchTheme(),
             axis: () => void this.setAxis(this.store.state.axis === "time" ? "event" : "time"),
             notion: () => header.switchNotion(),
+            pin: () => pins.begin(),
             step: (what, by) => header.step(what, by),
         });
         let resizing = 0;

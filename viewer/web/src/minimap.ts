@@ -4,6 +4,7 @@ import { byteTicks, tickBytes, xTicks } from "./draw/axes";
 import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";
+import { pinsHere } from "./pins";
 import type { Numbers } from "./protocol";
 import { clamped, moved, wheelFactor, zoomed } from "./span";
 import type { State } from "./state";
@@ -21,6 +22,7 @@ export class Minimap implements Panel {
     private readonly brush = el("div", { class: "brush" });
     private readonly handles: Record<"from" | "to", HTMLElement>;
     private readonly scale = el("div", { class: "strip-scale" });
+    private readonly flags = el("div", { class: "strip-flags" });
     private readonly readout = el("div", { class: "readout", "aria-live": "polite" });
     private curve: Record<string, Numbers> | null = null;
     private marks: Mark[] = [];
@@ -32,7 +34,7 @@ export class Minimap implements Panel {
         this.handles = { from: this.handle("from", "Beginning of the window"), to: this.handle("to", "End of the window") };
         this.brush.append(this.handles.from, this.handles.to);
         this.scale.setAttribute("aria-hidden", "true"); // the canvas's label says it
-        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.readout);
+        this.root = el("div", { class: "minimap", title: "Drag to choose a window, wheel to zoom, double click for everything" }, this.canvas, this.brush, this.scale, this.flags, this.readout);
         this.root.addEventListener("pointerdown", (event) => this.press(event));
         this.root.addEventListener("pointermove", (event) => this.hover(event));
         this.root.addEventListener("pointerup", (event) => this.release(event));
@@ -65,6 +67,7 @@ export class Minimap implements Panel {
         const asks: (keyof State)[] = ["rec", "device", "axis"];
         if (changed === null || asks.some((key) => changed.has(key))) void this.load();
         else if (changed.has("dark") || changed.has("event")) this.paint();
+        if (changed === null || ["pins", "rec", "device", "axis"].some((key) => changed.has(key as keyof State))) void this.placePins();
         this.place(state);
     }
 
@@ -164,6 +167,21 @@ export class Minimap implements Panel {
             const at = time ? mark.time : mark.event;
             if (mark.kind === "oom" && at !== undefined) context.fillRect(this.x(at) - 1, 0, 2, height);
         }
+    }
+
+    // Little flags over the curve, with their notes.
+    private async placePins(): Promise<void> {
+        const { rec, axis } = this.frame.store.state;
+        const device = this.frame.device();
+        const flags = await Promise.all(
+            pinsHere(this.frame).map(async ({ event, note }) => {
+                const at = axis === "time" && device?.has_times ? (await askOnce<{ from: number }>(this.frame, { name: "translate", rec, device: device.device, axis: "event", from: Math.max(0, event), to: Math.max(0, event) + 1 })).json.from : event;
+                const flag = el("span", { class: "pin-flag", title: `event ${count(event)}${note ? `: ${note}` : ""}` });
+                flag.style.left = `${(100 * Math.max(0, at)) / this.frame.length()}%`;
+                return flag;
+            }),
+        );
+        this.flags.replaceChildren(...flags);
     }
 
     private place(state: State): void {

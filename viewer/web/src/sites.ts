@@ -25,11 +25,15 @@ export function shortFunction(name: string): string {
     return kept.trim().replace(/^.*\s(?=\S+$)/s, (type) => (/operator\s+$/.test(type) ? type : "")) || name;
 }
 
+// Machine code without a name is "library+0x38b00".
+export const frameName = (name: string, file: string): string => (name.startsWith("0x") && file !== "" ? `${file.split(/[/\\]/).at(-1)}+${name}` : shortFunction(name));
+
 export function siteOf(name: string): Site {
     const match = /^(?:stack \d+: )?(.*):(-?\d+):(.*)$/s.exec(name);
     if (!match) return { title: name, place: "" };
+    if (match[3].startsWith("0x") && match[1] !== "") return { title: frameName(match[3], match[1]), place: match[1] };
     const short = match[1].split(/[/\\]/).slice(-2).join("/");
-    return { title: shortFunction(match[3]) || "?", place: match[1] === "" ? "" : `${short}:${match[2]}` };
+    return { title: shortFunction(match[3]) || "?", place: match[1] === "" || match[1] === "??" ? "" : Number(match[2]) > 0 ? `${short}:${match[2]}` : short };
 }
 
 // What the engine groups by, and how that is called.

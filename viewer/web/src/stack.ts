@@ -1,53 +1,31 @@
-// A call stack as a list: the frames of the allocator's own machinery and repeated ones are folded.
+// A call stack as a list: the call site first, what is none of the program's folded. Which frames these are says the engine.
 import { el } from "./dom";
-import { shortFunction } from "./sites";
+import { frameName } from "./sites";
 
-export type StackFrame = [name: string, file: string, line: number];
+// The last part is a word for what a frame is folded as (docs/reference/formats/queries.md, allocation), "" for the program's own.
+export type StackFrame = [name: string, file: string, line: number, fold?: string];
 
 export function frameText([name, file, line]: StackFrame): string {
     return `${file}:${line}:${name}`;
 }
 
-// Which frame stands for a stack that was recorded, as the engine chooses it (profile.md): the program's own Python, else the innermost
-// frame, or where that one only recorded the stack torch's Python, the node of the graph, the outermost operator, what is not the allocator.
-export function siteFrame(frames: readonly StackFrame[]): StackFrame | undefined {
-    const python = ([, file]: StackFrame): boolean => file.endsWith(".py") && !file.startsWith("<");
-    const native = (pattern: RegExp) => (frame: StackFrame): boolean => !python(frame) && pattern.test(frame[0]);
-    const recorded = native(/^torch::(unwind|CapturedTraceback)::/);
-    const own = frames.find((frame) => python(frame) && !frame[1].includes("/torch/"));
-    if (own || !frames[0] || !recorded(frames[0])) return own ?? frames[0];
-    return (
-        frames.find(python) ??
-        frames.find(native(/^torch::autograd::.*::apply\(/s)) ??
-        [...frames].reverse().find(native(/^at::_ops::.*::call\(/s)) ??
-        frames.find((frame) => !native(/^(torch::(unwind|CapturedTraceback|cuda)::|c10::|at::detail::|at::TensorBase at::detail::)/)(frame)) ??
-        frames.find((frame) => !recorded(frame)) ??
-        frames[0]
-    );
-}
-
-// Frames that say where memory is allocated, not who wanted it.
-const MACHINERY = /(^|\/)(torch|c10|aten|ATen|caffe2|pybind11)\/|CUDACachingAllocator|site-packages\/torch|^\?\?$|libcuda|libtorch|CPython|Python\/ceval|Objects\/(call|methodobject)/;
-
-function isMachinery([name, file]: StackFrame): boolean {
-    return MACHINERY.test(file) || (file === "??" && /^(torch|c10|at|PyObject|_Py|cfunction|method_)/.test(name)) || (file === "" && name === "");
-}
-
 type Run = { frames: StackFrame[]; folded: boolean };
 
-// Consecutive frames of machinery become one run when there are at least three of them and others remain.
-export function folded(frames: readonly StackFrame[]): Run[] {
+// Consecutive frames that are not the program's become one run, but for the call site.
+export function folded(frames: readonly StackFrame[], site?: number): Run[] {
     const runs: Run[] = [];
-    for (const frame of frames) {
-        const fold = isMachinery(frame);
+    frames.forEach((frame, i) => {
+        const fold = (frame[3] ?? "") !== "" && i !== site;
         const last = runs.at(-1);
         if (last && last.folded === fold) last.frames.push(frame);
         else runs.push({ frames: [frame], folded: fold });
-    }
-    const all = runs.every((run) => run.folded);
-    for (const run of runs) if (all || run.frames.length < 3) run.folded = false;
+    });
+    for (const run of runs) if (run.frames.length < 2) run.folded = false;
     return runs;
 }
+
+// What a fold holds: "12 frames: PyTorch, dispatcher, allocator".
+export const foldText = (frames: readonly StackFrame[]): string => `${frames.length} frames: ${[...new Set(frames.map((frame) => frame[3]))].join(", ")}`;
 
 // Where a line of a source is opened: an address with {file} and {line} in it, which the reader gives; kept by the browser.
 const TEMPLATE_KEY = "vram.source";
@@ -78,22 +56,33 @@ export function sourceLink(file: string, line: number, template = sourceTemplate
     return template.replaceAll("{file}", path).replaceAll("{line}", String(line));
 }
 
-function item([name, file, line]: StackFrame): HTMLElement {
+function place([, file, line]: StackFrame): HTMLElement {
     const short = file.split(/[/\\]/).slice(-2).join("/");
     const link = sourceLink(file, line);
-    const place = link ? el("a", { class: "frame-place", title: `${file}:${line}`, href: link, rel: "noreferrer", target: "_blank" }, `${short}:${line}`) : el("span", { class: "frame-place", title: `${file}:${line}` }, `${short}:${line}`);
-    return el("li", {}, el("span", { class: "frame-name", title: name }, shortFunction(name) || "?"), " ", place);
+    const facts = { class: "frame-place", title: `${file}:${line}` };
+    return link ? el("a", { ...facts, href: link, rel: "noreferrer", target: "_blank" }, `${short}:${line}`) : el("span", facts, `${short}:${line}`);
 }
 
-export function framesList(frames: readonly StackFrame[]): HTMLElement {
+const item = (frame: StackFrame): HTMLElement => el("li", {}, el("span", { class: "frame-name", title: frame[0] }, frameName(frame[0], frame[1]) || "?"), " ", place(frame));
+
+export function framesList(frames: readonly StackFrame[], site?: number): HTMLElement {
     if (frames.length === 0) return el("p", { class: "quiet-text" }, "No call stack: it was not recorded, or the allocation is older than the recording.");
     const list = el("ol", { class: "stack", "aria-label": "Call stack, innermost first" });
-    for (const run of folded(frames)) {
+    const own = site === undefined ? undefined : frames[site];
+    // Where it is the innermost frame anyway, it is on top already.
+    if (own && site !== 0) list.append(el("li", { class: "frame-site" }, el("span", { class: "frame-word" }, "call site"), el("span", { class: "frame-name", title: own[0] }, frameName(own[0], own[1]) || "?"), " ", place(own)));
+    for (const run of folded(frames, site)) {
         if (!run.folded) list.append(...run.frames.map(item));
-        else
-            list.append(
-                el("li", { class: "fold" }, el("details", {}, el("summary", {}, `${run.frames.length} frames of PyTorch and the machine`), el("ol", {}, ...run.frames.map(item)))),
-            );
+        else list.append(el("li", { class: "fold" }, el("details", {}, el("summary", {}, foldText(run.frames)), el("ol", {}, ...run.frames.map(item)))));
     }
     return list;
+}
+
+// The stack in lines for a tip: the site, then what called it; what is folded is one line.
+export function stackLines(frames: readonly StackFrame[], site: number | undefined, most: number): string[] {
+    const line = (frame: StackFrame) => `${frameName(frame[0], frame[1]) || "?"}  ${frame[2] > 0 ? `${frame[1].split(/[/\\]/).slice(-2).join("/")}:${frame[2]}` : ""}`.trim();
+    const lines = folded(frames, site).flatMap((run) => (run.folded ? [`(${foldText(run.frames)})`] : run.frames.map(line)));
+    const head = site !== undefined && site > 0 ? [`\u2192 ${line(frames[site])}`] : [];
+    const rest = lines.length > most ? [`and ${lines.length - most} more`] : [];
+    return [...head, ...lines.slice(0, most), ...rest];
 }

@@ -20,6 +20,8 @@ export type State = {
     legend: string; // the group that is lifted out of the others, or ""
     other: number; // the recording to compare with; -1: none
     step: number; // the step (from 1) at which recordings are compared; 0: the peak of each, -1: the end
+    base: number; // the step that `step` is compared with where one recording is compared with itself
+    pins: string; // events with notes (pins.ts)
     dark: boolean | null; // null: as the system says
     found: number; // counts answers to the search; not part of the URL
 };
@@ -40,6 +42,8 @@ export const initial: State = {
     legend: "",
     other: -1,
     step: 0,
+    base: 1,
+    pins: "",
     dark: null,
     found: 0,
 };

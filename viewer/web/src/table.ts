@@ -16,6 +16,7 @@ export class SortTable<Row> {
     private readonly head = el("tr", {});
     private readonly body = el("tbody", {});
     private readonly rest = el("p", { class: "quiet-text table-rest" });
+    found: ((row: Row) => boolean) | null = null; // of the search; null: nothing is searched for
     private rows: readonly Row[] = [];
     private by: number;
     private falling = true;
@@ -73,10 +74,14 @@ export class SortTable<Row> {
         const rows = this.sorted();
         for (const row of rows.slice(0, MOST_ROWS)) {
             const chosen = this.isChosen(row);
+            const found = this.found?.(row) ?? false;
             const cells = this.columns.map((column) => el("td", { class: column.number ? "number" : undefined }, column.cell?.(row) ?? String(column.value(row))));
-            this.body.append(el("tr", { tabindex: 0, "aria-selected": String(chosen), class: chosen ? "chosen" : undefined, onclick: () => this.onChoose(row), onkeydown: (event: KeyboardEvent) => this.onRowKey(event, row) }, ...cells));
+            this.body.append(el("tr", { tabindex: 0, "aria-selected": String(chosen), class: [chosen && "chosen", found && "found-row"].filter(Boolean).join(" ") || undefined, onclick: () => this.onChoose(row), onkeydown: (event: KeyboardEvent) => this.onRowKey(event, row) }, ...cells));
         }
+        const marked = this.found ? rows.filter(this.found).length : 0;
+        const search = this.found && rows.length > 0 ? `${counted(marked, "row")} of ${counted(rows.length, "row")} ${marked === 1 ? "has" : "have"} to do with the search. ` : "";
         this.rest.textContent = rows.length === 0 ? "None." : rows.length > MOST_ROWS ? `${counted(rows.length - MOST_ROWS, "more row")}: saved as CSV they are all there.` : "";
+        this.rest.prepend(search);
     }
 
     private onRowKey(event: KeyboardEvent, row: Row): void {

@@ -16,7 +16,7 @@ import { Tip } from "./tip";
 import { shortened, type Details } from "./tips";
 
 export type Wanted = { from: number; to: number; pixels: number; height: number };
-export type Hit = { row: number; bytes: number; group: string; facts: string[] };
+export type Hit = { row: number; bytes: number; group: string; facts: string[]; around?: string[] }; // around: of what it lies in
 
 // A picture of one answer, and what is asked of it.
 export type Scene = {
@@ -197,7 +197,7 @@ export class Chart {
         const inside = x >= box.left && x <= box.left + box.width && y >= box.top && y <= box.top + box.height;
         this.hover = inside && this.scene ? this.scene.hit(this.position(x), this.value(y)) : null;
         if (mark) this.tip.show(x, y, NaN, mark.title, mark.facts);
-        else if (this.hover) this.tip.show(x, y, this.hover.row, bytes(this.hover.bytes), [this.hover.group, ...this.hover.facts]);
+        else if (this.hover) this.tip.show(x, y, this.hover.row, bytes(this.hover.bytes), [this.hover.group, ...this.hover.facts], this.hover.around);
         else this.tip.hide();
         this.paintHover(this.view());
     }
@@ -286,10 +286,15 @@ export class Chart {
             this.describeGroups(this.scene);
             this.emphasise(this.scene.groups.indexOf(this.pinned));
         }
+        if (changed.has("pins")) void this.markAnew();
         if (changed.has("pick") || changed.has("rec")) void this.followPick(state.pick);
         // What lies under the pointer is another thing now.
         if (["from", "to", "axis", "rec", "device", "notion", "by"].some((key) => changed.has(key as keyof State))) this.leave();
         this.refresh();
+    }
+    private async markAnew(): Promise<void> {
+        this.marks = await marksOf(this.app);
+        this.schedule();
     }
     show(): void {
         void this.followPick(this.app.store.state.pick);

@@ -2,7 +2,7 @@
 import { clear, el, xmlText } from "../dom";
 import { bytes, counted, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
-import { shortFunction } from "../sites";
+import { frameName } from "../sites";
 import { frameText, type StackFrame } from "../stack";
 import { blend, colourOf, css, inkOn, parse, themeOf, varied, type Rgb } from "./colour";
 
@@ -55,7 +55,7 @@ export class Flame {
 
     private name(node: number): string {
         const frame = this.tree!.frame[node];
-        if (frame >= 0) return shortFunction(this.tree!.frames[frame][0]) || "?";
+        if (frame >= 0) return frameName(this.tree!.frames[frame][0], this.tree!.frames[frame][1]) || "?";
         return node === 0 ? "all" : "no frames";
     }
 

@@ -44,7 +44,7 @@ export function paintGround(pen: Pen, scene: Scene, view: Shown, theme: Theme): 
 // The names of the curves, for a file.
 export function paintNames(pen: Pen, { picture: { curves } }: Scene, box: Box, theme: Theme): void {
     let left = box.left + 8;
-    for (const { name, colour, dash } of curves) {
+    for (const { name, colour, dash } of curves.filter((curve) => curve.name !== "")) {
         pen.rect(left - 4, box.top + 3, CURVE_LEGEND + 13 + pen.textWidth(name), 16, theme.panel); // shapes may lie there
         pen.line([left, box.top + 11, left + CURVE_LEGEND, box.top + 11], colour, 2, dash);
         pen.text(left + CURVE_LEGEND + 5, box.top + 15, name, theme.text, { size: 11 });
@@ -166,7 +166,7 @@ export class Layers {
         if (now.length === this.named.length && now.every((value, i) => value === this.named[i])) return;
         this.named = now;
         this.names.replaceChildren(
-            ...curves.map(({ name, colour, dash }) => {
+            ...curves.filter(({ name }) => name !== "").map(({ name, colour, dash }) => {
                 const sample = el("span", { class: "curve-sample" });
                 sample.style.borderTop = `2px ${dash ? "dashed" : "solid"} ${colour}`;
                 return el("span", {}, sample, name);

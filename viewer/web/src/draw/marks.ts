@@ -2,6 +2,7 @@
 import type { App } from "../app";
 import { bytes, count } from "../format";
 import { askOnce } from "../once";
+import { pinsHere } from "../pins";
 import type { Box } from "./axes";
 import { colourOf, css, inkOn, parse, type Theme } from "./colour";
 import type { Pen } from "./pen";
@@ -10,7 +11,7 @@ type MarkJson = { kind: string; event: number; time?: number; name: string; byte
 export type Mark = MarkJson & { title: string; facts: string[] };
 
 function described(mark: MarkJson): Mark {
-    const kinds: { [kind: string]: string } = { oom: "Out of memory", snapshot: "Snapshot", user: "Mark", label: "Label", annotation: "Annotation", step: "Step" };
+    const kinds: { [kind: string]: string } = { pin: "Pin", oom: "Out of memory", snapshot: "Snapshot", user: "Mark", label: "Label", annotation: "Annotation", step: "Step" };
     const facts = [`event ${count(mark.event)}${mark.end_event !== undefined ? ` to ${count(mark.end_event)}` : ""}`];
     if (mark.kind === "oom") facts.unshift(`${bytes(mark.bytes ?? 0)} asked for${mark.free_bytes === undefined ? "" : `, ${bytes(mark.free_bytes)} free on the device`}`);
     return { ...mark, title: mark.name === "" ? kinds[mark.kind] : `${kinds[mark.kind]}: ${mark.name.slice(0, 200)}`, facts };
@@ -25,6 +26,19 @@ function lost(notes: NoteJson[], device: number | undefined): Mark[] {
     return note ? [{ kind: "lost", event: 0, time: 0, name: LOST[note.code], title: LOST[note.code], facts: [note.text] }] : [];
 }
 
+// The reader's own; on the axis of time where their events are on it.
+async function pinned(app: App): Promise<Mark[]> {
+    const device = app.device();
+    const { rec, axis } = app.store.state;
+    const time = async (event: number) => (await askOnce<{ from: number }>(app, { name: "translate", rec, device: device?.device, axis: "event", from: event, to: event + 1 })).json.from;
+    const marks: Mark[] = [];
+    for (const { event, note } of pinsHere(app)) {
+        const at = Math.max(0, event);
+        marks.push(described({ kind: "pin", event: at, time: axis === "time" && device?.has_times ? await time(at) : undefined, name: note || "pin" }));
+    }
+    return marks;
+}
+
 // The marks of the device on show.
 export async function marksOf(app: App): Promise<Mark[]> {
     const device = app.device()?.device;
@@ -33,7 +47,7 @@ export async function marksOf(app: App): Promise<Mark[]> {
         askOnce<{ marks: MarkJson[] }>(app, { name: "marks", rec, device }),
         askOnce<{ notes: NoteJson[] }>(app, { name: "notes", rec }),
     ]);
-    return [...lost(notes.json.notes, device), ...answer.json.marks.map(described)];
+    return [...lost(notes.json.notes, device), ...answer.json.marks.map(described), ...(await pinned(app))];
 }
 
 const begin = (mark: Mark, byTime: boolean) => (byTime ? (mark.time ?? NaN) : mark.event);
@@ -89,18 +103,20 @@ export function drawMarks(pen: Pen, marks: Mark[], box: Box, from: number, to: n
                 continue;
             }
             const alarm = mark.kind === "oom";
+            const pin = mark.kind === "pin";
             const px = x(at);
-            if (!alarm && px - drawn < 2) continue;
+            if (!alarm && !pin && px - drawn < 2) continue;
             drawn = px;
-            pen.line([px, alarm ? top : box.top - 4, px, box.top + box.height], alarm ? theme.alarm : theme.quiet, alarm ? 1.5 : 0.75, alarm ? [] : [2, 3]);
+            pen.line([px, alarm || pin ? top : box.top - 4, px, box.top + box.height], alarm ? theme.alarm : pin ? theme.accent : theme.quiet, alarm ? 1.5 : 0.75, alarm ? [] : [2, 3]);
             const text = alarm ? "OOM" : mark.name.slice(0, 40);
             const width = pen.textWidth(text, { size: 10, bold: true });
-            if (px - labelled < 4) continue;
+            if (px - labelled < 4 && !pin) continue;
             labelled = px + width + 8;
             // At the right end there is room at the left alone.
             const left = px + width + 8 > box.left + box.width ? px - width - 8 : px;
-            if (alarm) pen.rect(left, top, width + 8, LANE, theme.alarm);
-            pen.text(left + 4, top + 11, text, alarm ? inkOn(parse(theme.alarm)) : theme.quiet, { size: 10, bold: alarm });
+            const plate = alarm ? theme.alarm : pin ? theme.accent : null;
+            if (plate) pen.rect(left, top, width + 8, LANE, plate);
+            pen.text(left + 4, top + 11, text, plate ? inkOn(parse(plate)) : theme.quiet, { size: 10, bold: plate !== null });
         }
     });
 }

@@ -19,18 +19,18 @@ export class Tip {
     }
 
     // Without a row (negative or NaN) there is nothing to ask.
-    show(x: number, y: number, row: number, title: string, lines: readonly string[]): void {
+    show(x: number, y: number, row: number, title: string, lines: readonly string[], around: readonly string[] = []): void {
         const same = row === this.about && !this.root.hidden;
         if (!same) {
             this.about = row;
-            this.fill(title, lines);
+            this.fill(title, [...lines, ...around]);
             this.root.hidden = false;
         }
         this.place(x, y);
         if (same || !(row >= 0)) return;
         void this.ask(row).then((found) => {
             if (found && this.about === row && !this.root.hidden) {
-                this.fill(found.title, found.lines);
+                this.fill(found.title, [...found.lines, ...around], found.stack);
                 this.place(x, y);
             }
         });
@@ -55,9 +55,10 @@ export class Tip {
         });
     }
 
-    private fill(title: string, lines: readonly string[]): void {
+    private fill(title: string, lines: readonly string[], stack: readonly string[] = []): void {
         clear(this.root);
         add(this.root, el("strong", {}, title), ...lines.filter((line) => line !== "").map((line) => el("div", {}, line)));
+        if (stack.length > 0) add(this.root, el("div", { class: "tip-stack" }, ...stack.map((line) => el("div", {}, line))));
     }
 
     // Held at the side that has room, so that nothing has to be measured: that would be a layout for every move.

@@ -2,9 +2,9 @@
 import { bytes, count, duration } from "../format";
 import type { Answer } from "../protocol";
 import { shortFunction } from "../sites";
-import { siteFrame } from "../stack";
+import { stackLines, type StackFrame } from "../stack";
 
-export type Details = { label?: string; title: string; lines: string[] };
+export type Details = { label?: string; title: string; lines: string[]; stack?: string[] };
 
 // "…/models/llama.py:210:forward" for a path too long to read.
 export function shortened(full: string, most = 44): string {
@@ -29,19 +29,20 @@ type AllocationJson = {
     death_time_us?: number;
     stream?: number;
     category?: string;
-    frames?: [string, string, number][];
+    frames?: StackFrame[];
+    site?: number;
 };
+
+const STACK_LINES = 10; // in a tip
 
 // The lines of a tip from the answer to `allocation`.
 export function detailsFrom({ json }: Answer<AllocationJson>): Details {
     const lived = json.birth_time_us !== undefined && json.death_time_us !== undefined ? duration(json.death_time_us - json.birth_time_us) : "";
     const frames = json.frames ?? [];
-    const own = siteFrame(frames);
     const lines = [
         json.label ?? "",
         lifeText(json.birth_event, json.death_event) + (lived ? ` (${lived})` : ""),
         [json.category, json.stream === undefined ? "" : `stream ${json.stream}`].filter((text) => text).join(" \u00b7 "),
-        own ? shortened(own[1] === "" ? own[0] : `${own[1]}:${own[2]}:${own[0]}`, 70) : "",
     ];
-    return { label: json.label, title: bytes(json.bytes), lines };
+    return { label: json.label, title: bytes(json.bytes), lines, stack: stackLines(frames, json.site, STACK_LINES) };
 }

@@ -1,11 +1,13 @@
 // Two histories over each other: step by step where both have steps, else each from its beginning to its end.
 import { el } from "../dom";
 import { byteTicks, tickBytes } from "../draw/axes";
-import { themeOf, type Theme } from "../draw/colour";
+import { inkOn, parse, themeOf, type Theme } from "../draw/colour";
 import { bytes, count, counted } from "../format";
 import type { Numbers } from "../protocol";
 
 export type Curve = { title: string; high: Numbers };
+// What is compared: a moment as a share of the width (NaN: it is not on it).
+export type Moment = { letter: string; at: number; bytes: number };
 const MARGIN = { left: 64, right: 12, top: 22, bottom: 20 };
 const STEP_PIXELS = 34; // between two numbers of steps
 const NARROW = 420; // too few pixels for names with what they reached
@@ -17,6 +19,7 @@ export class Curves {
     private curves: readonly Curve[] = [];
     private steps = 0; // that the width shows; 0: it shows whole histories
     private chosen = 0; // step, from 1
+    private moments: readonly Moment[] = [];
 
     constructor(private readonly onStep: (step: number) => void) {
         this.canvas.addEventListener("click", (event) => {
@@ -32,13 +35,15 @@ export class Curves {
         this.tip.hidden = true;
     }
 
-    show(curves: readonly Curve[], steps: number, chosen: number): void {
+    show(curves: readonly Curve[], steps: number, chosen: number, moments: readonly Moment[]): void {
         this.curves = curves;
+        this.moments = moments.filter(({ at }) => at >= 0 && at <= 1);
+        this.canvas.dataset.moments = JSON.stringify(this.moments);
         this.steps = steps;
         this.chosen = chosen;
         this.canvas.dataset.steps = String(steps);
         const [a, b] = curves.map(({ title, high }) => `${title}, up to ${bytes(largest(high))}`);
-        this.canvas.setAttribute("aria-label", `${a}; ${b}. ${steps > 0 ? `Step by step, ${counted(steps, "step")}${chosen > 0 ? `; step ${chosen} is chosen` : ""}.` : "Each from its beginning to its end: not both have steps."}`);
+        this.canvas.setAttribute("aria-label", `${b === undefined ? a : `${a}; ${b}`}. ${steps > 0 ? `Step by step, ${counted(steps, "step")}${chosen > 0 ? `; step ${chosen} is chosen` : ""}.` : "Each from its beginning to its end: not both have steps."}`);
         this.paint();
     }
 
@@ -55,7 +60,7 @@ export class Curves {
         const share = (x - MARGIN.left) / this.width;
         this.tip.hidden = share < 0 || share >= 1 || this.curves.length === 0;
         if (this.tip.hidden) return;
-        const values = this.curves.map(({ high }, i) => `${"AB"[i]} ${bytes(high[Math.floor(share * high.length)] ?? 0)}`);
+        const values = this.curves.map(({ high }, i) => `${this.curves.length > 1 ? `${"AB"[i]} ` : ""}${bytes(high[Math.floor(share * high.length)] ?? 0)}`);
         const step = this.stepAt(x);
         this.tip.replaceChildren(el("b", {}, step > 0 ? `step ${count(step)}` : `${Math.floor(100 * share)}\u202f% of each`), ...values.map((value) => el("div", {}, value)), step > 0 ? el("div", { class: "quiet-text" }, "click to compare here") : "");
         this.tip.style.left = `${Math.min(x + 14, this.canvas.clientWidth - this.tip.offsetWidth - 4)}px`;
@@ -77,6 +82,7 @@ export class Curves {
         this.paintHeights(context, top, y, theme);
         if (this.steps > 0) this.paintSteps(context, height, theme);
         this.curves.forEach(({ high }, side) => this.paintCurve(context, high, side, y, theme));
+        this.paintMoments(context, height, y, theme);
         this.paintNames(context, theme);
     }
 
@@ -125,6 +131,32 @@ export class Curves {
         context.stroke();
     }
 
+    // Both moments, as flags with their letters on the curve.
+    private paintMoments(context: CanvasRenderingContext2D, height: number, y: (value: number) => number, theme: Theme): void {
+        context.font = "bold 11px system-ui, sans-serif";
+        context.textAlign = "center";
+        const near = this.moments.length === 2 && Math.abs(this.moments[0].at - this.moments[1].at) * this.width < 18;
+        this.moments.forEach(({ letter, at, bytes: held }, i) => {
+            const x = MARGIN.left + at * this.width;
+            const colour = letter === "A" ? theme.allocated : theme.active;
+            context.strokeStyle = context.fillStyle = colour;
+            context.lineWidth = 1.5;
+            context.beginPath();
+            context.moveTo(x, MARGIN.top);
+            context.lineTo(x, MARGIN.top + height);
+            context.stroke();
+            context.beginPath();
+            context.arc(x, y(held), 3.5, 0, 7);
+            context.fill();
+            // Two that would lie on each other stand beside each other, whole.
+            const place = near ? Math.min(Math.max(x, MARGIN.left + 17), MARGIN.left + this.width - 17) + (i === 0 ? -9 : 9) : Math.min(Math.max(x, MARGIN.left + 8), MARGIN.left + this.width - 8);
+            const middle = Math.round(place);
+            context.fillRect(middle - 8, MARGIN.top, 16, 15);
+            context.fillStyle = inkOn(parse(colour));
+            context.fillText(letter, middle, MARGIN.top + 11);
+        });
+    }
+
     private paintNames(context: CanvasRenderingContext2D, theme: Theme): void {
         context.textAlign = "left";
         context.font = "12px system-ui, sans-serif";
@@ -135,7 +167,7 @@ export class Curves {
             context.fillRect(left, 6, 14, 3);
             context.fillStyle = theme.text;
             const most = this.width < NARROW ? "" : `, up to ${bytes(largest(high))}`;
-            const text = (name: string) => `${"AB"[side]}: ${name}${most}`;
+            const text = (name: string) => `${this.curves.length > 1 ? `${"AB"[side]}: ` : ""}${name}${most}`;
             let length = title.length;
             while (length > 6 && context.measureText(text(`${title.slice(0, length)}\u2026`)).width > room) length--;
             context.fillText(text(length < title.length ? `${title.slice(0, length)}\u2026` : title), left + 20, 12);

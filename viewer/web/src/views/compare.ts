@@ -42,8 +42,10 @@ class Compare {
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "stack" && word !== "regex").map(([value, text]) => el("option", { value }, text)));
     private readonly facts = el("p", { class: "compare-facts" });
     private readonly at = el("select", { "aria-label": "Compare at" }, el("option", { value: "peak" }, "the peak of each"), el("option", { value: "end" }, "the end of each"), el("option", { value: "step" }, "the same step"));
+    private readonly base = el("input", { type: "number", min: 1, class: "short", hidden: true, "aria-label": "Step of A" });
     private readonly step = el("input", { type: "number", min: 1, class: "short", hidden: true, "aria-label": "Step" });
     private readonly stepFacts = el("span", { class: "quiet-text" });
+    private readonly open = el("button", { type: "button", hidden: true, title: "Another run, another rank, the program before a change", onclick: () => this.app.chooseFiles() }, "Open a second recording\u2026");
     private readonly working = new Working();
     private readonly curves = new Curves((step) => this.app.store.set({ step }));
     private readonly table: SortTable<Pair>;
@@ -99,7 +101,7 @@ class Compare {
             (rank) => rank.rec === this.second(),
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
-        this.bar = el("div", { class: "view-bar" }, el("label", {}, "A is the recording chosen above; B", this.other), el("label", {}, "at", this.at), this.step, this.stepFacts, el("label", {}, "Group by", this.by), this.facts);
+        this.bar = el("div", { class: "view-bar" }, el("label", {}, "B", this.other), el("label", {}, "at", this.at), this.base, this.step, this.stepFacts, this.open, el("label", {}, "Group by", this.by), this.facts);
         this.parts = el(
             "div",
             { class: "compare-parts" },
@@ -114,37 +116,34 @@ class Compare {
         this.other.addEventListener("change", () => app.store.set({ other: Number(this.other.value) }));
         this.at.addEventListener("change", () => app.store.set({ step: this.at.value === "peak" ? 0 : this.at.value === "end" ? -1 : 1 }));
         this.step.addEventListener("change", () => this.goTo(Number(this.step.value)));
+        this.base.addEventListener("change", () => app.store.set({ base: this.within(Number(this.base.value)) }));
     }
 
-    // The other recording; this one itself where a moment is to be compared with the peak; -1: nothing to compare. One that has neither
+    // The other recording; this one itself where it is alone: its peak with its end, a chosen moment or two of its steps; -1: nothing to compare. One that has neither
     // events nor segments cannot be compared.
     private second(): number {
-        const { rec, other, event } = this.app.store.state;
+        const { rec, other } = this.app.store.state;
         const recordings = this.app.recordings;
         if (recordings[other]?.devices.length) return other;
         const next = recordings.findIndex(({ devices }, i) => i !== rec && devices.length !== 0);
-        return next >= 0 ? next : Number.isNaN(event) ? -1 : rec;
+        return next >= 0 ? next : (this.app.device()?.events ?? 0) > 0 ? rec : -1;
     }
 
-    // One recording alone: what there is to do.
+    // A recording without a history, alone: what there is to do.
     private invite(): void {
         const { app } = this;
         const open = el("button", { type: "button", class: "primary", onclick: () => app.chooseFiles() }, "Open a second recording\u2026");
-        const end = el("button", { type: "button", onclick: () => app.store.set({ event: (app.device()?.events ?? 0) - 1 }) }, "Compare its peak with its end");
-        const start = el("button", { type: "button", onclick: () => app.store.set({ event: -1 }) }, "Compare its peak with its beginning");
         add(
             this.empty,
             el("h2", {}, "There is one recording, and nothing to compare it with"),
             app.canOpen ? el("p", {}, "Open another run, another rank of the job, or the same program before a change: the page says which call sites grew, which are new, and lays both curves over each other.") : el("p", {}, "Give `vram view --serve` a second file: another run, another rank of the job, or the same program before a change."),
             app.canOpen && open,
-            el("p", {}, "Or compare two moments of this one: its peak with any event that is chosen in another view, or with"),
-            el("p", { class: "compare-moments" }, end, start),
         );
     }
 
     private fillOthers(): void {
         clear(this.other);
-        this.app.recordings.forEach((recording, i) => this.other.append(el("option", { value: i, selected: i === this.second(), disabled: recording.devices.length === 0 }, i === this.app.store.state.rec ? `${recording.name} (its chosen moment)` : recording.name)));
+        this.app.recordings.forEach((recording, i) => this.other.append(el("option", { value: i, selected: i === this.second(), disabled: recording.devices.length === 0 }, i === this.app.store.state.rec ? `${recording.name} (itself)` : recording.name)));
     }
 
     private inStep(rank: Rank): number | null {
@@ -153,7 +152,11 @@ class Compare {
     }
 
     goTo(step: number): void {
-        if (this.steps > 0 && Number.isFinite(step)) this.app.store.set({ step: Math.max(1, Math.min(this.steps, Math.round(step))) });
+        if (this.steps > 0 && Number.isFinite(step)) this.app.store.set({ step: this.within(step) });
+    }
+
+    private within(step: number): number {
+        return Math.max(1, Math.min(Math.max(1, this.steps), Math.round(step) || 1));
     }
 
     private stepsOf(about: About): Promise<Answer<StepsJson>> {
@@ -162,40 +165,68 @@ class Compare {
 
     // What both sides' steps are, and the moment of each that is compared.
     private async moments(a: About, b: About, chosen: boolean, wanted: () => boolean): Promise<{ event: string; event2: string | number } | null> {
-        const { event, step } = this.app.store.state;
+        const { event, step, base } = this.app.store.state;
+        const alone = a.rec === b.rec && a.device === b.device;
         for (const about of [a, b]) if (!(await prepare(this.app.engine, { name: "steps", ...about }, this.working.tell, () => !wanted()))) return null;
         const found = [(await this.stepsOf(a)).json, (await this.stepsOf(b)).json];
         const counts = found.map(({ steps }) => steps);
         if (!wanted()) return null;
         this.steps = chosen ? 0 : Math.min(...counts);
-        this.describeSteps(counts, found.every(({ sure }) => sure), chosen);
+        this.describeSteps(counts, found.every(({ sure }) => sure), chosen, alone);
         if (chosen) return { event: "peak", event2: event };
+        if (alone && (step <= 0 || this.steps === 0)) return { event: "peak", event2: "end" };
+        if (alone) return { event: `step:${this.within(base)}`, event2: `step:${this.within(step)}` };
         const word = step < 0 ? "end" : step === 0 || this.steps === 0 ? "peak" : `step:${Math.min(step, this.steps)}`;
         return { event: word, event2: word };
     }
 
-    private describeSteps(counts: number[], sure: boolean, chosen: boolean): void {
-        const { step } = this.app.store.state;
+    private describeSteps(counts: number[], sure: boolean, chosen: boolean, alone: boolean): void {
+        const { step, base } = this.app.store.state;
+        const words = alone ? ["its peak and its end", "", "two of its steps"] : ["the peak of each", "the end of each", "the same step"];
+        words.forEach((word, i) => {
+            this.at.options[i].textContent = word;
+            this.at.options[i].hidden = word === "";
+        });
+        this.open.hidden = !alone || !this.app.canOpen;
         const some = this.steps > 0;
         this.at.disabled = chosen;
         this.at.options[2].disabled = !some;
-        this.at.value = step < 0 ? "end" : step > 0 && some ? "step" : "peak";
+        this.at.value = step < 0 && !alone ? "end" : step > 0 && some ? "step" : "peak";
         this.step.hidden = this.at.value !== "step";
+        this.base.hidden = this.step.hidden || !alone;
+        this.base.max = String(this.steps);
+        this.base.value = String(this.within(base));
         this.step.max = String(this.steps);
         this.step.value = String(Math.min(step, this.steps));
         const without = counts[0] === 0 && counts[1] === 0 ? "neither has steps" : counts[0] === 0 ? "A has no steps" : "B has no steps";
         const both = counts[0] === counts[1] ? `${counted(counts[0], "step")}` : `A has ${counted(counts[0], "step")}, B ${count(counts[1])}`;
-        this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
+        this.stepFacts.textContent = chosen ? "the peak with the chosen moment" : alone && some ? `${counted(counts[0], "step")}${sure ? "" : ", perhaps layers"}` : alone ? "" : some ? `${both}${sure ? "" : ", perhaps layers"}` : without;
     }
 
-    private async drawCurves(a: About, b: About, wanted: () => boolean): Promise<void> {
+    // Where an event lies on the width of the curves: of all events, or of the steps.
+    private placed(event: number, about: About, starts: Numbers | null): number {
+        const events = this.app.recordings[about.rec].devices.find((item) => item.device === about.device)?.events ?? 1;
+        if (!starts) return (event + 0.5) / Math.max(1, events);
+        let step = starts.length - 1;
+        while (step >= 0 && starts[step] > event) step--;
+        if (step < 0) return NaN;
+        return (step + (event + 0.5 - starts[step]) / Math.max(1, (starts[step + 1] ?? events) - starts[step])) / this.steps;
+    }
+
+    private async drawCurves(a: About, b: About, shown: CompareJson | null, wanted: () => boolean): Promise<void> {
         const { engine, recordings, store } = this.app;
         const { notion, step } = store.state;
         const by = this.steps > 0 ? { name: "steps", from: 0, to: this.steps } : { name: "curve" };
-        const answers = await Promise.all([a, b].map((about) => engine.ask({ ...by, ...about, notion, pixels: PIXELS })));
+        const alone = a.rec === b.rec && a.device === b.device;
+        const answers = await Promise.all((alone ? [a] : [a, b]).map((about) => engine.ask({ ...by, ...about, notion, pixels: PIXELS })));
         if (!wanted()) return;
+        const starts = (i: number) => (this.steps > 0 ? answers[i].column("step_event") : null);
+        const moments = shown ? [
+            { letter: "A", at: this.placed(shown.a.event, a, starts(0)), bytes: shown.a.bytes },
+            { letter: "B", at: this.placed(shown.b.event, b, starts(answers.length - 1)), bytes: shown.b.bytes },
+        ] : [];
         const high = this.steps > 0 ? "high" : `${notion}_high`;
-        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), this.steps, this.steps > 0 && step > 0 ? Math.min(step, this.steps) : 0);
+        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), this.steps, this.steps > 0 && step > 0 ? Math.min(step, this.steps) : 0, moments);
     }
 
     private async showRanks(wanted: () => boolean): Promise<void> {
@@ -221,11 +252,11 @@ class Compare {
             this.at.disabled = this.step.hidden = true;
             return;
         }
-        const { rec, notion, event, step } = this.app.store.state;
+        const { rec, notion, event, step, base } = this.app.store.state;
         const a = { rec, device: device.device };
         const b = { rec: other, device: partnerOf(this.app.recordings[other].devices, device.device) };
         const chosen = other === rec && !Number.isNaN(event);
-        const key = JSON.stringify([a, b, notion, chosen ? event : step, this.by.value, this.app.recordings.length]);
+        const key = JSON.stringify([a, b, notion, chosen ? event : [step, base], this.by.value, this.app.recordings.length]);
         if (key === this.asked) return;
         this.asked = key;
         const wanted = () => key === this.asked;
@@ -233,11 +264,11 @@ class Compare {
             const moments = await this.moments(a, b, chosen, wanted);
             if (!moments) return;
             const sides = { ...a, rec2: b.rec, device2: b.device, notion, ...moments };
-            const [differences, tree] = await Promise.all([this.askCompare({ name: "compare", ...sides, by: this.by.value, top: 5000 }), this.askTree({ name: "tree", ...sides })]);
+            const [differences, tree] = await Promise.all([this.askCompare({ name: "compare", ...sides, by: this.by.value, top: 5000 }), this.askTree({ name: "tree", ...sides, fold: 1 })]);
             this.app.say("");
             if (differences) this.show(differences.json);
             if (tree) this.flame.show(tree);
-            await this.drawCurves(a, b, wanted);
+            await this.drawCurves(a, b, differences?.json ?? null, wanted);
             await this.showRanks(wanted);
         } catch (error) {
             this.app.say((error as Error).message);

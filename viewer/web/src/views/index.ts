@@ -8,6 +8,7 @@ import { oomView } from "./oom";
 import { segmentsView } from "./segments";
 import { settingsView } from "./settings";
 import { stateView } from "./state";
+import { stepView } from "./step";
 import { timelineView } from "./timeline";
 
-export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView, peakView, leaksView, oomView, compareView, settingsView];
+export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView, peakView, stepView, leaksView, oomView, compareView, settingsView];

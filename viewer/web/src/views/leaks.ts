@@ -119,7 +119,7 @@ class Leaks {
             el("section", { class: "leaks-part" }, el("h2", {}, "What grows"), this.growers.root, this.kept),
             el("section", { class: "leaks-part" }, el("h2", {}, "Temporary allocations"), this.churnFacts, this.churners.root),
         );
-        this.by.addEventListener("change", () => void this.load());
+        this.by.addEventListener("change", () => void this.load().then(() => this.mark()));
         this.every.addEventListener("change", () => void this.load());
         new ResizeObserver(() => this.paint()).observe(this.canvas.parentElement!);
     }
@@ -205,6 +205,22 @@ class Leaks {
         context.fillText(last, width - 8 - context.measureText(last).width, height - 5);
     }
 
+    // Which groups have to do with the search: of all that was made.
+    async mark(): Promise<void> {
+        const matches = this.app.matches();
+        const { rec, notion, search, regex } = this.app.store.state;
+        const by = this.by.value;
+        let names: ReadonlySet<string> | null = null;
+        if (matches) {
+            const { json } = await this.app.engine.ask<{ groups: { name: string; found_bytes: number }[] }>({ name: "groups", rec, device: this.app.device()?.device, notion, made: 1, by, top: 100000, find: search.trim(), find_regex: regex ? 1 : 0 });
+            names = new Set(json.groups.filter((group) => group.found_bytes > 0).map((group) => group.name));
+        }
+        if (matches !== this.app.matches() || by !== this.by.value) return;
+        this.growers.found = this.churners.found = names && ((group: { name: string }) => names!.has(group.name));
+        this.growers.draw();
+        this.churners.draw();
+    }
+
     csv = (): string => this.growers.csv();
 }
 
@@ -217,11 +233,11 @@ export function leaksView(app: App): View {
         root: leaks.root,
         keys: [["\u2191 \u2193 Enter", "walk the table, and highlight the group everywhere"]],
         show: () => {
-            void leaks.load();
+            void leaks.load().then(() => leaks.mark());
             leaks.paint();
         },
         update: (_, changed) => {
-            void leaks.load();
+            void leaks.load().then(() => (changed.has("found") ? leaks.mark() : undefined));
             if (changed.has("dark")) leaks.paint();
         },
         csv: leaks.csv,

@@ -19,7 +19,8 @@ const TITLES: Record<string, string> = {
     unknown: "Not examined",
 };
 
-export type CardWays = { go(event: number): void; blocks(event: number, site: string): void; stack(event: number): Promise<StackFrame[]> };
+export type RequestStack = { frames?: StackFrame[]; site?: number };
+export type CardWays = { go(event: number): void; blocks(event: number, site: string): void; all(event: number): void; stack(event: number): Promise<RequestStack> };
 
 // With `cure` what would have let it fit stands below why it did not.
 export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
@@ -35,7 +36,7 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     }
     if (cause.accounts) add(box, others(cause.accounts));
     if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries, null));
-    if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders, (site) => ways.blocks(cause.index, site)));
+    if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders, (site) => ways.blocks(cause.index, site), restOf(cause, ways)));
     const copy = el("button", { type: "button", title: "What the card says, as text", onclick: () => void copyText(cardText(box)) }, "Copy as text for an issue");
     add(box, el("p", { class: "oom-ways" }, el("button", { type: "button", onclick: () => ways.go(cause.index) }, "Show segments and blocks at that moment"), " ", copy));
     return box;
@@ -66,14 +67,19 @@ function others(accounts: Accounts): HTMLElement {
     return box;
 }
 
+const unfolded = new Set<number>(); // events whose stack is open
+
 // The failed request's own stack, asked for when it is opened.
 function requestStack(event: number, ways: CardWays): HTMLElement {
     const body = el("div", {});
-    const box = el("details", { class: "oom-stack" }, el("summary", {}, "The request's call stack"), body);
+    // A card that is made anew shows what was open before.
+    const box = el("details", { class: "oom-stack", open: unfolded.has(event) }, el("summary", {}, "The request's call stack"), body);
     box.addEventListener("toggle", () => {
+        if (box.open) unfolded.add(event);
+        else unfolded.delete(event);
         if (!box.open || body.childElementCount > 0) return;
         void ways.stack(event).then(
-            (frames) => body.replaceChildren(framesList(frames)),
+            ({ frames, site }) => body.replaceChildren(framesList(frames ?? [], site)),
             (error: Error) => body.replaceChildren(el("p", { class: "quiet-text" }, error.message)),
         );
     });
@@ -87,12 +93,19 @@ export function cardText(box: HTMLElement): string {
     return lines.map((part) => `${part.tagName === "SUMMARY" && part.parentElement === box ? "### " : part.tagName === "H3" ? "\n**" : part.tagName === "P" ? "" : "- "}${text(part).trim()}${part.tagName === "H3" ? "**" : ""}`).join("\n");
 }
 
-function holders(list: Holder[], lead: ((site: string) => void) | null): HTMLElement {
+// What the sites that stand there do not hold, and the way to who does.
+function restOf(cause: Cause, ways: CardWays): HTMLElement | null {
+    const rest = (cause.allocated_bytes ?? 0) - cause.holders!.reduce((sum, holder) => sum + holder.bytes, 0);
+    if (rest <= 0) return null;
+    return el("tr", {}, el("td", { class: "number" }, bytes(rest)), el("td", {}), el("td", { class: "oom-holder" }, el("button", { type: "button", class: "link", title: "Who held all of it at that moment", onclick: () => ways.all(cause.index) }, "all others")));
+}
+
+function holders(list: Holder[], lead: ((site: string) => void) | null, rest: HTMLElement | null = null): HTMLElement {
     const most = Math.max(...list.map((holder) => holder.bytes));
     const rows = list.map((holder) => {
         const fill = el("span", { class: "oom-fill is-allocated" });
         fill.style.width = `${(100 * holder.bytes) / most}%`;
         return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, lead && !holder.site.startsWith("<") ? el("button", { type: "button", class: "link", title: "Its blocks at that moment", onclick: () => lead(holder.site) }, holder.site) : el("span", {}, holder.site)));
     });
-    return el("table", { class: "plain-table" }, el("tbody", {}, ...rows));
+    return el("table", { class: "plain-table" }, el("tbody", {}, ...rows, rest));
 }

@@ -1,13 +1,13 @@
 // Out of memory: what each failed request asked for, what was free, and why none of it could serve.
-import type { StackFrame } from "../stack";
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
 import { UNCHOSEN, type State } from "../state";
 import { deviceName, worstDevice } from "../trouble";
-import { oomCard, type CardWays } from "./oom-card";
+import { oomCard, type CardWays, type RequestStack } from "./oom-card";
 import { CureBox } from "./oom-cure";
 import { bar, type Cause } from "./oom-parts";
+import { showChosen } from "./peak";
 
 type Ooms = { oom: { index: number; size: number; device_free: number | null }[]; oom_causes: Cause[]; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; reserved_peak_event: number };
 
@@ -87,8 +87,9 @@ export function oomView(app: App): View {
             const box = new CureBox(app.engine, { rec, device: device.device });
             const ways: Ways = {
                 go: (event: number) => app.store.set({ view: "state", event }),
+                all: (event: number) => showChosen(app, event),
                 blocks: (event: number, site: string) => app.store.set({ view: "state", event, search: site, regex: false }),
-                stack: async (event: number) => (await app.engine.ask<{ frames?: StackFrame[] }>({ name: "event", rec, device: device.device, event })).json.frames ?? [],
+                stack: async (event: number) => (await app.engine.ask<RequestStack>({ name: "event", rec, device: device.device, event })).json,
                  open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
             paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
             if (shown.oom.length === 0) return;

@@ -8,14 +8,23 @@ import { bytes, count, counted, percent } from "../format";
 import { latest } from "../latest";
 import { GROUPINGS, searchable, searchText, siteOf } from "../sites";
 import { frameText } from "../stack";
+import { splitter } from "../splitter";
 import type { State } from "../state";
 import { barCell, SortTable } from "../table";
 
-export type Group = { name: string; key: number; bytes: number; count: number; largest_bytes: number; row: number; stack: number };
+export type Group = { name: string; key: number; bytes: number; count: number; largest_bytes: number; row: number; stack: number; role?: string; found_bytes?: number };
 type GroupsJson = { event: number; peak_event: number; bytes: number; allocations: number; heading: string; distinct: number; groups: Group[]; rest_bytes: number; rest_count: number };
 type Moment = "peak" | "chosen" | "end" | "made";
 
 const TOP = 5000;
+
+// A role as its colouring has it.
+export function roleCell(role: string | undefined): HTMLElement | string {
+    if (!role) return "";
+    const dot = el("span", { class: "dot" });
+    dot.style.background = css(colourOf(role));
+    return el("span", { class: "role-cell" }, dot, role.replaceAll("_", " "));
+}
 
 export function nameCell(name: string, colour = true): HTMLElement {
     const { title, place } = siteOf(name);
@@ -39,6 +48,12 @@ let wanted: Moment | "" = "";
 export function showEnd(app: App): void {
     wanted = "end";
     app.store.set({ view: "peak" });
+}
+
+// Opens it with who held what was live after an event.
+export function showChosen(app: App, event: number): void {
+    wanted = "chosen";
+    app.store.set({ view: "peak", event });
 }
 
 const BAR_PARTS = 24;
@@ -74,6 +89,7 @@ class Peak {
     private readonly expression = el("input", { type: "text", "aria-label": "Regular expression over file:line:function", placeholder: "layers\\.([0-9]+)", hidden: true });
     private readonly moment = el("select", { "aria-label": "Moment" });
     private readonly shape = el("select", { "aria-label": "Shape of the call stacks" }, el("option", { value: "down" }, "icicle, outermost first"), el("option", { value: "flame" }, "flame graph"), el("option", { value: "up" }, "icicle, innermost first"));
+    private readonly allFrames = el("input", { type: "checkbox" });
     private readonly facts = el("p", { class: "peak-facts" });
     private readonly held = new HeldBar((group) => this.choose(group));
     private readonly table: SortTable<Group>;
@@ -91,18 +107,33 @@ class Peak {
             "Groups",
             [
                 { title: "Group", value: (group) => group.name, cell: (group) => nameCell(group.name) },
+                { title: "Role", value: (group) => group.role ?? "", cell: (group) => roleCell(group.role) },
                 { title: "Bytes", number: true, value: (group) => group.bytes, cell: (group) => barCell(group.bytes, this.whole, bytes(group.bytes), css(colourOf(group.name))) },
                 { title: "Share", number: true, value: (group) => group.bytes / Math.max(1, this.whole), cell: (group) => percent(group.bytes, this.whole) },
                 { title: "Count", number: true, value: (group) => group.count, cell: (group) => count(group.count) },
                 { title: "Largest", number: true, value: (group) => group.largest_bytes, cell: (group) => bytes(group.largest_bytes) },
             ],
-            1,
+            2,
             (group) => this.choose(group),
             (group) => group.key === this.chosen,
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
-        const bar = el("div", { class: "view-bar" }, el("label", {}, "At", this.moment), el("label", {}, "Group by", this.by), this.expression, el("label", {}, "Stacks as", this.shape), this.facts);
-        this.root = el("div", { class: "fill peak-view" }, bar, this.held.root, el("div", { class: "peak-parts" }, this.table.root, this.flame.root));
+        const bar = el("div", { class: "view-bar" }, el("label", {}, "At", this.moment), el("label", {}, "Group by", this.by), this.expression, el("label", {}, "Stacks as", this.shape), el("label", { title: "Also what unwinds, dispatches, interprets, allocates and wraps" }, this.allFrames, "all frames"), this.facts);
+        const parts = el("div", { class: "peak-parts" });
+        const between = splitter({
+            name: "peak",
+            label: "Height of the table",
+            upright: false,
+            least: 10,
+            most: 90,
+            start: 55,
+            step: 4,
+            valueAt: (event) => (100 * (event.clientY - parts.getBoundingClientRect().top)) / Math.max(1, parts.clientHeight),
+            use: (share) => (parts.style.gridTemplateRows = `minmax(60px, ${share}fr) auto minmax(60px, ${100 - share}fr)`),
+        });
+        parts.append(this.table.root, between, this.flame.root);
+        this.root = el("div", { class: "fill peak-view" }, bar, this.held.root, parts);
+        this.allFrames.addEventListener("change", () => void this.load());
         this.by.value = GROUPINGS.some(([word]) => word === app.store.state.by) ? app.store.state.by : "site";
         this.by.addEventListener("change", () => this.regroup());
         this.expression.addEventListener("change", () => void this.load());
@@ -143,7 +174,10 @@ class Peak {
         wanted = "";
         const what = this.what();
         const by = this.by.value;
-        const key = JSON.stringify([what, by, this.expression.value, this.shape.value, this.app.recordings.length]);
+        const { search, regex } = this.app.store.state;
+        const find = this.app.matches() ? { find: search.trim(), find_regex: regex ? 1 : 0 } : {};
+        const fold = this.allFrames.checked ? 0 : 1;
+        const key = JSON.stringify([what, by, this.expression.value, this.shape.value, this.app.recordings.length, find, fold]);
         if (key === this.asked) return;
         this.asked = key;
         if (by === "regex" && this.expression.value === "") {
@@ -153,8 +187,8 @@ class Peak {
         }
         try {
             const [groups, tree] = await Promise.all([
-                this.askGroups({ name: "groups", ...what, by, regex: by === "regex" ? this.expression.value : undefined, top: TOP }),
-                this.askTree({ name: "tree", ...what, order: this.shape.value === "up" ? "up" : "down" }),
+                this.askGroups({ name: "groups", ...what, by, regex: by === "regex" ? this.expression.value : undefined, top: TOP, roles: by === "role" ? 0 : 1, ...find }),
+                this.askTree({ name: "tree", ...what, order: this.shape.value === "up" ? "up" : "down", fold }),
             ]);
             this.app.say("");
             if (by !== "regex") await seedGroups(this.app, by);
@@ -171,6 +205,7 @@ class Peak {
         const when = this.moment.value === "made" ? "made in the window" : json.event < 0 ? "before the first event" : `after event ${count(json.event)}`;
         this.facts.replaceChildren(el("strong", { id: "peak-bytes", "data-bytes": json.bytes, title: `${count(json.bytes)} bytes` }, bytes(json.bytes)), ` in ${counted(json.allocations, "allocation")}, ${counted(json.distinct, "group")}, ${when}`);
         const rest = json.rest_count > 0 ? [{ name: "<all others>", key: -1, bytes: json.rest_bytes, count: json.rest_count, largest_bytes: 0, row: -1, stack: -1 }] : [];
+        this.table.found = json.groups[0]?.found_bytes === undefined ? null : (group) => (group.found_bytes ?? 0) > 0;
         this.table.show([...json.groups, ...rest]);
         this.held.show(json.groups, json.bytes);
         if (json.allocations === 0) this.facts.textContent = "Nothing is live at this moment.";

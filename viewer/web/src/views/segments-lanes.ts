@@ -4,7 +4,7 @@ import { byteTicks, tickBytes, type Box } from "../draw/axes";
 import type { Hit, Scene } from "../draw/chart";
 import type { Theme } from "../draw/colour";
 import type { Pen } from "../draw/pen";
-import type { Rule } from "../draw/picture";
+import type { Curve, Rule } from "../draw/picture";
 import { largestIn, neighbourOf, outlineOf, shapeAt, stackOf, type Columns, type Given } from "../draw/stacked";
 import { bytes, counted } from "../format";
 import type { Answer, Numbers } from "../protocol";
@@ -12,7 +12,7 @@ import type { Answer, Numbers } from "../protocol";
 export type Lane = { name: string; peak_bytes: number; base_bytes: number; room_bytes: number; scale: number };
 export type LanesJson = { from: number; to: number; allocations: number; top_bytes: number; lanes: Lane[]; event_position?: number };
 
-const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "mapped", "lane_total", "lane_drawn", "reserved"];
+const NAMES = ["row", "stack", "flags", "bytes", "end", "group", "first_step", "position", "base", "mapped", "lane_total", "lane_drawn", "lane_used", "reserved"];
 // Room for the names: a narrow screen has not so much of it.
 export const namesWidth = (wide: number) => Math.min(196, Math.round(0.36 * wide));
 const TWO_LINES = 30; // pixels that a name with its bytes below takes
@@ -53,6 +53,23 @@ function nameLane(pen: Pen, lane: Lane, name: string, y: (value: number) => numb
 
 const lanePixels = (values: Numbers, lane: number, pixels: number): Numbers => values.subarray(lane * pixels, (lane + 1) * pixels);
 
+// What is held, used and free in the lane at a place: a pool as its envelope.
+function envelopeAt(given: Given, lanes: readonly Lane[], at: number, value: number): string[] {
+    const i = lanes.findIndex((lane) => value >= lane.base_bytes && value < lane.base_bytes + lane.room_bytes);
+    const { reserved, lane_total, lane_used } = given.columns;
+    if (i < 0 || !lane_used) return [];
+    const pixel = Math.floor(((at - given.from) / (given.to - given.from)) * reserved.length);
+    const [held, used] = [lane_total, lane_used].map((values) => lanePixels(values, i, reserved.length)[pixel] ?? 0);
+    return [`${lanes[i].name}: ${bytes(held)} held, ${bytes(used)} in use, ${bytes(Math.max(0, held - used))} free`];
+}
+
+// The upper edge of what is in use, in the scale of its lane; one name for all of them.
+function useCurves(columns: Columns, lanes: readonly Lane[], theme: Theme): Curve[] {
+    if (!columns.lane_used) return [];
+    const pixels = columns.reserved.length;
+    return lanes.map((lane, i) => ({ name: i === 0 ? "in use (below), free (above)" : "", colour: theme.text, values: lanePixels(columns.lane_used, i, pixels).map((value) => lane.base_bytes + value * lane.scale) }));
+}
+
 function restAt(given: Given, lanes: readonly Lane[], at: number, value: number): Hit | null {
     const i = lanes.findIndex((lane) => value >= lane.base_bytes && value < lane.base_bytes + lane.room_bytes);
     if (i < 0) return null;
@@ -68,7 +85,7 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
     const { json } = answer;
     const { lanes } = json;
     if (lanes.length === 0) return null;
-    const columns: Columns = Object.fromEntries(NAMES.map((name) => [name, answer.column(name)]));
+    const columns: Columns = Object.fromEntries(NAMES.filter((name) => name in answer.json.columns).map((name) => [name, answer.column(name)]));
     const groups = lanes.map((lane) => lane.name);
     const sizes = columns.bytes;
     // What is drawn, magnified as its lane is.
@@ -96,7 +113,7 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         to: json.to,
         low: 0,
         high: json.top_bytes,
-        picture: { from: json.from, to: json.to, low: 0, high: json.top_bytes, ground: null, rules, shades: null, shapes: stackOf(given, columns, rests, theme, app), curves: [] },
+        picture: { from: json.from, to: json.to, low: 0, high: json.top_bytes, ground: null, rules, shades: null, shapes: stackOf(given, columns, rests, theme, app), curves: useCurves(columns, lanes, theme) },
         groups,
         moment: json.event_position ?? null,
         allocations: json.allocations,
@@ -108,7 +125,9 @@ export function lanesScene(answer: Answer<LanesJson>, theme: Theme, app: App): S
         show: () => [0, json.top_bytes],
         hit: (at, value) => {
             const shape = shapeAt(given, at, value);
-            return shape ? { ...shape, bytes: sizes[columns.row.indexOf(shape.row as never)] } : restAt(given, lanes, at, value);
+            const around = envelopeAt(given, lanes, at, value);
+            const hit = shape ? { ...shape, bytes: sizes[columns.row.indexOf(shape.row as never)] } : restAt(given, lanes, at, value);
+            return hit && { ...hit, around };
         },
         outline: (row) => outlineOf(given, row),
         neighbour: (row, step) => neighbourOf(given, row, step),

@@ -99,7 +99,7 @@ export function segmentsView(app: App): View {
             table.show(answer);
         }),
     );
-    chart.bar.append(el("span", { class: "quiet" }, "A lane per pool, size class and stream"), chart.legend);
+    chart.bar.append(el("span", { class: "quiet" }, "A lane per pool, size class and stream; the line is what is in use of it"), chart.legend);
     const root = el("div", { class: "fill chart-view" }, chart.root, table.root);
     let lane = -1;
 

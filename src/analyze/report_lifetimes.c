@@ -1,0 +1,425 @@
+#include "analyze/report_lifetimes.h"
+
+// A life as it is kept on the way.
+struct kept_life {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t birth; // event, or VR_BEFORE_TRACE
+    uint32_t death; // event, or VR_NEVER
+    uint32_t stack;
+    bool always; // live at an out of memory, or at the end
+};
+
+// One kind of lifetime, as far as the pass has come. Totals are relative to those before event 0, two's complement.
+struct course {
+    struct vr_report_lifetimes *out;
+    uint64_t bytes, count;
+    uint64_t peak_bytes, peak_count;
+    uint64_t run_bytes; // the largest of this run of events
+    int64_t peak_event;
+    struct kept_life *kept;
+    size_t kept_count, kept_capacity;
+    // The longest lives so far in order, and the least age that may still come among them.
+    struct kept_life *longest;
+    size_t longest_count;
+    uint32_t least_age;
+};
+
+// What happened last at an address to one kind of lifetime: half a word of a map's value. 0: nothing yet.
+#define AFTER_ALLOC(event) ((uint32_t)((event) + 1) << 1 | 1)
+#define AFTER_FREE(event)  ((uint32_t)((event) + 1) << 1)
+#define EVENT_OF(last)     ((size_t)((last) >> 1) - 1)
+enum { HALF_BITS = 32 };
+
+struct pass_forward {
+    const struct vr_view *view;
+    const struct vr_history *history;
+    struct course course[VR_LIFETIME_KINDS];
+    struct vr_map last; // by address
+    size_t top;
+    int64_t last_oom;
+    uint64_t largest_bytes; // of all sizes
+    bool failed;            // without memory
+};
+
+static uint32_t age_of(const struct kept_life *life) { return life->death - life->birth; }
+
+// As the list of the longest has it: longer, larger, earlier.
+static bool lives_longer(const struct kept_life *a, const struct kept_life *b) {
+    if (age_of(a) != age_of(b)) return age_of(a) > age_of(b);
+    if (a->size_bytes != b->size_bytes) return a->size_bytes > b->size_bytes;
+    return a->birth < b->birth;
+}
+
+// Whether a life that ended is among the longest; it is entered there.
+static bool enter_longest(struct pass_forward *pass, struct course *course, const struct kept_life *life) {
+    struct kept_life *longest = course->longest;
+    const bool full = course->longest_count == pass->top;
+    if (pass->top == 0 || (full && !lives_longer(life, &longest[pass->top - 1]))) return false;
+    size_t at = full ? pass->top - 1 : course->longest_count++;
+    for (; at > 0 && lives_longer(life, &longest[at - 1]); at--) longest[at] = longest[at - 1];
+    longest[at] = *life;
+    course->least_age = course->longest_count == pass->top ? age_of(&longest[pass->top - 1]) : 0;
+    return true;
+}
+
+static bool is_wanted(const struct pass_forward *pass, const struct course *course, const struct kept_life *life) {
+    const bool inherited = life->birth == VR_BEFORE_TRACE;
+    if (life->always) return true;
+    if ((inherited || (int64_t)life->birth <= course->peak_event) && (int64_t)life->death > course->peak_event) return true;
+    if (inherited || pass->top == 0) return false;
+    return course->longest_count < pass->top || !lives_longer(&course->longest[pass->top - 1], life);
+}
+
+// Room for one more; first those go that a later peak made uninteresting.
+static bool make_room(struct pass_forward *pass, struct course *course) {
+    size_t left = 0;
+    if (course->kept_count < course->kept_capacity) return true;
+    for (size_t i = 0; i < course->kept_count; i++)
+        if (is_wanted(pass, course, &course->kept[i])) course->kept[left++] = course->kept[i];
+    course->kept_count = left;
+    const size_t wanted = left < course->kept_capacity / 2 ? left + 1 : course->kept_capacity + 1;
+    if (vr_grow((void **)&course->kept, &course->kept_capacity, wanted, sizeof *course->kept) != VRAM_OK) pass->failed = true;
+    return !pass->failed;
+}
+
+static void keep_life(struct pass_forward *pass, struct course *course, const struct kept_life *life) {
+    if (make_room(pass, course)) course->kept[course->kept_count++] = *life;
+}
+
+VR_NOINLINE static void consider(struct pass_forward *pass, struct course *course, size_t birth, size_t death) {
+    const struct vr_history *history = pass->history;
+    const struct kept_life life = {.address = history->address[birth],
+                                   .size_bytes = history->size_bytes[birth],
+                                   .birth = (uint32_t)birth,
+                                   .death = (uint32_t)death,
+                                   .stack = history->stack[birth],
+                                   .always = pass->last_oom >= (int64_t)birth};
+    const bool long_lived = enter_longest(pass, course, &life);
+    if (long_lived || life.always || (int64_t)birth <= course->peak_event) keep_life(pass, course, &life);
+}
+
+VR_INLINE void end_life(struct pass_forward *pass, struct course *course, size_t birth, size_t death) {
+    const uint64_t size = pass->history->size_bytes[birth];
+    course->bytes -= size;
+    course->count--;
+    course->out->born_and_freed.count++;
+    course->out->born_and_freed.bytes += size;
+    // The peak so far and the last out of memory lie before `death`.
+    if (VR_UNLIKELY((int64_t)birth <= course->peak_event || pass->last_oom >= (int64_t)birth || death - birth >= course->least_age))
+        consider(pass, course, birth, death);
+}
+
+VR_INLINE uint32_t begin_life(struct pass_forward *pass, struct course *course, uint32_t last, size_t event, uint64_t size) {
+    struct vr_report_lifetimes *out = course->out;
+    if (VR_UNLIKELY(last & 1)) {
+        out->rows.anomalies[VRAM_ANOMALY_ALLOC_ON_LIVE]++;
+        out->rows.anomalies[VRAM_ANOMALY_UNDO_ALLOC_NOT_LIVE]++;
+        end_life(pass, course, EVENT_OF(last), event);
+    }
+    course->bytes += size;
+    course->count++;
+    if (size > out->largest_bytes) out->largest_bytes = size;
+    return AFTER_ALLOC(event);
+}
+
+// What is given back and never was got was there before.
+VR_NOINLINE static void end_inherited(struct pass_forward *pass, struct course *course, size_t event, uint64_t size) {
+    struct vr_report_lifetimes *out = course->out;
+    const struct kept_life life = {.address = pass->history->address[event],
+                                   .size_bytes = size,
+                                   .birth = VR_BEFORE_TRACE,
+                                   .death = (uint32_t)event,
+                                   .always = pass->last_oom >= 0};
+    out->inherited_and_freed.count++;
+    out->inherited_and_freed.bytes += size;
+    course->bytes -= size;
+    course->count--;
+    keep_life(pass, course, &life);
+}
+
+VR_INLINE uint32_t free_one(struct pass_forward *pass, struct course *course, uint32_t last, size_t event, uint64_t size) {
+    uint64_t *anomalies = course->out->rows.anomalies;
+    if (VR_LIKELY(last & 1)) {
+        const bool differs = pass->history->size_bytes[EVENT_OF(last)] != size;
+        anomalies[VRAM_ANOMALY_FREE_SIZE_DIFFERS] += differs;
+        anomalies[VRAM_ANOMALY_UNDO_ALLOC_SIZE_DIFFERS] += differs;
+        end_life(pass, course, EVENT_OF(last), event);
+    } else if (last == 0) {
+        end_inherited(pass, course, event, size);
+    } else {
+        anomalies[VRAM_ANOMALY_FREE_NOT_LIVE]++;
+        anomalies[VRAM_ANOMALY_UNDO_FREE_ALREADY_LIVE]++;
+    }
+    return AFTER_FREE(event);
+}
+
+VR_INLINE void watch_total(struct course *course, size_t event) {
+    if ((int64_t)course->bytes > (int64_t)course->run_bytes) course->run_bytes = course->bytes;
+    if ((int64_t)course->bytes <= (int64_t)course->peak_bytes) return;
+    course->peak_bytes = course->bytes;
+    course->peak_count = course->count;
+    course->peak_event = (int64_t)event;
+}
+
+// What an action does; an alloc begins both kinds.
+enum { BEGINS = 4, ENDS_ALLOCATED = 1 << VR_LIFETIME_ALLOCATED, ENDS_ACTIVE = 1 << VR_LIFETIME_ACTIVE };
+static const uint8_t effects[VR_ACTION_COUNT] = {[VR_ACTION_ALLOC] = BEGINS,
+                                                 [VR_ACTION_FREE_REQUESTED] = ENDS_ALLOCATED,
+                                                 [VR_ACTION_FREE_COMPLETED] = ENDS_ACTIVE,
+                                                 [VR_ACTION_FREE] = ENDS_ALLOCATED | ENDS_ACTIVE};
+
+// The slot of an address, new where nothing happened there yet. NULL without memory.
+VR_INLINE struct vr_map_slot *slot_at(struct vr_map *map, uint64_t address) {
+    struct vr_map_slot *slot = vr_map_slot_of(map, address);
+    if (VR_LIKELY(slot->value != 0)) return slot;
+    if (vr_map_reserve(map, 1) != VRAM_OK) return NULL;
+    slot = vr_map_slot_of(map, address);
+    slot->key = address;
+    map->count++;
+    return slot;
+}
+
+VR_INLINE void apply_event(struct pass_forward *pass, struct vr_map_slot *slot, uint8_t effect, size_t event) {
+    const uint64_t size = pass->history->size_bytes[event];
+    struct course *allocated = &pass->course[VR_LIFETIME_ALLOCATED], *active = &pass->course[VR_LIFETIME_ACTIVE];
+    uint32_t last_allocated = (uint32_t)slot->value, last_active = (uint32_t)(slot->value >> HALF_BITS);
+    if (size > pass->largest_bytes) pass->largest_bytes = size;
+    if (effect == BEGINS) {
+        last_allocated = begin_life(pass, allocated, last_allocated, event, size);
+        last_active = begin_life(pass, active, last_active, event, size);
+    } else {
+        if (effect & ENDS_ALLOCATED) last_allocated = free_one(pass, allocated, last_allocated, event, size);
+        if (effect & ENDS_ACTIVE) last_active = free_one(pass, active, last_active, event, size);
+    }
+    slot->value = (uint64_t)last_active << HALF_BITS | last_allocated;
+    watch_total(allocated, event);
+    watch_total(active, event);
+}
+
+static void run_events(struct pass_forward *pass, size_t first, size_t end) {
+    const struct vr_history *history = pass->history;
+    struct vr_map_slot *slot = NULL; // a free and its completion are one address
+    for (size_t i = first; i < end && !pass->failed; i++) {
+        const uint8_t action = history->action[i], effect = effects[action];
+        if (effect == 0) {
+            if (action == VR_ACTION_OOM) pass->last_oom = (int64_t)i;
+            continue;
+        }
+        if (slot == NULL || slot->key != history->address[i]) slot = slot_at(&pass->last, history->address[i]);
+        if (slot == NULL)
+            pass->failed = true;
+        else
+            apply_event(pass, slot, effect, i);
+    }
+}
+
+static void run_all(struct pass_forward *pass, uint64_t *const totals[VR_LIFETIME_KINDS], size_t point_count) {
+    const size_t events = pass->history->count;
+    for (size_t p = 0; p < (point_count == 0 ? 1 : point_count); p++) {
+        for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) pass->course[k].run_bytes = pass->course[k].bytes;
+        run_events(pass, point_count == 0 ? 0 : vr_point_first(events, point_count, p),
+                   point_count == 0 ? events : vr_point_first(events, point_count, p + 1));
+        for (size_t k = 0; k < VR_LIFETIME_KINDS && point_count != 0; k++) totals[k][p] = pass->course[k].run_bytes;
+    }
+}
+
+// --- the end of the history -------------------------------------------------------------------------------------------------------
+
+// The live blocks of the final state. Of two blocks at one address the later one counts.
+static enum vram_status collect_final(const struct vr_view *view, enum vr_lifetime_kind kind, struct vr_lifetimes *rows) {
+    const struct vr_blocks *blocks = &view->model->blocks;
+    for (size_t i = 0; i < view->block_count; i++) {
+        const uint8_t state = blocks->state[view->blocks[i]];
+        if (kind == VR_LIFETIME_ALLOCATED ? !vr_state_allocated(state) : !vr_state_active(state)) continue;
+        VR_TRY(vr_map_set(&rows->final_blocks, blocks->address[view->blocks[i]], (uint32_t)i + 1));
+    }
+    size_t at = 0;
+    for (struct vr_map_slot block; vr_map_next(&rows->final_blocks, &at, &block);) {
+        rows->final_state.count++;
+        rows->final_state.bytes += blocks->requested_bytes[view->blocks[block.value - 1]];
+    }
+    return VRAM_OK;
+}
+
+// What was live all the time: a final block at whose address nothing happened.
+static void keep_untouched(struct pass_forward *pass, struct course *course, const struct vr_map_slot *block) {
+    const struct vr_blocks *blocks = &pass->view->model->blocks;
+    const size_t row = pass->view->blocks[block->value - 1];
+    const struct kept_life life = {.address = block->key,
+                                   .size_bytes = blocks->requested_bytes[row],
+                                   .birth = VR_BEFORE_TRACE,
+                                   .death = VR_NEVER,
+                                   .stack = blocks->stack[row],
+                                   .always = true};
+    course->out->inherited_and_kept.count++;
+    course->out->inherited_and_kept.bytes += life.size_bytes;
+    if (life.size_bytes > pass->largest_bytes) pass->largest_bytes = life.size_bytes;
+    keep_life(pass, course, &life);
+}
+
+// What is live at the end of the history, against the block that the final state has at its address (1 + block; 0: none).
+static void keep_living(struct pass_forward *pass, struct course *course, size_t birth, uint64_t block) {
+    const struct vr_history *history = pass->history;
+    uint64_t *anomalies = course->out->rows.anomalies;
+    const struct kept_life life = {.address = history->address[birth],
+                                   .size_bytes = history->size_bytes[birth],
+                                   .birth = (uint32_t)birth,
+                                   .death = VR_NEVER,
+                                   .stack = history->stack[birth],
+                                   .always = true};
+    anomalies[VRAM_ANOMALY_UNDO_ALLOC_NOT_LIVE] += block == 0;
+    anomalies[VRAM_ANOMALY_END_LIVE_NOT_BLOCK] += block == 0;
+    anomalies[VRAM_ANOMALY_UNDO_ALLOC_SIZE_DIFFERS] +=
+        block != 0 && pass->view->model->blocks.requested_bytes[pass->view->blocks[block - 1]] != life.size_bytes;
+    course->out->born_and_kept.count++;
+    course->out->born_and_kept.bytes += life.size_bytes;
+    keep_life(pass, course, &life);
+}
+
+static void meet_end(struct pass_forward *pass, enum vr_lifetime_kind kind) {
+    struct course *course = &pass->course[kind];
+    struct vr_lifetimes *rows = &course->out->rows;
+    const unsigned shift = kind == VR_LIFETIME_ALLOCATED ? 0 : HALF_BITS;
+    size_t at = 0;
+    for (struct vr_map_slot slot; vr_map_next(&pass->last, &at, &slot);) {
+        const uint32_t last = (uint32_t)(slot.value >> shift);
+        if (last & 1) keep_living(pass, course, EVENT_OF(last), vr_map_get(&rows->final_blocks, slot.key));
+    }
+    at = 0;
+    for (struct vr_map_slot block; vr_map_next(&rows->final_blocks, &at, &block);) {
+        const uint32_t last = (uint32_t)(vr_map_get(&pass->last, block.key) >> shift);
+        if (last == 0) keep_untouched(pass, course, &block);
+        if (last == 0 || last & 1) continue;
+        rows->anomalies[VRAM_ANOMALY_UNDO_FREE_ALREADY_LIVE]++;
+        rows->anomalies[VRAM_ANOMALY_END_BLOCK_NOT_LIVE]++;
+    }
+}
+
+static void settle_totals(struct course *course) {
+    struct vr_report_lifetimes *out = course->out;
+    struct vr_lifetimes *rows = &out->rows;
+    rows->start = (struct vram_report_sum){.count = out->inherited_and_freed.count + out->inherited_and_kept.count,
+                                           .bytes = out->inherited_and_freed.bytes + out->inherited_and_kept.bytes};
+    rows->peak = (struct vram_report_sum){.count = rows->start.count + course->peak_count, .bytes = rows->start.bytes + course->peak_bytes};
+    rows->end = (struct vram_report_sum){.count = rows->start.count + course->count, .bytes = rows->start.bytes + course->bytes};
+    rows->peak_event = course->peak_event;
+}
+
+// --- rows -------------------------------------------------------------------------------------------------------------------------
+
+// What was there before comes first, by address; the others by birth, which no two share.
+static int by_place(const void *a, const void *b) {
+    const struct kept_life *x = a, *y = b;
+    const uint32_t first = x->birth + 1, second = y->birth + 1; // VR_BEFORE_TRACE + 1 is 0
+    return first != second ? VR_ORDER(first, second) : VR_ORDER(x->address, y->address);
+}
+
+static enum vram_status make_rows(struct pass_forward *pass, struct course *course) {
+    struct vr_lifetimes *rows = &course->out->rows;
+    size_t count = 0;
+    for (size_t i = 0; i < course->kept_count; i++)
+        if (is_wanted(pass, course, &course->kept[i])) course->kept[count++] = course->kept[i];
+    qsort(course->kept, count, sizeof *course->kept, by_place);
+    VR_TRY(vr_lifetimes_allocate(rows, count));
+    rows->count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct kept_life *life = &course->kept[i];
+        rows->address[i] = life->address;
+        rows->size_bytes[i] = life->size_bytes;
+        rows->birth[i] = life->birth;
+        rows->death[i] = life->death;
+        rows->stack[i] = life->stack;
+        rows->start_count += life->birth == VR_BEFORE_TRACE;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status pass_over(struct pass_forward *pass, uint64_t *const totals[VR_LIFETIME_KINDS], size_t point_count) {
+    VR_TRY(vr_map_reserve(&pass->last, 1));
+    for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) {
+        struct course *course = &pass->course[k];
+        course->peak_event = -1;
+        course->longest = malloc((pass->top + 1) * sizeof *course->longest);
+        if (course->longest == NULL) return VRAM_NO_HOST_MEMORY;
+        VR_TRY(collect_final(pass->view, (enum vr_lifetime_kind)k, &course->out->rows));
+    }
+    run_all(pass, totals, point_count);
+    for (size_t k = 0; k < VR_LIFETIME_KINDS && !pass->failed; k++) {
+        struct course *course = &pass->course[k];
+        meet_end(pass, (enum vr_lifetime_kind)k);
+        settle_totals(course);
+        for (size_t p = 0; p < point_count; p++) totals[k][p] += course->out->rows.start.bytes;
+        if (!pass->failed) VR_TRY(make_rows(pass, course));
+    }
+    return pass->failed ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+}
+
+// --- sizes that no device has -----------------------------------------------------------------------------------------------------
+
+static void add_life(struct vram_report_sum *sum, uint64_t bytes) {
+    sum->count++;
+    sum->bytes += bytes;
+}
+
+static void sum_lives(struct vr_report_lifetimes *out) {
+    const struct vr_lifetimes *rows = &out->rows;
+    for (size_t i = 0; i < rows->count; i++) {
+        const uint64_t size = rows->size_bytes[i];
+        const bool inherited = i < rows->start_count, freed = rows->death[i] != VR_NEVER;
+        if (inherited)
+            add_life(freed ? &out->inherited_and_freed : &out->inherited_and_kept, size);
+        else
+            add_life(freed ? &out->born_and_freed : &out->born_and_kept, size);
+        if (!inherited && size > out->largest_bytes) out->largest_bytes = size;
+    }
+}
+
+// Where totals wrap, those before event 0 decide which is larger: all rows are made.
+static enum vram_status find_by_rows(const struct vr_view *view, uint64_t *const totals[VR_LIFETIME_KINDS], size_t point_count,
+                                     struct vr_report_lifetimes found[VR_LIFETIME_KINDS]) {
+    struct vr_address_ids addresses = {0};
+    VR_TRY(vr_address_ids_build(view, &addresses));
+    enum vram_status status = VRAM_OK;
+    for (size_t k = 0; k < VR_LIFETIME_KINDS && status == VRAM_OK; k++) {
+        uint64_t *to = point_count == 0 ? NULL : totals[k];
+        status = vr_lifetimes_build_by(view, &addresses, (enum vr_lifetime_kind)k, to, point_count, &found[k].rows);
+        if (status == VRAM_OK) sum_lives(&found[k]);
+    }
+    vr_address_ids_release(&addresses);
+    return status;
+}
+
+static bool may_wrap(const struct vr_view *view, uint64_t largest_bytes) {
+    return largest_bytes > (uint64_t)INT64_MAX / 2 / (view->history->count + view->block_count + 1);
+}
+
+void vr_report_lifetimes_release(struct vr_report_lifetimes found[VR_LIFETIME_KINDS]) {
+    for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) {
+        vr_lifetimes_release(&found[k].rows);
+        found[k] = (struct vr_report_lifetimes){.largest_bytes = 0};
+    }
+}
+
+enum vram_status vr_report_lifetimes_find(const struct vr_view *view, size_t top, uint64_t *const totals[VR_LIFETIME_KINDS],
+                                          size_t point_count, struct vr_report_lifetimes found[VR_LIFETIME_KINDS]) {
+    // 1 + event and one bit are half a word.
+    if (view->history->count > UINT32_MAX / 4 || view->block_count > UINT32_MAX / 4) return VRAM_LIMIT;
+    struct pass_forward pass = {.view = view, .history = view->history, .top = top, .last_oom = -1};
+    for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) {
+        found[k] = (struct vr_report_lifetimes){.largest_bytes = 0};
+        pass.course[k].out = &found[k];
+    }
+    enum vram_status status = pass_over(&pass, totals, point_count);
+    vr_map_release(&pass.last);
+    for (size_t k = 0; k < VR_LIFETIME_KINDS; k++) {
+        free(pass.course[k].kept);
+        free(pass.course[k].longest);
+    }
+    if (status == VRAM_OK && may_wrap(view, pass.largest_bytes)) {
+        vr_report_lifetimes_release(found);
+        status = find_by_rows(view, totals, point_count, found);
+    }
+    if (status != VRAM_OK) vr_report_lifetimes_release(found);
+    return status;
+}

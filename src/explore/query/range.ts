@@ -1,0 +1,64 @@
+// What happened in the window, in a line below a chart: change, made, freed, the highest moment and the sites that made most.
+import type { App } from "../app";
+import { clear, el } from "../dom";
+import { bytes, count } from "../format";
+import { siteOf } from "../sites";
+
+type Groups = { bytes: number; allocations: number; groups: { name: string; bytes: number }[] };
+
+const REST_MS = 350;
+const SITES = 3;
+
+const signed = (value: number) => `${value > 0 ? "+" : ""}${bytes(value)}`;
+
+export class RangeFacts {
+    readonly root = el("p", { class: "range-facts", "aria-live": "polite", hidden: true });
+    private timer = 0;
+    private of = "";
+
+    constructor(private readonly app: App) {}
+
+    // Asked once the window rests; of the whole history the other views say it.
+    update(): void {
+        const { from, to, axis, notion, rec } = this.app.store.state;
+        const device = this.app.device();
+        const of = JSON.stringify([from, to, axis, notion, rec, device?.device, device?.events]);
+        if (of === this.of) return;
+        this.of = of;
+        clearTimeout(this.timer);
+        this.root.hidden = true;
+        if (!device || device.events === 0 || !(to > from)) return;
+        this.timer = window.setTimeout(() => void this.load(of).catch((error: Error) => this.app.say(error.message)), REST_MS);
+    }
+
+    private async load(of: string): Promise<void> {
+        const { engine, store } = this.app;
+        const { from, to, axis, notion, rec } = store.state;
+        const common = { rec, device: this.app.device()?.device };
+        const events = axis === "time" ? (await engine.ask<{ from: number; to: number }>({ name: "translate", ...common, axis, from, to })).json : { from, to };
+        const first = Math.floor(events.from);
+        const last = Math.max(first, Math.min(Math.ceil(events.to), this.app.device()!.events) - 1);
+        const live = async (event: number) => (await engine.ask<Groups>({ name: "groups", ...common, notion, event, top: 1 })).json.bytes;
+        const before = await live(first - 1);
+        const after = await live(last);
+        const made = (await engine.ask<Groups>({ name: "groups", ...common, notion, made: 1, axis: "event", from: first, to: last + 1, top: SITES })).json;
+        const curve = await engine.ask({ name: "curve", ...common, axis: "event", from: first, to: last + 1, pixels: 1 });
+        if (of !== this.of) return;
+        const change = after - before;
+        const high = Number(curve.column(`${notion}_high`)[0]);
+        const facts: [string, number, string][] = [
+            ["change", change, signed(change)],
+            ["made", made.bytes, `${bytes(made.bytes)} in ${count(made.allocations)}`],
+            ["freed", made.bytes - change, bytes(made.bytes - change)],
+            ["peak", high, bytes(high)],
+        ];
+        clear(this.root);
+        this.root.append(el("strong", {}, `Events ${count(first)} to ${count(last)}`));
+        for (const [name, value, text] of facts) this.root.append(" \u00b7 ", el("span", { "data-fact": name, "data-bytes": value }, `${name} ${text}`));
+        made.groups.forEach(({ name, bytes: size }, i) => {
+            const lead = el("button", { type: "button", class: "link", title: name, onclick: () => store.set({ search: name, regex: false }) }, `${siteOf(name).title} ${bytes(size)}`);
+            this.root.append(i === 0 ? " \u00b7 most made by " : ", ", lead);
+        });
+        this.root.hidden = false;
+    }
+}

@@ -1,0 +1,94 @@
+// Pins: events with a note of the reader's, kept in the address. The line below the strip has them, and every chart marks them.
+import type { App } from "./app";
+import { add, clear, el } from "./dom";
+import { count } from "./format";
+import type { Changed, Frame, Panel } from "./frame";
+import type { State } from "./state";
+
+export type Pin = { rec: number; device: number; event: number; note: string };
+
+const MOST_PINS = 50;
+const MOST_NOTE = 200;
+
+// "REC.DEVICE.EVENT:NOTE;...", each note percent-encoded. What a link has wrong is left out.
+export function pinsOf(text: string): Pin[] {
+    const pins: Pin[] = [];
+    for (const part of text.split(";").slice(0, MOST_PINS)) {
+        const match = /^(\d+)\.(-?\d+)\.(-?\d+):([^;]*)$/.exec(part);
+        if (!match) continue;
+        try {
+            pins.push({ rec: Number(match[1]), device: Number(match[2]), event: Number(match[3]), note: decodeURIComponent(match[4]).slice(0, MOST_NOTE) });
+        } catch {
+            continue;
+        }
+    }
+    return pins;
+}
+
+export const pinsText = (pins: readonly Pin[]): string => pins.map(({ rec, device, event, note }) => `${rec}.${device}.${event}:${encodeURIComponent(note)}`).join(";");
+
+// Those of the device on show, by their events.
+export function pinsHere(app: App): Pin[] {
+    const device = app.device()?.device;
+    const { rec, pins } = app.store.state;
+    return pins === "" ? [] : pinsOf(pins).filter((pin) => pin.rec === rec && pin.device === device).sort((a, b) => a.event - b.event);
+}
+
+export class PinBar implements Panel {
+    readonly root = el("div", { class: "pins", role: "group", "aria-label": "Pins", hidden: true });
+    private readonly note = el("input", { type: "text", maxlength: MOST_NOTE, placeholder: "a note", "aria-label": "Note of the pin", size: 24 });
+
+    constructor(private readonly frame: Frame) {
+        this.note.addEventListener("keydown", (event) => {
+            if (event.key === "Enter") this.pin();
+            if (event.key === "Escape") this.note.blur();
+        });
+    }
+
+    // The chosen event gets a pin with what is in the field, or the note of its pin is changed.
+    private pin(): void {
+        const { store } = this.frame;
+        const { rec, event, pins } = store.state;
+        const device = this.frame.device()?.device;
+        if (device === undefined || Number.isNaN(event)) return;
+        const others = pinsOf(pins).filter((pin) => pin.rec !== rec || pin.device !== device || pin.event !== event);
+        store.set({ pins: pinsText([...others, { rec, device, event, note: this.note.value.trim() }].slice(-MOST_PINS)) });
+        this.note.value = "";
+        this.frame.announce(`Event ${count(event)} is pinned.`);
+    }
+
+    // The key: the field where there is an event to be pinned.
+    begin(): void {
+        if (Number.isNaN(this.frame.store.state.event)) return this.frame.say("Choose a moment first (click in a chart, or \u201cpeak\u201d above): that is what is pinned.");
+        this.note.focus();
+    }
+
+    private remove(gone: Pin): void {
+        const { store } = this.frame;
+        store.set({ pins: pinsText(pinsOf(store.state.pins).filter((pin) => pinsText([pin]) !== pinsText([gone]))) });
+    }
+
+    update(state: State, changed: Changed): void {
+        if (changed !== null && !["event", "pins", "rec", "device"].some((key) => changed.has(key as keyof State))) return;
+        const here = this.frame.device() ? pinsHere(this.frame) : [];
+        const chosen = !Number.isNaN(state.event) && this.frame.device() !== undefined;
+        const hidden = here.length === 0 && !chosen;
+        const moved = hidden !== this.root.hidden;
+        this.root.hidden = hidden;
+        const typing = document.activeElement === this.note;
+        clear(this.root);
+        for (const pin of here) {
+            const name = pin.note || `event ${count(pin.event)}`;
+            const go = el("button", { type: "button", class: "pin-name", title: `Event ${count(pin.event)}${pin.note ? `: ${pin.note}` : ""}`, "aria-pressed": String(pin.event === state.event), onclick: () => this.frame.store.set({ event: pin.event }) }, name);
+            add(this.root, el("span", { class: "pin", "data-event": pin.event }, go, el("button", { type: "button", class: "quiet", "aria-label": `Remove the pin ${name}`, onclick: () => this.remove(pin) }, "\u00d7")));
+        }
+        if (chosen) {
+            const own = here.find((pin) => pin.event === state.event);
+            this.note.placeholder = own ? "another note" : "a note";
+            add(this.root, el("span", { class: "quiet-text" }, `event ${count(state.event)} is chosen:`), this.note, el("button", { type: "button", title: "Pin the chosen event (b)", onclick: () => this.pin() }, own ? "Change" : "Pin"));
+            add(this.root, el("button", { type: "button", class: "quiet", "aria-label": "Choose no event", title: "Choose no event", onclick: () => this.frame.store.set({ event: NaN }) }, "\u00d7"));
+            if (typing) this.note.focus();
+        }
+        if (moved) window.dispatchEvent(new Event("resize"));
+    }
+}

@@ -1,0 +1,53 @@
+// A bar between two parts of the page: mouse and arrow keys move their border, a double click puts it back. The browser keeps where it is.
+import { el } from "./dom";
+
+// `upright`: the bar stands between what lies side by side. valueAt: what a place of the pointer means; use: what the value does.
+export type Splitting = { name: string; label: string; upright: boolean; least: number; most: number; start: number; step: number; valueAt(event: PointerEvent): number; use(value: number): void };
+
+function kept(key: string): number {
+    try {
+        return Number(localStorage.getItem(key) ?? NaN);
+    } catch {
+        return NaN; // a page from a file may have no storage
+    }
+}
+
+export function splitter({ name, label, upright, least, most, start, step, valueAt, use }: Splitting): HTMLElement {
+    const key = `vram.split.${name}`;
+    const bar = el("div", { class: `splitter ${upright ? "upright" : "level"}`, role: "separator", tabindex: 0, "aria-label": label, "aria-orientation": upright ? "vertical" : "horizontal", "aria-valuemin": least, "aria-valuemax": most });
+    let value = NaN;
+    const set = (wanted: number) => {
+        value = Math.min(most, Math.max(least, Number.isFinite(wanted) ? wanted : start));
+        bar.setAttribute("aria-valuenow", String(Math.round(value)));
+        use(value);
+    };
+    const keep = () => {
+        try {
+            localStorage.setItem(key, String(value));
+        } catch {
+            /* it holds as long as the page */
+        }
+        window.dispatchEvent(new Event("resize"));
+    };
+    bar.addEventListener("pointerdown", (event) => {
+        bar.setPointerCapture(event.pointerId);
+        event.preventDefault();
+        bar.focus();
+    });
+    bar.addEventListener("pointermove", (event) => bar.hasPointerCapture(event.pointerId) && set(valueAt(event)));
+    bar.addEventListener("pointerup", keep);
+    bar.addEventListener("dblclick", () => {
+        set(start);
+        keep();
+    });
+    bar.addEventListener("keydown", (event) => {
+        const by = { [upright ? "ArrowLeft" : "ArrowUp"]: -step, [upright ? "ArrowRight" : "ArrowDown"]: step }[event.key];
+        if (by === undefined) return;
+        set(value + by);
+        keep();
+        event.preventDefault();
+        event.stopPropagation();
+    });
+    set(kept(key));
+    return bar;
+}
