@@ -36,6 +36,10 @@ class Error(RuntimeError):
     """What the allocator, or switching it on, refused; one line."""
 
 
+class OptionError(Error, ValueError):
+    """An option string that is wrong; the character is named."""
+
+
 class OutOfMemory(Error, MemoryError):
     """The device has no room for a request. str() is the report."""
 
@@ -159,8 +163,11 @@ class Allocator:
         self._call("configure", conf.encode())
 
     def check_options(self, conf):
-        """Raises Error with the character if the option string is wrong; changes nothing."""
-        self._call("check_options", conf.encode())
+        """Raises OptionError with the character if the option string is wrong; changes nothing."""
+        try:
+            self._call("check_options", conf.encode())
+        except Error as error:
+            raise OptionError(str(error)) from None
 
     def configuration(self):
         """The option string in force."""
@@ -328,20 +335,26 @@ def _under_vram_sim():
     return "VRAM_SIM_FRONT" in os.environ or any("/simcuda" in path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":"))
 
 
-def _check_options(made, conf):
-    if conf is not None:
-        made.check_options(conf)
-        return
-    for variable in OPTION_VARIABLES:
-        if variable in os.environ:
-            made.check_options(os.environ[variable])
-            return
+SETTINGS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")  # the newest last
+
+
+def _check_options(torch, made, conf):
+    """What PyTorch refuses, too, it refuses in its own words."""
+    given = [os.environ[variable] for variable in OPTION_VARIABLES if variable in os.environ] if conf is None else [conf]
+    try:
+        for text in given[:1]:
+            made.check_options(text)
+    except OptionError:
+        functions = [getattr(getattr(torch, "_C", None), name, None) for name in SETTINGS]
+        for function in [function for function in functions if function is not None][-1:] if conf is None else []:
+            function(given[0])
+        raise
 
 
 def _redirect_settings(torch, made):
     """What changes PyTorch's settings at run time changes this allocator's, too."""
     module = getattr(torch, "_C", None)
-    for name in ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings"):
+    for name in SETTINGS:
         before = getattr(module, name, None)
         if before is None:
             continue
@@ -363,7 +376,7 @@ def _enable_native(torch, wanted, conf):
     try:
         path, how, release = vram_torch_native.library_for(torch)
         made = _loaded(path)
-        _check_options(made, conf)
+        _check_options(torch, made, conf)
         _follow(made, release.rules())
         vram_torch_native.install(made._library, release)
     except vram_torch_native.Unavailable as error:
@@ -390,7 +403,7 @@ def _enable_pluggable(torch, library, conf, redirect):
     import vram_torch_pluggable as interface
 
     made = Allocator(library)
-    _check_options(made, conf)
+    _check_options(torch, made, conf)
     release = re.match(r"\d+\.\d+", str(getattr(torch, "__version__", "")))
     if release:
         with contextlib.suppress(Error):  # one that is newer than the rules: the newest of them

@@ -20,6 +20,7 @@ struct vram_allocator *made;
 namespace {
 
 constexpr size_t EXABYTE = size_t{1} << 60;
+constexpr uint64_t BLOCK_ALIGNMENT = 512;
 int devices;
 
 // What PyTorch's profiler is told of a block that came (bytes > 0) or went.
@@ -136,9 +137,13 @@ void *Native::raw_alloc_with_stream(size_t size, cudaStream_t stream) {
 void Native::raw_delete(void *pointer) { delete_block(pointer); }
 
 c10::DataPtr Native::allocateWithAddress(size_t size, void *address) {
+    TORCH_CHECK(address_of(address) % BLOCK_ALIGNMENT == 0, "mallocWithAddress: addr must be aligned to kMinBlockSize (512 bytes), got ",
+                address);
     const Device device = current_device();
     const uint64_t stream = VRAM_STREAM(c10::cuda::getCurrentCUDAStream(device).stream());
-    check(vram_malloc_at(made, static_cast<uint32_t>(device), size, stream, address_of(address)), "allocation at an address");
+    const vram_status status = vram_malloc_at(made, static_cast<uint32_t>(device), size, stream, address_of(address));
+    if (status == VRAM_INVALID_ARGUMENT) return {nullptr, nullptr, &delete_block, c10::Device(c10::DeviceType::CUDA, device)}; // not free
+    check(status, "allocation at an address");
     return {address, address, &delete_block, c10::Device(c10::DeviceType::CUDA, device)};
 }
 

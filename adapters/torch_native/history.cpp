@@ -264,7 +264,8 @@ std::string Native::getUserMetadata() { return user_metadata; }
 // Words for memory that is gone, or another allocator's, have no place.
 void Native::annotateMemory(const void *pointer, const std::string &metadata) {
     const vram_status status = vram_annotate(made, address_of(pointer), metadata.c_str());
-    TORCH_CHECK(status == VRAM_OK || status == VRAM_INVALID_POINTER, "vram: ", vram_status_text(status));
+    TORCH_CHECK(status != VRAM_INVALID_POINTER, "annotateMemory: no live allocation found at pointer ", pointer);
+    TORCH_CHECK(status == VRAM_OK, "vram: ", vram_status_text(status));
 }
 
 Context Native::getContextForPointer(const void *pointer) {

@@ -71,11 +71,22 @@ static uint64_t unit_mib(const char *suffix) {
     return 0;
 }
 
+// Of these -1 is no limit: so PyTorch's snapshots say it, and programs give it back.
+static bool is_unlimited_by_default(const struct vr_option_row *row) {
+    struct vr_options defaults;
+    vr_options_init(&defaults);
+    return *(const uint64_t *)const_field_of(row, &defaults) == VR_UNLIMITED;
+}
+
 static enum vram_status read_size(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
     const uint64_t most_mib = UINT64_MAX / VR_MIB;
     const uint64_t smallest = row->smallest == LARGE_SEGMENT ? options->large_segment_bytes / VR_MIB : row->smallest;
     const char *suffix;
     uint64_t number;
+    if (lexer->token == VR_TOKEN_WORD && strcmp(lexer->word, "-1") == 0 && is_unlimited_by_default(row)) {
+        *(uint64_t *)field_of(row, options) = VR_UNLIMITED;
+        return vr_lex_next(lexer);
+    }
     if (lexer->token != VR_TOKEN_WORD || !vr_read_whole(lexer->word, &number, &suffix) || unit_mib(suffix) == 0)
         return bad_value(row, lexer, "a whole number of MiB, or one with a unit (512MiB, 6GiB),");
     uint64_t mib;

@@ -9,6 +9,7 @@ static uint64_t round_large(uint64_t size_bytes) {
 
 uint64_t vr_host_round(const struct vr_options *options, uint64_t size_bytes) {
     const uint64_t threshold = options->pinned_max_round_threshold_bytes;
+    if (size_bytes > options->pinned_max_cached_bytes) return size_bytes; // it will not be cached
     if (threshold != VR_UNLIMITED && size_bytes > threshold) return size_bytes;
     if (threshold == VR_UNLIMITED && size_bytes > VR_HOST_ROUND_LIMIT) return round_large(size_bytes);
     return power_of_2(size_bytes);

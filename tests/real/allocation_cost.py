@@ -76,7 +76,7 @@ def count(library, loops):
 def instructions(command, variables, work):
     """{name of a counted function: instructions of all its pairs}"""
     out = f"{work}/callgrind.out"
-    valgrind = ["valgrind", "--tool=callgrind", "--toggle-collect=counted_*", f"--callgrind-out-file={out}"]
+    valgrind = ["valgrind", "--tool=callgrind", *[f"--toggle-collect=counted_{way}_{whose}" for way in WAYS for whose in ("own", "vram")], f"--callgrind-out-file={out}"]
     sim, program = command[:command.index("--") + 1], command[command.index("--") + 1:]
     subprocess.run([*sim, *valgrind, *program, "count"], env=variables, check=True, capture_output=True)
     told = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", out], capture_output=True, text=True, check=True).stdout

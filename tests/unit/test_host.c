@@ -24,6 +24,8 @@ static void sizes_are_rounded(void **state) {
         {"pinned_max_round_threshold_mb:1048576", 5 * VR_GIB, 8 * VR_GIB},
         {"pinned_max_round_threshold_mb:100", 90 * VR_MIB, 128 * VR_MIB},
         {"pinned_max_round_threshold_mb:100", 100 * VR_MIB + 7, 100 * VR_MIB + 7},
+        {"pinned_max_round_threshold_mb:256,pinned_max_cached_size_mb:64", 100 * VR_MIB, 100 * VR_MIB}, // will not be cached
+        {"pinned_max_cached_size_mb:64", 63 * VR_MIB, 64 * VR_MIB},
     };
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
         struct fixture fixture;
@@ -338,7 +340,7 @@ static void registered_memory_goes_back_as_it_came(void **state) {
 static void the_reserve_is_cut_and_kept(void **state) {
     (void)state;
     static const char *const confs[] = {"pinned_reserve_segment_size_mb:1",
-                                        "pinned_reserve_segment_size_mb:1,pinned_use_cuda_host_register:True,pinned_max_cached_size_mb:0"};
+                                        "pinned_reserve_segment_size_mb:1,pinned_use_cuda_host_register:True,pinned_max_cached_size_mb:1"};
     for (size_t i = 0; i < VR_COUNT_OF(confs); i++) {
         struct fixture fixture;
         open_with(&fixture, NULL, confs[i]);

@@ -46,6 +46,7 @@ static uint64_t power_of_2(uint64_t size) {
 }
 
 static uint64_t naive_size(const struct pair *pair, uint64_t request) {
+    if (request > pair->cached_limit) return request;
     if (pair->threshold != 0 && request > pair->threshold) return request;
     if (pair->threshold != 0 || request <= 64 * VR_MIB) return power_of_2(request);
     const uint64_t step = power_of_2(request) / 2 / 8; // an eighth of the power of two below it

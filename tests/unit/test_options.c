@@ -259,7 +259,8 @@ static const struct {
     {"expandable_segments:yes", VRAM_BAD_OPTION, 20, "expandable_segments: True or False expected, found 'yes'"},
     {"expandable_segments:[True]", VRAM_BAD_OPTION, 20, "found '['"},
     {"max_split_size_mb:20abc", VRAM_BAD_OPTION, 18, "found '20abc'"},
-    {"max_split_size_mb:-1", VRAM_BAD_OPTION, 18, "found '-1'"},
+    {"large_segment_size_mb:-1", VRAM_BAD_OPTION, 22, "found '-1'"},
+    {"max_split_size_mb:-2", VRAM_BAD_OPTION, 18, "found '-2'"},
     {"max_split_size_mb:64KiB", VRAM_BAD_OPTION, 18, "a whole number of MiB, or one with a unit"},
     {"max_split_size_mb:64MiBs", VRAM_BAD_OPTION, 18, "found '64MiBs'"},
     {"max_split_size_mb:64iB", VRAM_BAD_OPTION, 18, "found '64iB'"},
@@ -311,6 +312,14 @@ static const struct {
     {"expandable_segments_reserve_by_class:[a:1,b:1,c:1,d:1,e:1,f:1,g:1,h:1,i:1,j:1,k:1,l:1,m:1,n:1,o:1,p:1,q:1]", VRAM_LIMIT, 102,
      "more than 16 classes"},
 };
+
+// PyTorch's snapshots say so, and programs give back what they say.
+static void minus_one_is_no_limit(void **state) {
+    (void)state;
+    const struct vr_options options = parsed("max_split_size_mb:-1,pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1");
+    assert_true(options.max_split_bytes == VR_UNLIMITED && options.pinned_max_cached_bytes == VR_UNLIMITED);
+    assert_true(options.pinned_max_round_threshold_bytes == VR_UNLIMITED);
+}
 
 static void mistakes_name_the_character(void **state) {
     (void)state;
@@ -544,6 +553,7 @@ int main(void) {
         cmocka_unit_test(the_last_of_a_key_wins),
         cmocka_unit_test(the_large_segment_is_read_first),
         cmocka_unit_test(a_parse_resets_what_pytorch_resets),
+        cmocka_unit_test(minus_one_is_no_limit),
         cmocka_unit_test(mistakes_name_the_character),
         cmocka_unit_test(words_have_a_limit),
         cmocka_unit_test(options_print_as_they_are_read),

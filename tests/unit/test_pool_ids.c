@@ -145,6 +145,36 @@ static void a_mark_is_a_capture(void **state) {
     expect_end(&world);
 }
 
+// As PyTorch ends a capture: the driver first, then the route, the mark last. With reuse in captures what was put off is free from then on.
+static void the_end_of_a_marked_capture_settles(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "graph_capture_record_stream_reuse:True", 0);
+    const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+    struct vram_pool *pool = pool_with_id(&world, 1, 0);
+    const struct vram_route everything = {.kind = VRAM_ROUTE_ALL};
+    uint64_t addresses[2], graph = 0;
+    for (int i = 0; i < 2; i++) {
+        EXPECT_OK(vram_capture_mark_begin(world.allocator, 0, 0));
+        EXPECT_OK(vram_pool_begin(pool, &everything));
+        assert_int_equal(vr_cu(world.sim, stream_begin_capture, a, VR_CU_STREAM_CAPTURE_MODE_RELAXED), VR_CU_SUCCESS);
+        addresses[i] = expect_malloc(&world, 8 * MIB, a);
+        expect_wait_stream(&world, b, a);
+        EXPECT_OK(vram_record_stream(world.allocator, addresses[i], b));
+        expect_wait_stream(&world, a, b);
+        expect_free(&world, addresses[i]);
+        assert_int_equal(vr_cu(world.sim, stream_end_capture, a, &graph), VR_CU_SUCCESS);
+        assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
+        EXPECT_OK(vram_pool_end(pool, &everything));
+        EXPECT_OK(vram_capture_mark_end(world.allocator, 0, 0));
+    }
+    assert_int_equal(addresses[0], addresses[1]);
+    vram_pool_release(pool);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_CURRENT(&world, reserved_bytes, 0);
+    expect_end(&world);
+}
+
 static void statistics_outlive_their_pool(void **state) {
     (void)state;
     struct vr_world world;
@@ -227,6 +257,7 @@ int main(void) {
         cmocka_unit_test(a_route_by_a_function),
         cmocka_unit_test(options_switched_later),
         cmocka_unit_test(a_mark_is_a_capture),
+        cmocka_unit_test(the_end_of_a_marked_capture_settles),
         cmocka_unit_test(statistics_outlive_their_pool),
         cmocka_unit_test(expandable_segments_and_the_cache),
     };

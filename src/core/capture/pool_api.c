@@ -178,9 +178,28 @@ enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route
     return status;
 }
 
+// The route was that of a capture, maybe, which the driver has ended by now: with reuse in captures what it put off is settled, as at the
+// end of a capture of ours.
+static enum vram_status end_after_captures(struct vram_pool *pool, const struct vram_route *route) {
+    struct vr_device *device = pool->device;
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_gather(device, VR_LEVEL_ALL, 0);
+    vr_device_lock_guarded(device, &guard);
+    const bool closed = vr_route_close(pool, route);
+    enum vram_status status = closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
+    if (closed && device->options.graph_capture_record_stream_reuse) status = vr_deferred_convert_pool(device, pool);
+    if (closed) vr_private_bury_one(pool);
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    return status;
+}
+
 enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route) {
     VR_REQUIRE(pool && route);
     struct vr_device *device = pool->device;
+    const bool deferred = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
+    if (deferred) return end_after_captures(pool, route);
     vr_device_lock(device);
     const bool closed = vr_route_close(pool, route);
     if (closed) vr_private_bury_one(pool);

@@ -235,5 +235,81 @@ def newest_pools():
     answer("reserved", torch.cuda.memory_reserved())
 
 
+def refused(function, *arguments):
+    try:
+        function(*arguments)
+    except Exception as error:
+        return [type(error).__name__, str(error).split("\n")[0]]
+    return "served"
+
+
+@row
+def newest_addresses():
+    """Memory at the address that it had, and what is refused there."""
+    pool = torch.cuda.MemPool()
+    with torch.cuda.use_mem_pool(pool):
+        kept = [empty(3729) for _ in range(800)]
+        target, behind = empty(4017), empty(9124)
+    storage = target.untyped_storage()
+    address, size = storage.data_ptr(), storage.nbytes()
+    for each in [*kept, target, behind]:
+        each.untyped_storage().resize_(0)
+    with torch.cuda.use_mem_pool(pool):
+        storage._resize_with_addr_(size, address)
+        assert storage.data_ptr() == address and storage.nbytes() == size
+        storage.resize_(0)
+        other = [empty(3729) for _ in range(801)]
+        answer("taken", refused(storage._resize_with_addr_, size, address)[0])
+        answer("not of a pool", refused(storage._resize_with_addr_, size, 1 << 20)[0])
+        answer("not aligned", refused(storage._resize_with_addr_, size, address + 8))
+    answer("annotated", [refused(torch._C._cuda_annotateMemory, place, "words")[0] for place in (address + 8, 4096)])
+    assert other
+
+
+@row
+def newest_reuse():
+    """What a capture put off serves the next capture of its pool."""
+    torch._C._accelerator_setAllocatorSettings("graph_capture_record_stream_reuse:True")
+    pool, addresses = torch.cuda.graph_pool_handle(), []
+    origin, side = torch.cuda.Stream(), torch.cuda.Stream()
+    graphs = [torch.cuda.CUDAGraph() for _ in range(3)]
+    for graph in graphs:
+        torch.cuda.synchronize()
+        with torch.cuda.stream(origin):
+            graph.capture_begin(pool=pool)
+            kept = empty(8 * MIB)
+            side.wait_stream(origin)
+            with torch.cuda.stream(side):
+                kept.add_(1)
+                kept.record_stream(side)
+            origin.wait_stream(side)
+            addresses.append(kept.data_ptr())
+            del kept
+            graph.capture_end()
+    assert len(set(addresses)) == 1, addresses
+
+
+@row
+def newest_pinned():
+    """Limits of pinned memory that are set and taken back at run time; strings that are refused."""
+    torch.cuda.init()
+    setting = torch._C._accelerator_setAllocatorSettings
+    for text, size in (("pinned_max_round_threshold_mb:128", 129 * MIB), ("pinned_max_cached_size_mb:32", 64 * MIB),
+                       ("pinned_max_round_threshold_mb:256,pinned_max_cached_size_mb:64", 100 * MIB)):
+        setting(text)
+        kept = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        answer(text, torch.cuda.host_memory_stats()["allocated_bytes.current"])
+        del kept
+        answer("kept", torch.cuda.host_memory_stats()["allocations.current"])
+        setting("pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1")
+        torch._C._host_emptyCache()
+    for text in ("foo:1,bar:2", "garbage_collection_threshold:1.2", "max_split_size_mb:2", "release_lock_on_cudamalloc:none", "pinned_num_register_threads:1024"):
+        try:
+            setting(text)
+        except ValueError:
+            continue
+        raise AssertionError(text)
+
+
 if __name__ == "__main__":
     main()
