@@ -79,10 +79,10 @@ struct vr_segment {
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
     uint8_t small;
     uint8_t expandable;
-    uint8_t oversize; // counted in oversize_segments, as max_split_size was when it was made
-    uint8_t asleep;   // it is one of a sleeper's (sleep/sleepers.h)
+    uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made
+    uint8_t asleep;    // it is one of a sleeper's (sleep/sleepers.h)
     uint8_t uncertain; // while it sleeps: the driver kept mappings, which nobody may be allowed to use
-    uint32_t stack;   // where it was made, or first mapped; 0: unknown
+    uint32_t stack;    // where it was made, or first mapped; 0: unknown
 };
 
 // A stream that a live block was also used on: a list per block.

@@ -83,8 +83,7 @@ void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, c
 }
 
 void vr_notify_sleep_now(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address, uint64_t size_bytes) {
-    struct vr_record record =
-        of_range(shard, asleep ? VR_RECORD_SEGMENT_UNMAP : VR_RECORD_SEGMENT_MAP, segment, address, size_bytes);
+    struct vr_record record = of_range(shard, asleep ? VR_RECORD_SEGMENT_UNMAP : VR_RECORD_SEGMENT_MAP, segment, address, size_bytes);
     record.asleep = true;
     send(shard->device, &record);
 }

@@ -288,7 +288,8 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
 // The reverse, for all pages that lie in free blocks.
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
 
-// --- sleep: paged_sleep.c -----------------------------------------------------------------------------------------------------------------
+// --- sleep: paged_sleep.c
+// -----------------------------------------------------------------------------------------------------------------
 
 // vacate() and populate() of both sources (source_ops.h).
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held);

@@ -52,8 +52,8 @@ struct vr_source_ops {
     vr_cu_result (*take)(struct vr_shard *shard, uint64_t size, uint64_t *address);
     enum vram_status (*give)(struct vr_shard *shard, uint64_t address, uint64_t size);
 
-    // Of sources whose segments can sleep (sleep/sleepers.h), else NULL. Takes the memory from behind all addresses of the segment, books and
-    // tells it. Nothing fails: what the driver keeps is as it was, and is counted in *held.
+    // Of sources whose segments can sleep (sleep/sleepers.h), else NULL. Takes the memory from behind all addresses of the segment, books
+    // and tells it. Nothing fails: what the driver keeps is as it was, and is counted in *held.
     void (*vacate)(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
     // Makes sure that memory stands behind [address, address + size), where there are no holes. OUT_OF_MEMORY; DRIVER. What a failed call
     // made on the way stays until vacate().
