@@ -9,6 +9,10 @@
 #   make nightly           what takes too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
 #   make torch-native      libraries that put vram in PyTorch's place, for releases of it (VERSIONS="2.15.0 2.6.0")
+#   make amalgamation      the allocator as two files, vram.c and vram.h, into build/packages/amalgamation
+#   make deb               Debian packages, into build/packages/deb
+#   make release           all that a release has, with checksums and a list of its parts, into build/packages/release
+#   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
@@ -21,7 +25,7 @@ VERSIONS ?=
 export FUZZ_SECONDS
 
 VRAM_SOURCES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram/sources
-.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly npx check-packages format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly amalgamation deb check-deb release npx check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -57,6 +61,20 @@ check-real: all
 torch-native: all
 	python3 tools/torch_native.py build/release $(VERSIONS)
 
+amalgamation:
+	python3 packaging/amalgamation/amalgamate.py . build/packages/amalgamation/alone
+	python3 packaging/amalgamation/amalgamate.py --sim . build/packages/amalgamation/sim
+
+deb: all
+	@tools/setup.sh packages
+	packaging/archive.sh build/release/viewer/viewer.html build/packages/release
+	packaging/deb.sh build/packages/release/vram-*.tar.gz build/packages/deb
+
+check-deb: deb
+	tests/packages/debian.sh build/packages/deb build/packages/debian-root
+
+release: deb amalgamation
+	packaging/release.sh build/packages/release build/packages/deb build/packages/amalgamation
 npx: all
 	@tools/setup.sh packages
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh

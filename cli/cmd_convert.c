@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "dataset.h"
 #include "formats.h"
 #include "input.h"
 #include "output.h"
@@ -129,10 +130,21 @@ static int convert(const char *input, const struct format *format, struct conver
     return code;
 }
 
+// What a folder as output asks for: many recordings as one dataset.
+static int convert_to_folder(const char *name, char **operands, int count, struct dataset *dataset) {
+    if (name == NULL || strcmp(name, "arrow") != 0) {
+        ui_say("vram: %s: a folder: only --to arrow writes into one", dataset->folder);
+        return CLI_USAGE;
+    }
+    return dataset_labels_are_good(dataset) ? dataset_write(operands, count, dataset) : CLI_USAGE;
+}
+
 int cmd_convert(int argc, char **argv) {
     const char *path = NULL, *name = NULL;
+    struct dataset dataset = {.job = NULL};
     struct convert_options settings = {.pretty = false};
     static const char *const measures[] = {"peak", "end", "allocated", NULL};
+    static const char *const names[] = {"events", "stacks", "peaks", "sites", NULL};
     const struct args_option options[] = {
         {.name = "output",
          .letter = 'o',
@@ -151,12 +163,28 @@ int cmd_convert(int argc, char **argv) {
          .help = "what folded stacks count: bytes live at the peak (default) or at the end, or all allocations",
          .target = &settings.measure,
          .choices = measures},
+        {.name = "table",
+         .kind = ARGS_CHOICE,
+         .value = "events|stacks|peaks|sites",
+         .help = "which table an Arrow file has (default events)",
+         .target = &settings.table,
+         .choices = names},
+        {.name = "job",
+         .kind = ARGS_STRING,
+         .value = "NAME",
+         .help = "the job of the recordings, in a folder of tables",
+         .target = &dataset.job},
+        {.name = "label",
+         .kind = ARGS_STRINGS,
+         .value = "KEY=VALUE",
+         .help = "what else is known of the job there: commit=4c1f, node=a; again for more",
+         .target = &dataset.labels},
         INPUT_OPTION,
         {.name = NULL},
     };
     const struct args_command command = {
         .name = "convert",
-        .usage = "FILE -o OUT [options]",
+        .usage = "FILE... -o OUT [options]",
         .summary = "Writes a recording in another format. Pickle, JSON and vram keep every key and value of what was read. OUT is\n"
                    "replaced only when it is complete, and never when it is the input.\nFormats (and their extensions):"
 #define FORMAT(name, extensions, is_text, function, help) "\n  " #name " (" extensions "): " help
@@ -166,16 +194,22 @@ int cmd_convert(int argc, char **argv) {
         .examples = "  vram convert snapshot.pickle -o snapshot.json\n"
                     "  vram convert page.html -o snapshot.pickle.zst\n"
                     "  vram convert snapshot.pickle -o all.sqlite\n"
+                    "  vram convert --to arrow --job 17 --label commit=4c1f job/ -o tables/\n"
                     "  ssh host cat snapshot.pickle | vram convert - -o - --to json | jq '.segments | length'\n",
         .options = options,
         .min_operands = 1,
-        .max_operands = 1,
+        .max_operands = -1,
         .operand = ARGS_RECORDING,
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is needed");
     if (path == NULL) path = "-";
+    dataset.folder = path;
+    if (output_is_folder(path)) return convert_to_folder(name, argv + 1, count, &dataset);
+    if (count > 1 || dataset.job != NULL || dataset.labels.count != 0) {
+        return ui_usage("convert", "vram: several recordings, --job and --label are for a folder: -o OUT/");
+    }
     const struct format *format = choose_format(name, path);
     settings.path = path;
     return format == NULL ? CLI_USAGE : convert(argv[1], format, &settings);

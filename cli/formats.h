@@ -11,6 +11,7 @@
 struct convert_options {
     bool pretty;      // for people: lines and indentation
     unsigned measure; // of folded stacks: enum vram_export_measure
+    unsigned table;   // of Arrow files: enum vram_export_table
     const char *name; // how the input is called
     const char *path; // where the output goes; "-": standard output
 };

@@ -5,6 +5,7 @@
 
 #include "input.h"
 #include "mcp.h"
+#include "vram/demand.h"
 #include "vram/oom.h"
 #include "vram/report.h"
 
@@ -131,6 +132,8 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
     if (oom->device_total_bytes != 0)
         mcp_line(answer, "the device has %s; others and this process's contexts held %s", BYTES(oom->device_total_bytes),
                  BYTES(oom->outside_bytes));
+    if (oom->demand != NULL && oom->cause != VRAM_OOM_FULL && oom->cause != VRAM_OOM_GROWTH)
+        mcp_line(answer, "in use: %s", oom->demand->text);
     if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));
     if (oom->pin_blocks != 0)
         mcp_line(answer, "without %s blocks, %s together, it would have fitted; the largest is by %s", NUMBER(oom->pin_blocks),

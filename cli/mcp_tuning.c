@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "mcp.h"
+#include "vram/demand.h"
 #include "vram/oom.h"
 #include "vram/replay.h"
 #include "vram/report.h"
@@ -16,6 +17,24 @@
 #define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
 
 enum { SHOWN_SETTINGS = 6 };
+
+// What would lower the demand, each with what it was computed from.
+static void say_remedies(struct mcp_answer *answer, const struct vram_report_demand *demand) {
+    if (demand == NULL) return;
+    for (size_t i = 0; i < demand->remedy_count; i++) {
+        const struct vram_report_remedy *remedy = &demand->remedies[i];
+        mcp_line(answer, "%zu. %s", i + 1, remedy->text);
+        mcp_line(answer, "   exactly %s less, %s in all; %s", BYTES(remedy->saved_bytes), BYTES(remedy->left_bytes), remedy->basis);
+    }
+}
+
+static const struct vram_report_demand *demand_of(const struct vram_report *report, uint32_t device) {
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct vram_report_device *found = &report->devices[i];
+        if (found->device == device) return found->oom_count == 0 ? found->demand : found->ooms[found->oom_count - 1].demand;
+    }
+    return NULL;
+}
 
 static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, unsigned id) {
     mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %u settings were replayed", cure->device, cure->event,
@@ -44,20 +63,43 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
 }
 
+// Nothing failed, but the card that is meant has less than the peak.
+static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *open, int64_t wanted, uint64_t memory) {
+    const struct vram_report_options options = {.memory_bytes = memory};
+    struct vram_report *report = NULL;
+    if (vram_report_create(open->recording, &options, &report, NULL) != VRAM_OK) return;
+    for (size_t i = 0; i < report->device_count; i++) {
+        const struct vram_report_demand *demand = report->devices[i].demand;
+        if (demand == NULL || (wanted >= 0 && report->devices[i].device != wanted)) continue;
+        mcp_line(answer, "device %" PRIu32 ": %s are live at the peak (event %" PRId64 "), %s more than %s", report->devices[i].device,
+                 BYTES(demand->wanted_bytes), demand->event, BYTES(demand->wanted_bytes - demand->room_bytes), BYTES(memory));
+        mcp_line(answer, "why: %s", demand->text);
+        say_remedies(answer, demand);
+        mcp_next(answer,
+                 "tune {\"file\": \"r%u\", \"memory\": \"%" PRIu64 "\"} - whether what is held beyond that fits, with which setting",
+                 open->id, memory);
+    }
+    vram_report_destroy(report);
+}
+
 void mcp_tool_cure(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
     struct vram_cures *cures = NULL;
     struct vram_error error;
     const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
     if (open == NULL) return;
     int64_t wanted = -1;
-    if (!mcp_count(arguments, "device", 0, UINT32_MAX, &wanted, answer)) return;
+    uint64_t memory = 0;
+    if (!mcp_count(arguments, "device", 0, UINT32_MAX, &wanted, answer) || !mcp_size(arguments, "memory", &memory, answer)) return;
     if (vram_cures_find_within(open->recording, open->report, MCP_PATIENCE_NS, &cures, &error) != VRAM_OK) {
         mcp_fail(answer, "%s", error.message);
         return;
     }
     for (size_t i = 0; i < cures->count; i++) {
-        if (wanted < 0 || cures->cures[i].device == wanted) say_cure(answer, &cures->cures[i], open->id);
+        if (wanted >= 0 && cures->cures[i].device != wanted) continue;
+        say_cure(answer, &cures->cures[i], open->id);
+        if (cures->cures[i].verdict != VRAM_CURE_SETTING) say_remedies(answer, demand_of(open->report, cures->cures[i].device));
     }
+    if (answer->length == 0 && memory != 0) say_for_card(answer, open, wanted, memory);
     if (answer->length == 0) {
         mcp_line(answer, "no request failed%s: there is nothing to cure", wanted < 0 ? "" : " on this device");
         mcp_next(answer, "tune {\"file\": \"r%u\"} - would other settings need less", open->id);

@@ -256,4 +256,23 @@ int output_close(struct output *output, bool keep) {
     return code;
 }
 
+bool output_is_folder(const char *path) {
+    struct stat facts;
+    const size_t length = strlen(path);
+    return (length != 0 && path[length - 1] == '/') || (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode));
+}
+
+bool output_folder(const char *path) {
+    char *part = strdup(path);
+    bool good = part != NULL;
+    for (char *slash = part; good && (slash = strchr(slash + 1, '/')) != NULL;) {
+        *slash = '\0';
+        good = mkdir(part, 0777) == 0 || errno == EEXIST;
+        *slash = '/';
+    }
+    if (!good) ui_say("vram: %s: its folder could not be made: %s", path, strerror(part == NULL ? ENOMEM : errno));
+    free(part);
+    return good;
+}
+
 FILE *output_append(const char *path) { return fopen(path, "ae"); }

@@ -19,6 +19,10 @@ bool output_write(void *user, const char *bytes, size_t length);
 int output_close(struct output *output, bool keep);
 // Opens a file of others' for adding at its end (GitHub's summary of a job). The caller closes it. NULL when it can't be opened.
 FILE *output_append(const char *path);
+// Makes the folders that the path's file shall be in. Prints one line on standard error when that fails.
+bool output_folder(const char *path);
+// Whether the path is that of a folder: there is one, or it ends with a slash.
+bool output_is_folder(const char *path);
 // The part of a path's name that says what it holds: without .gz, .zst and .xz. Its length.
 size_t output_plain_length(const char *path);
 // Whether both paths name the same existing file.

@@ -1,10 +1,8 @@
-# What an installation has: headers, both libraries, vram.pc, vramConfig.cmake, manual page and completion.
+# What an installation has: headers, both libraries, vram.pc, vramConfig.cmake, manual pages and completions.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(vram_shared PROPERTIES EXPORT_NAME vram)
 set_target_properties(vram_static PROPERTIES EXPORT_NAME vram_static)
-add_library(vram::vram ALIAS vram_shared)
-add_library(vram::vram_static ALIAS vram_static)
 
 install(TARGETS vram_shared vram_static EXPORT vramTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -38,5 +36,10 @@ install(FILES ${PROJECT_BINARY_DIR}/vram.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 # The guides that the command's help names, with the examples and pictures that they show.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE PATTERN CMakeLists.txt EXCLUDE PATTERN "*.sh" EXCLUDE)
-install(FILES docs/reference/man/vram.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES tools/completion/vram.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vram)
+if(VRAM_TOOLS)
+  file(GLOB VRAM_MANUALS CONFIGURE_DEPENDS docs/reference/man/*.1)
+  install(FILES ${VRAM_MANUALS} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES tools/completion/vram.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME vram)
+  install(FILES tools/completion/_vram DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES tools/completion/vram.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -1,9 +1,11 @@
 // The pictures of the documents, made from the page itself: node tools/pictures.mjs PAGE.html [RECORDING]. Without RECORDING the example
 // recording of a training program is shown. Needs what the page's tests need (tools/setup.sh).
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openFiles, openPage } from "../viewer/web/tests/browser.mjs";
+import { loop } from "../viewer/web/tests/loop.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [html, recording = join(root, "examples/recordings/train.json.gz")] = process.argv.slice(2);
@@ -18,12 +20,19 @@ const pictures = [
     { name: "map", view: "map" },
     { name: "state", view: "state" },
     { name: "peak", view: "peak" },
+    { name: "step", view: "step", made: () => loop({ steps: 4, layers: 12 }).recording },
     { name: "oom", view: "oom", of: "examples/recordings/oom.pickle.gz", until: ".oom-cure[data-verdict]" },
 ];
 
-async function shoot({ name, view, dark = false, pick = false, of, until }) {
+function written(recording) {
+    const path = join(mkdtempSync(join(tmpdir(), "vram-picture-")), "train.json");
+    writeFileSync(path, JSON.stringify(recording));
+    return path;
+}
+
+async function shoot({ name, view, dark = false, pick = false, of, made, until }) {
     const { browser, page, errors } = await openPage(resolve(html), { ...SIZE, dark, fragment: `#view=${view}` });
-    await openFiles(page, [of ? join(root, of) : recording]);
+    await openFiles(page, [made ? written(made()) : of ? join(root, of) : recording]);
     await page.waitForTimeout(800);
     if (until) await page.waitForSelector(until);
     if (pick) {

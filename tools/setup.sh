@@ -14,13 +14,15 @@ packages+=(libdw1 g++)
 packages+=(libcmocka-dev python3 sqlite3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
 # The viewer: its engine is compiled to WebAssembly; two browsers test the page.
 packages+=(lld wasi-libc libclang-rt-14-dev-wasm32 chromium firefox-esr fonts-dejavu-core)
+# Shells whose completions are tried.
+packages+=(bash zsh fish)
 # Node runs the page's build; a newer one from elsewhere will do.
 command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm)
 
 # Environments of real programs; torch.compile and Triton call a C++ compiler.
 if [ "${1:-}" = real ]; then packages+=(python3-venv python3-pip python3-dev); fi
 # Packages for other systems: Debian's sources, and environments in which what was made is tried.
-if [ "${1:-}" = packages ]; then packages+=(dpkg-dev python3-venv python3-pip); fi
+if [ "${1:-}" = packages ]; then packages+=(dpkg-dev python3-venv python3-pip debhelper debootstrap ruby python3-yaml); fi
 # Other allocators, in the same process as ours.
 if [ "${1:-}" = bench ]; then packages+=(libmimalloc2.0 libjemalloc2); fi
 

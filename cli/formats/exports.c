@@ -4,7 +4,8 @@
 
 static enum vram_status export_as(const struct vram_recording *recording, enum vram_export_format format,
                                   const struct convert_options *options, vram_write write, void *user, struct vram_error *error) {
-    const struct vram_export_options wanted = {.measure = (enum vram_export_measure)options->measure};
+    const struct vram_export_options wanted = {.measure = (enum vram_export_measure)options->measure,
+                                               .table = (enum vram_export_table)options->table};
     return vram_recording_export(recording, format, &wanted, write, user, error);
 }
 
@@ -18,3 +19,4 @@ EXPORT(events, VRAM_EXPORT_EVENTS)
 EXPORT(perfetto, VRAM_EXPORT_PERFETTO)
 EXPORT(folded, VRAM_EXPORT_FOLDED)
 EXPORT(pprof, VRAM_EXPORT_PPROF)
+EXPORT(arrow, VRAM_EXPORT_ARROW)

@@ -40,6 +40,7 @@ enum vram_export_format {
     VRAM_EXPORT_PERFETTO, // a trace for ui.perfetto.dev: counters, annotations, out-of-memory marks
     VRAM_EXPORT_FOLDED,   // one line per call stack, for flame graphs: "outer;inner bytes"
     VRAM_EXPORT_PPROF,    // a profile for pprof, not compressed: alloc, inuse (at the end) and peak, as objects and space
+    VRAM_EXPORT_ARROW,    // one table as an Arrow IPC file, for pandas, Polars, DuckDB, Spark and the like
     VRAM_EXPORT_COUNT
 };
 
@@ -50,9 +51,19 @@ enum vram_export_measure {
     VRAM_EXPORT_ALLOCATED // bytes of all allocations of the history
 };
 
+// What a recording is as tables; docs/reference/formats/arrow.md has their columns.
+enum vram_export_table {
+    VRAM_TABLE_EVENTS, // a row per event of the history
+    VRAM_TABLE_STACKS, // a row per frame of each distinct stack
+    VRAM_TABLE_PEAKS,  // a row per device: its peaks, as vram_report_create() finds them
+    VRAM_TABLE_SITES   // a row per call site that held memory at the peak of a device, and what it held
+};
+
 // All-zero means every default.
 struct vram_export_options {
     enum vram_export_measure measure;
+    enum vram_export_table table; // of VRAM_EXPORT_ARROW
+    const uint32_t *device;       // of VRAM_EXPORT_ARROW: only this one, and no column that says so; NULL: all
 };
 
 // Writes the recording, which is borrowed, through `write` in pieces of about 64 KiB. options may be NULL. Any thread. IO when `write`

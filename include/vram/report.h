@@ -14,6 +14,7 @@ extern "C" {
 
 struct vram_recording;
 struct vram_cure;
+struct vram_report_demand;
 
 // So many things of so many bytes together.
 struct vram_report_sum {
@@ -147,6 +148,7 @@ struct vram_report_pool {
     X(PENDING, pending)                                                                                                                    \
     X(OUTSIDE, outside)                                                                                                                    \
     X(FULL, full)                                                                                                                          \
+    X(GROWTH, growth)                                                                                                                      \
     X(CONTRADICTORY, contradictory)                                                                                                        \
     X(UNKNOWN, unknown)
 
@@ -214,6 +216,7 @@ struct vram_report_oom {
     uint64_t pin_bytes;          // the least that would have to go so that enough free memory comes together; 0: no such blocks
     uint64_t pin_blocks;         // in so many blocks
     const char *pin_site;        // who asked for the largest of them; NULL: no such blocks
+    const char *held_site;       // of what was free but out of reach, or waited, and is the cause: who asked for it; NULL: not known
     const struct vram_report_accounts *accounts; // who held what lies outside; NULL: the recording does not say
     const struct vram_report_group *libraries;   // in recordings of `vram run`: who asked for what was allocated then, most first
     size_t library_count;
@@ -223,6 +226,8 @@ struct vram_report_oom {
     const char *site;   // who asked
     const char *text;   // the cause as a sentence
     const char *advice; // what could have helped, "" if the recording does not tell
+    // Of the last one of a device: what the memory in use was made of, and what would lower it (vram/demand.h); NULL: nothing can be said.
+    const struct vram_report_demand *demand;
 };
 #define VRAM_REPORT_OOM_PICTURES 16
 
@@ -274,7 +279,8 @@ struct vram_report_device {
     struct vram_report_reserved reserved;
     struct vram_report_live allocated;
     struct vram_report_live active;
-    bool expandable;    // segments were made of pages, in the history, at the end or by the settings
+    const struct vram_report_demand *demand; // where nothing failed and the caller's memory is less than the peak: as of an out of memory
+    bool expandable;                         // segments were made of pages, in the history, at the end or by the settings
     bool whole_program; // a recording of `vram run`: what libraries asked the driver for; blocks and segments are one thing there
     const struct vram_report_group *libraries; // of what was allocated at the peak, who asked; only in recordings of `vram run`
     size_t library_count;

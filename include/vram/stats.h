@@ -51,10 +51,12 @@ struct vram_stats {
 #undef VRAM_STAT_FIELD
     struct vram_stat oversize_allocations; // blocks of max_split_size and more
     struct vram_stat oversize_segments;
+    int64_t moved_bytes; // of ours: free memory that changed streams, or that a pool lent to a request of another
 };
 
-// PyTorch's flat names ("allocated_bytes.all.current", sorted), as one JSON object with a newline at the end. Always NUL-terminated;
-// returns the length it wanted, without the NUL; call with capacity 0 to measure (text may be NULL then). Any thread.
+// PyTorch's flat names ("allocated_bytes.all.current", sorted; and moved_bytes, where anything moved), as one JSON object with a newline at
+// the end. Always NUL-terminated; returns the length it wanted, without the NUL; call with capacity 0 to measure (text may be NULL then).
+// Any thread.
 VRAM_API size_t vram_stats_json(const struct vram_stats *stats, char *text, size_t capacity);
 // The table of torch.cuda.memory_summary(device, abbreviated). Returns as above.
 VRAM_API size_t vram_stats_summary(const struct vram_stats *stats, uint32_t device, int abbreviated, char *text, size_t capacity);

@@ -1,6 +1,7 @@
 // The facts of a report: one view per device, and what the recording says about itself.
 #include "analyze/report_facts.h"
 
+#include "analyze/demand.h"
 #include "analyze/generation.h"
 #include "analyze/report_parts.h"
 #include "model/recording.h"
@@ -21,6 +22,15 @@ struct report_work {
     struct vram_error *error;           // may be NULL
 };
 
+// Whoever names a room that the peak is too high for wants to know what would lower it.
+static enum vram_status demand_at_peak(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
+    const struct vram_report_live *live = &out->allocated;
+    if (out->is_host || work->memory_bytes == 0 || live->peak.bytes <= work->memory_bytes) return VRAM_OK;
+    const struct vr_demand_question question = {
+        .view = view, .sites = &work->sites, .event = live->peak_event, .room_bytes = work->memory_bytes, .block_bytes = live->peak.bytes};
+    return vr_demand_find(&question, work->arena, &out->demand);
+}
+
 static enum vram_status live_facts(struct report_work *work, const struct vr_view *view, struct vram_report_device *out,
                                    struct vram_report_point *points, size_t point_count) {
     struct vr_report_lifetimes found[VR_LIFETIME_KINDS];
@@ -37,6 +47,7 @@ static enum vram_status live_facts(struct report_work *work, const struct vr_vie
     if (status == VRAM_OK) status = vr_report_libraries(view, &allocated->rows, work->arena, out);
     if (status == VRAM_OK)
         status = vr_report_ooms(view, &work->sites, &allocated->rows, &active->rows, work->memory_bytes, work->arena, out);
+    if (status == VRAM_OK && out->oom_count == 0) status = demand_at_peak(work, view, out);
     vr_report_lifetimes_release(found);
     return status;
 }

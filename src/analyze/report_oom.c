@@ -1,4 +1,5 @@
 // Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
+#include "analyze/demand.h"
 #include "analyze/oom_accounts.h"
 #include "analyze/report_parts.h"
 #include "analyze/oom_cause.h"
@@ -164,6 +165,85 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_layou
     return vr_sites_name(drawing->sites, vr_sites_frame(drawing->sites, pins.stack), drawing->arena, &oom->pin_site);
 }
 
+// Memory that leaks fills whatever there is: that the last of it lies in pieces, or elsewhere, is not why.
+static bool is_growth(const struct vram_report_oom *oom) {
+    const bool grows = oom->demand->demand == VRAM_DEMAND_GROWTH || oom->demand->demand == VRAM_DEMAND_RETAINED;
+    const bool by_far = oom->demand->bytes > 2 * oom->free_bytes && oom->demand->bytes > oom->outside_bytes;
+    return grows && by_far && oom->cause != VRAM_OOM_LIMIT && oom->cause != VRAM_OOM_CONTRADICTORY;
+}
+
+// Freed by the program, but not yet to be used again: *stack of the largest. The rows of the two kinds are not the same ones.
+static enum vram_status find_waiting(const struct drawing *drawing, int64_t event, uint32_t *stack) {
+    const struct vr_lifetimes *allocated = drawing->allocated, *active = drawing->active;
+    struct vr_map in_use = {0};
+    enum vram_status status = VRAM_OK;
+    uint64_t most = 0;
+    for (size_t i = 0; i < allocated->count && status == VRAM_OK; i++) {
+        if (vr_lifetimes_live_at(allocated, i, event)) status = vr_map_set(&in_use, allocated->address[i], 1);
+    }
+    for (size_t i = 0; i < active->count && status == VRAM_OK; i++) {
+        if (!vr_lifetimes_live_at(active, i, event) || active->size_bytes[i] <= most) continue;
+        if (vr_map_get(&in_use, active->address[i]) != 0) continue;
+        most = active->size_bytes[i];
+        *stack = active->stack[i];
+    }
+    vr_map_release(&in_use);
+    return status;
+}
+
+static bool is_out_of_reach(const struct vr_layout_range *range, const struct vr_failed_request *request,
+                            enum vram_report_oom_cause cause) {
+    if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) return cause == VRAM_OOM_PRIVATE_POOLS;
+    if (range->stream != request->stream) return cause == VRAM_OOM_OTHER_STREAMS;
+    return range->kind != request->kind && cause == VRAM_OOM_OTHER_POOLS;
+}
+
+// Of the largest range that the cause is about: the stack by which its segment, or the first of its pages, was got. 0: the history does not
+// say.
+static enum vram_status find_segment(const struct vr_view *view, const struct vr_failed_request *request, const struct vram_report_oom *oom,
+                                     uint32_t *stack) {
+    const struct vr_history *history = view->history;
+    struct vr_layout_range *ranges;
+    size_t count, largest = SIZE_MAX;
+    VR_TRY(vr_layout_at(view, (int64_t)oom->event, &ranges, &count));
+    for (size_t r = 0; r < count; r++) {
+        if (!is_out_of_reach(&ranges[r], request, oom->cause)) continue;
+        if (largest == SIZE_MAX || ranges[r].end - ranges[r].address > ranges[largest].end - ranges[largest].address) largest = r;
+    }
+    for (size_t i = 0; largest != SIZE_MAX && i < (size_t)oom->event; i++) {
+        if (history->action[i] != VR_ACTION_SEGMENT_ALLOC && history->action[i] != VR_ACTION_SEGMENT_MAP) continue;
+        if (history->address[i] >= ranges[largest].address && history->address[i] < ranges[largest].end) *stack = history->stack[i];
+    }
+    free(ranges);
+    return VRAM_OK;
+}
+
+// What would lower it is worth knowing whatever the cause: less in use leaves more to find room in.
+static enum vram_status find_demand(struct drawing *drawing, bool driver_level, struct vram_report_oom *oom) {
+    const uint64_t blocks = oom->reserved_bytes > oom->free_bytes ? oom->reserved_bytes - oom->free_bytes : 0;
+    const struct vr_demand_question question = {.view = drawing->view,
+                                                .sites = drawing->sites,
+                                                .event = (int64_t)oom->event,
+                                                .oom = oom,
+                                                .room_bytes = oom->room_bytes,
+                                                .block_bytes = driver_level ? oom->allocated_bytes + oom->pending_bytes : blocks};
+    VR_TRY(vr_demand_find(&question, drawing->arena, &oom->demand));
+    if (oom->demand != NULL && is_growth(oom)) oom->cause = VRAM_OOM_GROWTH;
+    return VRAM_OK;
+}
+
+// Who asked for the largest piece that the cause is about: of what waits an allocation, of what is free where another may take it only the
+// segment it lies in.
+static enum vram_status find_held_site(struct drawing *drawing, const struct vr_failed_request *request, struct vram_report_oom *oom) {
+    uint32_t stack = 0;
+    if (oom->cause == VRAM_OOM_PENDING)
+        VR_TRY(find_waiting(drawing, (int64_t)oom->event, &stack));
+    else if (oom->cause == VRAM_OOM_OTHER_STREAMS || oom->cause == VRAM_OOM_OTHER_POOLS || oom->cause == VRAM_OOM_PRIVATE_POOLS)
+        VR_TRY(find_segment(drawing->view, request, oom, &stack));
+    const uint32_t frame = vr_sites_frame(drawing->sites, stack);
+    return frame == VR_NO_SITE ? VRAM_OK : vr_sites_name(drawing->sites, frame, drawing->arena, &oom->held_site);
+}
+
 static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = drawing->view->history;
@@ -200,7 +280,8 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     VR_TRY(vr_libraries_at(drawing->view, drawing->allocated, event, drawing->arena, &oom->libraries, &oom->library_count));
     VR_TRY(vr_sites_at(drawing->sites, drawing->allocated, event, HOLDERS, drawing->arena, &oom->holders, &oom->holder_count));
     oom->cause = vr_oom_cause(oom);
-    return VRAM_OK;
+    VR_TRY(find_held_site(drawing, &request, oom));
+    return is_last ? find_demand(drawing, driver_level, oom) : VRAM_OK;
 }
 
 static void describe(const struct vr_history *history, size_t event, struct vram_report_oom *oom) {

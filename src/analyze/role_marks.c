@@ -132,6 +132,13 @@ uint32_t vr_role_marks_of(struct vr_role_marks *marks, uint32_t stack) {
     return MARKS_OF(marks->of_stack[stack]);
 }
 
+uint32_t vr_role_marks_of_frame(struct vr_role_marks *marks, uint32_t frame) { return MARKS_OF(frame_bits(marks, frame)); }
+
+bool vr_role_marks_is_own(struct vr_role_marks *marks, uint32_t frame) {
+    const uint32_t bits = frame_bits(marks, frame);
+    return (bits & FRAME_PYTHON) != 0 && (bits & FRAME_TORCH) == 0;
+}
+
 uint32_t vr_role_marks_module(struct vr_role_marks *marks, uint32_t stack) {
     const struct vr_stacks *stacks = &marks->model->stacks;
     uint32_t of_torch = VR_NO_MODULE;

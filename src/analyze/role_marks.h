@@ -52,6 +52,10 @@ enum vram_status vr_role_marks_init(struct vr_role_marks *marks, const struct vr
 void vr_role_marks_release(struct vr_role_marks *marks);
 // The marks of a stack.
 uint32_t vr_role_marks_of(struct vr_role_marks *marks, uint32_t stack);
+// The marks of one frame alone.
+uint32_t vr_role_marks_of_frame(struct vr_role_marks *marks, uint32_t frame);
+// Whether a frame is Python code of the program's own: no file of torch's.
+bool vr_role_marks_is_own(struct vr_role_marks *marks, uint32_t frame);
 // The frame of the innermost forward() of the program's own, else of torch's own, else VR_NO_MODULE.
 uint32_t vr_role_marks_module(struct vr_role_marks *marks, uint32_t stack);
 

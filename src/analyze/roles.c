@@ -1,14 +1,10 @@
 #include "analyze/roles.h"
 
-// What the program does while an allocation is made. IDLE is neither: between the passes.
-enum role_pass { PASS_IDLE, PASS_FORWARD, PASS_BACKWARD, PASS_OPTIMIZER, PASS_LOAD, PASS_INPUT, PASS_COUNT };
-
 // Who gets no stack: whoever has no Python frame where only these are recorded.
 struct role_finding {
     const struct vr_view *view;
     const struct vr_lifetimes *lifetimes;
     struct vr_roles roles;
-    uint8_t *pass;        // by row
     struct vr_map expect; // size -> how many gradients of it one step has
     bool python_only;     // most stacks have Python frames only
     bool tells;           // some stack says something of what is done
@@ -25,27 +21,27 @@ static uint32_t marks_of(struct role_finding *finding, size_t row) {
 }
 
 // The pass of what stands in no pass by its own stack: a loss is computed after the forward pass, data are prepared before it.
-static enum role_pass pass_outside(const struct role_finding *finding, uint32_t marks, enum role_pass before) {
+static enum vr_role_pass pass_outside(const struct role_finding *finding, uint32_t marks, enum vr_role_pass before) {
     if ((marks & VR_MARK_FRAMES) == 0) {
-        const bool computes = before == PASS_FORWARD || before == PASS_BACKWARD || (before == PASS_INPUT && !finding->has_forward);
-        return finding->python_only && computes ? PASS_BACKWARD : PASS_IDLE;
+        const bool computes = before == VR_PASS_FORWARD || before == VR_PASS_BACKWARD || (before == VR_PASS_INPUT && !finding->has_forward);
+        return finding->python_only && computes ? VR_PASS_BACKWARD : VR_PASS_IDLE;
     }
-    if (!finding->tells) return PASS_IDLE;
-    if ((marks & (VR_MARK_TEMPORARY | VR_MARK_COMMUNICATION)) != 0) return PASS_IDLE;
-    if ((marks & VR_MARK_MADE) != 0) return PASS_INPUT;
-    if (before == PASS_FORWARD) return PASS_FORWARD;
-    if (!finding->has_forward && (marks & VR_MARK_NATIVE) != 0) return PASS_FORWARD;
-    return before == PASS_BACKWARD ? PASS_IDLE : PASS_INPUT;
+    if (!finding->tells) return VR_PASS_IDLE;
+    if ((marks & (VR_MARK_TEMPORARY | VR_MARK_COMMUNICATION)) != 0) return VR_PASS_IDLE;
+    if ((marks & VR_MARK_MADE) != 0) return VR_PASS_INPUT;
+    if (before == VR_PASS_FORWARD) return VR_PASS_FORWARD;
+    if (!finding->has_forward && (marks & VR_MARK_NATIVE) != 0) return VR_PASS_FORWARD;
+    return before == VR_PASS_BACKWARD ? VR_PASS_IDLE : VR_PASS_INPUT;
 }
 
 // The pass that a stack itself tells; false where it tells none.
-static bool pass_by_marks(uint32_t marks, enum role_pass *pass) {
+static bool pass_by_marks(uint32_t marks, enum vr_role_pass *pass) {
     static const struct {
         uint32_t marks;
-        enum role_pass pass;
-    } order[] = {{VR_MARK_OPTIMIZER, PASS_OPTIMIZER}, {VR_MARK_BACKWARD | VR_MARK_ENGINE, PASS_BACKWARD},
-                 {VR_MARK_FORWARD, PASS_FORWARD},     {VR_MARK_LOAD, PASS_LOAD},
-                 {VR_MARK_INPUT, PASS_INPUT},         {VR_MARK_BUILD, PASS_LOAD}};
+        enum vr_role_pass pass;
+    } order[] = {{VR_MARK_OPTIMIZER, VR_PASS_OPTIMIZER}, {VR_MARK_BACKWARD | VR_MARK_ENGINE, VR_PASS_BACKWARD},
+                 {VR_MARK_FORWARD, VR_PASS_FORWARD},     {VR_MARK_LOAD, VR_PASS_LOAD},
+                 {VR_MARK_INPUT, VR_PASS_INPUT},         {VR_MARK_BUILD, VR_PASS_LOAD}};
     for (size_t i = 0; i < VR_COUNT_OF(order); i++) {
         if ((marks & order[i].marks) == 0) continue;
         *pass = order[i].pass;
@@ -60,13 +56,13 @@ static void look_over(struct role_finding *finding) {
     size_t python = 0, native = 0, bare = 0;
     for (size_t row = 0; row < lifetimes->count; row++) {
         const uint32_t marks = marks_of(finding, row);
-        enum role_pass pass = PASS_IDLE;
+        enum vr_role_pass pass = VR_PASS_IDLE;
         python += (marks & (VR_MARK_PYTHON | VR_MARK_NATIVE)) == VR_MARK_PYTHON;
         native += (marks & VR_MARK_NATIVE) != 0;
         bare += row >= lifetimes->start_count && (marks & VR_MARK_FRAMES) == 0;
         finding->tells = finding->tells || (marks & ~(uint32_t)(VR_MARK_FRAMES | VR_MARK_PYTHON)) != 0;
         if (!pass_by_marks(marks, &pass)) continue;
-        finding->has_forward = finding->has_forward || pass == PASS_FORWARD;
+        finding->has_forward = finding->has_forward || pass == VR_PASS_FORWARD;
     }
     finding->python_only = python > native;
     finding->tells = finding->tells || bare != 0;
@@ -76,40 +72,40 @@ static void look_over(struct role_finding *finding) {
 
 static void find_passes(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
-    enum role_pass before = PASS_IDLE;
+    enum vr_role_pass before = VR_PASS_IDLE;
     for (size_t row = 0; row < lifetimes->count; row++) {
         const uint32_t marks = marks_of(finding, row);
         const bool in_history = row >= lifetimes->start_count;
-        enum role_pass pass = PASS_IDLE;
+        enum vr_role_pass pass = VR_PASS_IDLE;
         const bool clear = pass_by_marks(marks, &pass);
         if (!clear && (in_history || (marks & VR_MARK_FRAMES) != 0)) pass = pass_outside(finding, marks, before);
-        finding->pass[row] = (uint8_t)pass;
+        finding->roles.pass[row] = (uint8_t)pass;
         if (!in_history || (marks & VR_MARK_COMMUNICATION) != 0) continue;
         // What is made by name beside a forward pass does not end it.
-        if (clear || (pass != PASS_IDLE && before != PASS_FORWARD)) before = pass;
-        finding->has_backward = finding->has_backward || pass == PASS_BACKWARD;
-        finding->has_optimizer = finding->has_optimizer || pass == PASS_OPTIMIZER;
+        if (clear || (pass != VR_PASS_IDLE && before != VR_PASS_FORWARD)) before = pass;
+        finding->has_backward = finding->has_backward || pass == VR_PASS_BACKWARD;
+        finding->has_optimizer = finding->has_optimizer || pass == VR_PASS_OPTIMIZER;
     }
 }
 
 // What comes after a row, found from the end: events of the next births.
 struct passes_ahead {
-    uint32_t next[PASS_COUNT]; // of each pass
-    uint32_t plain_backward;   // of the backward pass, without what it runs once more
-    uint32_t forward_of_next;  // of the first forward pass after the next backward one: the next step's
-    uint32_t backward_of_next; // and of the backward pass after that
-    uint32_t last_of_pass;     // the last birth of the backward pass that is under way
-    enum role_pass following;  // of the row that comes next
-    uint32_t birth;            // of that row
+    uint32_t next[VR_PASS_COUNT]; // of each pass
+    uint32_t plain_backward;      // of the backward pass, without what it runs once more
+    uint32_t forward_of_next;     // of the first forward pass after the next backward one: the next step's
+    uint32_t backward_of_next;    // and of the backward pass after that
+    uint32_t last_of_pass;        // the last birth of the backward pass that is under way
+    enum vr_role_pass following;  // of the row that comes next
+    uint32_t birth;               // of that row
 };
 
 static bool sees(const struct role_finding *finding, size_t row, uint32_t event) {
     return event != VR_NEVER && finding->lifetimes->death[row] > event;
 }
 
-static uint32_t next_outside(const struct passes_ahead *ahead, enum role_pass pass) {
+static uint32_t next_outside(const struct passes_ahead *ahead, enum vr_role_pass pass) {
     uint32_t first = VR_NEVER;
-    for (unsigned p = PASS_FORWARD; p < PASS_COUNT; p++) {
+    for (unsigned p = VR_PASS_FORWARD; p < VR_PASS_COUNT; p++) {
         if (p != (unsigned)pass && ahead->next[p] < first) first = ahead->next[p];
     }
     return first;
@@ -122,7 +118,7 @@ static bool is_workspace_size(uint64_t bytes) { return bytes == OWN_WORKSPACE ||
 
 static enum vram_role role_in_optimizer(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_STATE) != 0) return VRAM_ROLE_OPTIMIZER_STATE;
-    const uint32_t outside = next_outside(ahead, PASS_OPTIMIZER);
+    const uint32_t outside = next_outside(ahead, VR_PASS_OPTIMIZER);
     if (outside != VR_NEVER) return sees(finding, row, outside) ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
     const bool stays = finding->lifetimes->death[row] == VR_NEVER && !finding->ends_in_oom;
     return stays ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
@@ -141,7 +137,7 @@ static enum vram_role role_in_backward(const struct role_finding *finding, size_
     if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(bytes) && ahead->backward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_ACCUMULATE) != 0) return VRAM_ROLE_GRADIENTS;
-    const uint32_t outside = next_outside(ahead, PASS_BACKWARD);
+    const uint32_t outside = next_outside(ahead, VR_PASS_BACKWARD);
     if (sees(finding, row, outside)) return VRAM_ROLE_GRADIENTS;
     if (outside == VR_NEVER && stays)
         return !finding->ends_in_oom || vr_map_get(&finding->expect, bytes) != 0 ? VRAM_ROLE_GRADIENTS : VRAM_ROLE_TEMPORARIES;
@@ -151,24 +147,24 @@ static enum vram_role role_in_backward(const struct role_finding *finding, size_
 static enum vram_role role_in_forward(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row];
-    const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = sees(finding, row, ahead->next[PASS_BACKWARD]);
+    const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = sees(finding, row, ahead->next[VR_PASS_BACKWARD]);
     const bool plain = (marks & VR_MARK_NATIVE) == 0;
     if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(bytes) && ahead->forward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_KV) != 0 && !sees_backward)
-        return stays || sees(finding, row, ahead->next[PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
+        return stays || sees(finding, row, ahead->next[VR_PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
     if (sees_backward || stays) return VRAM_ROLE_ACTIVATIONS;
-    return ahead->next[PASS_BACKWARD] == VR_NEVER ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_TEMPORARIES;
+    return ahead->next[VR_PASS_BACKWARD] == VR_NEVER ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_TEMPORARIES;
 }
 
 static bool sees_any(const struct role_finding *finding, size_t row, const struct passes_ahead *ahead) {
-    return finding->lifetimes->death[row] == VR_NEVER || sees(finding, row, ahead->next[PASS_FORWARD]) ||
-           sees(finding, row, ahead->next[PASS_BACKWARD]) || sees(finding, row, ahead->next[PASS_OPTIMIZER]);
+    return finding->lifetimes->death[row] == VR_NEVER || sees(finding, row, ahead->next[VR_PASS_FORWARD]) ||
+           sees(finding, row, ahead->next[VR_PASS_BACKWARD]) || sees(finding, row, ahead->next[VR_PASS_OPTIMIZER]);
 }
 
 // What is made by name, or computed outside of modules, and that no later pass sees or only the backward pass.
 static enum vram_role role_of_passing(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
-    const uint32_t backward = ahead->next[PASS_BACKWARD];
+    const uint32_t backward = ahead->next[VR_PASS_BACKWARD];
     if (!sees_any(finding, row, ahead)) {
         // A result for which room is made before it is computed, where the pass that does so is none of a module's.
         const bool used = (marks & VR_MARK_MADE) != 0 && !finding->has_backward && sees(finding, row, ahead->birth);
@@ -181,14 +177,14 @@ static enum vram_role role_of_passing(const struct role_finding *finding, size_t
 
 static enum vram_role role_outside(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const bool stays = finding->lifetimes->death[row] == VR_NEVER;
-    switch ((enum role_pass)finding->pass[row]) {
-    case PASS_LOAD: return sees_any(finding, row, ahead) ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
-    case PASS_INPUT: return role_of_passing(finding, row, marks, ahead);
+    switch ((enum vr_role_pass)finding->roles.pass[row]) {
+    case VR_PASS_LOAD: return sees_any(finding, row, ahead) ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
+    case VR_PASS_INPUT: return role_of_passing(finding, row, marks, ahead);
     default: break;
     }
     if ((marks & VR_MARK_FRAMES) == 0 || !finding->tells) return VRAM_ROLE_UNKNOWN;
     // After a backward pass: the next batch, or what is done with gradients.
-    if ((marks & VR_MARK_TEMPORARY) == 0 && sees(finding, row, ahead->next[PASS_FORWARD])) return VRAM_ROLE_INPUT;
+    if ((marks & VR_MARK_TEMPORARY) == 0 && sees(finding, row, ahead->next[VR_PASS_FORWARD])) return VRAM_ROLE_INPUT;
     return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
 }
 
@@ -196,27 +192,27 @@ static enum vram_role role_outside(const struct role_finding *finding, size_t ro
 static enum vram_role role_of(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_WORKSPACE) != 0) return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_TEMPORARY) != 0 && finding->lifetimes->death[row] != VR_NEVER) return VRAM_ROLE_TEMPORARIES;
-    if ((marks & VR_MARK_REDUCE) != 0 && sees(finding, row, next_outside(ahead, PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
+    if ((marks & VR_MARK_REDUCE) != 0 && sees(finding, row, next_outside(ahead, VR_PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
     if ((marks & VR_MARK_COMMUNICATION) != 0) return (marks & VR_MARK_INPUT) != 0 ? VRAM_ROLE_INPUT : VRAM_ROLE_COMMUNICATION;
     if ((marks & VR_MARK_KV) != 0 && (marks & (VR_MARK_FORWARD | VR_MARK_BACKWARD)) == 0) return VRAM_ROLE_KV_CACHE;
-    switch ((enum role_pass)finding->pass[row]) {
-    case PASS_OPTIMIZER: return role_in_optimizer(finding, row, marks, ahead);
-    case PASS_BACKWARD: return role_in_backward(finding, row, marks, ahead);
-    case PASS_FORWARD: return role_in_forward(finding, row, marks, ahead);
+    switch ((enum vr_role_pass)finding->roles.pass[row]) {
+    case VR_PASS_OPTIMIZER: return role_in_optimizer(finding, row, marks, ahead);
+    case VR_PASS_BACKWARD: return role_in_backward(finding, row, marks, ahead);
+    case VR_PASS_FORWARD: return role_in_forward(finding, row, marks, ahead);
     default: return role_outside(finding, row, marks, ahead);
     }
 }
 
-static void pass_by(struct passes_ahead *ahead, enum role_pass pass, uint32_t marks, uint32_t event) {
+static void pass_by(struct passes_ahead *ahead, enum vr_role_pass pass, uint32_t marks, uint32_t event) {
     ahead->birth = event;
-    if (pass == PASS_BACKWARD && ahead->following != PASS_BACKWARD) {
+    if (pass == VR_PASS_BACKWARD && ahead->following != VR_PASS_BACKWARD) {
         ahead->last_of_pass = event;
-        ahead->backward_of_next = ahead->next[PASS_BACKWARD];
-        ahead->forward_of_next = ahead->next[PASS_FORWARD];
+        ahead->backward_of_next = ahead->next[VR_PASS_BACKWARD];
+        ahead->forward_of_next = ahead->next[VR_PASS_FORWARD];
     }
-    if (pass == PASS_BACKWARD && (marks & VR_MARK_RECOMPUTE) == 0) ahead->plain_backward = event;
+    if (pass == VR_PASS_BACKWARD && (marks & VR_MARK_RECOMPUTE) == 0) ahead->plain_backward = event;
     ahead->next[pass] = event;
-    if (pass != PASS_IDLE) ahead->following = pass;
+    if (pass != VR_PASS_IDLE) ahead->following = pass;
 }
 
 static const struct passes_ahead nothing_ahead = {.next = {VR_NEVER, VR_NEVER, VR_NEVER, VR_NEVER, VR_NEVER, VR_NEVER},
@@ -246,7 +242,7 @@ static enum vram_status give_roles(struct role_finding *finding, struct vr_role_
         finding->roles.role[row] = (uint8_t)role;
         finding->has_state = finding->has_state || role == VRAM_ROLE_OPTIMIZER_STATE;
         if (row >= lifetimes->start_count && (marks & VR_MARK_COMMUNICATION) == 0)
-            pass_by(&ahead, (enum role_pass)finding->pass[row], marks, lifetimes->birth[row]);
+            pass_by(&ahead, (enum vr_role_pass)finding->roles.pass[row], marks, lifetimes->birth[row]);
     }
     return VRAM_OK;
 }
@@ -264,18 +260,18 @@ static enum vram_status follow_replaced(struct role_finding *finding) {
     struct vr_map newest = {0};                                               // size -> 1 + row
     enum vram_status status = dies == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     uint32_t event = 0;
-    enum role_pass pass = PASS_IDLE;
+    enum vr_role_pass pass = VR_PASS_IDLE;
     for (size_t row = 0; row < lifetimes->count && status == VRAM_OK; row++) {
         const uint32_t until = row < lifetimes->start_count ? 0 : lifetimes->birth[row];
         for (; event < until; event++) {
-            if (dies[event] == 0 || pass != PASS_OPTIMIZER || role[dies[event] - 1] != VRAM_ROLE_PARAMETERS) continue;
+            if (dies[event] == 0 || pass != VR_PASS_OPTIMIZER || role[dies[event] - 1] != VRAM_ROLE_PARAMETERS) continue;
             const uint64_t heir = vr_map_get(&newest, lifetimes->size_bytes[dies[event] - 1]);
             if (heir != 0 && lifetimes->death[heir - 1] > event) role[heir - 1] = VRAM_ROLE_PARAMETERS;
         }
         if (lifetimes->death[row] != VR_NEVER) dies[lifetimes->death[row]] = (uint32_t)row + 1;
-        if (row < lifetimes->start_count || finding->pass[row] == PASS_IDLE) continue;
-        pass = (enum role_pass)finding->pass[row];
-        if (pass == PASS_OPTIMIZER) status = vr_map_set(&newest, lifetimes->size_bytes[row], row + 1);
+        if (row < lifetimes->start_count || finding->roles.pass[row] == VR_PASS_IDLE) continue;
+        pass = (enum vr_role_pass)finding->roles.pass[row];
+        if (pass == VR_PASS_OPTIMIZER) status = vr_map_set(&newest, lifetimes->size_bytes[row], row + 1);
     }
     vr_map_release(&newest);
     free(dies);
@@ -313,15 +309,25 @@ static enum vram_status expect_gradients(struct role_finding *finding) {
     return status;
 }
 
+// Where no backward pass came to its end a gradient still has the size of its parameter.
+static enum vram_status expect_by_parameters(struct role_finding *finding) {
+    for (size_t row = 0; row < finding->lifetimes->count; row++) {
+        const uint64_t bytes = finding->lifetimes->size_bytes[row];
+        if (finding->roles.role[row] == VRAM_ROLE_PARAMETERS)
+            VR_TRY(vr_map_set(&finding->expect, bytes, vr_map_get(&finding->expect, bytes) + 1));
+    }
+    return VRAM_OK;
+}
+
 // The pass that is under way at an event.
-static enum role_pass pass_at(const struct role_finding *finding, uint32_t event) {
+static enum vr_role_pass pass_at(const struct role_finding *finding, uint32_t event) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     size_t row;
     VR_LOWER_BOUND(row, i, lifetimes->start_count, lifetimes->count, lifetimes->birth[i] < event);
     while (row-- > lifetimes->start_count) {
-        if (finding->pass[row] != PASS_IDLE) return (enum role_pass)finding->pass[row];
+        if (finding->roles.pass[row] != VR_PASS_IDLE) return (enum vr_role_pass)finding->roles.pass[row];
     }
-    return PASS_IDLE;
+    return VR_PASS_IDLE;
 }
 
 // A parameter has a gradient of its size. What else stays in a program that trains is the state of its optimizer, where the history does
@@ -331,9 +337,9 @@ static enum vram_status role_of_old(struct role_finding *finding, size_t row, st
     const uint64_t bytes = lifetimes->size_bytes[row], expected = vr_map_get(&finding->expect, bytes);
     *role = VRAM_ROLE_UNKNOWN;
     if (lifetimes->death[row] != VR_NEVER) {
-        const enum role_pass pass = pass_at(finding, lifetimes->death[row]);
-        if (pass == PASS_BACKWARD) *role = VRAM_ROLE_ACTIVATIONS;
-        if (pass != PASS_BACKWARD && expected != 0) *role = VRAM_ROLE_GRADIENTS;
+        const enum vr_role_pass pass = pass_at(finding, lifetimes->death[row]);
+        if (pass == VR_PASS_BACKWARD) *role = VRAM_ROLE_ACTIVATIONS;
+        if (pass != VR_PASS_BACKWARD && expected != 0) *role = VRAM_ROLE_GRADIENTS;
         return VRAM_OK;
     }
     const uint64_t count = vr_map_get(taken, bytes) + 1;
@@ -365,6 +371,7 @@ static enum vram_status find_roles(struct role_finding *finding, struct vr_role_
     find_passes(finding);
     VR_TRY(give_roles(finding, rules));
     VR_TRY(expect_gradients(finding));
+    if (finding->ends_in_oom && finding->expect.count == 0) VR_TRY(expect_by_parameters(finding));
     if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // once more: sizes of gradients are known now
     VR_TRY(follow_replaced(finding));
     return give_old_roles(finding);
@@ -376,10 +383,9 @@ enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifet
     enum vram_status status = vr_role_marks_init(&finding.roles.marks, view->model);
     if (status != VRAM_OK) return status;
     finding.roles.role = calloc(lifetimes->count + 1, sizeof *finding.roles.role);
-    finding.pass = calloc(lifetimes->count + 1, sizeof *finding.pass);
-    if (finding.roles.role == NULL || finding.pass == NULL) status = VRAM_NO_HOST_MEMORY;
+    finding.roles.pass = calloc(lifetimes->count + 1, sizeof *finding.roles.pass);
+    if (finding.roles.role == NULL || finding.roles.pass == NULL) status = VRAM_NO_HOST_MEMORY;
     if (status == VRAM_OK) status = find_roles(&finding, rules);
-    free(finding.pass);
     vr_map_release(&finding.expect);
     if (status == VRAM_OK)
         *roles = finding.roles;
@@ -390,6 +396,7 @@ enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifet
 
 void vr_roles_release(struct vr_roles *roles) {
     free(roles->role);
+    free(roles->pass);
     vr_role_marks_release(&roles->marks);
     vr_role_notes_release(&roles->notes);
     *roles = (struct vr_roles){.role = NULL};

@@ -12,9 +12,13 @@
 #include "base/text.h"
 #include "vram/roles.h"
 
+// What the program does while an allocation is made. IDLE is neither: between the passes.
+enum vr_role_pass { VR_PASS_IDLE, VR_PASS_FORWARD, VR_PASS_BACKWARD, VR_PASS_OPTIMIZER, VR_PASS_LOAD, VR_PASS_INPUT, VR_PASS_COUNT };
+
 // Columns by row of the lifetimes.
 struct vr_roles {
     uint8_t *role; // enum vram_role
+    uint8_t *pass; // enum vr_role_pass
     struct vr_role_marks marks;
     struct vr_role_notes notes;
 };

@@ -100,7 +100,7 @@ struct vr_device_stats {
     struct vram_stat reserved[VRAM_STAT_POOLS];
     struct vram_stat oversize_allocations;
     struct vram_stat oversize_segments;
-    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections;
+    int64_t num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc, num_device_free, num_oom_rejections, moved_bytes;
     int64_t max_split_at_start;
 };
 

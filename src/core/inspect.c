@@ -34,6 +34,7 @@ static void fill_stats(const struct vr_device_stats *from, struct vram_stats *st
     stats->num_device_alloc = from->num_device_alloc;
     stats->num_device_free = from->num_device_free;
     stats->num_oom_rejections = from->num_oom_rejections;
+    stats->moved_bytes = from->moved_bytes;
 }
 
 enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
@@ -90,6 +91,7 @@ enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, 
     for_each_plain_stat(device, reset_accumulated);
     device->stats.num_alloc_retries = device->stats.num_ooms = device->stats.num_sync_all_streams = 0;
     device->stats.num_device_alloc = device->stats.num_device_free = device->stats.num_oom_rejections = 0;
+    device->stats.moved_bytes = 0;
     vr_device_unlock(device);
     return VRAM_OK;
 }

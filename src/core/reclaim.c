@@ -45,6 +45,7 @@ static void move(struct vr_shard *from, struct vr_shard *to, uint32_t block) {
     struct vr_block *item = vr_block_at(allocator, block);
     struct vr_segment *segment = vr_segment_at(allocator, item->segment);
     vr_pool_remove(from, block);
+    to->device->stats.moved_bytes += (int64_t)item->size;
     vr_notify_range(from, VR_RECORD_SEGMENT_FREE, segment, segment->address, segment->size);
     atomic_store_explicit(&item->shard, to->number, memory_order_relaxed);
     segment->shard = to->number;

@@ -87,9 +87,11 @@ static uint32_t borrow(struct vr_alloc_request *request) {
         if (!lends(device, pool)) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
-            const uint32_t block = vr_pool_search(pool->shards[i], request->kind, request->rounded, false);
+            // Beside pages other pools have expandable segments.
+            const uint32_t block = vr_pool_search(pool->shards[i], request->kind, request->rounded, is_paged(request));
             if (block == 0 || vr_shard_reserve_records(pool->shards[i], 8) != VRAM_OK) continue;
             request->shard = pool->shards[i];
+            request->shard->device->stats.moved_bytes += (int64_t)request->rounded;
             vr_pool_remove(request->shard, block);
             return block;
         }
@@ -113,6 +115,10 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
     if (collects(device) && !vr_request_captures(device, stream)) {
         const enum vram_status status = vr_collect_garbage(device);
         if (status != VRAM_OK) return (struct attempt){status, false};
+    }
+    if (device->options.share_live_pools && is_paged(request) && vr_paged_must_grow(request->shard, request->rounded)) {
+        *block = borrow(request);
+        if (*block != 0) return (struct attempt){VRAM_OK, false};
     }
     struct attempt attempt = get_memory(request, block);
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;

@@ -6,7 +6,7 @@
 #include "vram/stats.h"
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------
-enum counter_shape { SHAPE_POOLS, SHAPE_STAT, SHAPE_NUMBER };
+enum counter_shape { SHAPE_POOLS, SHAPE_STAT, SHAPE_NUMBER, SHAPE_OURS /* PyTorch has no such key: there where it is not 0 */ };
 
 struct stat_row {
     const char *name;
@@ -23,6 +23,7 @@ static const struct stat_row counters[] = {
 #undef SCALAR_ROW
             {"oversize_allocations", offsetof(struct vram_stats, oversize_allocations), SHAPE_STAT},
     {"oversize_segments", offsetof(struct vram_stats, oversize_segments), SHAPE_STAT},
+    {"moved_bytes", offsetof(struct vram_stats, moved_bytes), SHAPE_OURS},
 };
 
 // One member, with its comma before it when it is not the first.
@@ -48,6 +49,9 @@ static void print_counter(struct vr_sink *sink, const struct stat_row *counter, 
         break;
     case SHAPE_STAT: print_stat(sink, counter->name, "", stat); break;
     case SHAPE_NUMBER: print_member(sink, counter->name, "", "", *(const int64_t *)field); break;
+    case SHAPE_OURS:
+        if (*(const int64_t *)field != 0) print_member(sink, counter->name, "", "", *(const int64_t *)field);
+        break;
     }
 }
 

@@ -23,7 +23,8 @@ struct vr_driver_calls {
 struct vram_driver {
     const struct vr_driver_calls *calls; // never NULL
     void (*destroy)(struct vram_driver *driver);
-    const char *kind; // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
+    uint64_t (*clock_ns)(struct vram_driver *driver); // NULL where time passes by itself
+    const char *kind;                                 // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
 };
 
 // vr_cu(driver, mem_alloc, &address, size): one driver call.

@@ -21,6 +21,7 @@ enum vram_status vr_output_end(struct vr_output *out);
 
 // A model and its devices. Borrows all.
 struct vr_exporting {
+    const struct vram_recording *recording; // the model's
     const struct vr_model *model;
     const struct vr_views *views;
     const struct vram_export_options *options;
@@ -28,7 +29,7 @@ struct vr_exporting {
 
 // One function per format. LIMIT, NO_HOST_MEMORY; a failure to write is the out's.
 typedef enum vram_status vr_export_function(const struct vr_exporting *from, struct vr_output *out);
-vr_export_function vr_export_rmm, vr_export_events, vr_export_perfetto, vr_export_folded, vr_export_pprof;
+vr_export_function vr_export_rmm, vr_export_events, vr_export_perfetto, vr_export_folded, vr_export_pprof, vr_export_arrow;
 
 // "time since the epoch in microseconds", or a count of events where the file has no times.
 VR_INLINE int64_t vr_export_time_us(const struct vr_history *history, size_t event) {

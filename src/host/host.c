@@ -11,7 +11,6 @@ static enum vram_status open_driver(struct vram_host *host, struct vram_driver *
         VR_TRY(vram_driver_cuda(&host->driver, error));
         host->owns_driver = true;
     }
-    host->clock_is_virtual = strcmp(host->driver->kind, "sim") == 0;
     return VRAM_OK;
 }
 

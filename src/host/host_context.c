@@ -85,5 +85,5 @@ uint64_t vr_host_capture_id(struct vram_host *host, uint64_t stream) {
 }
 
 uint64_t vr_host_now_ns(const struct vram_host *host) {
-    return host->clock_is_virtual ? vram_sim_clock_ns(host->driver) : vr_os_monotonic_ns();
+    return host->driver->clock_ns != NULL ? host->driver->clock_ns(host->driver) : vr_os_monotonic_ns();
 }

@@ -108,7 +108,6 @@ struct vr_host_reserve {
 struct vram_host {
     struct vram_driver *driver;
     bool owns_driver;
-    bool clock_is_virtual;
     uint32_t device;           // whose context is home where nobody has one
     atomic_uint_fast64_t home; // primary context in which memory is pinned; 0 before the first need
     int home_device;

@@ -21,7 +21,7 @@ struct vram_cufft {
 };
 
 #define X(member, symbol, parameters) CALL_##member,
-enum { CUFFT_CALLS(X) CALL_COUNT };
+enum { CUFFT_CALLS(X) CUFFT_CALL_COUNT };
 #undef X
 
 static const char *const names[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10", NULL};
@@ -30,13 +30,13 @@ enum vram_status vram_cufft_open(const char *path, struct vram_cufft **cufft, st
     VR_REQUIRE_OR_FAIL(error, cufft);
     struct vram_cufft *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for cuFFT");
-    void *found[CALL_COUNT];
+    void *found[CUFFT_CALL_COUNT];
     const struct vr_symbol symbols[] = {
 #define X(member, symbol, parameters) {#symbol, &found[CALL_##member]},
         CUFFT_CALLS(X)
 #undef X
     };
-    const enum vram_status status = vr_library_load(path, "VRAM_CUFFT_LIBRARY", names, symbols, CALL_COUNT, &made->library, error);
+    const enum vram_status status = vr_library_load(path, "VRAM_CUFFT_LIBRARY", names, symbols, CUFFT_CALL_COUNT, &made->library, error);
     if (status != VRAM_OK) {
         free(made);
         return status;
@@ -89,7 +89,7 @@ static enum vram_status build(uint32_t device, const void *bytes, size_t key_byt
     return VRAM_OK;
 }
 
-static void destroy(uint32_t device, uint64_t plan, void *user) {
+static void end_plan(uint32_t device, uint64_t plan, void *user) {
     (void)device;
     const struct vram_cufft *cufft = user;
     (void)cufft->destroy((int)plan); // a plan that cuFFT does not take back is lost to both
@@ -97,7 +97,7 @@ static void destroy(uint32_t device, uint64_t plan, void *user) {
 
 void vram_cufft_functions(struct vram_cufft *cufft, struct vram_plan_functions *functions) {
     if (cufft == NULL || functions == NULL) return;
-    *functions = (struct vram_plan_functions){.build = build, .destroy = destroy, .user = cufft};
+    *functions = (struct vram_plan_functions){.build = build, .destroy = end_plan, .user = cufft};
 }
 
 static enum vram_status answer(struct vram_error *error, const char *call, int result) {

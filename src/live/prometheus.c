@@ -49,6 +49,7 @@ static const struct {
     {"vram_alloc_retries_total", "Times the whole cache was released to satisfy a request.", FIELD(num_alloc_retries)},
     {"vram_ooms_total", "Requests that failed for lack of memory.", FIELD(num_ooms)},
     {"vram_oom_rejections_total", "Requests refused before any driver call.", FIELD(num_oom_rejections)},
+    {"vram_moved_bytes_total", "Bytes of free memory that changed streams or that a pool lent to another.", FIELD(moved_bytes)},
     {"vram_sync_all_streams_total", "Times all pending frees were waited for.", FIELD(num_sync_all_streams)},
     {"vram_device_allocs_total", "Times memory was got from the driver.", FIELD(num_device_alloc)},
     {"vram_device_frees_total", "Times memory was given back to the driver.", FIELD(num_device_free)},

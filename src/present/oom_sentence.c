@@ -2,6 +2,8 @@
 #include "present/oom_sentence.h"
 
 #include "base/text.h"
+#include "present/demand_text.h"
+#include "present/text_parts.h"
 
 static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has_device_free ? oom->device_free_bytes : 0; }
 
@@ -32,11 +34,13 @@ static enum vram_status explain_fragments(struct vr_arena *arena, const struct v
                            vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);
 }
 
+// What stands out in what was in use comes first.
 static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     return vr_arena_printf(
         arena, text,
-        "the memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
-        vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
+        "%s%sthe memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
+        oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ", vr_bytes(oom->allocated_bytes).text,
+        vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
 }
 
 static bool is_of_others(const struct vram_report_oom *oom) {
@@ -73,28 +77,49 @@ static enum vram_status explain_outside(struct vr_arena *arena, const struct vra
         vr_bytes(accounts->unknown_bytes).text);
 }
 
+static void put_out_of_reach(const struct vram_report_oom *oom, struct vr_text *out) {
+    if (oom->cause == VRAM_OOM_OTHER_STREAMS)
+        vr_text_printf(out, "%s lay free in the caches of other streams, where this stream cannot take it",
+                       vr_bytes(oom->other_stream_bytes).text);
+    else if (oom->cause == VRAM_OOM_OTHER_POOLS)
+        vr_text_printf(out, "%s lay free for requests of the other size class (%s), where this request cannot take it",
+                       vr_bytes(oom->other_pool_bytes).text, oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
+    else if (oom->cause == VRAM_OOM_PRIVATE_POOLS)
+        vr_text_printf(out, "%s lay free in other pools (CUDA graphs, private pools), where this request cannot take it",
+                       vr_bytes(oom->private_pool_bytes).text);
+    else
+        vr_text_printf(out, "%s was freed but still waited for other streams (record_stream)", vr_bytes(oom->pending_bytes).text);
+}
+
+// With who made the most of it, where that is known.
+static enum vram_status explain_out_of_reach(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    struct vr_text out = {0};
+    put_out_of_reach(oom, &out);
+    if (oom->held_site != NULL) {
+        vr_text_puts(&out, "; the largest part was asked for by ");
+        vr_text_site(&out, oom->held_site, strlen(oom->held_site));
+    }
+    enum vram_status status = vr_text_status(&out);
+    if (status == VRAM_OK) status = vr_arena_copy(arena, vr_text_string(&out), out.length, text);
+    vr_text_release(&out);
+    return status;
+}
+
 static enum vram_status put_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     switch (oom->cause) {
     case VRAM_OOM_LIMIT: return explain_limit(arena, oom, text);
     case VRAM_OOM_FRAGMENTED:
     case VRAM_OOM_PINNED: return explain_fragments(arena, oom, text);
     case VRAM_OOM_OTHER_STREAMS:
-        return vr_arena_printf(arena, text, "%s lay free in the caches of other streams, where this stream cannot take it",
-                               vr_bytes(oom->other_stream_bytes).text);
     case VRAM_OOM_OTHER_POOLS:
-        return vr_arena_printf(arena, text, "%s lay free for requests of the other size class (%s), where this request cannot take it",
-                               vr_bytes(oom->other_pool_bytes).text, oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
     case VRAM_OOM_PRIVATE_POOLS:
-        return vr_arena_printf(arena, text, "%s lay free in other pools (CUDA graphs, private pools), where this request cannot take it",
-                               vr_bytes(oom->private_pool_bytes).text);
-    case VRAM_OOM_PENDING:
-        return vr_arena_printf(arena, text, "%s was freed but still waited for other streams (record_stream)",
-                               vr_bytes(oom->pending_bytes).text);
+    case VRAM_OOM_PENDING: return explain_out_of_reach(arena, oom, text);
     case VRAM_OOM_OUTSIDE: return explain_outside(arena, oom, text);
     case VRAM_OOM_CONTRADICTORY:
         return vr_arena_printf(arena, text, "by the recording a free block of %s would have served: it does not explain this failure",
                                vr_bytes(oom->usable_largest_bytes).text);
     case VRAM_OOM_FULL: return explain_full(arena, oom, text);
+    case VRAM_OOM_GROWTH: return vr_arena_printf(arena, text, "%s", oom->demand->text);
     case VRAM_OOM_UNKNOWN:
     case VRAM_OOM_CAUSE_COUNT: break;
     }
@@ -124,12 +149,14 @@ static const char *advise(const struct vram_report_oom *oom, bool expandable) {
 
 static enum vram_status put_words(struct vr_arena *arena, bool expandable, struct vram_report_oom *oom) {
     oom->advice = advise(oom, expandable);
+    if (oom->demand != NULL) VR_TRY(vr_demand_sentences(arena, oom->demand));
     return put_text(arena, oom, &oom->text);
 }
 
 enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_report_device *device) {
     struct vram_report_oom *ooms = (struct vram_report_oom *)(uintptr_t)device->ooms; // of the arena, and nobody else's yet
     const char *unexamined = NULL;
+    if (device->demand != NULL) VR_TRY(vr_demand_sentences(arena, device->demand));
     for (size_t i = 0; i < device->oom_count; i++) {
         if (ooms[i].has_picture || unexamined == NULL) VR_TRY(put_words(arena, device->expandable, &ooms[i]));
         if (ooms[i].has_picture) continue;

@@ -1,6 +1,7 @@
 // Out of memory, for people: what was asked, where the memory was, why that could not serve, what would have helped, who held it.
 #include "present/chart.h"
 #include "present/cure_text.h"
+#include "present/demand_text.h"
 #include "present/oom_text.h"
 #include "present/text_parts.h"
 #include "vram/oom.h"
@@ -268,6 +269,7 @@ static void print_page(const struct oom_printer *page, const struct vram_report_
     if (cure != NULL) print_cure(page, cure);
     if (oom->advice[0] != '\0' && (cure == NULL || cure->verdict != VRAM_CURE_SETTING))
         vr_text_item(page->text, page->style, VR_GREEN, "try", MARK_COLUMNS, oom->advice);
+    if (oom->demand != NULL && (cure == NULL || cure->verdict != VRAM_CURE_SETTING)) vr_demand_list(page->text, page->style, oom->demand);
 }
 
 static void print_earlier(const struct oom_printer *page) {

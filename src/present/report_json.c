@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "present/demand_text.h"
 #include "present/cure_text.h"
 #include "present/report_json.h"
 #include "present/text_parts.h"
@@ -198,6 +199,7 @@ static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) 
     vr_json_u64(json, "pin_bytes", oom->pin_bytes);
     vr_json_u64(json, "pin_blocks", oom->pin_blocks);
     vr_json_string(json, "pin_site", oom->pin_site);
+    vr_json_string(json, "held_site", oom->held_site);
     put_accounts(json, oom->accounts);
     if (oom->library_count != 0) put_groups(json, "libraries", oom->libraries, oom->library_count);
 }
@@ -227,6 +229,7 @@ static void put_oom_causes(struct vr_json *json, const struct vram_report_device
             vr_json_u64(json, "other_pool_bytes", oom->other_pool_bytes);
             put_bounds(json, oom);
             put_groups(json, "holders", oom->holders, oom->holder_count);
+            if (oom->demand != NULL) vr_demand_json(json, oom->demand);
         }
         vr_json_object_end(json);
     }
@@ -378,6 +381,7 @@ static void put_device(struct vr_json *json, const char *key, const struct vram_
     put_usage(json, &device->usage);
     put_pools(json, device);
     put_oom_causes(json, device);
+    if (device->demand != NULL) vr_demand_json(json, device->demand);
     if (device->library_count != 0) {
         put_groups(json, "libraries", device->libraries, device->library_count);
         put_groups(json, "kinds", device->kinds, device->kind_count);

@@ -1,5 +1,6 @@
 // The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
 #include "analyze/oom_accounts.h"
+#include "present/demand_text.h"
 #include "present/chart.h"
 #include "present/oom_text.h"
 #include "analyze/generation.h"
@@ -136,6 +137,19 @@ static void reserved_row(struct vr_table *table, const struct vram_report_device
     vr_table_cell(table, "%s", vr_bytes(reserved->start_bytes < 0 ? 0 : (uint64_t)reserved->start_bytes).text);
     vr_table_cell(table, "%s", vr_bytes(reserved->end_bytes < 0 ? 0 : (uint64_t)reserved->end_bytes).text);
     vr_table_cell(table, "%s", "");
+}
+
+// Nothing failed, but the peak is too high for the memory that the caller named.
+static void print_demand(struct report_printer *printer, const struct vram_report_device *device) {
+    const struct vram_report_demand *demand = device->demand;
+    struct vr_text rest = {0};
+    if (demand == NULL) return;
+    vr_text_printf(&rest, "  for %s: %s too much", vr_bytes(demand->room_bytes).text,
+                   vr_bytes(demand->wanted_bytes - demand->room_bytes).text);
+    vr_text_heading(printer->text, &printer->style, "The peak is too high", vr_text_string(&rest));
+    vr_text_release(&rest);
+    vr_text_item(printer->text, &printer->style, VR_RED, "why", 5, demand->text);
+    vr_demand_list(printer->text, &printer->style, demand);
 }
 
 static void print_peaks(struct report_printer *printer, const struct vram_report_device *device) {
@@ -362,6 +376,7 @@ static void print_device(struct report_printer *printer, const struct vram_repor
     vr_text_release(&title);
     print_peaks(printer, device);
     vr_oom_report(text, &printer->style, device, printer->source);
+    print_demand(printer, device);
     print_timeline(printer, device);
     print_libraries(printer, device);
     print_usage(printer, device);

@@ -233,7 +233,7 @@ def check_strangers(vram, folder):
     server = Server(vram, folder)
     for name in ("open", "summary", "peak", "sites", "leaks", "lifetimes", "why"):
         text, _ = server.call(name, file="evil.pickle")
-        if "\x1b" in text or "\u202e" in text or text.count("next: ") > 1 + text.count("\\x0Anext: ") or re.search("^next: rm", text, re.MULTILINE):
+        if "\x1b" in text or "\u202e" in text or text.count("next: ") > 1 + text.count("\\x0Anext: ") + text.count("?next: ") or re.search("^next: rm", text, re.MULTILINE):
             found.append(f"{name}: a name steers the answer: {text!r}")
     text, _ = server.call("peak", file="many.pickle", top=40, at="39")
     wants("an answer that is cut", text, r"more lines had no room", r"^next: |\nnext: ")

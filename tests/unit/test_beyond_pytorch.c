@@ -121,6 +121,66 @@ static void a_live_pool_gives_back(void **state) {
     }
 }
 
+// --- both with paged memory -------------------------------------------------------------------------------------------------------------
+
+static void free_pages_are_reclaimed(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, "paged:True,reclaim_streams:True", 0);
+    const uint64_t a = world.stream[0][1], b = world.stream[0][2];
+    const uint64_t block = expect_malloc(&world, 40 * MIB, a);
+    assert_int_equal(expect_stats(&world).moved_bytes, 0);
+    EXPECT_OK(vram_sim_busy(world.sim, 0, a, 50 * MILLISECOND));
+    expect_free(&world, block);
+    const uint64_t created = vram_sim_calls(world.sim, "cuMemCreate"), before = vram_sim_clock_ns(world.sim);
+    const uint64_t moved = expect_malloc(&world, 30 * MIB, b);
+    assert_int_equal(vram_sim_calls(world.sim, "cuMemCreate"), created);
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
+    assert_true(vram_sim_clock_ns(world.sim) < before + 50 * MILLISECOND); // the host does not wait
+    assert_false(is_idle(&world, b));                                      // the new owner's work does
+    const struct vram_stats stats = expect_stats(&world);
+    assert_int_equal(stats.moved_bytes, 30 * MIB);
+    char text[8192];
+    assert_true(vram_stats_json(&stats, text, sizeof text) < sizeof text);
+    assert_non_null(strstr(text, "\"moved_bytes\": 31457280"));
+    expect_free(&world, moved);
+    // While a capture is under way nobody is made to wait.
+    EXPECT_OK(vram_sim_busy(world.sim, 0, b, 50 * MILLISECOND));
+    struct vram_pool *pool = expect_graph_pool(&world);
+    begin(pool, world.stream[0][3], VRAM_CAPTURE_RELAXED);
+    expect_free(&world, expect_malloc(&world, 40 * MIB, a));
+    assert_true(vram_sim_calls(world.sim, "cuMemCreate") > created);
+    end(&world, pool, world.stream[0][3]);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
+static void a_live_pool_lends_beside_pages(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, "paged:True,share_live_pools:True", 64 * MIB);
+    struct vram_pool *pool = NULL;
+    uint64_t address = 0;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &pool));
+    EXPECT_OK(vram_pool_malloc(pool, 40 * MIB, 0, &address));
+    expect_free(&world, address);
+    const uint64_t created = vram_sim_calls(world.sim, "cuMemCreate");
+    const uint64_t lent = expect_malloc(&world, 28 * MIB, 0);
+    assert_int_equal(vram_sim_calls(world.sim, "cuMemCreate"), created);
+    struct vram_block_info info;
+    EXPECT_OK(vram_block_info(world.allocator, lent, &info));
+    assert_int_equal(info.pool.second, vram_pool_id(pool).second);
+    assert_int_equal(expect_stats(&world).moved_bytes, 28 * MIB);
+    EXPECT_OK(vram_check(world.allocator, NULL));
+    expect_free(&world, lent);
+    // What is too large for it gets the memory itself before it fails, and the pool that of free pages.
+    expect_free(&world, expect_malloc(&world, 60 * MIB, 0));
+    EXPECT_OK(vram_pool_malloc(pool, 40 * MIB, 0, &address));
+    expect_free(&world, address);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 // A pool that a capture of others used, which its requests show, keeps its memory.
 static void a_captured_pool_keeps_its_own(void **state) {
     (void)state;
@@ -215,7 +275,8 @@ static void whatever_comes_the_state_is_sound(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_segment_changes_streams),         cmocka_unit_test(what_does_not_change_streams),
-        cmocka_unit_test(of_a_stream_that_is_gone),          cmocka_unit_test(a_live_pool_gives_back),
+        cmocka_unit_test(of_a_stream_that_is_gone),          cmocka_unit_test(free_pages_are_reclaimed),
+        cmocka_unit_test(a_live_pool_lends_beside_pages),    cmocka_unit_test(a_live_pool_gives_back),
         cmocka_unit_test(a_captured_pool_keeps_its_own),     cmocka_unit_test(oversize_pages_are_used_again),
         cmocka_unit_test(whatever_comes_the_state_is_sound),
     };

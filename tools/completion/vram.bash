@@ -7,18 +7,27 @@ _vram_commands() {
 }
 
 _vram_options() {
-    "$1" "$2" --help 2>/dev/null | grep -o -E -- '--[a-z][a-z-]*' | sort -u
+    "$1" "$2" --help 2>/dev/null | awk '/^Options:/ { on = 1; next } on && NF == 0 { exit } on' | grep -o -E -- '^ +(-., )? *--[a-z][a-z-]*' |
+        grep -o -E -- '--[a-z-]*'
+}
+
+# The values that the help offers for an option: "--profile cheap|dear|free".
+_vram_values() {
+    "$1" "$2" --help 2>/dev/null | sed -n -E "s/^ +(-., )? *$3 ([a-z][a-z0-9-]*(\|[a-z][a-z0-9-]*)+)( .*)?\$/\2/p" | tr '|' ' '
 }
 
 _vram() {
-    local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} words
+    local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} words="" before=${COMP_WORDS[COMP_CWORD - 1]}
     if [ "$COMP_CWORD" -eq 1 ]; then
         words="$(_vram_commands "$program") help --help --version"
     elif [ "${COMP_WORDS[1]}" = help ]; then
         words=$(_vram_commands "$program")
     elif [[ $word == -* ]]; then
         words=$(_vram_options "$program" "${COMP_WORDS[1]}")
-    else
+    elif [[ $before == --* ]]; then
+        words=$(_vram_values "$program" "${COMP_WORDS[1]}" "$before")
+    fi
+    if [ -z "$words" ]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
     fi

@@ -62,6 +62,7 @@ static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_s
         const uint32_t next = item->next;
         if (item->freed > until) break;
         VR_TRY(vr_paged_page_move(from->device, page, to));
+        from->device->device->stats.moved_bytes += (int64_t)item->size;
         page = next;
     }
     return VRAM_OK;
@@ -381,6 +382,16 @@ static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t siz
     return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
 }
 
+bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
+    const struct vr_paged_shard *own = shard->paged;
+    if (own == NULL || vr_paged_settle(own->device) != VRAM_OK) return true;
+    const uint64_t needed = vr_round_up(size, own->device->unit);
+    uint64_t free_bytes = 0;
+    for (const struct vr_paged_shard *other = own->device->shards; other != NULL && free_bytes < needed; other = other->next)
+        free_bytes += other->is_small ? 0 : other->free_bytes;
+    return free_bytes < needed && vr_paged_hole_fit(own, size) == NULL;
+}
+
 static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     struct vr_device *device = own->device->device;
     VR_TRY(vr_paged_settle(own->device));
@@ -389,7 +400,10 @@ static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, ui
     *block = 0;
     VR_TRY(find_free(own, size, block));
     if (*block != 0) return VRAM_OK;
+    // With reclaim_streams memory that others do not use goes before new memory, and the stream waits for them.
+    const bool reclaims = device->options.reclaim_streams && !vr_any_captures(device);
     VR_TRY(grow_from_others(own, size, false, block));
+    if (*block == 0 && reclaims) VR_TRY(grow_from_others(own, size, true, block));
     if (*block != 0) return VRAM_OK;
     enum vram_status status = build(own, size, block);
     if (status == VRAM_OK) {

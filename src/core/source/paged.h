@@ -300,6 +300,8 @@ enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *
 // Gives wholly free pages of the device back to the driver, those that became free first, until `enough` bytes are. Waits for their
 // streams. DRIVER when it refuses some. Under all locks, context current.
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);
+// Whether a request of the large pool could not be served by what the device's pages have free. Under all locks.
+bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size);
 // The live slot that contains the address; 0: none.
 uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
 // What is mapped of a segment as blocks in the order of their addresses, which the caller frees: live ones, and FREE what lies between, be

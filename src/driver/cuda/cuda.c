@@ -22,7 +22,7 @@ struct cuda_driver {
 // clang-format off
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)                      \
-    static vr_cu_result call_##member WITH_SELF parameters {                             \
+    static vr_cu_result call_cuda_##member WITH_SELF parameters {                             \
         const struct entry_points *real = &((struct cuda_driver *)(void *)self)->real;   \
         return real->member == NULL ? VR_CU_NOT_SUPPORTED : real->member arguments;      \
     }
@@ -30,7 +30,7 @@ struct cuda_driver {
 #undef X
 
 static const struct vr_driver_calls calls = {
-#define X(member, symbol, exported, version, parameters, arguments) call_##member,
+#define X(member, symbol, exported, version, parameters, arguments) call_cuda_##member,
 #include "driver/calls.def"
 #undef X
 };
@@ -113,7 +113,7 @@ enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error
         return status;
     }
     // The library stays loaded for good: after cuInit the driver has threads of its own.
-    made->head = (struct vram_driver){&calls, destroy, "cuda"};
+    made->head = (struct vram_driver){.calls = &calls, .destroy = destroy, .kind = "cuda"};
     *driver = &made->head;
     return VRAM_OK;
 }

@@ -63,7 +63,7 @@ static vr_cu_result refusal(struct fault_driver *fault, enum call call) {
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
 #define WITH_INNER(...) (fault->inner, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)              \
-    static vr_cu_result call_##member WITH_SELF parameters {                     \
+    static vr_cu_result call_fault_##member WITH_SELF parameters {                     \
         struct fault_driver *fault = (struct fault_driver *)(void *)self;        \
         const vr_cu_result refused = refusal(fault, CALL_##member);              \
         if (refused != VR_CU_SUCCESS) return refused;                            \
@@ -73,7 +73,7 @@ static vr_cu_result refusal(struct fault_driver *fault, enum call call) {
 #undef X
 
 static const struct vr_driver_calls calls = {
-#define X(member, symbol, exported, version, parameters, arguments) call_##member,
+#define X(member, symbol, exported, version, parameters, arguments) call_fault_##member,
 #include "driver/calls.def"
 #undef X
 };
@@ -97,7 +97,7 @@ enum vram_status vram_driver_fault(struct vram_driver *inner, struct vram_driver
     if (inner == NULL || driver == NULL) return VRAM_INVALID_ARGUMENT;
     struct fault_driver *fault = calloc(1, sizeof *fault);
     if (fault == NULL) return VRAM_NO_HOST_MEMORY;
-    fault->head = (struct vram_driver){&calls, destroy, fault_kind};
+    fault->head = (struct vram_driver){.calls = &calls, .destroy = destroy, .kind = fault_kind};
     fault->inner = inner;
     fault->call = CALL_ANY;
     atomic_init(&fault->left, 0);

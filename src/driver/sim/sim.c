@@ -34,7 +34,7 @@ static void set_up_device(const struct vram_sim_options *options, uint32_t place
 
 static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     static atomic_uint_fast64_t last_serial;
-    sim->head = (struct vram_driver){&vr_sim_calls, NULL, sim_kind};
+    sim->head = (struct vram_driver){.calls = &vr_sim_calls, .clock_ns = vram_sim_clock_ns, .kind = sim_kind};
     sim->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     sim->options = *options;
     // Backed memory comes in pages of the host, so that two allocations never share one.

@@ -42,7 +42,7 @@ VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) 
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
 #define WITH_SIM(...) (sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
-    static vr_cu_result call_##member WITH_SELF parameters {             \
+    static vr_cu_result call_sim_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
         uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
@@ -66,7 +66,7 @@ VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) 
 #undef X
 
 const struct vr_driver_calls vr_sim_calls = {
-#define X(member, symbol, exported, version, parameters, arguments) call_##member,
+#define X(member, symbol, exported, version, parameters, arguments) call_sim_##member,
 #include "driver/calls.def"
 #undef X
 };

@@ -14,8 +14,11 @@ export function bytes(value: number): string {
     return `${sign}${unit === 0 ? rest : rest.toFixed(rest < 10 ? 2 : rest < 100 ? 1 : 0)}\u202f${UNITS[unit]}`;
 }
 
+// Made once: a number's own toLocaleString() makes one at every call, which is most of what a move of the mouse would cost.
+const THOUSANDS = new Intl.NumberFormat("en-US");
+
 export function count(value: number): string {
-    return ((value as unknown) instanceof Exact ? value : Math.round(value)).toLocaleString("en-US");
+    return (value as unknown) instanceof Exact ? value.toLocaleString("en-US") : THOUSANDS.format(Math.round(value));
 }
 
 export function counted(value: number, noun: string): string {

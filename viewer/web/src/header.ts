@@ -59,6 +59,7 @@ export class Header implements Panel {
         notes: Notes,
         help: () => void,
         axis: (axis: Axis) => void,
+        private readonly pin: () => void,
     ) {
         const { store } = frame;
         this.axis = new Switch("Horizontal axis", [["event", "Events", "One step per event (e)"], ["time", "Time", "Real time (e)"]], axis);
@@ -145,6 +146,7 @@ export class Header implements Panel {
         const button = el("button", { type: "button", class: "jump", title: "Choose the moment of the peak", "data-event": moment, onclick: () => this.frame.store.set({ event: moment }) }, `peak ${bytes(peak)}`);
         button.dataset.bytes = String(peak);
         add(this.facts, `${counted(device.events, "event")} \u00b7 `, button, device.has_times && ` \u00b7 ${duration(device.duration_us ?? 0)}`);
+        if (!Number.isNaN(state.event)) add(this.facts, " \u00b7 ", el("button", { type: "button", class: "jump pin-it", title: "Pin the chosen event, with a note (b)", onclick: () => this.pin() }, `\u2691 ${count(state.event)}`));
     }
 
     private fillFiles(state: State): void {

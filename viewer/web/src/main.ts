@@ -108,7 +108,7 @@ class Page implements Frame, App {
         const minimap = new Minimap(this);
         const trouble = new TroubleBanner(this);
         const pins = new PinBar(this);
-        const header = new Header(this, search, notes, () => help.toggle(), (axis) => void this.setAxis(axis));
+        const header = new Header(this, search, notes, () => help.toggle(), (axis) => void this.setAxis(axis), () => pins.begin());
         this.panels = [header, search, notes, trouble, minimap, pins, details];
         this.picker.addEventListener("change", () => void this.openAll([...(this.picker.files ?? [])].map((file) => ({ name: file.name, file }))));
         add(root, header.root, header.tabs, notes.root, this.message, trouble.root, this.loading, minimap.root, pins.root, el("div", { class: "body" }, this.stage, details.bar, details.root), help.root, this.picker, this.announcer);

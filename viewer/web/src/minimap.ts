@@ -15,6 +15,7 @@ type Drag = { kind: "new" | "move" | "from" | "to"; start: number; from: number;
 const HEADROOM = 10; // pixels above the curve
 const GRAB = 6; // pixels at each side of an edge
 const MOST_SPANS = 2000;
+const SAY_MS = 60;
 
 export class Minimap implements Panel {
     readonly root: HTMLElement;
@@ -27,6 +28,7 @@ export class Minimap implements Panel {
     private curve: Record<string, Numbers> | null = null;
     private marks: Mark[] = [];
     private asked = 0;
+    private saying = 0;
     private pixels = 0; // asked for
     private drag: Drag | null = null;
 
@@ -191,6 +193,15 @@ export class Minimap implements Panel {
         this.brush.classList.toggle("whole", whole);
         this.brush.style.left = `${(100 * from) / length}%`;
         this.brush.style.width = `${(100 * (to - from)) / length}%`;
+        clearTimeout(this.saying);
+        this.saying = window.setTimeout(() => this.sayWindow(state), SAY_MS);
+    }
+
+    // What is written and heard of the window, once it rests.
+    private sayWindow(state: State): void {
+        const length = this.frame.length();
+        const { from, to } = this.frame.window();
+        const whole = from <= 0 && to >= length;
         const text = (value: number) => (state.axis === "time" ? duration(value) : `event ${count(value)}`);
         for (const [side, value] of [["from", from], ["to", to]] as const) {
             this.handles[side].setAttribute("aria-valuemin", "0");

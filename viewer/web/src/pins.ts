@@ -38,11 +38,19 @@ export class PinBar implements Panel {
     readonly root = el("div", { class: "pins", role: "group", "aria-label": "Pins", hidden: true });
     private readonly note = el("input", { type: "text", maxlength: MOST_NOTE, placeholder: "a note", "aria-label": "Note of the pin", size: 24 });
 
+    private asking = false;
+
     constructor(private readonly frame: Frame) {
         this.note.addEventListener("keydown", (event) => {
             if (event.key === "Enter") this.pin();
-            if (event.key === "Escape") this.note.blur();
+            if (event.key === "Escape") this.end();
         });
+    }
+
+    private end(): void {
+        this.asking = false;
+        this.note.value = "";
+        this.update(this.frame.store.state, null);
     }
 
     // The chosen event gets a pin with what is in the field, or the note of its pin is changed.
@@ -53,13 +61,15 @@ export class PinBar implements Panel {
         if (device === undefined || Number.isNaN(event)) return;
         const others = pinsOf(pins).filter((pin) => pin.rec !== rec || pin.device !== device || pin.event !== event);
         store.set({ pins: pinsText([...others, { rec, device, event, note: this.note.value.trim() }].slice(-MOST_PINS)) });
-        this.note.value = "";
+        this.end();
         this.frame.announce(`Event ${count(event)} is pinned.`);
     }
 
-    // The key: the field where there is an event to be pinned.
+    // The key and the button: the field, where there is an event to be pinned.
     begin(): void {
         if (Number.isNaN(this.frame.store.state.event)) return this.frame.say("Choose a moment first (click in a chart, or \u201cpeak\u201d above): that is what is pinned.");
+        this.asking = true;
+        this.update(this.frame.store.state, null);
         this.note.focus();
     }
 
@@ -71,7 +81,7 @@ export class PinBar implements Panel {
     update(state: State, changed: Changed): void {
         if (changed !== null && !["event", "pins", "rec", "device"].some((key) => changed.has(key as keyof State))) return;
         const here = this.frame.device() ? pinsHere(this.frame) : [];
-        const chosen = !Number.isNaN(state.event) && this.frame.device() !== undefined;
+        const chosen = this.asking && !Number.isNaN(state.event) && this.frame.device() !== undefined;
         const hidden = here.length === 0 && !chosen;
         const moved = hidden !== this.root.hidden;
         this.root.hidden = hidden;
@@ -85,8 +95,8 @@ export class PinBar implements Panel {
         if (chosen) {
             const own = here.find((pin) => pin.event === state.event);
             this.note.placeholder = own ? "another note" : "a note";
-            add(this.root, el("span", { class: "quiet-text" }, `event ${count(state.event)} is chosen:`), this.note, el("button", { type: "button", title: "Pin the chosen event (b)", onclick: () => this.pin() }, own ? "Change" : "Pin"));
-            add(this.root, el("button", { type: "button", class: "quiet", "aria-label": "Choose no event", title: "Choose no event", onclick: () => this.frame.store.set({ event: NaN }) }, "\u00d7"));
+            add(this.root, el("span", { class: "quiet-text" }, `event ${count(state.event)}:`), this.note, el("button", { type: "button", title: "Pin the chosen event (b)", onclick: () => this.pin() }, own ? "Change" : "Pin"));
+            add(this.root, el("button", { type: "button", class: "quiet", "aria-label": "Pin nothing", onclick: () => this.end() }, "\u00d7"));
             if (typing) this.note.focus();
         }
         if (moved) window.dispatchEvent(new Event("resize"));

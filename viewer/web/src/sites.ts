@@ -36,6 +36,9 @@ export function siteOf(name: string): Site {
     return { title: shortFunction(match[3]) || "?", place: match[1] === "" || match[1] === "??" ? "" : Number(match[2]) > 0 ? `${short}:${match[2]}` : short };
 }
 
+// For the narrowest places: of a C++ name its last two parts, "BmmBackward0::apply"; the whole stands in the title.
+export const tailOf = (title: string): string => (/^[\w:~]+$/.test(title) ? title.split("::").slice(-2).join("::") : title);
+
 // What the engine groups by, and how that is called.
 export const GROUPINGS: readonly (readonly [string, string])[] = [
     ["site", "call site"],

@@ -48,5 +48,5 @@ export function loop({ steps = 4, layers = 4, marked = true } = {}) {
     }
     const block = (size, state) => ({ size, requested_size: size, state, frames: [] });
     const segment = (i, total, used, pool) => ({ device: 0, address: address(i), total_size: total, allocated_size: used, active_size: used, stream: 0, segment_type: "large", segment_pool_id: pool, is_expandable: false, frames: [], blocks: [{ address: address(i), ...block(used, "active_allocated") }, ...(total > used ? [{ address: address(i) + used, ...block(total - used, "inactive") }] : [])] });
-    return { recording: { segments: [segment(500, 64 * MIB, 16 * MIB, [0, 1])], device_traces: [events], allocator_settings: {} }, starts, events };
+    return { recording: { segments: [segment(500, 64 * MIB, 16 * MIB, [0, 1]), ...[...live].map(([i, size]) => segment(i, size, size, [0, 0]))].sort((a, b) => a.address - b.address), device_traces: [events], allocator_settings: {} }, starts, events };
 }

@@ -18,8 +18,9 @@ const hash = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
 
 // A pin: the chosen event with a note, in the link, on the strip and on the charts.
 await page.locator(".facts .jump").click();
-await page.waitForSelector(".pins:not([hidden])");
+await page.waitForSelector(".facts .pin-it");
 await page.keyboard.press("b");
+await page.waitForSelector(".pins:not([hidden])");
 await page.keyboard.type("the peak; a 50 % one");
 await page.keyboard.press("Enter");
 await settles(page, () => document.querySelector(".pin .pin-name")?.textContent, null, "the peak; a 50 % one", "the pin has its note");

@@ -53,7 +53,7 @@ export interface Source {
 const MARGIN = { left: 76, right: 16, top: 30, bottom: 38 };
 // Changes of the window that the picture in hand bears are asked for once they rest, others at once.
 const REST_MS = 80;
-const MOST_SCALE = 1.3;
+const MOST_SCALE = 2;
 
 export class Chart {
     readonly bar = el("div", { class: "chart-bar" });
@@ -70,6 +70,7 @@ export class Chart {
     private marks: Mark[] = [];
     private hover: Hit | null = null;
     private picked: { label: string; row: number } | null = null;
+    private described = ""; // by the legend
     private emphasis: Omit<Emphasis, "faint"> = { group: -1, matches: false };
     private selecting: [number, number] | null = null;
     private frame = 0;
@@ -391,13 +392,16 @@ export class Chart {
     }
     private describeGroups(scene: Scene): void {
         const shown = scene.groups.slice(0, 7);
+        const now = JSON.stringify([shown, scene.groups.length, this.pinned, this.app.store.state.dark]);
+        if (now === this.described) return;
+        this.described = now;
         clear(this.legend);
-        shown.forEach((name, i) => {
+        shown.forEach((name) => {
             const swatch = el("span", { class: "swatch" });
             swatch.style.background = css(colourOf(name));
             const button = el("button", { type: "button", title: name, "aria-pressed": String(this.pinned === name) }, swatch, shortened(name));
-            button.addEventListener("pointerenter", () => this.emphasise(i));
-            button.addEventListener("pointerleave", () => this.emphasise(scene.groups.indexOf(this.pinned)));
+            button.addEventListener("pointerenter", () => this.emphasise(this.scene?.groups.indexOf(name) ?? -1));
+            button.addEventListener("pointerleave", () => this.emphasise(this.scene?.groups.indexOf(this.pinned) ?? -1));
             button.addEventListener("click", () => {
                 this.app.store.set({ legend: this.pinned === name ? "" : name });
             });

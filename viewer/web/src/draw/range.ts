@@ -26,8 +26,12 @@ export class RangeFacts {
         if (of === this.of) return;
         this.of = of;
         clearTimeout(this.timer);
-        this.root.hidden = true;
-        if (!device || device.events === 0 || !(to > from)) return;
+        // What stood there stays until it is known anew: nothing around it moves.
+        this.root.classList.add("stale");
+        if (!device || device.events === 0 || !(to > from)) {
+            this.root.hidden = true;
+            return;
+        }
         this.timer = window.setTimeout(() => void this.load(of).catch((error: Error) => this.app.say(error.message)), REST_MS);
     }
 
@@ -60,5 +64,6 @@ export class RangeFacts {
             this.root.append(i === 0 ? " \u00b7 most made by " : ", ", lead);
         });
         this.root.hidden = false;
+        this.root.classList.remove("stale");
     }
 }

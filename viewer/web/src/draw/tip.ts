@@ -2,9 +2,13 @@
 import { add, clear, el } from "../dom";
 import type { Details } from "./tips";
 
+const REST_MS = 60;
+
 export class Tip {
     readonly root = el("div", { class: "chart-tip", hidden: true, role: "status" });
     private about = NaN; // the row it speaks of
+    private at: [number, number] = [0, 0];
+    private resting = 0;
     private busy = false;
     private next: (() => void) | null = null;
 
@@ -27,13 +31,19 @@ export class Tip {
             this.root.hidden = false;
         }
         this.place(x, y);
+        this.at = [x, y];
         if (same || !(row >= 0)) return;
-        void this.ask(row).then((found) => {
-            if (found && this.about === row && !this.root.hidden) {
-                this.fill(found.title, [...found.lines, ...around], found.stack);
-                this.place(x, y);
-            }
-        });
+        clearTimeout(this.resting);
+        this.resting = window.setTimeout(() => void this.tellMore(row, around), REST_MS);
+    }
+
+    // What only the engine knows, once the pointer rests on a shape.
+    private async tellMore(row: number, around: readonly string[]): Promise<void> {
+        if (this.about !== row) return;
+        const found = await this.ask(row);
+        if (!found || this.about !== row || this.root.hidden) return;
+        this.fill(found.title, [...found.lines, ...around], found.stack);
+        this.place(...this.at);
     }
 
     // One question at a time; of those that wait only the latest is asked.
@@ -61,15 +71,14 @@ export class Tip {
         if (stack.length > 0) add(this.root, el("div", { class: "tip-stack" }, ...stack.map((line) => el("div", {}, line))));
     }
 
-    // Held at the side that has room, so that nothing has to be measured: that would be a layout for every move.
+    // At the side that has room, so that nothing has to be measured; moved by the compositor alone.
     private place(x: number, y: number): void {
         const { width, height } = this.room();
         const { style } = this.root;
-        const [left, above] = [x > width * 0.6, y > height * 0.6];
-        style.left = left ? "auto" : `${x + 14}px`;
-        style.right = left ? `${width - x + 14}px` : "auto";
-        style.top = above ? "auto" : `${y + 14}px`;
-        style.bottom = above ? `${height - y + 14}px` : "auto";
-        style.maxWidth = `${Math.min(520, (left ? x : width - x) - 22)}px`;
+        const across = x > width / 2 ? `calc(${x - 14}px - 100%)` : `${x + 14}px`;
+        const down = y > height / 2 ? `calc(${y - 14}px - 100%)` : `${y + 14}px`;
+        style.transform = `translate(${across}, ${down})`;
+        const most = `${Math.min(520, Math.round(width / 2) - 22)}px`;
+        if (style.maxWidth !== most) style.maxWidth = most;
     }
 }

@@ -73,10 +73,9 @@ const unfolded = new Set<number>(); // events whose stack is open
 function requestStack(event: number, ways: CardWays): HTMLElement {
     const body = el("div", {});
     // A card that is made anew shows what was open before.
-    const box = el("details", { class: "oom-stack", open: unfolded.has(event) }, el("summary", {}, "The request's call stack"), body);
+    const remember = () => (box.open ? unfolded.delete(event) : unfolded.add(event)); // the click comes before what it does
+    const box = el("details", { class: "oom-stack", open: unfolded.has(event) }, el("summary", { onclick: remember }, "The request's call stack"), body);
     box.addEventListener("toggle", () => {
-        if (box.open) unfolded.add(event);
-        else unfolded.delete(event);
         if (!box.open || body.childElementCount > 0) return;
         void ways.stack(event).then(
             ({ frames, site }) => body.replaceChildren(framesList(frames ?? [], site)),

@@ -6,7 +6,7 @@ import { Flame, type TreeJson } from "../draw/flame";
 import { seedGroups } from "../draw/seeds";
 import { bytes, count, counted, percent } from "../format";
 import { latest } from "../latest";
-import { GROUPINGS, searchable, searchText, siteOf } from "../sites";
+import { GROUPINGS, searchable, searchText, siteOf, tailOf } from "../sites";
 import { frameText } from "../stack";
 import { splitter } from "../splitter";
 import type { State } from "../state";
@@ -69,7 +69,7 @@ class HeldBar {
         const rest = whole - shown.reduce((sum, group) => sum + group.bytes, 0);
         const part = (name: string, size: number, colour: string, ink: string, group?: Group) => {
             const text = `${siteOf(name).title}: ${bytes(size)}, ${percent(size, whole)}`;
-            const item = el("button", { type: "button", title: text, "aria-label": text, disabled: group === undefined, onclick: () => group && this.choose(group) }, siteOf(name).title);
+            const item = el("button", { type: "button", title: text, "aria-label": text, disabled: group === undefined, onclick: () => group && this.choose(group) }, tailOf(siteOf(name).title));
             item.style.width = `${(100 * size) / Math.max(1, whole)}%`;
             item.style.background = colour;
             item.style.color = ink;

@@ -7,7 +7,7 @@ import { seedGroups } from "../draw/seeds";
 import { bytes, count, counted, duration } from "../format";
 import { latest } from "../latest";
 import type { Numbers } from "../protocol";
-import { GROUPINGS, siteOf } from "../sites";
+import { GROUPINGS, siteOf, tailOf } from "../sites";
 import type { Axis } from "../state";
 import { prepare, Working } from "../working";
 import { highlight } from "./peak";
@@ -108,7 +108,7 @@ class Step {
         this.starts = answer.column("step_event");
         this.steps = Math.min(answer.json.steps, this.starts.length);
         this.sure = answer.json.sure;
-        this.stepFacts.textContent = this.steps === 0 ? "none found: the window of the other views" : answer.json.sure ? `of ${count(this.steps)}` : `empty: the window of the other views, for the ${count(this.steps)} found may be layers`;
+        this.stepFacts.textContent = this.steps === 0 ? "no steps found: the whole window" : answer.json.sure ? `of ${count(this.steps)}` : `of ${count(this.steps)}, which may be layers: the whole window`;
         return true;
     }
 
@@ -189,7 +189,7 @@ class Step {
     private laneRow(row: Row, most: number, runs: ReturnType<typeof passRuns>): HTMLElement {
         const { title, place } = siteOf(row.name);
         const colour = css(colourOf(row.name));
-        const name = el("button", { type: "button", class: "step-name", title: row.name, disabled: row.rest, onclick: () => void this.choose(row) }, el("span", {}, title.replaceAll("_", " ")), place !== "" && el("small", {}, place));
+        const name = el("button", { type: "button", class: "step-name", title: row.name, disabled: row.rest, onclick: () => void this.choose(row) }, el("span", {}, this.by.value === "role" ? title.replaceAll("_", " ") : tailOf(title)), place !== "" && el("small", {}, place));
         const numbers = el("span", { class: "step-numbers" }, el("span", { "data-bytes": row.high }, bytes(Math.round(row.high))), el("span", { title: `${counted(row.made_count, "allocation")}; ${bytes(row.kept_bytes)} live at its end` }, row.made_bytes > 0 ? bytes(row.made_bytes) : "\u2013"));
         return el("div", { class: "step-lane", role: "listitem", "aria-label": this.spoken(row) }, name, this.curve(row, most, colour, runs), numbers);
     }

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Makes of the allocator two files that a program compiles with its own: vram.h and vram.c.
+
+Usage: amalgamate.py [--sim] SOURCE OUT
+
+SOURCE is the tree of the project, OUT the folder for the files. --sim adds the simulated driver (vram_sim_create()), for programs whose
+tests shall run without a GPU. What is left out: histories and snapshots, readers, reports and replay, which libvram has.
+
+Every file is taken as it is, headers where they are included first, tables (.def) at each place. What two files both call alike and keep to
+themselves (static functions, their macros) gets the file's name as an ending: a C file knows no other boundary than its end.
+"""
+import argparse
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+# The rooms that the allocator is made of, from the ground up; folders are taken whole.
+ROOMS = ["src/base", "src/os/posix", "src/config", "src/driver", "src/driver/cuda", "src/core", "src/core/*", "src/host",
+         "src/graph", "src/library"]
+SIMULATOR = ["src/driver/fault", "src/driver/sim", "src/driver/sim/*"]
+# The names that events carry are in a table of the process.
+SINGLE = ["src/model/builder.c", "src/history/thread_text.c"]
+# What reads recordings, or serves the command only.
+NOT_NEEDED = {"src/config/recorded_options.c"}
+PUBLIC = ["vram/vram.h", "vram/graph.h", "vram/plan_cache.h", "vram/output.h"]
+LEFT_OUT = {"vram/history.h"}
+# What a file of ours may call its own, and a header of the system that another one includes declares.
+OF_THE_SYSTEM = {"open", "close", "read", "write", "link", "index", "remove", "send", "accept", "bind", "listen", "wait", "select", "time", "unshare"}
+BARE_ENTRY = "packaging/amalgamation/entry.c"
+
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|->|\s+|.', re.S)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">].*$', re.M)
+OPEN_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
+KEYWORDS = {"_Atomic", "__attribute__", "_Alignas"}
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n(?:[^\n\\]|\\.)*)*", re.M)
+FEATURE = re.compile(r"^#define _(?:GNU|POSIX_C)_SOURCE.*\n", re.M)
+
+
+def tokens(text):
+    return TOKEN.findall(text)
+
+
+def is_word(token):
+    return token[0].isalpha() or token[0] == "_"
+
+
+def is_blank(token):
+    return token[0].isspace() or token.startswith("//") or token.startswith("/*")
+
+
+def own_names(text):
+    """What a file declares for itself at its outermost level: static functions and variables, and enumerators."""
+    names, depth, is_static, enum, previous = set(), 0, False, "no", ""
+    for token in tokens(DIRECTIVE.sub("", text)):
+        if is_blank(token):
+            continue
+        if depth == 0:
+            # A static thing's name is the word before its first parenthesis, bracket, value or end.
+            if token in "([=;," and is_static and is_word(previous) and previous not in KEYWORDS:
+                names.add(previous)
+                is_static = token == ","
+            if token in ("static", "VR_INLINE", "enum"):
+                is_static, enum = is_static or token != "enum", "head" if token == "enum" else enum
+            elif token == "{" and enum == "head":
+                enum = "body"
+            elif token in "(=;{}":
+                is_static, enum = is_static and token in "({", "no"
+        elif depth == 1 and enum == "body" and is_word(token) and previous in ("{", ","):
+            names.add(token)
+        depth += (token in "{([") - (token in "})]")
+        previous = token
+    return names
+
+
+class Amalgam:
+    def __init__(self, source, folders):
+        self.source = source
+        self.included = set()
+        self.files = [source / name for name in SINGLE]
+        self.files += [path for folder in folders for path in sorted(source.glob(f"{folder}/*.c"))]
+        self.files = [path for path in self.files if str(path.relative_to(source)) not in NOT_NEEDED] + [source / BARE_ENTRY]
+        owners = defaultdict(list)
+        for path in self.files + sorted(source.glob("src/**/*.h")):
+            for name in own_names(path.read_text()):
+                owners[name].append(path)
+        self.shared = {name for name, paths in owners.items() if len(paths) > 1 or name in OF_THE_SYSTEM}
+
+    def find(self, name):
+        for place in (self.source / "src" / name, self.source / "include" / name):
+            if place.is_file():
+                return place
+        sys.exit(f"amalgamate.py: no file {name}")
+
+    def unfolded(self, text, public):
+        """The text with the files that it includes in their places."""
+
+        def replaced(match):
+            kind, name = match.groups()
+            if kind == "<":
+                return match.group(0)
+            if name.startswith("vram/") and not public or name in LEFT_OUT:
+                return ""
+            path = self.find(name)
+            if path.suffix == ".h":
+                if path in self.included:
+                    return ""
+                self.included.add(path)
+            return self.unfolded(path.read_text(), public).rstrip("\n")
+
+        return INCLUDE.sub(replaced, FEATURE.sub("", text))
+
+    def renamed(self, text, own, ending):
+        """The text with its own names made its own; members of structs, where declared and where reached, keep theirs."""
+        result, previous, before, braces, brackets = [], "", "", [], 0
+        for token in tokens(text):
+            is_member = previous in (".", "->") or (braces and braces[-1] and brackets == 0)
+            result.append(f"{token}_of_{ending}" if token in own and not is_member else token)
+            if is_blank(token):
+                continue
+            if token == "{":
+                braces.append(previous in ("struct", "union") or before in ("struct", "union"))
+            elif token == "}" and braces:
+                braces.pop()
+            brackets += (token == "[") - (token == "]")
+            before, previous = previous, token
+        return "".join(result)
+
+    def ending(self, path):
+        place = self.source / "src" if path.is_relative_to(self.source / "src") else self.source
+        return re.sub(r"\W", "_", str(path.relative_to(place).with_suffix("")))
+
+    def part(self, path):
+        """A C file as a part of the whole: the headers that it brings, then itself, then the end of its macros."""
+        own = self.shared & own_names(path.read_text())
+        headers = []
+
+        def hoisted(match):
+            if match.group(2).endswith(".def"):
+                return match.group(0)
+            headers.append(match.group(0))
+            return ""
+
+        body = self.renamed(INCLUDE.sub(hoisted, FEATURE.sub("", path.read_text())), own, self.ending(path))
+        body = self.unfolded(body, False)
+        ends = "".join(f"#undef {name}\n" for name in sorted(set(OPEN_MACRO.findall(body))))
+        before = self.unfolded("\n".join(headers) + "\n", False)
+        return f"{before}\n// {path.relative_to(self.source)}\n{body.strip()}\n{ends}"
+
+
+def without_undefined(header, body):
+    """The public header without the functions that are not in this amalgamation, nor the comments above them."""
+    defined = set(re.findall(r"^(?!static)\w[^;={}]*?\b(vram_\w+)\([^;{}]*\)\s*\{", body, re.M))
+
+    def kept(match):
+        return match.group(0) if match.group(1) in defined else ""
+
+    return re.sub(r"(?:^//[^\n]*\n)*^VRAM_API[^;]*?\b(vram_\w+)\([^;]*;[^\n]*\n", kept, header, flags=re.M)
+
+
+def tidy(text):
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--sim", action="store_true")
+    parser.add_argument("source", type=Path)
+    parser.add_argument("out", type=Path)
+    chosen = parser.parse_args()
+    source = chosen.source.resolve()
+    version = re.search(r"project\(vram VERSION ([\d.]+)", (source / "CMakeLists.txt").read_text()).group(1)
+    amalgam = Amalgam(source, ROOMS + (SIMULATOR if chosen.sim else []))
+    head = (f"// vram {version}: malloc for GPU memory that you can see into. The allocator{' and the simulated driver' if chosen.sim else ''}"
+            f" in one file; made by a script, not to be edited.\n// License: Apache-2.0 (http://www.apache.org/licenses/LICENSE-2.0).\n")
+    public = PUBLIC + (["vram/sim.h"] if chosen.sim else [])
+    header = amalgam.unfolded("".join(f'#include "{name}"\n' for name in public), True)
+    body = "".join(amalgam.part(path) for path in amalgam.files)
+    header = without_undefined(header, body)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    (chosen.out / "vram.h").write_text(tidy(f"{head}#ifndef VRAM_H\n#define VRAM_H\n{header}\n#endif\n"))
+    features = "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n#ifndef VRAM_CHECK\n#define VRAM_CHECK 1\n#endif\n"
+    (chosen.out / "vram.c").write_text(tidy(f'{head}{features}#include "vram.h"\n\n{body}'))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+// demand.h: what the memory in use is made of when there is too little of it, and what would lower it (vram/demand.h).
+#ifndef VR_ANALYZE_DEMAND_H
+#define VR_ANALYZE_DEMAND_H
+
+#include "analyze/arena.h"
+#include "analyze/live_curve.h"
+#include "analyze/roles.h"
+#include "analyze/sites.h"
+#include "vram/demand.h"
+
+// What is asked: the moment when a request failed, or the peak beside a room that the caller names.
+struct vr_demand_question {
+    const struct vr_view *view;
+    struct vr_sites *sites;
+    int64_t event;
+    const struct vram_report_oom *oom; // of that event; NULL: none
+    uint64_t room_bytes;
+    uint64_t block_bytes; // of what is live then, rounding and what waits included
+};
+
+// All but the texts, in the arena. *demand stays untouched where there is nothing to say: nothing in use, or sizes that no device has.
+// NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_demand_find(const struct vr_demand_question *question, struct vr_arena *arena,
+                                const struct vram_report_demand **demand);
+
+// --- between the files of it -------------------------------------------------------------------------------------------------------------
+
+struct vr_demand_work {
+    const struct vr_demand_question *question;
+    const struct vr_view *view;
+    struct vr_lifetimes all;              // VR_LIFETIME_ALLOCATED: a report keeps only those of a few moments
+    const struct vr_lifetimes *lifetimes; // these
+    struct vr_roles roles;
+    struct vr_arena *arena;
+    struct vr_live_curve curve;   // of all rows, with the failed request
+    struct vr_live_curve changed; // room for another one
+    uint64_t peak_bytes;          // of the curve
+    size_t peak_row_end;          // rows born by the moment
+    uint8_t *stands_out;          // by row
+    enum vr_role_pass pass;       // that was under way at the moment
+    bool has_backward, has_step;  // before the moment
+    uint64_t missing_bytes;       // what must go so that the request fits; at least 1
+    struct vram_report_demand *made;
+};
+
+enum { VR_MOST_REMEDIES = 8 };
+
+// Live at the moment?
+VR_INLINE bool vr_demand_live(const struct vr_demand_work *work, size_t row) {
+    return vr_lifetimes_live_at(work->lifetimes, row, work->question->event);
+}
+// One more remedy, unless it saves less than a fiftieth of the peak; `left` is the highest point of the changed curve.
+void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy, uint64_t left);
+
+// demand_kind.c: sets demand, role, bytes and per_step_bytes, and marks the rows that stand out. NO_HOST_MEMORY.
+enum vram_status vr_demand_judge(struct vr_demand_work *work);
+// remedies.c: all of them, in the order of the report. NO_HOST_MEMORY.
+enum vram_status vr_remedies_find(struct vr_demand_work *work);
+// recompute.c: the call whose activations are best made again. NO_HOST_MEMORY.
+enum vram_status vr_recompute_find(struct vr_demand_work *work);
+
+#endif

@@ -1,0 +1,265 @@
+// What stands out in what is in use: one of a closed list, the first that holds.
+#include "analyze/demand.h"
+#include "analyze/growth.h"
+
+// Activations of earlier steps are the matter from so many steps on, and from this part of what is in use.
+enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
+// What is lost to rounding is the matter only where it is more than this part of what was asked for.
+#define ROUNDING_PART 8u
+
+// --- what grows --------------------------------------------------------------------------------------------------------------------------
+
+// What a leak keeps beyond one step's worth.
+static double beyond_one_step(const struct vr_grower *grower) {
+    const double beyond = (double)grower->last_bytes - grower->bytes_per_step;
+    return beyond > 0 ? beyond : 0;
+}
+
+static bool is_leak(const struct vr_grower *grower) { return grower->verdict == VR_VERDICT_LEAK && grower->bytes_per_step > 0; }
+
+static enum vram_status mark_growers(struct vr_demand_work *work, struct vr_grouping *grouping, const struct vr_growth *growth) {
+    struct vr_map leaks = {0};
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < growth->count && status == VRAM_OK; i++) {
+        if (is_leak(&growth->grower[i])) status = vr_map_set(&leaks, growth->grower[i].key, i + 1);
+    }
+    for (size_t row = 0; row < work->peak_row_end && status == VRAM_OK; row++) {
+        uint64_t key;
+        status = vr_grouping_key(grouping, row, &key);
+        if (status != VRAM_OK || vr_map_get(&leaks, key) == 0 || !vr_demand_live(work, row)) continue;
+        work->stands_out[row] = 1;
+        work->made->bytes += work->lifetimes->size_bytes[row];
+    }
+    vr_map_release(&leaks);
+    return status;
+}
+
+// Whether it would have fitted without what grows; then its rows stand out.
+static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grouping *grouping, const struct vr_growth *growth,
+                                     bool *found) {
+    double beyond = 0, graphs = 0;
+    size_t graph_sites = 0;
+    for (size_t i = 0; i < growth->count; i++) {
+        const struct vr_grower *grower = &growth->grower[i];
+        if (!is_leak(grower)) continue;
+        const uint8_t role = work->roles.role[grower->row];
+        beyond += beyond_one_step(grower);
+        work->made->per_step_bytes += grower->bytes_per_step;
+        if (role != VRAM_ROLE_ACTIVATIONS) continue;
+        graphs += beyond_one_step(grower);
+        graph_sites++;
+    }
+    *found = beyond >= (double)work->missing_bytes;
+    if (!*found) {
+        work->made->per_step_bytes = 0;
+        return VRAM_OK;
+    }
+    work->made->demand = graph_sites >= GRAPH_STACKS && graphs > beyond / 2 ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
+    return mark_growers(work, grouping, growth);
+}
+
+static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
+    const struct vr_grouped grouped = {.view = work->view, .lifetimes = work->lifetimes, .sites = work->question->sites};
+    const struct vr_step_wish wish = {.name = NULL};
+    struct vr_steps steps = {0};
+    struct vr_growth growth = {.count = 0};
+    struct vr_grouping grouping;
+    *found = false;
+    VR_TRY(vr_steps_find(work->view, &wish, &steps));
+    if (steps.unsure || steps.count == 0) {
+        vr_steps_release(&steps);
+        return VRAM_OK;
+    }
+    enum vram_status status = vr_grouping_init(&grouping, VR_GROUP_SITE, &grouped, NULL, NULL);
+    if (status == VRAM_OK) {
+        status = vr_growth_find(&grouping, &steps, MOST_GROWERS, &growth);
+        if (status == VRAM_OK) status = judge_growth(work, &grouping, &growth, found);
+        vr_growth_release(&growth);
+        vr_grouping_release(&grouping);
+    }
+    vr_steps_release(&steps);
+    return status;
+}
+
+// --- activations of earlier steps --------------------------------------------------------------------------------------------------------
+
+// A step is a forward pass and the backward pass after it.
+struct step_count {
+    uint64_t step;
+    bool backward;
+};
+
+static uint64_t step_of(struct step_count *count, const struct vr_demand_work *work, size_t row) {
+    const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+    if (pass == VR_PASS_FORWARD && count->backward) *count = (struct step_count){.step = count->step + 1};
+    count->backward = count->backward || pass == VR_PASS_BACKWARD;
+    return count->step;
+}
+
+// What a forward pass made and the backward pass after it should have given back. The largest of its stacks has `*most` of it.
+static enum vram_status mark_kept(struct vr_demand_work *work, uint64_t steps, struct vr_map *stacks, uint64_t *most) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    struct step_count count = {.step = 0};
+    for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
+        const uint64_t step = step_of(&count, work, row);
+        if (step == steps || work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
+        const uint64_t key = lifetimes->stack[row], bytes = vr_map_get(stacks, key) + lifetimes->size_bytes[row];
+        work->stands_out[row] = 1;
+        work->made->bytes += lifetimes->size_bytes[row];
+        if (bytes != 0) VR_TRY(vr_map_set(stacks, key, bytes));
+        if (bytes > *most) *most = bytes;
+    }
+    return VRAM_OK;
+}
+
+static void forget_marks(struct vr_demand_work *work) {
+    memset(work->stands_out, 0, work->lifetimes->count);
+    work->made->bytes = 0;
+}
+
+static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
+    struct step_count count = {.step = 0};
+    struct vr_map stacks = {0};
+    uint64_t most = 0;
+    *found = false;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) (void)step_of(&count, work, row);
+    if (count.step < LEAST_STEPS) return VRAM_OK;
+    const enum vram_status status = mark_kept(work, count.step, &stacks, &most);
+    const size_t distinct = stacks.count;
+    vr_map_release(&stacks);
+    *found = status == VRAM_OK && work->made->bytes >= work->missing_bytes && work->made->bytes > work->made->in_use_bytes / KEPT_PART;
+    if (!*found) {
+        forget_marks(work);
+        return status;
+    }
+    const bool graphs = distinct >= GRAPH_STACKS && most < work->made->bytes / 10 * 9;
+    work->made->demand = graphs ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
+    work->made->per_step_bytes = (double)work->made->bytes / (double)count.step;
+    return VRAM_OK;
+}
+
+// --- a forward pass that is not trained --------------------------------------------------------------------------------------------------
+
+// The line that calls the model: outside of the outermost call of a module. VR_NO_SITE: the stack has none.
+static uint32_t caller_of(struct vr_demand_work *work, uint32_t stack) {
+    const struct vr_stacks *stacks = &work->view->model->stacks;
+    uint32_t outside = VR_NO_SITE;
+    for (uint64_t i = stacks->offset[stack + 1]; i > stacks->offset[stack]; i--) {
+        const uint32_t frame = stacks->frame[i - 1];
+        if ((vr_role_marks_of_frame(&work->roles.marks, frame) & VR_MARK_FORWARD) != 0) return outside;
+        outside = frame;
+    }
+    return VR_NO_SITE;
+}
+
+// Callers that a backward pass followed. *current: the caller of the pass that was under way, VR_NO_SITE where none was.
+static enum vram_status find_trained(struct vr_demand_work *work, struct vr_map *trained, uint32_t *current) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    uint32_t caller = VR_NO_SITE;
+    for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
+        const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+        if (pass == VR_PASS_BACKWARD && caller != VR_NO_SITE) VR_TRY(vr_map_set(trained, caller, 1));
+        if (pass != VR_PASS_FORWARD) continue;
+        const uint32_t found = caller_of(work, lifetimes->stack[row]);
+        if (found != VR_NO_SITE) caller = found;
+    }
+    *current = work->pass == VR_PASS_FORWARD ? caller : VR_NO_SITE;
+    return VRAM_OK;
+}
+
+static enum vram_status find_untrained(struct vr_demand_work *work, bool *found) {
+    struct vr_map trained = {0};
+    uint32_t current;
+    *found = false;
+    enum vram_status status = find_trained(work, &trained, &current);
+    const bool judged = status == VRAM_OK && current != VR_NO_SITE && trained.count != 0 && vr_map_get(&trained, current) == 0;
+    vr_map_release(&trained);
+    if (!judged) return status;
+    uint64_t bytes = 0;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
+        if (caller_of(work, work->lifetimes->stack[row]) != current) continue;
+        work->stands_out[row] = 1;
+        bytes += work->lifetimes->size_bytes[row];
+    }
+    *found = bytes >= work->missing_bytes;
+    if (!*found) {
+        forget_marks(work);
+        return VRAM_OK;
+    }
+    work->made->demand = VRAM_DEMAND_NOT_TRAINED;
+    work->made->bytes = bytes;
+    return VRAM_OK;
+}
+
+// Gradients from before the forward pass that came last.
+static uint64_t gradients_held(const struct vr_demand_work *work) {
+    uint64_t before = 0, bytes = 0; // live gradients when the forward pass began
+    enum vr_role_pass pass = VR_PASS_IDLE;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        const enum vr_role_pass next = (enum vr_role_pass)work->roles.pass[row];
+        if (row >= work->lifetimes->start_count && next == VR_PASS_FORWARD && pass != VR_PASS_FORWARD) before = bytes;
+        if (row >= work->lifetimes->start_count && next != VR_PASS_IDLE && next != VR_PASS_INPUT) pass = next;
+        if (work->roles.role[row] == VRAM_ROLE_GRADIENTS && vr_demand_live(work, row)) bytes += work->lifetimes->size_bytes[row];
+    }
+    return pass == VR_PASS_OPTIMIZER ? 0 : before;
+}
+
+// --- the rest ----------------------------------------------------------------------------------------------------------------------------
+
+static void stand_out(struct vr_demand_work *work, enum vram_demand demand, enum vram_role role) {
+    work->made->demand = demand;
+    work->made->role = role;
+    work->made->bytes = role == VRAM_ROLE_COUNT ? work->made->in_use_bytes : work->made->of_role[role].bytes;
+    for (size_t row = 0; row < work->peak_row_end; row++)
+        work->stands_out[row] = role == VRAM_ROLE_COUNT || work->roles.role[row] == (uint8_t)role;
+}
+
+static uint32_t marks_of_request(struct vr_demand_work *work) {
+    if (work->question->oom == NULL) return 0;
+    return vr_role_marks_of(&work->roles.marks, work->view->history->stack[work->question->event]);
+}
+
+static bool judge_by_moment(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    const uint32_t marks = marks_of_request(work);
+    const uint64_t blocks = work->question->block_bytes, rounding = blocks > made->in_use_bytes ? blocks - made->in_use_bytes : 0;
+    const bool in_step = (marks & VR_MARK_OPTIMIZER) != 0;
+    if (in_step && ((marks & VR_MARK_STATE) != 0 || !work->has_step)) {
+        stand_out(work, VRAM_DEMAND_FIRST_STEP, VRAM_ROLE_OPTIMIZER_STATE);
+    } else if (work->has_backward && gradients_held(work) >= work->missing_bytes) {
+        stand_out(work, VRAM_DEMAND_HELD_GRADIENTS, VRAM_ROLE_GRADIENTS);
+    } else if (rounding >= work->missing_bytes && rounding > made->in_use_bytes / ROUNDING_PART) {
+        stand_out(work, VRAM_DEMAND_ROUNDING, VRAM_ROLE_COUNT);
+        work->made->bytes = rounding;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void judge_by_role(struct vr_demand_work *work) {
+    enum vram_role most = VRAM_ROLE_UNKNOWN;
+    for (unsigned role = 0; role < VRAM_ROLE_COUNT; role++) {
+        if (work->made->of_role[role].bytes > work->made->of_role[most].bytes) most = (enum vram_role)role;
+    }
+    if (most == VRAM_ROLE_UNKNOWN)
+        stand_out(work, VRAM_DEMAND_CALLER, VRAM_ROLE_COUNT);
+    else
+        stand_out(work, VRAM_DEMAND_ROLE, most);
+}
+
+enum vram_status vr_demand_judge(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    bool found = false;
+    if (made->request_bytes > made->room_bytes / 2) {
+        stand_out(work, VRAM_DEMAND_REQUEST, VRAM_ROLE_COUNT);
+        work->made->bytes = made->request_bytes;
+        return VRAM_OK;
+    }
+    VR_TRY(find_kept(work, &found));
+    if (!found) VR_TRY(find_growth(work, &found));
+    if (!found) VR_TRY(find_untrained(work, &found));
+    if (!found && !judge_by_moment(work)) judge_by_role(work);
+    return VRAM_OK;
+}

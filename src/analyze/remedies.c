@@ -1,0 +1,434 @@
+// What would lower the highest demand, each by a curve drawn anew or a sum.
+#include "analyze/demand.h"
+
+enum {
+    CHUNKS_TRIED = 8, // parts of the largest tensors
+    CHUNK_PART = 10,  // of the peak: what a tensor must have to be worth parts
+    SHARDS = 2,       // devices
+    ADAM_MOMENTS = 2, // pieces of state per parameter
+    SLACK_PART = 64   // of the room, for what a smaller batch rounds otherwise
+};
+
+// The peak without the rows of which `part` says how much goes.
+static void add_without(struct vr_demand_work *work, struct vram_report_remedy remedy,
+                        double (*part)(const struct vr_demand_work *, size_t)) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    vr_live_curve_copy(&work->changed, &work->curve);
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const double less = part(work, row);
+        if (less <= 0) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row),
+                          -(int64_t)((double)lifetimes->size_bytes[row] * less));
+        if (!vr_demand_live(work, row)) continue;
+        remedy.blocks++;
+        remedy.bytes += lifetimes->size_bytes[row];
+    }
+    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+}
+
+// --- a smaller batch ---------------------------------------------------------------------------------------------------------------------
+
+// What size: that of a parameter, and of a copy of one in half its precision (autocast keeps these for the backward pass).
+enum fixed_size { SIZE_OF_PARAMETER = 1, SIZE_OF_HALF = 2 };
+
+static enum vram_status find_fixed_sizes(const struct vr_demand_work *work, struct vr_map *fixed, uint64_t *parameters) {
+    *parameters = 0;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        const uint8_t role = work->roles.role[row];
+        const uint64_t bytes = work->lifetimes->size_bytes[row];
+        if (role != VRAM_ROLE_PARAMETERS || bytes == 0) continue;
+        VR_TRY(vr_map_set(fixed, bytes, vr_map_get(fixed, bytes) | SIZE_OF_PARAMETER));
+        if (bytes > 1) VR_TRY(vr_map_set(fixed, bytes / 2, vr_map_get(fixed, bytes / 2) | SIZE_OF_HALF));
+        if (vr_demand_live(work, row)) *parameters += bytes;
+    }
+    return VRAM_OK;
+}
+
+// What has the size of a parameter in the backward pass is taken for its gradient, and what has half of it for a copy, whatever it is: that
+// errs towards a smaller batch.
+static bool is_fixed(enum vr_role_pass pass, uint64_t of_size) {
+    return (of_size & SIZE_OF_HALF) != 0 || (pass == VR_PASS_BACKWARD && of_size != 0);
+}
+
+static bool grows_with_batch(const struct vr_demand_work *work, const struct vr_map *fixed, size_t row) {
+    const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+    switch ((enum vram_role)work->roles.role[row]) {
+    case VRAM_ROLE_ACTIVATIONS:
+    case VRAM_ROLE_RECOMPUTED:
+    case VRAM_ROLE_INPUT: break;
+    case VRAM_ROLE_TEMPORARIES:
+        if (pass != VR_PASS_FORWARD && pass != VR_PASS_BACKWARD) return false;
+        break;
+    default: return false;
+    }
+    return !is_fixed(pass, vr_map_get(fixed, work->lifetimes->size_bytes[row]));
+}
+
+// The rest of what a first step makes: gradients of all parameters, and what Adam keeps of each.
+static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parameters) {
+    const struct vram_report_sum *of_role = work->made->of_role;
+    if (!work->has_backward && work->pass != VR_PASS_FORWARD) return 0;
+    const uint64_t gradients = of_role[VRAM_ROLE_GRADIENTS].bytes, state = of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes;
+    const uint64_t moments = work->has_step ? 0 : ADAM_MOMENTS * parameters;
+    return (parameters > gradients ? parameters - gradients : 0) + (moments > state ? moments - state : 0);
+}
+
+// The largest factor with which the curve stays within the room: at every position what is fixed and `factor` times the rest fit.
+static double largest_factor(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, uint64_t room, uint64_t later) {
+    int64_t level = 0, moving = 0;
+    double factor = 1;
+    for (size_t i = 0; i < work->curve.length; i++) {
+        level += work->curve.delta[i];
+        moving += moving_curve->delta[i];
+        if (level <= 0 || moving <= 0) continue;
+        const double fixed = (double)(level - moving) + (i + 1 == work->curve.length ? (double)later : 0);
+        if (fixed + (double)moving <= (double)room) continue;
+        const double most = fixed >= (double)room ? 0 : ((double)room - fixed) / (double)moving;
+        if (most < factor) factor = most;
+    }
+    return factor;
+}
+
+// A step: a forward pass, and what comes before the next one.
+struct step_course {
+    size_t first, end; // rows [first, end); its step ends with `end`
+    bool whole;        // a backward pass and another forward pass come after it
+};
+
+// The last two steps: [1] is the one whose request failed. False where the history has no whole step before it.
+static bool find_steps(const struct vr_demand_work *work, struct step_course course[2]) {
+    enum vr_role_pass before = VR_PASS_IDLE;
+    size_t steps = 0;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
+        const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+        if (pass == VR_PASS_FORWARD && before != VR_PASS_FORWARD) {
+            course[0] = course[1];
+            course[0].end = row;
+            course[0].whole = before == VR_PASS_BACKWARD || before == VR_PASS_OPTIMIZER;
+            course[1] = (struct step_course){.first = row, .end = work->peak_row_end};
+            steps++;
+        }
+        if (pass != VR_PASS_IDLE && pass != VR_PASS_INPUT) before = pass;
+    }
+    return steps > 1 && course[0].whole;
+}
+
+static size_t next_forward(const struct vr_demand_work *work, const struct vr_map *fixed, size_t row, size_t end) {
+    while (row < end && (work->roles.pass[row] != VR_PASS_FORWARD || !grows_with_batch(work, fixed, row))) row++;
+    return row;
+}
+
+// The stack without what calls the model, as a number.
+static uint64_t call_of(struct vr_demand_work *work, uint32_t stack) {
+    const struct vr_stacks *stacks = &work->view->model->stacks;
+    const uint64_t first = stacks->offset[stack];
+    uint64_t end = stacks->offset[stack + 1], call = 1;
+    while (end > first && (vr_role_marks_of_frame(&work->roles.marks, stacks->frame[end - 1]) & VR_MARK_FORWARD) == 0) end--;
+    for (uint64_t i = first; i < end; i++) call = vr_mix64(call + stacks->frame[i]);
+    return call;
+}
+
+// How many times as much the later step makes as the earlier one, up to the place where it failed; 0 where they go different ways.
+static double scale_of(struct vr_demand_work *work, const struct vr_map *fixed, const struct step_course course[2]) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    double earlier = 0, later = 0;
+    size_t i = next_forward(work, fixed, course[0].first, course[0].end), j = next_forward(work, fixed, course[1].first, course[1].end);
+    for (; j < course[1].end; i = next_forward(work, fixed, i + 1, course[0].end), j = next_forward(work, fixed, j + 1, course[1].end)) {
+        if (i >= course[0].end || call_of(work, lifetimes->stack[i]) != call_of(work, lifetimes->stack[j])) return 0;
+        earlier += (double)lifetimes->size_bytes[i];
+        later += (double)lifetimes->size_bytes[j];
+    }
+    return earlier > 0 ? later / earlier : 0;
+}
+
+// The same as largest_factor(), of an earlier step as if it were `scale` times as large.
+static double factor_of_step(const struct vr_demand_work *work, const struct vr_live_curve *moving_curve, const struct step_course *course,
+                             double scale, double room) {
+    const size_t from = vr_row_from(work->lifetimes, course->first), to = vr_row_from(work->lifetimes, course->end);
+    int64_t level = 0, moving = 0;
+    double factor = 1;
+    for (size_t i = 0; i < to && i < work->curve.length; i++) {
+        level += work->curve.delta[i];
+        moving += moving_curve->delta[i];
+        if (i < from || moving <= 0) continue;
+        const double fixed = (double)(level - moving), scaled = scale * (double)moving;
+        const double most = fixed >= room ? 0 : (room - fixed) / scaled;
+        if (most < factor) factor = most;
+    }
+    return factor;
+}
+
+static void by_earlier_step(struct vr_demand_work *work, const struct vr_map *fixed, double room, double *factor) {
+    struct step_course course[2] = {{.first = 0}, {.first = 0}};
+    if (!work->made->unfinished || !find_steps(work, course)) return;
+    const double scale = scale_of(work, fixed, course);
+    if (scale <= 0) return;
+    const double most = factor_of_step(work, &work->changed, &course[0], scale, room);
+    if (most < *factor) *factor = most;
+    work->made->earlier_step = true;
+}
+
+static enum vram_status draw_moving(struct vr_demand_work *work, struct vr_map *fixed, struct vram_report_remedy *remedy,
+                                    uint64_t *parameters) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    VR_TRY(find_fixed_sizes(work, fixed, parameters));
+    memset(work->changed.delta, 0, (work->changed.length + 1) * sizeof *work->changed.delta);
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        if (!grows_with_batch(work, fixed, row)) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row), (int64_t)lifetimes->size_bytes[row]);
+        if (!vr_demand_live(work, row)) continue;
+        remedy->blocks++;
+        remedy->bytes += lifetimes->size_bytes[row];
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fixed) {
+    const struct vram_report_demand *made = work->made;
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_BATCH, .divisor = 1};
+    uint64_t parameters, scaled_request = 0;
+    VR_TRY(draw_moving(work, fixed, &remedy, &parameters));
+    const bool in_passes = work->pass == VR_PASS_FORWARD || work->pass == VR_PASS_BACKWARD;
+    if (work->question->oom != NULL && in_passes && !is_fixed(work->pass, vr_map_get(fixed, made->request_bytes))) {
+        const size_t at = (size_t)work->question->event + 1;
+        scaled_request = made->request_bytes;
+        vr_live_curve_add(&work->changed, at, at + 1, (int64_t)scaled_request);
+    }
+    // Rounding and what waits takes its part of the room as well.
+    const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
+    const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
+    remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
+    by_earlier_step(work, fixed, (double)room, &remedy.factor);
+    if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
+    const uint64_t saved = (uint64_t)((double)(remedy.bytes + scaled_request) * (1 - remedy.factor));
+    vr_remedy_add(work, remedy, work->peak_bytes > saved ? work->peak_bytes - saved : 0);
+    return VRAM_OK;
+}
+
+static enum vram_status add_batch(struct vr_demand_work *work) {
+    struct vr_map fixed = {0};
+    const enum vram_status status = try_batch(work, &fixed);
+    vr_map_release(&fixed);
+    return status;
+}
+
+// --- the largest tensors in parts --------------------------------------------------------------------------------------------------------
+
+static bool is_of_passes(const struct vr_demand_work *work, size_t row) {
+    const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+    return pass == VR_PASS_FORWARD || pass == VR_PASS_BACKWARD;
+}
+
+// The same values in another precision have half the bytes, or twice as many.
+static bool is_of_size(uint64_t bytes, uint64_t size) { return bytes == size || bytes == 2 * size || 2 * bytes == size; }
+
+static enum vram_status add_chunks(struct vr_demand_work *work) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    size_t largest = SIZE_MAX;
+    for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
+        const bool made = vr_demand_live(work, row) && work->roles.role[row] == VRAM_ROLE_ACTIVATIONS;
+        if (made && (largest == SIZE_MAX || lifetimes->size_bytes[row] > lifetimes->size_bytes[largest])) largest = row;
+    }
+    if (largest == SIZE_MAX || lifetimes->size_bytes[largest] < work->peak_bytes / CHUNK_PART) return VRAM_OK;
+    const uint64_t size = lifetimes->size_bytes[largest];
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_CHUNKS, .factor = 1, .divisor = CHUNKS_TRIED};
+    vr_live_curve_copy(&work->changed, &work->curve);
+    for (size_t row = lifetimes->start_count; row < lifetimes->count; row++) {
+        if (!is_of_size(lifetimes->size_bytes[row], size) || !is_of_passes(work, row)) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row),
+                          -(int64_t)(lifetimes->size_bytes[row] / CHUNKS_TRIED * (CHUNKS_TRIED - 1)));
+        if (!vr_demand_live(work, row)) continue;
+        remedy.blocks++;
+        remedy.bytes += lifetimes->size_bytes[row];
+    }
+    if (work->question->oom != NULL && is_of_size(work->made->request_bytes, size)) {
+        const size_t at = (size_t)work->question->event + 1;
+        vr_live_curve_add(&work->changed, at, at + 1, -(int64_t)(work->made->request_bytes / CHUNKS_TRIED * (CHUNKS_TRIED - 1)));
+    }
+    VR_TRY(
+        vr_sites_name(work->question->sites, vr_sites_frame(work->question->sites, lifetimes->stack[largest]), work->arena, &remedy.site));
+    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+    return VRAM_OK;
+}
+
+// --- gradients that are dropped ----------------------------------------------------------------------------------------------------------
+
+struct gradient_drop {
+    struct vr_map waiting; // size -> 1 + place of the last one that waits
+    uint32_t *row;         // gradients that lived when the forward pass began
+    uint32_t *next;        // 1 + place of the one of the same size before it; NEVER where it lives again
+    size_t count, row_capacity, next_capacity;
+    size_t forward; // position at which the forward pass began
+};
+
+// All gradients that live when a forward pass begins would be dropped by then.
+static enum vram_status begin_forward(struct vr_demand_work *work, struct gradient_drop *drop, size_t position) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    size_t kept = 0;
+    drop->forward = position;
+    vr_map_clear(&drop->waiting);
+    VR_TRY(vr_grow((void **)&drop->next, &drop->next_capacity, drop->count + 1, sizeof *drop->next));
+    for (size_t i = 0; i < drop->count; i++) {
+        const uint32_t row = drop->row[i];
+        if (vr_row_to(lifetimes, row) <= position) continue;
+        drop->row[kept] = row;
+        drop->next[kept] = (uint32_t)vr_map_get(&drop->waiting, lifetimes->size_bytes[row]);
+        VR_TRY(vr_map_set(&drop->waiting, lifetimes->size_bytes[row], ++kept));
+    }
+    drop->count = kept;
+    return VRAM_OK;
+}
+
+// What is added to a gradient that is kept has its size, and is made in the backward pass. There the gradient would begin to live.
+static enum vram_status begin_again(struct vr_demand_work *work, struct gradient_drop *drop, uint64_t bytes, size_t position) {
+    const uint64_t place = vr_map_get(&drop->waiting, bytes);
+    if (place == 0) return VRAM_OK;
+    const uint32_t before = drop->next[place - 1];
+    drop->next[place - 1] = VR_NEVER;
+    if (vr_row_to(work->lifetimes, drop->row[place - 1]) > position)
+        vr_live_curve_add(&work->changed, drop->forward, position, -(int64_t)bytes);
+    if (before != 0) return vr_map_set(&drop->waiting, bytes, before);
+    (void)vr_map_take(&drop->waiting, bytes);
+    return VRAM_OK;
+}
+
+static enum vram_status drop_gradients(struct vr_demand_work *work, struct gradient_drop *drop, struct vram_report_remedy *remedy) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    enum vr_role_pass before = VR_PASS_IDLE;
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+        const size_t from = vr_row_from(lifetimes, row);
+        if (from >= work->curve.length) break;
+        if (row >= lifetimes->start_count && pass == VR_PASS_FORWARD && before != pass) VR_TRY(begin_forward(work, drop, from));
+        if (row >= lifetimes->start_count && pass != VR_PASS_IDLE && pass != VR_PASS_INPUT) before = pass;
+        if (pass == VR_PASS_BACKWARD) VR_TRY(begin_again(work, drop, lifetimes->size_bytes[row], from));
+        if (work->roles.role[row] != VRAM_ROLE_GRADIENTS) continue;
+        VR_TRY(vr_grow((void **)&drop->row, &drop->row_capacity, drop->count + 1, sizeof *drop->row));
+        VR_TRY(vr_grow((void **)&drop->next, &drop->next_capacity, drop->count + 1, sizeof *drop->next));
+        drop->next[drop->count] = VR_NEVER; // made in this step: nothing waits
+        drop->row[drop->count++] = (uint32_t)row;
+        if (!vr_demand_live(work, row)) continue;
+        remedy->blocks++;
+        remedy->bytes += lifetimes->size_bytes[row];
+    }
+    return VRAM_OK;
+}
+
+// The history ends before the backward pass made them again: they would not be there.
+static void drop_the_rest(struct vr_demand_work *work, const struct gradient_drop *drop) {
+    for (size_t i = 0; i < drop->count; i++) {
+        if (drop->next[i] == VR_NEVER) continue;
+        const uint32_t row = drop->row[i];
+        vr_live_curve_add(&work->changed, drop->forward, vr_row_to(work->lifetimes, row), -(int64_t)work->lifetimes->size_bytes[row]);
+    }
+}
+
+static enum vram_status add_gradients_none(struct vr_demand_work *work) {
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_GRADIENTS_NONE, .factor = 1, .divisor = 1};
+    struct gradient_drop drop = {.count = 0};
+    if (work->made->of_role[VRAM_ROLE_GRADIENTS].bytes == 0) return VRAM_OK;
+    vr_live_curve_copy(&work->changed, &work->curve);
+    const enum vram_status status = drop_gradients(work, &drop, &remedy);
+    if (status == VRAM_OK && work->question->oom != NULL && work->pass != VR_PASS_OPTIMIZER) drop_the_rest(work, &drop);
+    vr_map_release(&drop.waiting);
+    free(drop.row);
+    free(drop.next);
+    if (status != VRAM_OK) return status;
+    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+    return VRAM_OK;
+}
+
+// --- by role -----------------------------------------------------------------------------------------------------------------------------
+
+static double part_of_state_8bit(const struct vr_demand_work *work, size_t row) {
+    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 0.74 : 0; // a byte in place of four, and a scale of four bytes per 256
+}
+static double part_of_state(const struct vr_demand_work *work, size_t row) {
+    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 1 : 0;
+}
+static double part_of_model(const struct vr_demand_work *work, size_t row) {
+    const uint8_t role = work->roles.role[row];
+    return role == VRAM_ROLE_OPTIMIZER_STATE || role == VRAM_ROLE_PARAMETERS || role == VRAM_ROLE_GRADIENTS ? 1.0 - 1.0 / SHARDS : 0;
+}
+
+static void add_kv_cache(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    const uint64_t bytes = made->of_role[VRAM_ROLE_KV_CACHE].bytes;
+    if (bytes == 0 || bytes <= work->missing_bytes) return;
+    const struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_KV_CACHE,
+                                              .factor = (double)(bytes - work->missing_bytes) / (double)bytes,
+                                              .divisor = 1,
+                                              .blocks = made->of_role[VRAM_ROLE_KV_CACHE].count,
+                                              .bytes = bytes};
+    if (made->wanted_bytes > made->room_bytes) vr_remedy_add(work, remedy, work->peak_bytes - work->missing_bytes);
+}
+
+// What stands out is dropped, but for one step's worth.
+static void add_cause(struct vr_demand_work *work) {
+    static const struct {
+        enum vram_demand demand;
+        enum vram_remedy remedy;
+    } table[] = {{VRAM_DEMAND_GROWTH, VRAM_REMEDY_RELEASE},
+                 {VRAM_DEMAND_RETAINED, VRAM_REMEDY_DETACH},
+                 {VRAM_DEMAND_NOT_TRAINED, VRAM_REMEDY_NO_GRAD}};
+    const struct vram_report_demand *made = work->made;
+    for (size_t i = 0; i < VR_COUNT_OF(table); i++) {
+        if (table[i].demand != made->demand) continue;
+        const uint64_t stays = made->demand == VRAM_DEMAND_NOT_TRAINED ? 0 : (uint64_t)made->per_step_bytes;
+        const uint64_t goes = made->bytes > stays ? made->bytes - stays : 0;
+        vr_remedy_add(work,
+                      (struct vram_report_remedy){.remedy = table[i].remedy,
+                                                  .site = made->site_count == 0 ? "" : made->sites[0].name,
+                                                  .factor = 1,
+                                                  .divisor = 1,
+                                                  .bytes = made->bytes},
+                      work->peak_bytes > goes ? work->peak_bytes - goes : 0);
+    }
+}
+
+static int by_worth(const void *a, const void *b) {
+    const struct vram_report_remedy *x = a, *y = b;
+    const bool cause_x = x->remedy >= VRAM_REMEDY_RELEASE, cause_y = y->remedy >= VRAM_REMEDY_RELEASE;
+    if (cause_x != cause_y) return cause_y - cause_x;
+    if (x->fits != y->fits) return y->fits - x->fits;
+    // Of those that fit the one that changes least: in the order of the list.
+    if (x->fits || x->saved_bytes == y->saved_bytes) return VR_ORDER(x->remedy, y->remedy);
+    return VR_ORDER(y->saved_bytes, x->saved_bytes);
+}
+
+// What goes at what stands out comes before the rest.
+static void put_first(struct vram_report_remedy *remedies, size_t count, enum vram_demand demand) {
+    const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
+    if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
+    for (size_t i = 1; i < count; i++) {
+        if (remedies[i].remedy != wanted) continue;
+        const struct vram_report_remedy found = remedies[i];
+        memmove(remedies + 1, remedies, i * sizeof *remedies);
+        remedies[0] = found;
+    }
+}
+
+enum vram_status vr_remedies_find(struct vr_demand_work *work) {
+    const struct vram_report_remedy in_8bit = {.remedy = VRAM_REMEDY_STATE_8BIT, .factor = 1, .divisor = 1};
+    const struct vram_report_remedy offload = {.remedy = VRAM_REMEDY_STATE_OFFLOAD, .factor = 1, .divisor = 1};
+    const struct vram_report_remedy sharding = {.remedy = VRAM_REMEDY_SHARDING, .factor = 1, .divisor = SHARDS};
+    struct vram_report_demand *made = work->made;
+    void *room;
+    VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
+    made->remedies = room;
+    add_cause(work);
+    // Beside what should not be there at all the rest is no answer.
+    if (made->remedy_count == 0) {
+        VR_TRY(vr_recompute_find(work));
+        VR_TRY(add_batch(work));
+        VR_TRY(add_chunks(work));
+        VR_TRY(add_gradients_none(work));
+        add_kv_cache(work);
+        add_without(work, in_8bit, part_of_state_8bit);
+        add_without(work, offload, part_of_state);
+        add_without(work, sharding, part_of_model);
+    }
+    if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
+    put_first(room, made->remedy_count, made->demand);
+    return VRAM_OK;
+}

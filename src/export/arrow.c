@@ -1,0 +1,300 @@
+// Arrow IPC files: "ARROW1", messages, and at the end a list of where each is. A message is its length, a FlatBuffer that says what it is,
+// and a body of buffers. The names of fields and their numbers are those of the format's Message.fbs, Schema.fbs and File.fbs.
+#include "export/arrow.h"
+
+#include "export/flatbuffer.h"
+
+enum { METADATA_V5 = 4, TYPE_INT = 2, TYPE_UTF8 = 5, HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
+enum { FIELD_NAME, FIELD_NULLABLE, FIELD_TYPE_TYPE, FIELD_TYPE, FIELD_DICTIONARY, FIELD_CHILDREN };
+enum { ROWS_A_BATCH = 1 << 16, ALIGNMENT = 8 };
+
+struct node {
+    int64_t length, null_count;
+};
+struct buffer {
+    int64_t offset, length;
+};
+// Where a message is in the file.
+struct block {
+    int64_t offset;
+    int32_t head_bytes, padding;
+    int64_t body_bytes;
+};
+struct blocks {
+    struct block *items;
+    size_t count, items_capacity;
+};
+
+// A column of the batch that is being made.
+struct column {
+    struct vr_text bits; // which rows have a value
+    struct vr_text values;
+    int64_t nulls;
+};
+
+struct writer {
+    const struct vr_arrow_table *table;
+    struct vr_output *out;
+    uint64_t written;
+    struct vr_flat flat;
+    struct vr_text body;
+    struct column *columns;
+    struct vr_arrow_cell *cells;
+    struct node *nodes; // of one batch; a column each
+    struct buffer *buffers;
+    size_t node_count, buffer_count;
+    struct blocks dictionaries, batches;
+};
+
+static void put_bytes(struct writer *writer, const void *bytes, size_t length) {
+    vr_text_append(&writer->out->text, bytes, length);
+    writer->written += length;
+    (void)vr_output_flow(writer->out);
+}
+
+static void put_padding(struct writer *writer) {
+    static const char zeros[ALIGNMENT];
+    put_bytes(writer, zeros, (size_t)(0 - writer->written) & (ALIGNMENT - 1));
+}
+
+// --- types -----------------------------------------------------------------------------------------------------------------------------
+
+static uint32_t integer_type(struct vr_flat *flat, unsigned bits, bool is_signed) {
+    vr_flat_begin(flat);
+    vr_flat_number(flat, 0, 4, bits);
+    vr_flat_number(flat, 1, 1, is_signed);
+    return vr_flat_end(flat);
+}
+
+static uint32_t type_of(struct vr_flat *flat, enum vr_arrow_kind kind) {
+    if (kind == VR_ARROW_TEXT) {
+        vr_flat_begin(flat);
+        return vr_flat_end(flat);
+    }
+    return integer_type(flat, kind == VR_ARROW_UINT32 ? 32 : 64, kind == VR_ARROW_INT64);
+}
+
+static uint32_t dictionary_of(struct vr_flat *flat, size_t column) {
+    const uint32_t numbers = integer_type(flat, 32, true);
+    vr_flat_begin(flat);
+    vr_flat_number(flat, 0, 8, column);
+    vr_flat_reference(flat, 1, numbers);
+    return vr_flat_end(flat);
+}
+
+static uint32_t field_of(struct vr_flat *flat, const struct vr_arrow_column *column, size_t index) {
+    const bool is_text = column->kind == VR_ARROW_TEXT;
+    const uint32_t name = vr_flat_string(flat, column->name, strlen(column->name));
+    const uint32_t type = type_of(flat, column->kind);
+    const uint32_t dictionary = is_text ? dictionary_of(flat, index) : 0;
+    const uint32_t children = vr_flat_references(flat, NULL, 0);
+    vr_flat_begin(flat);
+    vr_flat_reference(flat, FIELD_NAME, name);
+    vr_flat_number(flat, FIELD_NULLABLE, 1, 1);
+    vr_flat_number(flat, FIELD_TYPE_TYPE, 1, is_text ? TYPE_UTF8 : TYPE_INT);
+    vr_flat_reference(flat, FIELD_TYPE, type);
+    if (is_text) vr_flat_reference(flat, FIELD_DICTIONARY, dictionary);
+    vr_flat_reference(flat, FIELD_CHILDREN, children);
+    return vr_flat_end(flat);
+}
+
+static enum vram_status schema_of(struct writer *writer, uint32_t *schema) {
+    const struct vr_arrow_table *table = writer->table;
+    uint32_t *fields = calloc(table->column_count, sizeof *fields);
+    if (fields == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < table->column_count; i++) fields[i] = field_of(&writer->flat, &table->columns[i], i);
+    const uint32_t list = vr_flat_references(&writer->flat, fields, table->column_count);
+    free(fields);
+    vr_flat_begin(&writer->flat);
+    vr_flat_reference(&writer->flat, 1, list);
+    *schema = vr_flat_end(&writer->flat);
+    return VRAM_OK;
+}
+
+// --- messages --------------------------------------------------------------------------------------------------------------------------
+
+static void put_message(struct writer *writer, unsigned kind, uint32_t header, uint64_t body_bytes) {
+    struct vr_flat *flat = &writer->flat;
+    vr_flat_begin(flat);
+    vr_flat_number(flat, 0, 2, METADATA_V5);
+    vr_flat_number(flat, 1, 1, kind);
+    vr_flat_reference(flat, 2, header);
+    vr_flat_number(flat, 3, 8, body_bytes);
+    vr_flat_finish(flat, vr_flat_end(flat));
+    const uint32_t marker = UINT32_MAX, length = (uint32_t)((flat->used + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1));
+    put_bytes(writer, &marker, sizeof marker);
+    put_bytes(writer, &length, sizeof length);
+    put_bytes(writer, vr_flat_bytes(flat), flat->used);
+    put_padding(writer);
+    vr_flat_clear(flat);
+}
+
+// A buffer of the body ends at a multiple of 8.
+static void end_buffer(struct writer *writer, size_t start) {
+    static const char zeros[ALIGNMENT];
+    writer->buffers[writer->buffer_count++] = (struct buffer){(int64_t)start, (int64_t)(writer->body.length - start)};
+    vr_text_append(&writer->body, zeros, (size_t)(0 - writer->body.length) & (ALIGNMENT - 1));
+}
+
+static void begin_batch(struct writer *writer) {
+    writer->node_count = writer->buffer_count = 0;
+    writer->body.length = 0;
+}
+
+static uint32_t batch_of(struct writer *writer, size_t rows) {
+    const uint32_t buffers = vr_flat_structs(&writer->flat, writer->buffers, sizeof *writer->buffers, writer->buffer_count, ALIGNMENT);
+    const uint32_t nodes = vr_flat_structs(&writer->flat, writer->nodes, sizeof *writer->nodes, writer->node_count, ALIGNMENT);
+    vr_flat_begin(&writer->flat);
+    vr_flat_number(&writer->flat, 0, 8, rows);
+    vr_flat_reference(&writer->flat, 1, nodes);
+    vr_flat_reference(&writer->flat, 2, buffers);
+    return vr_flat_end(&writer->flat);
+}
+
+static enum vram_status put_batch(struct writer *writer, unsigned kind, uint32_t header, struct blocks *blocks) {
+    VR_TRY(VR_GROW(blocks, items, blocks->count + 1));
+    const uint64_t start = writer->written;
+    put_message(writer, kind, header, writer->body.length);
+    blocks->items[blocks->count++] = (struct block){(int64_t)start, (int32_t)(writer->written - start), 0, (int64_t)writer->body.length};
+    put_bytes(writer, writer->body.bytes, writer->body.length);
+    return writer->body.failed || writer->flat.failed ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+}
+
+// --- columns ---------------------------------------------------------------------------------------------------------------------------
+
+// The texts of a column: where each begins, then their bytes.
+static enum vram_status put_words(struct writer *writer, size_t column) {
+    const struct vr_arrow_words *words = &writer->table->columns[column].words;
+    struct vr_text texts = {0}, one = {0};
+    begin_batch(writer);
+    end_buffer(writer, writer->body.length); // all are there
+    const size_t start = writer->body.length;
+    for (size_t i = 0; i <= words->count; i++) {
+        const int32_t offset = (int32_t)texts.length;
+        vr_text_append(&writer->body, (const char *)&offset, sizeof offset);
+        if (i == words->count) break;
+        one.length = 0;
+        words->append(writer->table->table, i, &one);
+        vr_text_printable(&texts, vr_text_string(&one), one.length);
+        if (texts.length > INT32_MAX) break;
+    }
+    end_buffer(writer, start);
+    const bool fits = texts.length <= INT32_MAX, good = !texts.failed && !one.failed;
+    const size_t bytes = writer->body.length;
+    if (fits && good) vr_text_append(&writer->body, vr_text_string(&texts), texts.length);
+    end_buffer(writer, bytes);
+    vr_text_release(&texts);
+    vr_text_release(&one);
+    if (!good || !fits) return good ? VRAM_LIMIT : VRAM_NO_HOST_MEMORY;
+    writer->nodes[writer->node_count++] = (struct node){(int64_t)words->count, 0};
+    const uint32_t data = batch_of(writer, words->count);
+    vr_flat_begin(&writer->flat);
+    vr_flat_number(&writer->flat, 0, 8, column);
+    vr_flat_reference(&writer->flat, 1, data);
+    return put_batch(writer, HEADER_DICTIONARY, vr_flat_end(&writer->flat), &writer->dictionaries);
+}
+
+static size_t width_of(enum vr_arrow_kind kind) { return kind == VR_ARROW_TEXT || kind == VR_ARROW_UINT32 ? 4 : 8; }
+
+static void add_row(struct writer *writer, size_t row, size_t place) {
+    const struct vr_arrow_table *table = writer->table;
+    memset(writer->cells, 0, table->column_count * sizeof *writer->cells);
+    table->fill(table->table, row, writer->cells);
+    for (size_t i = 0; i < table->column_count; i++) {
+        struct column *column = &writer->columns[i];
+        const struct vr_arrow_cell *cell = &writer->cells[i];
+        if (place % 8 == 0) vr_text_append(&column->bits, "", 1);
+        if (cell->is_there && !column->bits.failed) column->bits.bytes[place / 8] |= (char)(1u << place % 8);
+        column->nulls += !cell->is_there;
+        vr_text_append(&column->values, (const char *)&cell->value, width_of(table->columns[i].kind));
+    }
+}
+
+static void add_column(struct writer *writer, struct column *column, size_t rows) {
+    struct vr_text *const parts[] = {&column->bits, &column->values};
+    for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
+        const size_t start = writer->body.length;
+        vr_text_append(&writer->body, vr_text_string(parts[i]), parts[i]->length);
+        if (parts[i]->failed) writer->body.failed = true;
+        parts[i]->length = 0;
+        end_buffer(writer, start);
+    }
+    writer->nodes[writer->node_count++] = (struct node){(int64_t)rows, column->nulls};
+    column->nulls = 0;
+}
+
+static enum vram_status put_rows(struct writer *writer) {
+    const struct vr_arrow_table *table = writer->table;
+    for (size_t first = 0; first < table->row_count; first += ROWS_A_BATCH) {
+        const size_t left = table->row_count - first, count = left < ROWS_A_BATCH ? left : ROWS_A_BATCH;
+        for (size_t row = 0; row < count; row++) add_row(writer, first + row, row);
+        begin_batch(writer);
+        for (size_t i = 0; i < table->column_count; i++) add_column(writer, &writer->columns[i], count);
+        VR_TRY(put_batch(writer, HEADER_BATCH, batch_of(writer, count), &writer->batches));
+        if (writer->out->refused) break;
+    }
+    return VRAM_OK;
+}
+
+// --- the file --------------------------------------------------------------------------------------------------------------------------
+
+static const char magic[] = "ARROW1";
+
+static enum vram_status put_footer(struct writer *writer) {
+    struct vr_flat *flat = &writer->flat;
+    const uint32_t end[2] = {UINT32_MAX, 0};
+    put_bytes(writer, end, sizeof end);
+    uint32_t schema;
+    VR_TRY(schema_of(writer, &schema));
+    const uint32_t batches = vr_flat_structs(flat, writer->batches.items, sizeof(struct block), writer->batches.count, ALIGNMENT);
+    const uint32_t words = vr_flat_structs(flat, writer->dictionaries.items, sizeof(struct block), writer->dictionaries.count, ALIGNMENT);
+    vr_flat_begin(flat);
+    vr_flat_number(flat, 0, 2, METADATA_V5);
+    vr_flat_reference(flat, 1, schema);
+    vr_flat_reference(flat, 2, words);
+    vr_flat_reference(flat, 3, batches);
+    vr_flat_finish(flat, vr_flat_end(flat));
+    const uint32_t length = (uint32_t)flat->used;
+    put_bytes(writer, vr_flat_bytes(flat), flat->used);
+    put_bytes(writer, &length, sizeof length);
+    put_bytes(writer, magic, sizeof magic - 1);
+    return flat->failed ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+}
+
+static enum vram_status put_file(struct writer *writer) {
+    put_bytes(writer, magic, sizeof magic - 1);
+    put_padding(writer);
+    uint32_t schema;
+    VR_TRY(schema_of(writer, &schema));
+    put_message(writer, HEADER_SCHEMA, schema, 0);
+    for (size_t i = 0; i < writer->table->column_count; i++) {
+        if (writer->table->columns[i].kind == VR_ARROW_TEXT) VR_TRY(put_words(writer, i));
+    }
+    VR_TRY(put_rows(writer));
+    return put_footer(writer);
+}
+
+enum vram_status vr_arrow_write(const struct vr_arrow_table *table, struct vr_output *out) {
+    assert(table->column_count != 0);
+    const size_t count = table->column_count, buffers = 2 * count < 3 ? 3 : 2 * count; // words have three
+    struct writer writer = {.table = table, .out = out};
+    writer.columns = calloc(count, sizeof *writer.columns);
+    writer.cells = calloc(count, sizeof *writer.cells);
+    writer.nodes = calloc(count, sizeof *writer.nodes);
+    writer.buffers = calloc(buffers, sizeof *writer.buffers);
+    const bool good = writer.columns != NULL && writer.cells != NULL && writer.nodes != NULL && writer.buffers != NULL;
+    const enum vram_status status = good ? put_file(&writer) : VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; writer.columns != NULL && i < count; i++) {
+        vr_text_release(&writer.columns[i].bits);
+        vr_text_release(&writer.columns[i].values);
+    }
+    free(writer.columns);
+    free(writer.cells);
+    free(writer.nodes);
+    free(writer.buffers);
+    free(writer.dictionaries.items);
+    free(writer.batches.items);
+    vr_flat_release(&writer.flat);
+    vr_text_release(&writer.body);
+    return status;
+}

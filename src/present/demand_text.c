@@ -1,0 +1,334 @@
+// What memory in use is made of, and what would lower it, in words. Names of call sites are a stranger's: they go in by vr_text_site().
+#include "present/demand_text.h"
+
+#include "present/text_parts.h"
+
+enum { MARK_COLUMNS = 5 };
+
+static void put_site(struct vr_text *out, const char *before, const char *site, const char *after) {
+    vr_text_puts(out, before);
+    vr_text_site(out, site, strlen(site));
+    vr_text_puts(out, after);
+}
+
+// ", most of it by SITE (9.0 GiB)"; all of them where there are few.
+static void put_sites(struct vr_text *out, const struct vram_report_demand *demand, const char *most) {
+    for (size_t i = 0; i < demand->site_count; i++) {
+        if (i != 0 && demand->sites[i].bytes < demand->sites[0].bytes / 4) break;
+        put_site(out, i == 0 ? most : " and by ", demand->sites[i].name, " (");
+        vr_text_printf(out, "%s)", vr_bytes(demand->sites[i].bytes).text);
+    }
+}
+
+// --- what stands out ---------------------------------------------------------------------------------------------------------------------
+
+static void put_request(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "one request of %s %s the %s there was room for", vr_bytes(demand->request_bytes).text,
+                   demand->request_bytes > demand->room_bytes ? "is alone more than" : "is most of", vr_bytes(demand->room_bytes).text);
+}
+
+static void put_retained(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "the graphs of earlier steps are kept: %s of activations, %s more in every step", vr_bytes(demand->bytes).text,
+                   vr_bytes((uint64_t)demand->per_step_bytes).text);
+    put_sites(out, demand, ", most of them by ");
+}
+
+static void put_growth(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "a leak: %s are held by what grows %s with every step", vr_bytes(demand->bytes).text,
+                   vr_bytes((uint64_t)demand->per_step_bytes).text);
+    put_sites(out, demand, ", made by ");
+}
+
+static void put_not_trained(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "a forward pass that no backward pass follows keeps %s of activations", vr_bytes(demand->bytes).text);
+    put_sites(out, demand, ", most of them by ");
+}
+
+static void put_first_step(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "the optimizer was making its state in its first step: %s so far, beside %s of parameters and %s of gradients",
+                   vr_bytes(demand->bytes).text, vr_bytes(demand->of_role[VRAM_ROLE_PARAMETERS].bytes).text,
+                   vr_bytes(demand->of_role[VRAM_ROLE_GRADIENTS].bytes).text);
+    put_sites(out, demand, ", made by ");
+}
+
+static void put_held_gradients(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "%s of gradients live through the forward pass", vr_bytes(demand->bytes).text);
+}
+
+static void put_rounding(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "blocks are %s larger than the %s that was asked for, and are not split", vr_bytes(demand->bytes).text,
+                   vr_bytes(demand->in_use_bytes).text);
+    put_sites(out, demand, ", most of them by ");
+}
+
+static void put_role(struct vr_text *out, const struct vram_report_demand *demand) {
+    const char *title = vram_role_title(demand->role);
+    const bool many = title[strlen(title) - 1] == 's' || demand->role == VRAM_ROLE_RECOMPUTED;
+    vr_text_printf(out, "%s %s %s of the %s in use", title, many ? "hold" : "holds", vr_bytes(demand->bytes).text,
+                   vr_bytes(demand->in_use_bytes).text);
+    put_sites(out, demand, many ? ", most of them by " : ", most of it by ");
+}
+
+static void put_caller(struct vr_text *out, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "%s are in use", vr_bytes(demand->in_use_bytes).text);
+    put_sites(out, demand, ", most of it by ");
+}
+
+static void put_blocks(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    vr_text_printf(out, "%s block%s of %s", vr_count(remedy->blocks).text, remedy->blocks == 1 ? "" : "s", vr_bytes(remedy->bytes).text);
+}
+
+// --- what would lower it -----------------------------------------------------------------------------------------------------------------
+
+static void do_recompute(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    put_site(out, remedy->function ? "recompute each call of the function at " : "recompute what ", remedy->site,
+             remedy->function    ? ""
+             : remedy->calls > 1 ? " calls, each call by itself"
+                                 : " calls");
+    vr_text_puts(out, " (torch.utils.checkpoint)");
+}
+static void say_recompute(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_printf(
+        out,
+        " below it, made in the forward pass and kept for the backward pass, would not be live; the curve drawn anew: of each of "
+        "its %s calls in a pass the result stays, and the rest lives while the call runs and while its own backward pass does",
+        vr_count(remedy->calls).text);
+}
+
+static void do_batch(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    vr_text_printf(out, "a batch of at most %.0f %% of this one", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
+    const char *before = " (";
+    for (unsigned size = 8; size <= 64; size *= 2) {
+        const unsigned fits = (unsigned)(remedy->factor * size);
+        if (fits == 0) continue;
+        vr_text_printf(out, "%s%u of %u", before, fits, size);
+        before = ", ";
+    }
+    if (before[0] == ',') vr_text_puts(out, ")");
+}
+static void say_batch(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    vr_text_puts(out, "by scaling what grows with the batch at every moment: activations, inputs and what passes make for a while, here ");
+    put_blocks(out, remedy);
+    vr_text_printf(out, "%s; parameters, gradients and state, and what has their sizes, stay",
+                   demand->request_bytes == 0 ? "" : ", and the request");
+    if (demand->request_bytes != 0)
+        vr_text_puts(out, "; counted in is what the first step has yet to make: gradients, and two moments of Adam");
+    if (demand->earlier_step)
+        vr_text_puts(out, "; what the rest of the step needs is that of the step before it, by what their forward passes made up to there");
+    else if (demand->unfinished)
+        vr_text_puts(
+            out,
+            "; the request failed in the forward pass, and what the rest of the step needs is not recorded: it may have to be smaller");
+}
+
+static void do_chunks(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    vr_text_printf(out, "make the largest tensors in %u parts, one after the other", remedy->divisor);
+    put_site(out, " (", remedy->site, "; where these are logits, a loss over chunks of tokens that are recomputed)");
+}
+static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_printf(out, " have its size, or its half or double; the curve drawn anew with 1/%u of them", remedy->divisor);
+}
+
+static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "drop gradients before the forward pass: zero_grad(set_to_none=True), unless they are accumulated on purpose");
+}
+static void say_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_puts(out, "; the curve drawn anew: each is live again from where the backward pass makes what is added to it");
+}
+
+static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "keep the optimizer's state in 8 bits");
+}
+static void say_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_puts(out, ", taken for 32 bits a value: 8 bits and a scale per 256 values are 26 % of them");
+}
+
+static void do_state_offload(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "keep the optimizer's state in the host's memory");
+}
+static void say_blocks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_puts(out, " would not be live");
+}
+
+static void do_sharding(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    vr_text_printf(out, "share parameters, gradients and the optimizer's state among %u devices (FSDP)", remedy->divisor);
+}
+static void say_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_printf(out, ", 1/%u of each; a layer that is gathered comes on top", remedy->divisor);
+}
+
+static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    vr_text_printf(out, "a KV cache of at most %.0f %% of its tokens", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
+}
+static void say_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_puts(out, " go by the number of tokens");
+}
+
+static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    put_site(out, "drop in each step what ", remedy->site, " made in it, or keep a copy on the host");
+}
+static void do_detach(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "detach what is kept from step to step (loss.item(), .detach(), no retain_graph): its graph keeps all of these");
+}
+static void do_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "run that forward pass under torch.no_grad()");
+}
+static void say_growth(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    vr_text_printf(out, "of %s that grow from step to step one step's %s would stay", vr_bytes(remedy->bytes).text,
+                   vr_bytes((uint64_t)demand->per_step_bytes).text);
+}
+static void say_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    vr_text_printf(out, "the %s are kept for a backward pass that does not come; what the layer at work needs stays on top",
+                   vr_bytes(remedy->bytes).text);
+}
+
+static const struct {
+    void (*what)(struct vr_text *out, const struct vram_report_remedy *remedy);
+    void (*basis)(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand);
+} words[VRAM_REMEDY_COUNT] = {
+    [VRAM_REMEDY_RECOMPUTE] = {do_recompute, say_recompute},
+    [VRAM_REMEDY_BATCH] = {do_batch, say_batch},
+    [VRAM_REMEDY_CHUNKS] = {do_chunks, say_chunks},
+    [VRAM_REMEDY_GRADIENTS_NONE] = {do_gradients_none, say_gradients_none},
+    [VRAM_REMEDY_STATE_8BIT] = {do_state_8bit, say_state_8bit},
+    [VRAM_REMEDY_STATE_OFFLOAD] = {do_state_offload, say_blocks},
+    [VRAM_REMEDY_SHARDING] = {do_sharding, say_sharding},
+    [VRAM_REMEDY_KV_CACHE] = {do_kv_cache, say_kv_cache},
+    [VRAM_REMEDY_RELEASE] = {do_release, say_growth},
+    [VRAM_REMEDY_DETACH] = {do_detach, say_growth},
+    [VRAM_REMEDY_NO_GRAD] = {do_no_grad, say_no_grad},
+};
+
+static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    vr_text_printf(out, ": %s less, %s in all", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
+    if (remedy->fits)
+        vr_text_puts(out, demand->unfinished ? ", so that the request fits" : ", and it fits");
+    else
+        vr_text_printf(out, ", %s too much by itself", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
+}
+
+// --- texts -------------------------------------------------------------------------------------------------------------------------------
+
+static enum vram_status keep(struct vr_arena *arena, struct vr_text *text, const char **kept) {
+    enum vram_status status = vr_text_status(text);
+    if (status == VRAM_OK) status = vr_arena_copy(arena, vr_text_string(text), text->length, kept);
+    vr_text_release(text);
+    return status;
+}
+
+static enum vram_status put_remedy(struct vr_arena *arena, const struct vram_report_demand *demand, struct vram_report_remedy *remedy) {
+    struct vr_text text = {0}, basis = {0};
+    words[remedy->remedy].what(&text, remedy);
+    put_outcome(&text, remedy, demand);
+    words[remedy->remedy].basis(&basis, remedy, demand);
+    const enum vram_status status = keep(arena, &text, &remedy->text);
+    if (status == VRAM_OK) return keep(arena, &basis, &remedy->basis);
+    vr_text_release(&basis);
+    return status;
+}
+
+enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_report_demand *demand) {
+    static void (*const put[])(struct vr_text * out, const struct vram_report_demand *demand) = {
+        [VRAM_DEMAND_REQUEST] = put_request,       [VRAM_DEMAND_RETAINED] = put_retained,
+        [VRAM_DEMAND_GROWTH] = put_growth,         [VRAM_DEMAND_NOT_TRAINED] = put_not_trained,
+        [VRAM_DEMAND_FIRST_STEP] = put_first_step, [VRAM_DEMAND_HELD_GRADIENTS] = put_held_gradients,
+        [VRAM_DEMAND_ROUNDING] = put_rounding,     [VRAM_DEMAND_ROLE] = put_role,
+        [VRAM_DEMAND_CALLER] = put_caller,
+    };
+    struct vram_report_demand *made = (struct vram_report_demand *)(uintptr_t)demand; // of the arena, and nobody else's yet
+    struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)demand->remedies;
+    struct vr_text text = {0};
+    put[demand->demand](&text, demand);
+    VR_TRY(keep(arena, &text, &made->text));
+    for (size_t i = 0; i < demand->remedy_count; i++) VR_TRY(put_remedy(arena, demand, &remedies[i]));
+    return VRAM_OK;
+}
+
+void vr_demand_list(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand) {
+    for (size_t i = 0; i < demand->remedy_count; i++) {
+        const struct vram_report_remedy *remedy = &demand->remedies[i];
+        vr_text_item(text, style, remedy->fits ? VR_GREEN : VR_YELLOW, i == 0 ? "help" : "or", MARK_COLUMNS, remedy->text);
+        vr_text_item(text, style, VR_DIM, "", MARK_COLUMNS, remedy->basis);
+    }
+}
+
+// --- JSON --------------------------------------------------------------------------------------------------------------------------------
+
+static void put_remedy_json(struct vr_json *json, const struct vram_report_remedy *remedy) {
+    vr_json_object(json, NULL);
+    vr_json_string(json, "remedy", vram_remedy_name(remedy->remedy));
+    vr_json_string(json, "text", remedy->text);
+    vr_json_string(json, "basis", remedy->basis);
+    vr_json_string(json, "site", remedy->site[0] == '\0' ? NULL : remedy->site);
+    vr_json_u64(json, "saved_bytes", remedy->saved_bytes);
+    vr_json_u64(json, "left_bytes", remedy->left_bytes);
+    vr_json_bool(json, "fits", remedy->fits);
+    vr_json_double(json, "factor", remedy->factor);
+    vr_json_u64(json, "divisor", remedy->divisor);
+    vr_json_bool(json, "function", remedy->function);
+    vr_json_u64(json, "calls", remedy->calls);
+    vr_json_u64(json, "blocks", remedy->blocks);
+    vr_json_u64(json, "bytes", remedy->bytes);
+    vr_json_object_end(json);
+}
+
+static void put_demand(struct vr_json *json, const struct vram_report_demand *demand) {
+    vr_json_string(json, "demand", vram_demand_name(demand->demand));
+    vr_json_string(json, "role", demand->demand == VRAM_DEMAND_ROLE ? vram_role_word(demand->role) : NULL);
+    vr_json_string(json, "text", demand->text);
+    vr_json_i64(json, "event", demand->event);
+    vr_json_u64(json, "bytes", demand->bytes);
+    vr_json_u64(json, "in_use_bytes", demand->in_use_bytes);
+    vr_json_u64(json, "request_bytes", demand->request_bytes);
+    vr_json_u64(json, "wanted_bytes", demand->wanted_bytes);
+    vr_json_u64(json, "room_bytes", demand->room_bytes);
+    vr_json_bool(json, "unfinished", demand->unfinished);
+    vr_json_bool(json, "earlier_step", demand->earlier_step);
+    vr_json_array(json, "sites");
+    for (size_t i = 0; i < demand->site_count; i++) {
+        vr_json_object(json, NULL);
+        vr_json_string(json, "site", demand->sites[i].name);
+        vr_json_u64(json, "bytes", demand->sites[i].bytes);
+        vr_json_u64(json, "count", demand->sites[i].count);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+    vr_json_object(json, "roles");
+    for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
+        if (demand->of_role[role].count != 0) vr_json_u64(json, vram_role_word(role), demand->of_role[role].bytes);
+    }
+    vr_json_object_end(json);
+    vr_json_array(json, "remedies");
+    for (size_t i = 0; i < demand->remedy_count; i++) put_remedy_json(json, &demand->remedies[i]);
+    vr_json_array_end(json);
+}
+
+void vr_demand_json(struct vr_json *json, const struct vram_report_demand *demand) {
+    if (demand == NULL) {
+        vr_json_null(json, "demand");
+        return;
+    }
+    vr_json_object(json, "demand");
+    put_demand(json, demand);
+    vr_json_object_end(json);
+}

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Recordings with a known cause of out of memory: each must be named right, with who holds the memory, by `vram report`, its JSON and `vram mcp`.
+
+usage: causes.py VRAM [FOLDER OF RECORDINGS]      checks them (those of real GPUs are skipped by name where they are absent)
+       causes.py --make TARGET [FOLDER OF RECORDINGS]   writes them and the table (causes.json), for the page's test
+
+Three kinds: made here, event by event; real PyTorch on the simulator (recordings/*.pickle.gz, by tests/real/programs/oom_causes.py); real GPUs.
+"""
+import gzip
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MIB = 1 << 20
+GIB = 1 << 30
+TRAIN = [("train.py", 7, "main")]
+CALL = ("/usr/lib/python3/site-packages/torch/nn/modules/module.py", 1776, "_call_impl")
+
+
+def frames(*lines):
+    return [{"filename": file, "line": line, "name": name} for file, line, name in lines]
+
+
+def forward(line, caller=("train.py", 7, "main")):
+    return frames(("model.py", line, "forward"), CALL, caller)
+
+
+class Device:
+    """A device of segments and blocks as PyTorch's native allocator keeps them: each allocation has a segment of its own, or a place that is named."""
+
+    def __init__(self, **settings):
+        self.events, self.segments, self.blocks, self.settings, self.next, self.time = [], {}, {}, settings, 0x7F0000000000, 1000
+
+    def event(self, action, address, size, stack, stream=0, pool=(0, 0)):
+        self.time += 10
+        self.events.append({"action": action, "addr": address, "size": size, "stream": stream, "segment_pool_id": pool, "time_us": self.time, "frames": stack})
+
+    def segment(self, size, stack, stream=0, pool=(0, 0)):
+        address = self.next
+        self.next += size + 64 * MIB
+        self.segments[address] = {"address": address, "total_size": size, "stream": stream, "pool": pool, "frames": stack}
+        self.event("segment_alloc", address, size, stack, stream, pool)
+        return address
+
+    def put(self, address, size, stack, stream=0, pool=(0, 0), given=None):
+        self.event("alloc", address, size, stack, stream, pool)
+        self.blocks[address] = [size, given or size, stack, "active_allocated"]
+        return address
+
+    def take(self, size, stack, stream=0, pool=(0, 0), given=None):
+        return self.put(self.segment(given or size, stack, stream, pool), size, stack, stream, pool, given)
+
+    def give(self, address, stream=0, pool=(0, 0), pending=False, back=True):
+        """Freed; `pending`: another stream is still at it; `back`: its segment goes back to the driver, where it is the segment's only block."""
+        size = self.blocks[address][0]
+        self.event("free_requested", address, size, [], stream, pool)
+        if pending:
+            self.blocks[address][3] = "active_awaiting_free"
+            return
+        self.event("free_completed", address, size, [], stream, pool)
+        given = self.blocks.pop(address)[1]
+        if back and address in self.segments and self.segments[address]["total_size"] == given:
+            self.event("segment_free", address, given, [], stream, pool)
+            del self.segments[address]
+
+    def fail(self, size, free, stack, stream=0, pool=(0, 0)):
+        self.time += 10
+        self.events.append({"action": "oom", "device_free": free, "size": size, "stream": stream, "segment_pool_id": pool, "time_us": self.time, "frames": stack})
+
+    def picture(self):
+        for segment in self.segments.values():
+            at, end, blocks = segment["address"], segment["address"] + segment["total_size"], []
+            for address in sorted(address for address in self.blocks if at <= address < end):
+                size, given, stack, state = self.blocks[address]
+                if address > at:
+                    blocks.append({"address": at, "size": address - at, "requested_size": 0, "state": "inactive", "frames": []})
+                blocks.append({"address": address, "size": given, "requested_size": size, "state": state, "frames": stack})
+                at = address + given
+            if at < end:
+                blocks.append({"address": at, "size": end - at, "requested_size": 0, "state": "inactive", "frames": []})
+            used = sum(block["size"] for block in blocks if block["state"] == "active_allocated")
+            yield {"device": 0, "address": segment["address"], "total_size": segment["total_size"], "allocated_size": used, "active_size": used, "requested_size": used, "stream": segment["stream"],
+                   "segment_type": "large", "segment_pool_id": segment["pool"], "is_expandable": False, "frames": segment["frames"], "blocks": blocks}
+
+    def recording(self):
+        return {"segments": list(self.picture()), "device_traces": [self.events], "external_annotations": [], "allocator_settings": self.settings}
+
+
+# --- made here: a function per cause, whose name is the recording's ----------------------------------------------------------------------------
+
+
+def load(device, size, line):
+    return device.take(size, frames(("/usr/lib/python3/site-packages/torch/nn/modules/module.py", 934, "_apply"), ("train.py", line, "main")))
+
+
+def a_list_that_grows():
+    device = Device()
+    load(device, GIB, 3)
+    for _ in range(40):
+        inside = [device.take(100 * MIB, forward(line)) for line in (11, 12, 13)]
+        for address in inside:
+            device.give(address)
+        device.take(64 * MIB, frames(("train.py", 31, "remember"), *TRAIN))
+    device.fail(400 * MIB, 100 * MIB, forward(11))
+    return device
+
+
+def few_blocks_in_the_way():
+    """One index in the middle of each of four segments."""
+    device = Device()
+    for _ in range(4):
+        segment = device.segment(GIB, frames(("train.py", 20, "step"), *TRAIN))
+        large = device.put(segment, 500 * MIB, frames(("train.py", 20, "step"), *TRAIN))
+        device.put(segment + 500 * MIB, 24 * MIB, frames(("train.py", 55, "build_index"), *TRAIN))
+        device.give(large, back=False)
+    device.take(4 * GIB, frames(("train.py", 3, "load"), *TRAIN))
+    device.fail(900 * MIB, 10 * MIB, frames(("train.py", 21, "step"), *TRAIN))
+    return device
+
+
+def another_process():
+    device = Device(vram_device_0_total_bytes=8 * GIB)
+    device.settings["vram_accounts_0"] = {"device": 0, "context_bytes": 300 * MIB, "module_bytes": 8 * MIB, "self_bytes": 2 * GIB, "has_self": True, "processes": [{"pid": 4711, "name": "trainer", "bytes": 5 * GIB}]}
+    device.take(GIB, frames(("train.py", 3, "load"), *TRAIN))
+    device.fail(2 * GIB, 500 * MIB, frames(("train.py", 9, "step"), *TRAIN))
+    return device
+
+
+def a_fraction():
+    device = Device(per_process_memory_fraction=0.25, vram_device_0_total_bytes=80 * GIB)
+    device.take(18 * GIB, frames(("train.py", 3, "load"), *TRAIN))
+    device.fail(4 * GIB, 60 * GIB, frames(("train.py", 9, "step"), *TRAIN))
+    return device
+
+
+def pool_of_a_graph():
+    device = Device()
+    inside = device.take(6 * GIB, frames(("serve.py", 20, "capture"), *TRAIN), pool=(0, 3))
+    device.take(2 * GIB, frames(("serve.py", 3, "load"), *TRAIN))
+    device.give(inside, pool=(0, 3), back=False)
+    device.fail(3 * GIB, 500 * MIB, frames(("serve.py", 40, "answer"), *TRAIN))
+    return device
+
+
+def waits_for_a_stream():
+    device = Device()
+    device.take(2 * GIB, frames(("train.py", 3, "load"), *TRAIN))
+    batch = device.take(5 * GIB, frames(("data.py", 12, "prefetch"), *TRAIN))
+    device.give(batch, pending=True)
+    device.fail(4 * GIB, 500 * MIB, frames(("train.py", 9, "step"), *TRAIN))
+    return device
+
+
+def cache_of_a_stream():
+    device = Device()
+    large = device.take(5 * GIB, frames(("data.py", 30, "copy_ahead"), *TRAIN), stream=7)
+    device.take(2 * GIB, frames(("train.py", 3, "load"), *TRAIN))
+    device.give(large, stream=7, back=False)
+    device.fail(4 * GIB, 500 * MIB, frames(("train.py", 9, "step"), *TRAIN))
+    return device
+
+
+def blocks_that_are_not_split():
+    """With max_split_size_mb a block may be 20 MiB larger than what it serves."""
+    device = Device(max_split_size=20 * MIB)
+    for _ in range(100):
+        device.take(22 * MIB, frames(("train.py", 33, "gather"), *TRAIN), given=40 * MIB)
+    device.fail(60 * MIB, 10 * MIB, frames(("train.py", 34, "gather"), *TRAIN))
+    return device
+
+
+def a_library_s_workspace():
+    device = Device()
+    load(device, GIB, 3)
+    handle = {"filename": "??", "line": 0, "name": "at::cuda::getCurrentCUDABlasHandle()"}
+    for _ in range(20):
+        device.take(200 * MIB, [handle, *forward(40)])
+    device.fail(200 * MIB, 50 * MIB, [handle, *forward(40)])
+    return device
+
+
+def no_room_at_all():
+    device = Device()
+    device.take(200 * MIB, frames(("train.py", 3, "load"), *TRAIN))
+    device.fail(48 * GIB, 21 * GIB, frames(("train.py", 44, "all_pairs"), *TRAIN))
+    return device
+
+
+MADE = [a_list_that_grows, few_blocks_in_the_way, another_process, a_fraction, pool_of_a_graph, waits_for_a_stream, cache_of_a_stream, blocks_that_are_not_split, a_library_s_workspace, no_room_at_all]
+
+# name -> the cause's word in JSON, what its first sentence says (a regular expression), who is named in it or beside it, and the cure's verdict or
+# the remedy that is named first (None: not looked at).
+TABLE = {
+    "a_list_that_grows": ("growth", r"a leak: 2\.5 GiB", "train.py:31:remember", "release"),
+    "few_blocks_in_the_way": ("pinned", r"kept apart by small blocks: without one of them", "train.py:55:build_index", None),
+    "another_process": ("outside", r"process 4711 \(trainer\) held", "trainer", None),
+    "a_fraction": ("limit", r"the process may hold 20\.0 GiB", "train.py:3:load", None),
+    "pool_of_a_graph": ("private_pools", r"6\.0 GiB lay free in other pools \(CUDA graphs", "serve.py:20:capture", None),
+    "waits_for_a_stream": ("pending", r"5\.0 GiB was freed but still waited", "data.py:12:prefetch", None),
+    "cache_of_a_stream": ("other_streams", r"5\.0 GiB lay free in the caches of other streams", "data.py:30:copy_ahead", None),
+    "blocks_that_are_not_split": ("full", r"blocks are 1\.8 GiB larger than", "train.py:33:gather", None),
+    "a_library_s_workspace": ("full", r"workspaces hold 3\.9 GiB", "model.py:40:forward", None),
+    "no_room_at_all": ("full", r"one request of 48\.0 GiB is alone more than", "train.py:44:all_pairs", None),
+    # Real PyTorch on the simulator.
+    "activations": ("full", r"activations hold", "train.py:", "batch"),
+    "growing_list": ("growth", r"a leak: ", "train.py:", "release"),
+    "retained_graphs": ("growth", r"the graphs of earlier steps are kept", "train.py:", "detach"),
+    "validation": ("full", r"a forward pass that no backward pass follows keeps", "train.py:", "no_grad"),
+    "optimizer_first_step": ("full", r"the optimizer was making its state in its first step", "train.py:", "optimizer_8bit"),
+    "held_gradients": ("full", r"gradients live through the forward pass", "", "gradients_none"),
+    "two_models": ("full", r"parameters hold .* make_teacher .* make_student", "make_teacher", "sharding"),
+    "key_values": ("full", r"KV cache holds", "init_kv_cache", "kv_cache"),
+    "one_request": ("full", r"one request of 4\.0 GiB", "attention_scores", None),
+    "fragments": (None, r"lay free where the request could look", "keep_index", "setting"),
+    "other_stream": ("other_streams", r"lay free in the caches of other streams", "other_stream", None),
+    "graph_pool": ("private_pools", r"lay free in other pools", "graph_pool", None),
+    "fraction": ("limit", r"a memory limit of the process refused it", "", None),
+    # A real GPU.
+    "091_Constructor-Sun_memory_snapshot": ("full", r"activations hold 78\.3 GiB of the 78\.3 GiB in use", "models.py:174:update_nodes", "recompute"),
+}
+
+
+def make_all(target, recordings):
+    for maker in MADE:
+        with gzip.GzipFile(os.path.join(target, maker.__name__ + ".pickle.gz"), "wb", 6, mtime=0) as file:
+            pickle.dump(maker().recording(), file, 4)
+    for folder in (os.path.join(HERE, "recordings"), recordings):
+        for name in sorted(os.listdir(folder)) if folder and os.path.isdir(folder) else []:
+            if name.removesuffix(".gz").removesuffix(".pickle") in TABLE:
+                shutil.copy(os.path.join(folder, name), target)
+
+
+def named(target):
+    return {name.removesuffix(".gz").removesuffix(".pickle"): os.path.join(target, name) for name in sorted(os.listdir(target)) if ".pickle" in name}
+
+
+# --- what is said -------------------------------------------------------------------------------------------------------------------------------
+
+
+def run(vram, *arguments):
+    return subprocess.run([vram, *arguments], capture_output=True, text=True, timeout=200, env={"COLUMNS": "4000", "LC_ALL": "C"})
+
+
+def by_report(vram, path):
+    return run(vram, "report", path).stdout
+
+
+def by_json(vram, path):
+    report = json.loads(run(vram, "report", "--json", path).stdout)
+    return next((device, report.get("cures", [])) for device in report["devices"].values() if device["oom"])
+
+
+def by_agent(vram, path):
+    calls = [("initialize", {"protocolVersion": "2025-06-18"})] + [("tools/call", {"name": name, "arguments": {"file": path}}) for name in ("why", "cure")]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": i, "method": method, "params": params}) for i, (method, params) in enumerate(calls)]
+    answers = subprocess.run([vram, "mcp"], input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=200).stdout.splitlines()
+    for line in answers:
+        assert len(line) <= 4096, len(line)
+    return [json.loads(line)["result"]["content"][0]["text"] for line in answers[1:]]
+
+
+def check(vram, name, path):
+    cause, says, holder, cure = TABLE[name]
+    text = " ".join(by_report(vram, path).split())
+    device, cures = by_json(vram, path)
+    told, demand = device["oom_causes"][-1], device["oom_causes"][-1].get("demand") or {"remedies": []}
+    why, answer = by_agent(vram, path)
+    first = re.search(r" why (.*?)(?= cure | try | help |$)", text)
+    assert first and re.search(says, first[1]), f"the report says: {first and first[1]}"
+    assert cause is None or told["cause"] == cause, f"cause {told['cause']}: {told['text']}"
+    assert re.search(says, told["text"]), f"JSON says: {told['text']}"
+    assert re.search(says, why), f"the agent is told: {why}"
+    page = text[text.index("Out of memory") :].split("Reserved at the end")[0]
+    assert holder in page, f"the report does not name {holder}"
+    assert holder in why, f"the agent is not told of {holder}: {why}"
+    assert holder in json.dumps(told), f"JSON does not name {holder}"
+    if cure == "setting":
+        assert cures[0]["verdict"] == "setting" and cures[0]["conf"] in answer and cures[0]["conf"] in text, cures
+    elif cure:
+        assert demand["remedies"] and demand["remedies"][0]["remedy"] == cure, [item["remedy"] for item in demand["remedies"]]
+        assert demand["remedies"][0]["text"] in text and demand["remedies"][0]["text"] in answer, answer
+
+
+def main():
+    if sys.argv[1] == "--make":
+        os.makedirs(sys.argv[2], exist_ok=True)
+        make_all(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None)
+        paths = named(sys.argv[2])
+        with open(os.path.join(sys.argv[2], "causes.json"), "w", encoding="utf-8") as file:
+            json.dump([{"name": name, "path": path, "cause": TABLE[name][0], "says": TABLE[name][1], "holder": TABLE[name][2]} for name, path in paths.items()], file)
+        return 0
+    vram, wrong = os.path.abspath(sys.argv[1]), 0
+    with tempfile.TemporaryDirectory() as target:
+        make_all(target, sys.argv[2] if len(sys.argv) > 2 else None)
+        paths = named(target)
+        for name in TABLE:
+            if name not in paths:
+                print(f"{name}: absent, skipped")
+                continue
+            try:
+                check(vram, name, paths[name])
+            except (AssertionError, KeyError, ValueError) as error:
+                wrong += 1
+                print(f"{name}: {error}")
+    print(f"{len(paths)} recordings with a known cause, {wrong} named wrongly")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+#!/bin/sh
+# The amalgamation compiles without a warning, in C and under C++, and does what the library does, request for request.
+# Usage: amalgamation.sh PYTHON SOURCE LIBRARY COMMAND OUT COMPILER...
+set -eu
+python=$1 source=$2 library=$3 command=$4 out=$5
+shift 5
+here=$(dirname "$0")
+rm -rf "$out"
+for kind in alone sim; do
+    # Flags are words on purpose.
+    # shellcheck disable=SC2046
+    "$python" "$source/packaging/amalgamation/amalgamate.py" $([ $kind = sim ] && echo --sim) "$source" "$out/$kind"
+done
+cc=$1
+shift
+warn="-std=c11 -Wall -Wextra -Werror"
+for kind in alone sim; do
+    # shellcheck disable=SC2086
+    "$cc" $warn -O0 -c "$out/$kind/vram.c" -o "$out/$kind/vram.o" &
+    for compiler in "$@"; do
+        # shellcheck disable=SC2086
+        "$compiler" $warn -fsyntax-only "$out/$kind/vram.c"
+    done
+done
+wait
+# shellcheck disable=SC2086
+{
+    "$cc" $warn -DVRAM_TEST_SIM -I"$source/include" "$here/walk.c" "$library" -pthread -ldl -lm -o "$out/library"
+    "$cc" $warn -DVRAM_TEST_SIM -DAMALGAMATED -I"$out/sim" "$here/walk.c" "$out/sim/vram.o" -pthread -ldl -lm -o "$out/sim/walk"
+    "$cc" $warn -DAMALGAMATED -I"$out/alone" "$here/walk.c" "$out/alone/vram.o" -pthread -ldl -lm -o "$out/alone/walk"
+}
+"$out/library" >"$out/library.txt"
+"$out/sim/walk" >"$out/sim.txt"
+cmp "$out/library.txt" "$out/sim.txt"
+test "$(grep -c '^{' "$out/sim.txt")" -eq 6
+# The allocator alone, on a driver that it finds at run time, beside the library on the same one.
+"$command" sim --memory 4GiB -- "$out/library" driver >"$out/library-driver.txt"
+"$command" sim --memory 4GiB -- "$out/alone/walk" >"$out/alone.txt"
+cmp "$out/library-driver.txt" "$out/alone.txt"
+# Every function that vram.h of the allocator alone declares is there.
+for kind in alone sim; do
+    grep -o -E '^VRAM_API.*' "$out/$kind/vram.h" | grep -o -E '\bvram_[a-z0-9_]+\(' | tr -d '(' | sort -u >"$out/$kind/declared"
+    nm "$out/$kind/vram.o" | awk '$2 == "T" { print $3 }' | sort -u >"$out/$kind/defined"
+    comm -23 "$out/$kind/declared" "$out/$kind/defined" >"$out/$kind/missing"
+    if [ -s "$out/$kind/missing" ]; then
+        echo "declared and not defined: $(cat "$out/$kind/missing")"
+        exit 1
+    fi
+done
+for compiler in g++ clang++; do
+    command -v "$compiler" >/dev/null || continue
+    echo '#include "vram.h"' | "$compiler" -std=c++17 -Wall -Wextra -Werror -I"$out/alone" -fsyntax-only -x c++ -
+done

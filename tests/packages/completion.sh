@@ -1,0 +1,48 @@
+#!/bin/sh
+# What the completions offer in bash, zsh and fish; a shell that is not here is named and left out. Usage: completion.sh FOLDER-OF-VRAM COMPLETIONS
+set -eu
+PATH="$(cd "$1" && pwd):$PATH"
+export PATH
+here=$(cd "$2" && pwd)
+failed=0
+
+# expect SHELL WHAT WANTED TEXT: a line of TEXT begins with WANTED.
+expect() {
+    printf '%s\n' "$4" | grep -q -- "^$3" && return
+    printf '%s: %s: no "%s" in:\n%s\n' "$1" "$2" "$3" "$4"
+    failed=1
+}
+
+try() {
+    shell=$1
+    command -v "$shell" >/dev/null || { echo "$shell is not installed: not tried"; return 0; }
+    cd "$(mktemp -d)"
+    touch somefile.pickle
+    answer=$(ask_"$shell" vram re)
+    expect "$shell" commands report "$answer"
+    expect "$shell" commands replay "$answer"
+    expect "$shell" "commands after help" tune "$(ask_"$shell" vram help tu)"
+    expect "$shell" options --max-unpacked "$(ask_"$shell" vram tune --m)"
+    expect "$shell" "options with a letter" --memory "$(ask_"$shell" vram tune --m)"
+    expect "$shell" values dear "$(ask_"$shell" vram sim --profile de)"
+    expect "$shell" files somefile.pickle "$(ask_"$shell" vram report some)"
+    # Two rows at most begin with "re": what does not fit is not offered.
+    case $answer in *tune*) echo "$shell offers what does not fit"; failed=1 ;; esac
+}
+
+ask_bash() {
+    bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _vram; printf "%s\n" "${COMPREPLY[@]}"' "$here/vram.bash" "$@"
+}
+
+ask_fish() { fish --no-config -c 'source $argv[1]; complete -C "$argv[2..-1]"' "$here/vram.fish" "$@"; }
+
+# Outside of a terminal nothing completes: what is offered is filtered by the word here, as zsh does.
+ask_zsh() {
+    zsh -f -c 'source $0
+        _describe() { local row; for row in "${(@P)2}"; do [[ ${row%%:*} == $words[CURRENT]* ]] && print -r -- $row; done; return 0 }
+        _files() { print -l -- $words[CURRENT]*(N) }
+        words=("$@"); CURRENT=$#; _vram' "$here/_vram" "$@"
+}
+
+for shell in bash zsh fish; do try "$shell"; done
+exit $failed

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs the Debian packages into a Debian of its own, with apt, and uses them there. Needs root, debootstrap and the network.
+# Usage: debian.sh FOLDER-WITH-DEBS ROOT [MIRROR]. ROOT is made when it is not there; the packages are purged from it at the end.
+set -euo pipefail
+debs=$(realpath "$1") root=$2 mirror=${3:-http://deb.debian.org/debian}
+here=$(cd "$(dirname "$0")" && pwd)
+[ "$(id -u)" -eq 0 ] || { echo "debian.sh: only root can install packages" >&2; exit 1; }
+[ -x "$root/usr/bin/apt-get" ] || debootstrap --variant=minbase --include=gcc,libc6-dev,pkg-config bookworm "$root" "$mirror" >/dev/null
+inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"; }
+[ -e "$root/proc/self" ] || mount -t proc proc "$root/proc"
+trap 'umount "$root/proc" 2>/dev/null || true' EXIT
+
+mkdir -p "$root/try"
+cp "$debs"/*.deb "$here/../house/consumer/consumer.c" "$here/../house/consumer/device.c" "$root/try"
+inside apt-get install -q -y --no-install-recommends gcc libc6-dev pkg-config >/dev/null
+inside sh -c 'apt-get install -q -y --no-install-recommends /try/*.deb' >/dev/null
+
+# The library, by pkg-config; the command, with a program on the simulated device; its page and manual.
+inside sh -ec 'cd /try
+    gcc consumer.c $(pkg-config --cflags --libs vram) -o consumer && ./consumer
+    gcc device.c -o device -ldl
+    vram sim -- ./device
+    vram sim -- vram run -o device.vram -- ./device >/dev/null 2>&1
+    vram report device.vram | grep -q -F "3.0 MiB"
+    vram view --no-open -o page.html device.vram
+    grep -q "<html" page.html
+    vram doctor >/dev/null
+    test -e /usr/share/bash-completion/completions/vram
+    ls /usr/share/man/man1/vram-run.1.gz /usr/share/doc/vram/LICENSE >/dev/null || ls /usr/share/doc/vram'
+# Nothing of it stays.
+inside sh -c 'apt-get purge -q -y vram libvram0.1 libvram-dev >/dev/null'
+test -z "$(find "$root/usr" -name '*vram*')" || { find "$root/usr" -name '*vram*'; exit 1; }
+echo "packages: installed, used and purged"
