@@ -50,6 +50,7 @@ struct vram_sleep_result {
 VRAM_API VRAM_NODISCARD enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device,
                                                     const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
                                                     struct vram_error *error);
+// Pinned memory that kept bytes is at hand for the next sleep when they have woken; vram_empty_cache() gives it back.
 // The device's sleeping pools that a choice names wake, at the same addresses; levels are not looked at. Pages that hold no live block any
 // more are not made again, and where memory is short free memory of other pools goes back first. Either all of them are awake afterwards,
 // or all sleep still, and can be woken later. OUT_OF_MEMORY with a sentence; otherwise as vram_sleep().
@@ -71,6 +72,10 @@ struct vram_sleeper {
 // used has none. INVALID_ARGUMENT.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t device, struct vram_sleeper *sleepers,
                                                        size_t capacity, size_t *count);
+
+// Copies [address, address + size_bytes) of what sleeps out of the pinned memory that keeps it: a look at a model's weights that needs no
+// device. Nothing wakes. INVALID_POINTER where these bytes are not kept.
+VRAM_API VRAM_NODISCARD enum vram_status vram_sleep_read(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes, void *to);
 
 // Names the pool for vram_sleep(), in place of a former tag; later segments of it are made of pages. Several pools may have one tag. NULL
 // and "" take it back. INVALID_ARGUMENT beyond 63 characters.

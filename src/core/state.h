@@ -130,6 +130,14 @@ struct vr_shards {
     size_t idle_capacity;
 };
 
+// Pinned memory for the bytes of memory that sleeps.
+struct vr_pinned_chunks {
+    struct vr_pinned_chunk {
+        uint64_t host, size;
+    } * items;
+    size_t count, items_capacity;
+};
+
 struct vr_device {
     struct vram_allocator *allocator;
     uint32_t ordinal;
@@ -156,6 +164,7 @@ struct vr_device {
     struct vr_shards shards;
     struct vr_paged_device *paged; // source/paged.h; NULL: never used
     struct vr_sleeper *sleepers;   // pools that sleep, the newest first
+    struct vr_pinned_chunks spare_chunks;
 };
 
 // Streams with a class name, in no order. Leaf lock: asked while a segment is made.

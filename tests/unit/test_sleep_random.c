@@ -20,7 +20,7 @@ enum { THREAD_SANITIZER = 0 };
 enum { MOST_BLOCKS = 200, DOMAINS = 4, WORD_STEP = 512 };
 #define MOST_LIVE (48 * VR_MIB)
 
-static uint64_t operations = 40000, sleeps = 120;
+static uint64_t operations = 12000, sleeps = 60;
 
 struct block {
     uint64_t address, size, seed;

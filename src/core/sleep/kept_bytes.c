@@ -22,20 +22,45 @@ void vr_copy_stream_close(struct vr_device *device, uint64_t stream) {
     (void)vr_give_back(device, &(struct vr_driver_memory){give_stream, stream, 0});
 }
 
+uint64_t vr_pinned_bytes(const struct vr_pinned_chunks *chunks) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < chunks->count; i++) bytes += chunks->items[i].size;
+    return bytes;
+}
+
+static void give_chunk(struct vr_device *device, const struct vr_pinned_chunk *chunk) {
+    (void)vr_give_back(device, &(struct vr_driver_memory){give_host, chunk->host, 0});
+}
+
 void vr_kept_release(struct vr_device *device, struct vr_kept_bytes *kept) {
-    for (size_t i = 0; i < kept->chunk_count; i++) (void)vr_give_back(device, &(struct vr_driver_memory){give_host, kept->chunks[i], 0});
-    free(kept->chunks);
+    struct vr_pinned_chunks *spare = &device->spare_chunks;
+    const bool room = VR_GROW(spare, items, spare->count + kept->chunks.count) == VRAM_OK;
+    for (size_t i = 0; i < kept->chunks.count; i++) {
+        if (room) spare->items[spare->count++] = kept->chunks.items[i];
+        if (!room) give_chunk(device, &kept->chunks.items[i]);
+    }
+    free(kept->chunks.items);
     free(kept->runs);
     *kept = (struct vr_kept_bytes){0};
 }
 
-static enum vram_status add_chunk(struct vr_device *device, uint64_t size, struct vr_kept_bytes *kept) {
-    uint64_t host = 0;
-    VR_TRY(VR_GROW(kept, chunks, kept->chunk_count + 1));
-    const vr_cu_result result = vr_cu(device->allocator->driver, mem_host_alloc, &host, size, VR_CU_MEM_HOST_ALLOC_PORTABLE);
-    if (result != VR_CU_SUCCESS) return result == VR_CU_OUT_OF_MEMORY ? VRAM_NO_HOST_MEMORY : VRAM_DRIVER;
-    kept->chunks[kept->chunk_count++] = host;
-    kept->bytes += size;
+void vr_pinned_trim(struct vr_device *device) {
+    for (size_t i = 0; i < device->spare_chunks.count; i++) give_chunk(device, &device->spare_chunks.items[i]);
+    free(device->spare_chunks.items);
+    device->spare_chunks = (struct vr_pinned_chunks){0};
+}
+
+// What is at hand, or `size` bytes that are new.
+static enum vram_status add_chunk(struct vr_device *device, uint64_t size, struct vr_pinned_chunks *chunks) {
+    struct vr_pinned_chunk chunk = {.size = size};
+    VR_TRY(VR_GROW(chunks, items, chunks->count + 1));
+    if (device->spare_chunks.count != 0) {
+        chunk = device->spare_chunks.items[--device->spare_chunks.count];
+    } else {
+        const vr_cu_result result = vr_cu(device->allocator->driver, mem_host_alloc, &chunk.host, size, VR_CU_MEM_HOST_ALLOC_PORTABLE);
+        if (result != VR_CU_SUCCESS) return result == VR_CU_OUT_OF_MEMORY ? VRAM_NO_HOST_MEMORY : VRAM_DRIVER;
+    }
+    chunks->items[chunks->count++] = chunk;
     return VRAM_OK;
 }
 
@@ -45,10 +70,9 @@ static enum vram_status save(struct vr_device *device, uint64_t stream, const st
         const struct vr_live_range *range = &ranges->items[i];
         for (uint64_t at = 0, size = 0; at < range->size; at += size) {
             if (room == 0) {
-                room = left < PIECE_BYTES ? left : PIECE_BYTES;
-                left -= room;
-                VR_TRY(add_chunk(device, room, kept));
-                host = kept->chunks[kept->chunk_count - 1];
+                VR_TRY(add_chunk(device, left < PIECE_BYTES ? left : PIECE_BYTES, &kept->chunks));
+                room = kept->chunks.items[kept->chunks.count - 1].size;
+                host = kept->chunks.items[kept->chunks.count - 1].host;
             }
             size = range->size - at < room ? range->size - at : room;
             VR_TRY(VR_GROW(kept, runs, kept->run_count + 1));
@@ -56,6 +80,7 @@ static enum vram_status save(struct vr_device *device, uint64_t stream, const st
             kept->runs[kept->run_count++] = (struct vr_kept_run){range->address + at, size, host};
             host += size;
             room -= size;
+            left -= size;
         }
     }
     return VRAM_OK;

@@ -187,7 +187,7 @@ static struct vram_sleeper describe(const struct vr_device *device, const struct
                                      .wakes = sleeper->wakes,
                                      .live_bytes = vr_sleeper_live(device, sleeper),
                                      .away_bytes = vr_sleeper_away(device, sleeper),
-                                     .host_bytes = sleeper->kept.bytes};
+                                     .host_bytes = vr_pinned_bytes(&sleeper->kept.chunks)};
     if (sleeper->pool == NULL) return described;
     described.pool = sleeper->pool->id;
     memcpy(described.tag, sleeper->pool->tag, sizeof described.tag);
@@ -208,4 +208,34 @@ enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t ordina
     }
     *count = found;
     return VRAM_OK;
+}
+
+// Runs of one sleeper that hold [address, address + size), one after the other; whether all of it is there.
+static bool copy_kept(const struct vr_kept_bytes *kept, uint64_t address, uint64_t size, unsigned char *to) {
+    const uint64_t end = address + size;
+    uint64_t at = address;
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, kept->run_count, kept->runs[i].address + kept->runs[i].size <= address);
+    for (size_t i = first; i < kept->run_count && at < end && kept->runs[i].address <= at; i++) {
+        const struct vr_kept_run *run = &kept->runs[i];
+        const uint64_t high = run->address + run->size < end ? run->address + run->size : end;
+        memcpy(to + (at - address), (const unsigned char *)(uintptr_t)run->host + (at - run->address), (size_t)(high - at));
+        at = high;
+    }
+    return at == end;
+}
+
+enum vram_status vram_sleep_read(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes, void *to) {
+    VR_REQUIRE(allocator && (to || size_bytes == 0));
+    bool found = false;
+    if (size_bytes > UINT64_MAX - address) return VRAM_INVALID_POINTER;
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES && !found; i++) {
+        struct vr_device *device = vr_device_if_used(allocator, i);
+        if (device == NULL) continue;
+        vr_device_lock(device);
+        for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL && !found; sleeper = sleeper->next)
+            found = copy_kept(&sleeper->kept, address, size_bytes, to);
+        vr_device_unlock(device);
+    }
+    return found ? VRAM_OK : VRAM_INVALID_POINTER;
 }

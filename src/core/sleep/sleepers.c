@@ -104,4 +104,5 @@ void vr_sleeper_forget(struct vr_device *device, const struct vram_pool *pool) {
 
 void vr_sleepers_release(struct vr_device *device) {
     while (device->sleepers != NULL) vr_sleeper_end(device, device->sleepers);
+    vr_pinned_trim(device);
 }

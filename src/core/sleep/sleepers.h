@@ -21,9 +21,7 @@ struct vr_kept_run {
 struct vr_kept_bytes {
     struct vr_kept_run *runs; // by ascending address
     size_t run_count, runs_capacity;
-    uint64_t *chunks; // pinned memory
-    size_t chunk_count, chunks_capacity;
-    uint64_t bytes; // of the chunks
+    struct vr_pinned_chunks chunks;
 };
 
 struct vr_sleeper {
@@ -101,8 +99,12 @@ enum vram_status vr_kept_save(struct vr_device *device, uint64_t stream, const s
 // matter, 0 at the beginning; ranges come by ascending address. *copied grows.
 enum vram_status vr_kept_restore(struct vr_device *device, uint64_t stream, const struct vr_kept_bytes *kept, size_t *next,
                                  const struct vr_live_range *range, uint64_t *copied);
-// Gives the pinned memory back.
+// Its pinned memory is at hand for whoever falls asleep next: asking for it takes several times as long as the copy, and giving it back
+// twice as long.
 void vr_kept_release(struct vr_device *device, struct vr_kept_bytes *kept);
+// What is at hand goes back to the driver.
+void vr_pinned_trim(struct vr_device *device);
+uint64_t vr_pinned_bytes(const struct vr_pinned_chunks *chunks);
 
 // Memory behind a range of a segment.
 VR_INLINE enum vram_status vr_populate(struct vr_device *device, uint32_t segment, uint64_t address, uint64_t size) {
