@@ -89,8 +89,8 @@ VRAM_TORCH_API int vram_torch_tag_pool(int device, struct vram_torch_pool_id id,
 // device, with levels[0]. *bytes (may be NULL) what went back to the driver.
 VRAM_TORCH_API int vram_torch_sleep(int device, const char *const *tags, const int *levels, size_t count, int wakes, uint64_t *bytes);
 VRAM_TORCH_API int vram_torch_wake(int device, const char *const *tags, size_t count, uint64_t *bytes);
-// What sleeps: a line each of both numbers of the pool's id, level, whether requests wake it, bytes of live blocks, bytes of the device that it
-// will need, bytes on the host, and its tag, with tabs between them.
+// What sleeps: a line each of both numbers of the pool's id, level, whether requests wake it, bytes of live blocks, bytes of the device
+// that it will need, bytes on the host, and its tag, with tabs between them.
 VRAM_TORCH_API size_t vram_torch_sleepers(int device, char *text, size_t capacity);
 // What the pool of a tag holds of the device's memory now.
 VRAM_TORCH_API int vram_torch_tag_bytes(int device, const char *tag, uint64_t *bytes);
