@@ -118,9 +118,9 @@ static int sleep_or_wake(int device, const char *const *tags, const int *levels,
     if (first != VRAM_OK) return first;
     enum vram_status status = make_choices(tags, levels, count, wakes, &choices);
     if (status != VRAM_OK) return vr_torch_answer(status, "sleep");
-    const size_t chosen = count == 0 ? 1 : count;
-    status = asleep ? vram_sleep(allocator, (uint32_t)device, choices, chosen, &result, &error)
-                    : vram_wake(allocator, (uint32_t)device, choices, chosen, &result, &error);
+    const size_t most = count == 0 ? 1 : count;
+    status = asleep ? vram_sleep(allocator, (uint32_t)device, choices, most, &result, &error)
+                    : vram_wake(allocator, (uint32_t)device, choices, most, &result, &error);
     free(choices);
     if (status == VRAM_OK && bytes != NULL) *bytes = result.bytes;
     return vr_torch_answer_error(status, &error);
