@@ -2,6 +2,8 @@
 #ifndef VRAM_RECORDINGS_H
 #define VRAM_RECORDINGS_H
 
+#include "vram/columns.h"
+#include "vram/demand.h"
 #include "vram/explorer.h"
 #include "vram/export.h"
 #include "vram/log.h"
