@@ -288,6 +288,35 @@ static void what_cannot_is_refused(void **state) {
     expect_end(&world);
 }
 
+// What another process may have stays awake; what sleeps is exported to nobody.
+static void shared_with_others(const char *conf) {
+    if (THREAD_SANITIZER) skip();
+    struct vr_world world;
+    open_world(&world, conf, 400 * VR_MIB, false);
+    const uint64_t block = expect_malloc(&world, 5 * VR_MIB, 0);
+    fill(block, 5 * VR_MIB, 3);
+    size_t size = 0;
+    EXPECT_OK(vram_sleep(world.allocator, 0, NULL, 0, NULL, NULL));
+    EXPECT_STATUS(ASLEEP, vram_export_size(world.allocator, block, &size));
+    EXPECT_OK(vram_wake(world.allocator, 0, NULL, 0, NULL, NULL));
+    EXPECT_OK(vram_export_size(world.allocator, block, &size));
+    void *handle = malloc(size);
+    EXPECT_OK(vram_export(world.allocator, block, handle, size, &size, NULL));
+    free(handle);
+    struct vram_error error = {0};
+    EXPECT_STATUS(UNSUPPORTED, vram_sleep(world.allocator, 0, NULL, 0, NULL, &error));
+    assert_non_null(strstr(error.message, "other processes"));
+    assert_true(holds(block, 5 * VR_MIB, 3));
+    expect_free(&world, block);
+    expect_end(&world);
+}
+
+static void shared_memory(void **state) {
+    (void)state;
+    shared_with_others("expandable_segments:True");
+    shared_with_others("paged:True");
+}
+
 // --- what is told ------------------------------------------------------------------------------------------------------------------------
 
 struct text {
@@ -480,13 +509,10 @@ static void every_call_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tag_sleeps),
-        cmocka_unit_test(all_sleep),
-        cmocka_unit_test(levels),
-        cmocka_unit_test(what_cannot_is_refused),
-        cmocka_unit_test(snapshots_and_histories_tell),
-        cmocka_unit_test(graphs),
-        cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(a_tag_sleeps),  cmocka_unit_test(all_sleep),
+        cmocka_unit_test(levels),        cmocka_unit_test(what_cannot_is_refused),
+        cmocka_unit_test(shared_memory), cmocka_unit_test(snapshots_and_histories_tell),
+        cmocka_unit_test(graphs),        cmocka_unit_test(every_call_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,12 +280,16 @@ static void paged(void **state) {
     play("paged:True", 4);
 }
 
+// A thread makes pages ahead of the requests, also while pools fall asleep and wake.
+static void paged_ahead(void **state) {
+    (void)state;
+    play("paged:True,grow_ahead:True", 5);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_alone),
-        cmocka_unit_test(sleepable),
-        cmocka_unit_test(expandable_segments),
-        cmocka_unit_test(paged),
+        cmocka_unit_test(tags_alone), cmocka_unit_test(sleepable),   cmocka_unit_test(expandable_segments),
+        cmocka_unit_test(paged),      cmocka_unit_test(paged_ahead),
     };
     if (argc > 1) operations = strtoull(argv[1], NULL, 10);
     if (argc > 1) sleeps = argc > 2 ? strtoull(argv[2], NULL, 10) : operations / 1000;

@@ -91,7 +91,7 @@ static enum vram_status look_at(struct vr_paged_shard *other) {
 static enum vram_status take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
     struct vr_device *device = own->device->device;
     for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
-        if (other == own || other->is_small) continue;
+        if (other == own || other->is_small || other->shard->asleep) continue;
         VR_TRY(vr_paged_small_return(other));
         if (wait) VR_TRY(vr_paged_claim_all(other));
         if (other->free_bytes == 0) continue;
