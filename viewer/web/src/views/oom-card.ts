@@ -3,7 +3,7 @@ import { copyText } from "../save";
 import { framesList, type StackFrame } from "../stack";
 import { add, el } from "../dom";
 import { bytes, count, counted } from "../format";
-import { bar, partsOf, partsTable, type Accounts, type Cause, type Holder } from "./oom-parts";
+import { bar, demandBox, partsOf, partsTable, type Accounts, type Cause, type Holder } from "./oom-parts";
 
 const TITLES: Record<string, string> = {
     limit: "A limit of the process",
@@ -34,6 +34,7 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
         add(box, bar(parts), partsTable(parts), request(cause, size));
         if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${cause.pin_site}` : ""}.`));
     }
+    if (cause.demand) add(box, demandBox(cause.demand));
     if (cause.accounts) add(box, others(cause.accounts));
     if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries, null));
     if (cause.holders?.length) add(box, el("h3", {}, "What held the memory"), holders(cause.holders, (site) => ways.blocks(cause.index, site), restOf(cause, ways)));

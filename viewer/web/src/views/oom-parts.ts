@@ -16,7 +16,11 @@ export type Accounts = {
     left_out: number;
     processes: Process[];
 };
+// What stands out in what was in use, and what would lower it (docs/reference/json.md).
+export type Remedy = { remedy: string; text: string; basis: string; site?: string; fits?: boolean };
+export type Demand = { text: string; remedies: Remedy[] };
 export type Cause = {
+    demand?: Demand | null;
     index: number;
     cause: string;
     text: string;
@@ -88,6 +92,15 @@ export function bar(parts: Part[]): HTMLElement {
         row.append(item);
     }
     return row;
+}
+
+const sentence = (text: string) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`);
+
+// In words, each with the way to it and how it was computed.
+export function demandBox(demand: Demand): HTMLElement {
+    const items = demand.remedies.map((remedy) => el("li", { "data-remedy": remedy.remedy }, sentence(remedy.text), remedy.basis ? el("details", { class: "remedy-basis" }, el("summary", {}, "how that was computed"), sentence(remedy.basis)) : null));
+    const what = items.length > 0 ? [el("h3", {}, "What would lower it"), el("ol", { class: "remedies" }, ...items)] : [];
+    return el("section", { class: "oom-demand", "aria-label": "What holds it, and what would lower it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(demand.text)), ...what);
 }
 
 export function partsTable(parts: Part[]): HTMLElement {
