@@ -5,7 +5,8 @@ Usage: check_coverage.py [ROOT]
 
 The last cell of a row names tests, as `file:function` (a file of tests/ without its ending, a function that it defines and runs) or as
 the name that ctest knows (`golden.own`), or begins with a dash and says why there is none. The page must also name every option, every
-counter, and every field of the options of a history and of a snapshot. Prints what is wrong as LINE: TEXT, and exits 1 when something is.
+counter, and every field of the options of a history and of a snapshot, and each program of PyTorch that it names (`torch/graphs`) must be a row of
+tests/real/rows.toml. Prints what is wrong as LINE: TEXT, and exits 1 when something is.
 """
 import re
 import sys
@@ -61,8 +62,18 @@ def rows(text):
             yield number, [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
-def row_problem(cells, functions, ctests):
+def programs_of(root):
+    """Names of the rows that `make check-real` runs with the newest PyTorch."""
+    path = root / "tests/real/rows.toml"
+    groups = re.findall(r"environments = \[([^\]]*)\](.*?)(?=\n\[\[rows|\Z)", path.read_text(encoding="utf-8") if path.exists() else "", re.DOTALL)
+    return {name for given, rest in groups if '"torch"' in given for name in re.findall(r'"(\w+)"', re.sub(r"(?s)^.*?names = ", "", rest))}
+
+
+def row_problem(cells, functions, ctests, programs):
     last = cells[-1]
+    for name in re.findall(r"\btorch/([a-z]\w+)(?!\.)\b", last):
+        if name not in programs:
+            return f"no program of make check-real is torch/{name}"
     names = re.findall(r"`([a-z_0-9]+:[a-z_0-9]+|[a-z]+\.[a-z_0-9.]+)`", last)
     for name in names:
         file, colon, function = name.partition(":")
@@ -78,11 +89,11 @@ def row_problem(cells, functions, ctests):
 def check(root):
     """Every problem as 'LINE: TEXT', and the number of rows."""
     text = (root / PAGE).read_text(encoding="utf-8")
-    functions, ctests = test_functions(root), ctest_names(root)
+    functions, ctests, programs = test_functions(root), ctest_names(root), programs_of(root)
     problems, count = [], 0
     for number, cells in rows(text):
         count += 1
-        problem = row_problem(cells, functions, ctests)
+        problem = row_problem(cells, functions, ctests, programs)
         if problem:
             problems.append(f"{PAGE}:{number}: {problem}")
     for file, part, names in LISTS:

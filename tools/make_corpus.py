@@ -46,6 +46,7 @@ def events(newest):
     trace.append({"action": "something_new", "addr": 2**63 + 5, "size": 1, "stream": 2**64 - 1})
     if newest:
         trace.append({"action": "annotate", "addr": 1, "size": 0, "stream": 0, "user_metadata": {"label": ["a", 1.5, None, True]}})
+        trace.append({"action": "alloc", "addr": 2, "size": 512, "stream": 0, "internal_metadata": "mallocWithAddress", "forward_frames": ["y = x * 2", "z"]})
     return trace
 
 
@@ -65,7 +66,7 @@ def newest():
              for stage, device, time in (("START", 0, 1_700_000_000_000_000), ("END", "1", "1700000000000001"))]
     return {"segments": [segment(0, 2**63 + 4096, blocks), segment(3, 0x7F0000000000, blocks[2:])],
             "device_traces": [events(True), [], [], events(True)[:4]], "allocator_settings": settings, "external_annotations": marks,
-            "host_segments": [{"address": 1, "blocks": blocks}], "trace_alloc_overflowed": False}
+            "host_segments": [{"address": 1, "blocks": blocks}], "host_traces": events(True)[:3], "trace_alloc_overflowed": False}
 
 
 def samples():

@@ -142,7 +142,7 @@ c10::DataPtr Native::allocateWithAddress(size_t size, void *address) {
     const Device device = current_device();
     const uint64_t stream = VRAM_STREAM(c10::cuda::getCurrentCUDAStream(device).stream());
     const vram_status status = vram_malloc_at(made, static_cast<uint32_t>(device), size, stream, address_of(address));
-    if (status == VRAM_INVALID_ARGUMENT) return {nullptr, nullptr, &delete_block, c10::Device(c10::DeviceType::CUDA, device)}; // not free
+    TORCH_CHECK(status != VRAM_INVALID_ARGUMENT, "Could not allocate CUDA storage at exact address ", address);
     check(status, "allocation at an address");
     return {address, address, &delete_block, c10::Device(c10::DeviceType::CUDA, device)};
 }

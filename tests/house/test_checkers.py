@@ -273,10 +273,11 @@ class Coverage(unittest.TestCase):
         "tests/unit/test_one.c": "static void runs(void **state) {}\nstatic void idle(void **state) {}\ncmocka_unit_test(runs)\n",
         "tests/two/test_two.py": "class Two:\n    def test_it(self):\n",
         "viewer/web/tests/page.test.mjs": "",
+        "tests/real/rows.toml": '[[rows]]\nenvironments = ["torch"]\nnames = ["real"]\n\n[[rows]]\nenvironments = ["older"]\nnames = ["late"]\n',
         "tests/two/CMakeLists.txt": "foreach(name IN ITEMS left right)\n  add_test(NAME two.${name} COMMAND x)\nendforeach()\n",
     }
     PAGE = ("`speed` `count` `loud` `pool`\n\n| claim | test |\n|---|---|\n| a | `test_one:runs` |\n| b | `test_two:test_it`, `two.right` |\n"
-            "| `c\\|d` | - nobody can say, so nobody does |\n| e | `unit.test_one`, `viewer.page` |\n")
+            "| `c\\|d` | - nobody can say, so nobody does |\n| e | `unit.test_one`, `viewer.page`, and `torch/real` |\n")
 
     def check(self, page):
         with tempfile.TemporaryDirectory() as folder:
@@ -298,6 +299,8 @@ class Coverage(unittest.TestCase):
             ("`test_two:test_other`", "there is no test test_two:test_other"),
             ("`test_one:runs`, `two.middle`", "ctest knows no two.middle"),
             ("`viewer.none`", "ctest knows no viewer.none"),
+            ("`test_one:runs`, `torch/none`", "no program of make check-real is torch/none"),
+            ("`test_one:runs`, `torch/late`", "no program of make check-real is torch/late"),
             ("", "neither a test nor a reason"),
             ("- so", "neither a test nor a reason"),
             ("of course it does", "neither a test nor a reason"),
