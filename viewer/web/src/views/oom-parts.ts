@@ -94,7 +94,7 @@ export function bar(parts: Part[]): HTMLElement {
     return row;
 }
 
-const sentence = (text: string) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`);
+export const sentence = (text: string) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`);
 
 // In words, each with the way to it and how it was computed.
 export function demandBox(demand: Demand): HTMLElement {
