@@ -238,12 +238,24 @@ static bool judge_by_moment(struct vr_demand_work *work) {
     return true;
 }
 
+// Of a program without modules all that it computes is called activations: that says nothing of what holds most.
+static bool names_a_pass(struct vr_demand_work *work, enum vram_role role) {
+    if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_TEMPORARIES && role != VRAM_ROLE_INPUT) return role != VRAM_ROLE_UNKNOWN;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != (uint8_t)role || !vr_demand_live(work, row)) continue;
+        const uint32_t marks = vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]);
+        if (work->roles.notes.named[row] != 0 || (marks & ~(uint32_t)(VR_MARK_FRAMES | VR_MARK_PYTHON | VR_MARK_NATIVE)) != 0) return true;
+        if (row < work->lifetimes->start_count) return true;
+    }
+    return false;
+}
+
 static void judge_by_role(struct vr_demand_work *work) {
     enum vram_role most = VRAM_ROLE_UNKNOWN;
     for (unsigned role = 0; role < VRAM_ROLE_COUNT; role++) {
         if (work->made->of_role[role].bytes > work->made->of_role[most].bytes) most = (enum vram_role)role;
     }
-    if (most == VRAM_ROLE_UNKNOWN)
+    if (!names_a_pass(work, most))
         stand_out(work, VRAM_DEMAND_CALLER, VRAM_ROLE_COUNT);
     else
         stand_out(work, VRAM_DEMAND_ROLE, most);

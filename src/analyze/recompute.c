@@ -68,7 +68,8 @@ static enum vram_status weigh_stack(struct vr_demand_work *work, uint32_t stack,
     const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
     for (uint64_t i = first; i < end; i++) {
         const uint32_t frame = model->stacks.frame[i];
-        if (!vr_role_marks_is_own(&work->roles.marks, frame)) continue;
+        const bool own = vr_sites_kind(work->question->sites, frame) == VR_FRAME_OWN;
+        if (!own || !vr_role_marks_is_own(&work->roles.marks, frame)) continue;
         const struct recompute_candidate line = {.frame = frame}, function = {.frame = frame, .function = true};
         if (!stands_before(model, first, i, &line)) VR_TRY(weigh(bytes, 2 * (uint64_t)frame, more));
         if (!has_own_name(model, frame) || stands_before(model, first, i, &function)) continue;
@@ -253,7 +254,8 @@ static enum vram_status try_all(struct vr_demand_work *work, const struct recomp
     for (size_t i = 0; i < count; i++) {
         uint64_t left;
         VR_TRY(try_frame(work, &candidates[i], below, trial, &left));
-        if (left > least) continue; // of equals the one that holds least: it is further inside
+        // One call that is made again as a whole needs as much then as it did before. Of equals the one that holds least is further inside.
+        if (trial->most_calls < 2 || left > least) continue;
         least = left;
         frame = candidates[i].frame;
         best.function = candidates[i].function;

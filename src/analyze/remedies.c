@@ -113,8 +113,12 @@ static bool find_steps(const struct vr_demand_work *work, struct step_course cou
     return steps > 1 && course[0].whole;
 }
 
-static size_t next_forward(const struct vr_demand_work *work, const struct vr_map *fixed, size_t row, size_t end) {
-    while (row < end && (work->roles.pass[row] != VR_PASS_FORWARD || !grows_with_batch(work, fixed, row))) row++;
+static size_t next_forward(const struct vr_demand_work *work, size_t row, size_t end) {
+    for (; row < end; row++) {
+        const uint8_t role = work->roles.role[row];
+        const bool made = role == VRAM_ROLE_ACTIVATIONS || role == VRAM_ROLE_TEMPORARIES;
+        if (made && work->roles.pass[row] == VR_PASS_FORWARD) break;
+    }
     return row;
 }
 
@@ -129,16 +133,17 @@ static uint64_t call_of(struct vr_demand_work *work, uint32_t stack) {
 }
 
 // How many times as much the later step makes as the earlier one, up to the place where it failed; 0 where they go different ways.
-static double scale_of(struct vr_demand_work *work, const struct vr_map *fixed, const struct step_course course[2]) {
+static double scale_of(struct vr_demand_work *work, const struct step_course course[2]) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     double earlier = 0, later = 0;
-    size_t i = next_forward(work, fixed, course[0].first, course[0].end), j = next_forward(work, fixed, course[1].first, course[1].end);
-    for (; j < course[1].end; i = next_forward(work, fixed, i + 1, course[0].end), j = next_forward(work, fixed, j + 1, course[1].end)) {
+    size_t i = next_forward(work, course[0].first, course[0].end), j = next_forward(work, course[1].first, course[1].end);
+    for (; j < course[1].end; i = next_forward(work, i + 1, course[0].end), j = next_forward(work, j + 1, course[1].end)) {
         if (i >= course[0].end || call_of(work, lifetimes->stack[i]) != call_of(work, lifetimes->stack[j])) return 0;
+        if (lifetimes->size_bytes[i] == lifetimes->size_bytes[j]) continue; // it does not go by the batch
         earlier += (double)lifetimes->size_bytes[i];
         later += (double)lifetimes->size_bytes[j];
     }
-    return earlier > 0 ? later / earlier : 0;
+    return earlier > 0 ? later / earlier : 1;
 }
 
 // The same as largest_factor(), of an earlier step as if it were `scale` times as large.
@@ -158,10 +163,10 @@ static double factor_of_step(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
-static void by_earlier_step(struct vr_demand_work *work, const struct vr_map *fixed, double room, double *factor) {
+static void by_earlier_step(struct vr_demand_work *work, double room, double *factor) {
     struct step_course course[2] = {{.first = 0}, {.first = 0}};
     if (!work->made->unfinished || !find_steps(work, course)) return;
-    const double scale = scale_of(work, fixed, course);
+    const double scale = scale_of(work, course);
     if (scale <= 0) return;
     const double most = factor_of_step(work, &work->changed, &course[0], scale, room);
     if (most < *factor) *factor = most;
@@ -198,7 +203,7 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
     remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
-    by_earlier_step(work, fixed, (double)room, &remedy.factor);
+    by_earlier_step(work, (double)room, &remedy.factor);
     if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
     const uint64_t saved = (uint64_t)((double)(remedy.bytes + scaled_request) * (1 - remedy.factor));
     vr_remedy_add(work, remedy, work->peak_bytes > saved ? work->peak_bytes - saved : 0);

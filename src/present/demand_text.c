@@ -222,7 +222,9 @@ static const struct {
 static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     vr_text_printf(out, ": %s less, %s in all", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
     if (remedy->fits)
-        vr_text_puts(out, demand->unfinished ? ", so that the request fits" : ", and it fits");
+        vr_text_puts(out, demand->unfinished && !(remedy->remedy == VRAM_REMEDY_BATCH && demand->earlier_step)
+                              ? ", so that the request fits"
+                              : ", and it fits");
     else
         vr_text_printf(out, ", %s too much by itself", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
 }

@@ -1,6 +1,7 @@
 // Where a device's memory was when a request failed, each byte once.
 import { el } from "../dom";
 import { bytes, count, counted } from "../format";
+import type { Demand } from "./oom-remedies";
 
 export type Holder = { site: string; bytes: number; count: number };
 export type Process = { pid: number; name: string; bytes: number | null };
@@ -16,11 +17,7 @@ export type Accounts = {
     left_out: number;
     processes: Process[];
 };
-// What stands out in what was in use, and what would lower it (docs/reference/json.md).
-export type Remedy = { remedy: string; text: string; basis: string; site?: string; fits?: boolean };
-export type Demand = { text: string; remedies: Remedy[] };
 export type Cause = {
-    demand?: Demand | null;
     index: number;
     cause: string;
     text: string;
@@ -36,6 +33,7 @@ export type Cause = {
     usable_bytes?: number;
     usable_largest_bytes?: number;
     usable_pieces?: number;
+    demand?: Demand;
     other_stream_bytes?: number;
     other_pool_bytes?: number;
     private_pool_bytes?: number;
@@ -95,13 +93,6 @@ export function bar(parts: Part[]): HTMLElement {
 }
 
 export const sentence = (text: string) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`);
-
-// In words, each with the way to it and how it was computed.
-export function demandBox(demand: Demand): HTMLElement {
-    const items = demand.remedies.map((remedy) => el("li", { "data-remedy": remedy.remedy }, sentence(remedy.text), remedy.basis ? el("details", { class: "remedy-basis" }, el("summary", {}, "how that was computed"), sentence(remedy.basis)) : null));
-    const what = items.length > 0 ? [el("h3", {}, "What would lower it"), el("ol", { class: "remedies" }, ...items)] : [];
-    return el("section", { class: "oom-demand", "aria-label": "What holds it, and what would lower it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(demand.text)), ...what);
-}
 
 export function partsTable(parts: Part[]): HTMLElement {
     const rows = parts.map((part) => el("tr", {}, el("td", {}, el("i", { class: `swatch oom-part is-${part.key}` }), part.name), el("td", { class: "number", title: `${count(part.bytes)} bytes` }, bytes(part.bytes)), el("td", { class: "quiet-text" }, part.why)));
