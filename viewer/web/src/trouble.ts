@@ -39,7 +39,9 @@ function whyText(cause: Cause): string {
     const most = cause.holders?.[0];
     const who = named(cause.pin_site) ? ` It was made at ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(cause.text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
     const asked = named(cause.site) && !who.includes(cause.site) && !cause.site.startsWith("<") ? ` Asked for by ${cause.site}.` : "";
-    return `${sentence(cause.text)}${asked}${who}`;
+    const library = cause.libraries?.find(({ site }) => named(site) && !site.startsWith("<"));
+    const through = library ? ` ${bytes(library.bytes)} of it through ${library.site}.` : "";
+    return `${sentence(cause.text)}${through}${asked}${who}`;
 }
 
 export class TroubleBanner implements Panel {

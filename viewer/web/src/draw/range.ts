@@ -55,7 +55,8 @@ export class RangeFacts {
         this.root.hidden = sites.bytes === 0;
         this.root.append(el("strong", { "data-fact": "peak", "data-bytes": sites.bytes }, `Peak ${bytes(sites.bytes)}`));
         const known = (roles?.groups ?? []).filter(({ name }) => name !== "unknown");
-        known.forEach(({ name, bytes: size }, i) => {
+        // One role for all is what a program without a framework gets: it tells nothing.
+        if (known.length > 1) known.forEach(({ name, bytes: size }, i) => {
             const lead = el("button", { type: "button", class: "link", "data-role": name, onclick: () => store.set({ by: "role", legend: name }) }, `${name.replaceAll("_", " ")} ${percent(size, sites.bytes)}`);
             this.root.append(i === 0 ? ": " : ", ", lead);
         });
