@@ -233,8 +233,6 @@ TABLE = {
     "two_models": ("full", r"parameters hold .*make_teacher.* and by .*make_student", "make_teacher", "sharding"),
     "key_values": ("full", r"KV cache holds", "init_kv_cache", "kv_cache"),
     "one_request": ("full", r"one request of 4\.0 GiB", "attention_scores", None),
-    "fragments": (None, r"lay free where the request could look", "keep_index", "setting"),
-    "other_stream": ("other_streams", r"lay free in the caches of other streams", "other_stream", None),
     "graph_pool": ("private_pools", r"lay free in other pools", "graph_pool", None),
     "fraction": ("limit", r"a memory limit of the process refused it", "", None),
     # A real GPU.
