@@ -30,7 +30,8 @@ export class RangeFacts {
         clearTimeout(this.timer);
         // What stood there stays until it is known anew: nothing around it moves.
         this.root.classList.add("stale");
-        if (!device) {
+        // Of what is still read nobody asks who holds its peak.
+        if (!device || this.app.partial) {
             this.root.hidden = true;
             return;
         }
