@@ -429,8 +429,8 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
     made->remedies = room;
     add_cause(work);
-    // Beside what should not be there at all the rest is no answer.
-    if (made->remedy_count == 0) {
+    // Beside what should not be there at all the rest is no answer, nor where less is wanted than there is room.
+    if (made->remedy_count == 0 && made->wanted_bytes > made->room_bytes) {
         VR_TRY(vr_recompute_find(work));
         VR_TRY(add_batch(work));
         VR_TRY(add_chunks(work));

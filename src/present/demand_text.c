@@ -130,7 +130,8 @@ static void do_chunks(struct vr_text *out, const struct vram_report_remedy *reme
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_printf(out, " have its size, or its half or double; the curve drawn anew with 1/%u of them", remedy->divisor);
+    vr_text_printf(out, " %s its size, or its half or double; the curve drawn anew with 1/%u of %s", remedy->blocks == 1 ? "has" : "have",
+                   remedy->divisor, remedy->blocks == 1 ? "it" : "them");
 }
 
 static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy) {

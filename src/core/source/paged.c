@@ -132,7 +132,7 @@ static enum vram_status is_allowed(const struct vr_device *device, uint64_t byte
 static uint64_t bytes_left(const struct vr_paged_device *device) {
     const struct vr_device *owner = device->device;
     uint64_t left = 0, total_bytes = 0;
-    if (vr_cu(owner->allocator->driver, mem_get_info, &left, &total_bytes) != VR_CU_SUCCESS) return 0;
+    if (vr_driver_memory_info(owner->allocator->driver, &left, &total_bytes) != VR_CU_SUCCESS) return 0;
     const uint64_t held = (uint64_t)owner->stats.reserved[VRAM_STAT_ALL].current;
     if (owner->limit_bytes == VR_UNLIMITED || owner->limit_bytes >= held + left) return left;
     return owner->limit_bytes > held ? owner->limit_bytes - held : 0;
