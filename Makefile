@@ -13,7 +13,9 @@
 #   make deb               Debian packages, into build/packages/deb
 #   make release           all that a release has, with checksums and a list of its parts, into build/packages/release
 #   make check-deb         installs the Debian packages into a Debian of their own and uses them (as root; needs the network)
+#   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
+#   make vscode            the extension for Visual Studio Code, into build/packages
 #   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
@@ -75,9 +77,16 @@ check-deb: deb
 
 release: deb amalgamation
 	packaging/release.sh build/packages/release build/packages/deb build/packages/amalgamation
+wheel: all
+	@tools/setup.sh packages
+	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/wheel/build.sh
+
 npx: all
 	@tools/setup.sh packages
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh
+
+vscode: all
+	packaging/vscode/build.py build/release/viewer/viewer.html build/packages
 
 check-packages: all
 	ctest --test-dir build/release --output-on-failure -R '^packages\.'

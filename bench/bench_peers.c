@@ -3,8 +3,8 @@
 //   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
 //   bench_peers threads            of it, what two threads do
 //   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
-//   bench_peers count WORKLOAD N   (also live-COUNT and streams-COUNT) N rounds of one workload with vram alone, for instruction counts:
-//                                  valgrind --tool=callgrind '--toggle-collect=measured_*' ...
+//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone (also live-COUNT, streams-COUNT, pools-COUNT), to count
+//                                  instructions: valgrind --tool=callgrind '--toggle-collect=measured_*' ...
 //
 // Each call goes through a pointer and pays for the harness: a pair 2.8 ns and 18 instructions a call.
 #include <string.h>
@@ -117,7 +117,7 @@ static uint64_t number_after(const char *name, const char *prefix) {
 static int count_only(const char *name, uint64_t rounds) {
     struct workload_run run = {.peer = &peers[PEER_VRAM], .size = 1024, .stream_count = 1};
     workload *work = measured_pairs;
-    uint64_t live = number_after(name, "live-");
+    const uint64_t live = number_after(name, "live-"), pools = number_after(name, "pools-");
     const uint64_t streams = strcmp(name, "streams") == 0 ? 16 : number_after(name, "streams-");
     if (live != 0) {
         run.sizes = workload_sizes(512, 8), work = measured_mixed;
@@ -125,8 +125,10 @@ static int count_only(const char *name, uint64_t rounds) {
         run.stream_count = streams;
         for (uint64_t i = 0; i < run.stream_count; i++) (void)run.peer->take(run.size, peer_streams[i]);
         if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
-    } else if (strcmp(name, "pool") == 0) {
+    } else if (strcmp(name, "pool") == 0 || pools != 0) {
         run.peer = &peer_pool;
+        pools_make(pools);
+        if (pools != 0) work = measured_pools;
     } else if (strcmp(name, "mixed") == 0) {
         run.sizes = workload_sizes(512, 19), work = measured_mixed;
     } else if (strcmp(name, "trace") == 0) {
@@ -153,10 +155,10 @@ int main(int argc, char **argv) {
     if (argc != 1 && !scale && !threads && !count) return 2;
     peers_open();
     if (count) return count_only(argv[2], strtoull(argv[3], NULL, 10));
+    peers_find();
     if (scale) {
         print_scaling();
     } else {
-        peers_find();
         print_head();
         threads ? print_threads() : print_table();
     }

@@ -2,7 +2,15 @@
 
 #include "workloads.h"
 
-enum { CHUNKS = 20, MOST_POOLS = 4000, MOST_LIVE = 1000000, MOST_SEGMENTS = 100000, ROUNDS = 20000 };
+enum { CHUNKS = 20, MOST_POOLS = 4000, MOST_LIVE = 1000000, MOST_SEGMENTS = 100000, MOST_OF_PEERS = 100000, ROUNDS = 20000 };
+
+// A figure of each peer in turn, where it is installed.
+static void print_peers(const char *title, uint64_t count, const double *figures, const char *what) {
+    printf("%-13s %8" PRIu64 "  ", title, count);
+    for (int p = 0; p < PEERS; p++) figures[p] > 0 ? printf(" %9.1f", figures[p]) : printf(" %9s", "");
+    printf("  ns %s\n", what);
+    (void)fflush(stdout);
+}
 
 static double least_of_chunks(struct workload_run *run, workload *work) {
     double least = 1e18;
@@ -21,32 +29,51 @@ static void shuffle(uint64_t *items, uint64_t count) {
     }
 }
 
-// Mixed sizes among more and more blocks.
+// Mixed sizes among more and more blocks: all allocators in turn, chunk by chunk. A million such blocks are 64 GB of the host's address
+// space.
 static void scale_live(void) {
     uint64_t *sizes = workload_sizes(512, 8);
     for (uint64_t count = 100; count <= MOST_LIVE; count *= 10) {
-        struct workload_run run = {.peer = &peers[PEER_VRAM], .sizes = sizes};
-        workload_fill(&run, count);
-        printf("live blocks   %8" PRIu64 "  %9.1f ns per call, mixed\n", count, least_of_chunks(&run, measured_mixed));
-        workload_empty(&run);
+        struct workload_run runs[PEERS];
+        double least[PEERS] = {0};
+        const int knowing = count <= MOST_OF_PEERS ? PEERS : 1;
+        for (int p = 0; p < knowing; p++) {
+            runs[p] = (struct workload_run){.peer = &peers[p], .sizes = sizes};
+            if (peers[p].take != NULL) workload_fill(&runs[p], count);
+        }
+        for (int chunk = 0; chunk < CHUNKS; chunk++) {
+            for (int p = 0; p < knowing; p++) {
+                if (peers[p].take == NULL) continue;
+                const double ns = workload_ns_per_call(&runs[p], measured_mixed, ROUNDS);
+                if (least[p] == 0 || ns < least[p]) least[p] = ns;
+            }
+        }
+        for (int p = 0; p < knowing; p++) {
+            if (peers[p].take != NULL) workload_empty(&runs[p]);
+        }
+        print_peers("live blocks", count, least, "per call, mixed");
     }
     free(sizes);
 }
 
 // Equal blocks, all taken, and all given back in any order.
 static void scale_equals(void) {
-    const struct peer *vram = &peers[PEER_VRAM];
     uint64_t *blocks = calloc(MOST_LIVE, sizeof *blocks);
     if (blocks == NULL) die("no memory");
     for (uint64_t count = 100; count <= MOST_LIVE; count *= 10) {
-        double begin = now_ns();
-        for (uint64_t i = 0; i < count; i++) blocks[i] = vram->take(1024, 0);
-        const double take = (now_ns() - begin) / (double)count;
-        shuffle(blocks, count);
-        begin = now_ns();
-        for (uint64_t i = 0; i < count; i++) vram->give(blocks[i]);
-        printf("equal blocks  %8" PRIu64 "  %9.1f ns each to take, %.1f to free in any order\n", count, take,
-               (now_ns() - begin) / (double)count);
+        double take[PEERS] = {0}, give[PEERS] = {0};
+        for (int p = 0; p < PEERS; p++) {
+            if (peers[p].take == NULL) continue;
+            double begin = now_ns();
+            for (uint64_t i = 0; i < count; i++) blocks[i] = peers[p].take(1024, 0);
+            take[p] = (now_ns() - begin) / (double)count;
+            shuffle(blocks, count);
+            begin = now_ns();
+            for (uint64_t i = 0; i < count; i++) peers[p].give(blocks[i]);
+            give[p] = (now_ns() - begin) / (double)count;
+        }
+        print_peers("equal blocks", count, take, "each to take");
+        print_peers("equal blocks", count, give, "each to free in any order");
         if (vram_empty_cache(allocator) != VRAM_OK) die("the cache was not emptied");
     }
     free(blocks);
@@ -61,28 +88,32 @@ static void scale_streams(void) {
     }
 }
 
-static void scale_pools(void) {
-    static struct vram_pool *pools[MOST_POOLS];
-    static uint64_t kept[MOST_POOLS];
-    size_t made = 0;
-    for (size_t count = 1; count <= MOST_POOLS; count = count == 1 ? 40 : count * 10) {
-        for (; made < count; made++) {
-            if (vram_pool_create(allocator, 0, NULL, &pools[made]) != VRAM_OK) die("no pool");
-            if (vram_pool_malloc(pools[made], 1024, 0, &kept[made]) != VRAM_OK) die("no memory in a pool");
-        }
-        double least = 1e18;
-        for (int chunk = 0; chunk < CHUNKS; chunk++) {
-            const double begin = now_ns();
-            for (size_t i = 0; i < ROUNDS; i++) {
-                private_pool = pools[i % count];
-                peer_pool.give(peer_pool.take(1024, 0));
-            }
-            const double ns = (now_ns() - begin) / (2 * ROUNDS);
-            if (ns < least) least = ns;
-        }
-        printf("private pools %8zu  %9.1f ns per call in turn\n", count, least);
+static struct vram_pool *pools[MOST_POOLS];
+static uint64_t kept[MOST_POOLS];
+static size_t pools_made;
+
+void pools_make(size_t count) {
+    for (; pools_made < count && pools_made < MOST_POOLS; pools_made++) {
+        if (vram_pool_create(allocator, 0, NULL, &pools[pools_made]) != VRAM_OK) die("no pool");
+        if (vram_pool_malloc(pools[pools_made], 1024, 0, &kept[pools_made]) != VRAM_OK) die("no memory in a pool");
     }
-    for (size_t i = 0; i < made; i++) {
+}
+
+uint64_t measured_pools(struct workload_run *run, uint64_t rounds) {
+    for (uint64_t i = 0; i < rounds; i++) {
+        private_pool = pools[i % pools_made];
+        run->peer->give(run->peer->take(run->size, 0));
+    }
+    return 2 * rounds;
+}
+
+static void scale_pools(void) {
+    for (size_t count = 1; count <= MOST_POOLS; count = count == 1 ? 40 : count * 10) {
+        pools_make(count);
+        struct workload_run run = {.peer = &peer_pool, .size = 1024};
+        printf("private pools %8zu  %9.1f ns per call in turn\n", count, least_of_chunks(&run, measured_pools));
+    }
+    for (size_t i = 0; i < pools_made; i++) {
         peer_pool.give(kept[i]);
         vram_pool_release(pools[i]);
     }
@@ -126,6 +157,9 @@ static void scale_fences(void) {
 }
 
 void print_scaling(void) {
+    printf("%-13s %8s  ", "what", "how many");
+    for (int p = 0; p < PEERS; p++) printf(" %9s", peers[p].name);
+    printf("\n");
     scale_live();
     scale_equals();
     scale_pools();

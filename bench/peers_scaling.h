@@ -2,6 +2,12 @@
 #ifndef VR_BENCH_PEERS_SCALING_H
 #define VR_BENCH_PEERS_SCALING_H
 
+#include "workloads.h"
+
 void print_scaling(void);
+
+// Private pools with a live block each, up to so many (4,000 at most); pairs in each of them in turn.
+void pools_make(size_t count);
+MEASURED workload measured_pools;
 
 #endif

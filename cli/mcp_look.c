@@ -117,6 +117,8 @@ void mcp_tool_summary(struct mcp_server *server, const cJSON *arguments, struct 
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what kind of memory the peak is", open->id);
 }
 
+enum { MOST_LIBRARIES = 5 };
+
 static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom) {
     mcp_line(answer, "event %" PRIu64 ": %s asked for on stream %" PRId64 " by %s", oom->event, BYTES(oom->size_bytes), oom->stream,
              oom->site == NULL ? "an unknown place" : oom->site);
@@ -138,6 +140,10 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
     if (oom->pin_blocks != 0)
         mcp_line(answer, "without %s blocks, %s together, it would have fitted; the largest is by %s", NUMBER(oom->pin_blocks),
                  BYTES(oom->pin_bytes), oom->pin_site == NULL ? "an unknown place" : oom->pin_site);
+    if (oom->library_count != 0) {
+        mcp_line(answer, "asked for by libraries:");
+        say_groups(answer, oom->libraries, oom->library_count < MOST_LIBRARIES ? oom->library_count : MOST_LIBRARIES, oom->allocated_bytes);
+    }
     mcp_line(answer, "in use then, the largest call sites:");
     say_groups(answer, oom->holders, oom->holder_count, oom->allocated_bytes);
 }

@@ -41,9 +41,10 @@ target_compile_definitions(bundled_sqlite PRIVATE SQLITE_THREADSAFE=0 SQLITE_OMI
   SQLITE_OMIT_SHARED_CACHE SQLITE_DEFAULT_MEMSTATUS=0 SQLITE_OMIT_DEPRECATED)
 target_include_directories(bundled_sqlite PUBLIC ${VRAM_BUNDLED}/sqlite)
 
-# Code of others: their warnings are theirs.
+# Code of others: their warnings are theirs, and they speak GNU's C.
 foreach(library IN ITEMS zlib zstd xz cjson sqlite)
   target_compile_options(bundled_${library} PRIVATE -w)
+  set_target_properties(bundled_${library} PROPERTIES C_EXTENSIONS ON)
 endforeach()
 add_library(vram_bundled INTERFACE)
 target_link_libraries(vram_bundled INTERFACE bundled_zlib bundled_zstd bundled_xz bundled_cjson bundled_sqlite)

@@ -20,3 +20,13 @@ target_link_libraries(vram_cli PRIVATE portable_objects vram_bundled wasi-emulat
 target_link_options(vram_cli PRIVATE -Wl,--gc-sections -Wl,--strip-all -Wl,--max-memory=4294967296 -Wl,-z,stack-size=1048576)
 set_source_files_properties(cli/wasi/begin.c PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src)
 set_source_files_properties(cli/page.c PROPERTIES COMPILE_DEFINITIONS "VRAM_VIEWER_PAGE=\"${VRAM_VIEWER_PAGE}\"" OBJECT_DEPENDS ${VRAM_VIEWER_PAGE})
+
+# The library that Python's `vram` module calls where there is no native one: readers and columns.
+add_executable(vram_library cli/wasi/begin.c)
+set_target_properties(vram_library PROPERTIES OUTPUT_NAME vram_library)
+target_link_libraries(vram_library PRIVATE portable_objects m)
+set(exported malloc free vram_recording_read_memory vram_recording_destroy vram_recording_column vram_column_word
+  vram_recording_string_count vram_recording_string vram_recording_device_count vram_recording_device_is_host)
+list(TRANSFORM exported PREPEND -Wl,--export=)
+target_link_options(vram_library PRIVATE -mexec-model=reactor ${exported} -Wl,--gc-sections -Wl,--strip-all -Wl,--max-memory=4294967296
+  -Wl,-z,stack-size=1048576)

@@ -28,10 +28,8 @@ static struct vram_allocator *get(void) {
     return none;
 }
 
-bool pl_cache_alloc(const struct pl_call *call, uint64_t size, uint64_t stream, uint64_t *address, int32_t *result) {
-    if (!pl_config()->caches || size == 0 || !call->has_device || call->context == 0 ||
-        call->context != pl_primary_context_of(call->device))
-        return false;
+bool pl_cache_serve(const struct pl_call *call, uint64_t size, uint64_t stream, uint64_t *address, int32_t *result) {
+    if (size == 0 || !call->has_device || call->context == 0 || call->context != pl_primary_context_of(call->device)) return false;
     struct vram_allocator *from = get();
     if (from == NULL) return false;
     const enum vram_status status = vram_malloc(from, call->device, size, stream, address);
@@ -67,7 +65,7 @@ static bool is_ours(struct vram_allocator *from, const struct pl_call *call, uin
     return call->has_device && is_stale(from, address, call->device);
 }
 
-bool pl_cache_free(const struct pl_call *call, uint64_t address, int32_t *result) {
+bool pl_cache_take_back(const struct pl_call *call, uint64_t address, int32_t *result) {
     struct vram_allocator *from = atomic_load_explicit(&allocator, memory_order_acquire);
     if (!is_ours(from, call, address, result)) return false;
     if (*result != PL_SUCCESS) return true;

@@ -35,7 +35,13 @@ static bool device_of_current(const struct pl_driver *driver, uint64_t context, 
 static bool open_call(const struct pl_slot *slot, struct pl_call *call) {
     const struct pl_config *config = pl_config();
     if (pl_depth > 0 || (!config->records && config->limit_bytes == 0 && !config->caches)) return false;
-    *call = (struct pl_call){.slot = slot, .caller = pl_caller, .saved_errno = errno};
+    // Member by member: what pl_charge() sets is not cleared before.
+    call->slot = slot;
+    call->caller = pl_caller;
+    call->context = call->stream = call->pool = 0;
+    call->has_device = call->refused = false;
+    call->device = 0;
+    call->saved_errno = errno;
     pl_depth++;
     // What is asked of the system on the way would be places where a thread is cancelled, under a lock.
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);

@@ -26,7 +26,11 @@ enum row {
 static struct pl_slot slots[ROWS][SLOTS];
 static _Atomic(const struct pl_slot *) global_slots[ROWS]; // of the exported symbols
 
-static const struct pl_slot *global_slot(enum row row);
+static const struct pl_slot *find_global_slot(enum row row);
+static inline const struct pl_slot *global_slot(enum row row) {
+    const struct pl_slot *slot = atomic_load_explicit(&global_slots[row], memory_order_acquire);
+    return __builtin_expect(slot != NULL, 1) ? slot : find_global_slot(row);
+}
 
 // The program's own call, which the stack written down begins with.
 #define ENTERED_FROM(address, frame)                                                   \
@@ -154,14 +158,12 @@ pl_function *pl_wrap(const char *exported, pl_function *real) {
 }
 
 // The exported symbols stand for the copy that the program would have been linked with.
-static const struct pl_slot *global_slot(enum row row) {
-    const struct pl_slot *slot = atomic_load_explicit(&global_slots[row], memory_order_acquire);
-    if (slot != NULL) return slot;
+static const struct pl_slot *find_global_slot(enum row row) {
     pl_function *real = pl_next(rows[row].exported);
     if (real == NULL || is_ours(row, real)) return NULL;
     const size_t at = slot_for(row, real);
     if (at == SLOTS) return NULL;
-    slot = &slots[row][at];
+    const struct pl_slot *slot = &slots[row][at];
     atomic_store_explicit(&global_slots[row], slot, memory_order_release);
     return slot;
 }

@@ -150,8 +150,8 @@ struct pl_call {
     bool has_device;
     int saved_errno;
     int cancel_state;
-    // What pl_charge() was called with.
     bool refused;
+    // What pl_charge() was called with.
     enum pl_kind kind;
     uint32_t target;  // device; VRAM_LOG_HOST for host memory. May be put right once the memory is there
     uint32_t limited; // whose limit was charged

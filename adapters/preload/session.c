@@ -275,6 +275,14 @@ static void settle(void *argument) {
 }
 
 void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
+    if (result == PL_SUCCESS && pl_config()->limit_bytes == 0) { // nearly always
+        const uint32_t stack = pl_journal_stack(&call->caller);
+        pl_session_lock();
+        born_locked(call, key, size, stack);
+        pl_session_unlock();
+        pl_end(call);
+        return;
+    }
     const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
     const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(&call->caller) : 0;
     struct settlement settlement = {

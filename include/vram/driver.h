@@ -114,6 +114,7 @@ struct vram_sim_options {
     uint32_t visible_count;                // of visible below; 0: the program sees all devices
     uint8_t visible[VRAM_SIM_MOST_DEVICES]; // which of them it sees, each once, in its order: as CUDA_VISIBLE_DEVICES says it
     enum vram_sim_bytes bytes;              // what stands behind device addresses; default what `backed` says
+    uint64_t page_cache_bytes; // that files take of the memory of an integrated device: told as used, and given up where it is asked for
     bool
         poison_aliases; // what a copy reads and writes of one allocation through two addresses is 0xDB afterwards, whole lines of 512 bytes
 };

@@ -2,6 +2,7 @@
 #ifndef VRAM_RECORDINGS_H
 #define VRAM_RECORDINGS_H
 
+#include "vram/columns.h"
 #include "vram/explorer.h"
 #include "vram/export.h"
 #include "vram/log.h"

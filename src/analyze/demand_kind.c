@@ -140,52 +140,60 @@ static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
 
 // --- a forward pass that is not trained --------------------------------------------------------------------------------------------------
 
-// The line that calls the model: outside of the outermost call of a module. VR_NO_SITE: the stack has none.
-static uint32_t caller_of(struct vr_demand_work *work, uint32_t stack) {
+// By stack: 1 + the line that calls the model, the frame outside of the outermost call of a module; 0: the stack has none.
+static uint32_t *find_callers(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
-    uint32_t outside = VR_NO_SITE;
-    for (uint64_t i = stacks->offset[stack + 1]; i > stacks->offset[stack]; i--) {
-        const uint32_t frame = stacks->frame[i - 1];
-        if ((vr_role_marks_of_frame(&work->roles.marks, frame) & VR_MARK_FORWARD) != 0) return outside;
-        outside = frame;
+    uint32_t *callers = calloc((size_t)stacks->count + 1, sizeof *callers);
+    for (size_t stack = 0; callers != NULL && stack < stacks->count; stack++) {
+        for (uint64_t i = stacks->offset[stack + 1]; i > stacks->offset[stack] + 1; i--) {
+            if ((vr_role_marks_of_frame(&work->roles.marks, stacks->frame[i - 2]) & VR_MARK_FORWARD) == 0) continue;
+            const bool outermost = (vr_role_marks_of_frame(&work->roles.marks, stacks->frame[i - 1]) & VR_MARK_FORWARD) == 0;
+            if (outermost) callers[stack] = stacks->frame[i - 1] + 1;
+            break;
+        }
     }
-    return VR_NO_SITE;
+    return callers;
 }
 
-// Callers that a backward pass followed. *current: the caller of the pass that was under way, VR_NO_SITE where none was.
-static enum vram_status find_trained(struct vr_demand_work *work, struct vr_map *trained, uint32_t *current) {
+// Callers that a backward pass followed. *current: the caller of the pass that was under way, 0 where none was.
+static enum vram_status find_trained(const struct vr_demand_work *work, const uint32_t *callers, struct vr_map *trained,
+                                     uint32_t *current) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
-    uint32_t caller = VR_NO_SITE;
+    uint32_t caller = 0;
     for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
         const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
-        if (pass == VR_PASS_BACKWARD && caller != VR_NO_SITE) VR_TRY(vr_map_set(trained, caller, 1));
+        if (pass == VR_PASS_BACKWARD && caller != 0) VR_TRY(vr_map_set(trained, caller, 1));
         if (pass != VR_PASS_FORWARD) continue;
-        const uint32_t found = caller_of(work, lifetimes->stack[row]);
-        if (found != VR_NO_SITE) caller = found;
+        if (callers[lifetimes->stack[row]] != 0) caller = callers[lifetimes->stack[row]];
     }
-    *current = work->pass == VR_PASS_FORWARD ? caller : VR_NO_SITE;
+    *current = work->pass == VR_PASS_FORWARD ? caller : 0;
     return VRAM_OK;
+}
+
+static uint64_t mark_called(struct vr_demand_work *work, const uint32_t *callers, uint32_t current) {
+    uint64_t bytes = 0;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
+        if (callers[work->lifetimes->stack[row]] != current) continue;
+        work->stands_out[row] = 1;
+        bytes += work->lifetimes->size_bytes[row];
+    }
+    return bytes;
 }
 
 static enum vram_status find_untrained(struct vr_demand_work *work, bool *found) {
     struct vr_map trained = {0};
-    uint32_t current;
+    uint32_t *callers = find_callers(work), current = 0;
     *found = false;
-    enum vram_status status = find_trained(work, &trained, &current);
-    const bool judged = status == VRAM_OK && current != VR_NO_SITE && trained.count != 0 && vr_map_get(&trained, current) == 0;
+    const enum vram_status status = callers == NULL ? VRAM_NO_HOST_MEMORY : find_trained(work, callers, &trained, &current);
+    const bool judged = status == VRAM_OK && current != 0 && trained.count != 0 && vr_map_get(&trained, current) == 0;
+    const uint64_t bytes = judged ? mark_called(work, callers, current) : 0;
     vr_map_release(&trained);
-    if (!judged) return status;
-    uint64_t bytes = 0;
-    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
-        if (work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
-        if (caller_of(work, work->lifetimes->stack[row]) != current) continue;
-        work->stands_out[row] = 1;
-        bytes += work->lifetimes->size_bytes[row];
-    }
-    *found = bytes >= work->missing_bytes;
+    free(callers);
+    *found = judged && bytes >= work->missing_bytes;
     if (!*found) {
         forget_marks(work);
-        return VRAM_OK;
+        return status;
     }
     work->made->demand = VRAM_DEMAND_NOT_TRAINED;
     work->made->bytes = bytes;
@@ -238,12 +246,24 @@ static bool judge_by_moment(struct vr_demand_work *work) {
     return true;
 }
 
+// Of a program without modules all that it computes is called activations: that says nothing of what holds most.
+static bool names_a_pass(struct vr_demand_work *work, enum vram_role role) {
+    if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_TEMPORARIES && role != VRAM_ROLE_INPUT) return role != VRAM_ROLE_UNKNOWN;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != (uint8_t)role || !vr_demand_live(work, row)) continue;
+        const uint32_t marks = vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]);
+        if (work->roles.notes.named[row] != 0 || (marks & ~(uint32_t)(VR_MARK_FRAMES | VR_MARK_PYTHON | VR_MARK_NATIVE)) != 0) return true;
+        if (row < work->lifetimes->start_count) return true;
+    }
+    return false;
+}
+
 static void judge_by_role(struct vr_demand_work *work) {
     enum vram_role most = VRAM_ROLE_UNKNOWN;
     for (unsigned role = 0; role < VRAM_ROLE_COUNT; role++) {
         if (work->made->of_role[role].bytes > work->made->of_role[most].bytes) most = (enum vram_role)role;
     }
-    if (most == VRAM_ROLE_UNKNOWN)
+    if (!names_a_pass(work, most))
         stand_out(work, VRAM_DEMAND_CALLER, VRAM_ROLE_COUNT);
     else
         stand_out(work, VRAM_DEMAND_ROLE, most);

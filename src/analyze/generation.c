@@ -4,7 +4,15 @@
 static uint32_t any_event_has(const struct vr_model *model) {
     uint32_t has = 0;
     for (size_t d = 0; d < model->history_count; d++) {
-        for (size_t i = 0; i < model->histories[d].count; i++) has |= vr_entry_has(&model->histories[d], i);
+        const struct vr_history *history = &model->histories[d];
+        // A key that one of the events has: in what is common unless it is apart from that in all of them.
+        const bool alike = vr_entries_alike(history);
+        uint32_t apart = 0, always = alike ? 0 : UINT32_MAX;
+        for (size_t i = 0; i < history->count && !alike; i++) {
+            apart |= history->has.apart[i];
+            always &= history->has.apart[i];
+        }
+        if (history->count != 0) has |= (history->has.common & ~always) | (~history->has.common & apart);
     }
     return has;
 }

@@ -4,7 +4,7 @@
 // returned, and once more from the moment at which the backward pass first gives some of it back.
 #include "analyze/demand.h"
 
-enum { CANDIDATES = 24, PERIODS = 64 };
+enum { CANDIDATES = 24, PERIODS = 64, LOOKS_PER_ROW = 256 };
 
 struct recompute_candidate {
     uint32_t frame;
@@ -25,6 +25,7 @@ struct recompute_trial {
     struct frame_pass pass;
     uint64_t blocks, bytes; // of what is live at the moment and would not be
     uint64_t most_calls;    // in one pass
+    uint64_t looks;         // at rows, that the search of periods may still take
 };
 
 static int by_candidate_bytes(const void *a, const void *b) {
@@ -52,45 +53,44 @@ static enum vram_status weigh(struct vr_map *bytes, uint64_t key, uint64_t more)
     return sum == 0 ? VRAM_OK : vr_map_set(bytes, key, sum);
 }
 
-// Whether an earlier frame of the stack is the same, or of the same function.
-static bool stands_before(const struct vr_model *model, uint64_t first, uint64_t at, const struct recompute_candidate *candidate) {
-    for (uint64_t i = first; i < at; i++) {
-        if (is_of(&model->frames, model->stacks.frame[i], candidate)) return true;
-    }
-    return false;
+struct frame_weights {
+    struct vr_map functions; // name and file -> 1 + the first frame that was seen of it
+    struct vr_map counted;   // the key of a candidate -> 1 + the stack it was counted for last: a stack counts once
+    struct vr_map bytes;     // by 2 * frame, for functions one more
+};
+
+static enum vram_status count_once(struct frame_weights *weights, uint64_t key, uint32_t stack, uint64_t more) {
+    if (vr_map_get(&weights->counted, key) == (uint64_t)stack + 1) return VRAM_OK;
+    VR_TRY(vr_map_set(&weights->counted, key, (uint64_t)stack + 1));
+    return weigh(&weights->bytes, key, more);
 }
 
-// Lines of the program's own, and functions, that make activations: bytes by 2 * frame, for functions one more, where the frame is the
-// first of its function that was seen. A stack counts once.
-static enum vram_status weigh_stack(struct vr_demand_work *work, uint32_t stack, uint64_t more, struct vr_map *functions,
-                                    struct vr_map *bytes) {
+// Lines of the program's own, and functions, that make activations.
+static enum vram_status weigh_stack(struct vr_demand_work *work, uint32_t stack, uint64_t more, struct frame_weights *weights) {
     const struct vr_model *model = work->view->model;
-    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
-    for (uint64_t i = first; i < end; i++) {
+    for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1]; i++) {
         const uint32_t frame = model->stacks.frame[i];
-        if (!vr_role_marks_is_own(&work->roles.marks, frame)) continue;
-        const struct recompute_candidate line = {.frame = frame}, function = {.frame = frame, .function = true};
-        if (!stands_before(model, first, i, &line)) VR_TRY(weigh(bytes, 2 * (uint64_t)frame, more));
-        if (!has_own_name(model, frame) || stands_before(model, first, i, &function)) continue;
+        const bool own = vr_sites_kind(work->question->sites, frame) == VR_FRAME_OWN;
+        if (!own || !vr_role_marks_is_own(&work->roles.marks, frame)) continue;
+        VR_TRY(count_once(weights, 2 * (uint64_t)frame, stack, more));
+        if (!has_own_name(model, frame)) continue;
         const uint64_t name = (uint64_t)model->frames.name[frame] << 32 | model->frames.filename[frame];
-        if (vr_map_get(functions, name) == 0) VR_TRY(vr_map_set(functions, name, (uint64_t)frame + 1));
-        VR_TRY(weigh(bytes, 2 * (vr_map_get(functions, name) - 1) + 1, more));
+        if (vr_map_get(&weights->functions, name) == 0) VR_TRY(vr_map_set(&weights->functions, name, (uint64_t)frame + 1));
+        VR_TRY(count_once(weights, 2 * (vr_map_get(&weights->functions, name) - 1) + 1, stack, more));
     }
     return VRAM_OK;
 }
 
-static enum vram_status weigh_frames(struct vr_demand_work *work, struct vr_map *bytes) {
+static enum vram_status weigh_frames(struct vr_demand_work *work, struct frame_weights *weights) {
     const size_t stacks = work->view->model->stacks.count;
-    struct vr_map functions = {0};
     uint64_t *of_stack = calloc(stacks + 1, sizeof *of_stack);
     enum vram_status status = of_stack == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     for (size_t row = work->lifetimes->start_count; row < work->peak_row_end && status == VRAM_OK; row++) {
         if (is_saved(work, row) && vr_demand_live(work, row)) of_stack[work->lifetimes->stack[row]] += work->lifetimes->size_bytes[row];
     }
     for (size_t stack = 0; stack < stacks && status == VRAM_OK; stack++) {
-        if (of_stack[stack] != 0) status = weigh_stack(work, (uint32_t)stack, of_stack[stack], &functions, bytes);
+        if (of_stack[stack] != 0) status = weigh_stack(work, (uint32_t)stack, of_stack[stack], weights);
     }
-    vr_map_release(&functions);
     free(of_stack);
     return status;
 }
@@ -107,18 +107,20 @@ static void name_functions(const struct vr_frames *frames, struct recompute_cand
 }
 
 static enum vram_status find_candidates(struct vr_demand_work *work, struct recompute_candidate **candidates, size_t *count) {
-    struct vr_map bytes = {0};
+    struct frame_weights weights = {.functions = {0}};
     struct vr_map_slot entry;
     size_t at = 0, found = 0;
-    enum vram_status status = weigh_frames(work, &bytes);
-    struct recompute_candidate *made = status == VRAM_OK ? malloc((bytes.count + 1) * sizeof *made) : NULL;
+    const enum vram_status status = weigh_frames(work, &weights);
+    struct recompute_candidate *made = status == VRAM_OK ? malloc((weights.bytes.count + 1) * sizeof *made) : NULL;
     if (made != NULL) {
-        while (vr_map_next(&bytes, &at, &entry))
+        while (vr_map_next(&weights.bytes, &at, &entry))
             made[found++] =
                 (struct recompute_candidate){.frame = (uint32_t)(entry.key >> 1), .function = (entry.key & 1) != 0, .bytes = entry.value};
         if (found != 0) qsort(made, found, sizeof *made, by_candidate_bytes);
     }
-    vr_map_release(&bytes);
+    vr_map_release(&weights.functions);
+    vr_map_release(&weights.counted);
+    vr_map_release(&weights.bytes);
     if (made != NULL) name_functions(&work->view->model->frames, made, found < CANDIDATES ? found : CANDIDATES, found);
     if (made == NULL) return status == VRAM_OK ? VRAM_NO_HOST_MEMORY : status;
     *candidates = made;
@@ -130,16 +132,19 @@ static enum vram_status find_candidates(struct vr_demand_work *work, struct reco
 
 // Calls repeat: from row `first` on the longest run of rows that are the same as those `period` rows before, for the periods at which the
 // first row comes again. The run's end; *period is 0 where nothing repeats.
-static size_t find_run(const struct recompute_trial *trial, size_t first, size_t *period) {
+static size_t find_run(struct recompute_trial *trial, size_t first, size_t *period) {
     const struct frame_pass *pass = &trial->pass;
     size_t best_end = first + 1, tried = 0;
     *period = 0;
     for (size_t again = first + 1; again < pass->count && tried < PERIODS; again++) {
+        if (trial->looks == 0) break;
+        trial->looks--;
         if (pass->call[again] != pass->call[first]) continue;
         const size_t length = again - first;
         size_t end = again;
         tried++;
         while (end < pass->count && pass->call[end] == pass->call[end - length]) end++;
+        trial->looks -= trial->looks < end - again ? trial->looks : end - again;
         if (end - first < 2 * length || end <= best_end) continue;
         best_end = end;
         *period = length;
@@ -237,7 +242,8 @@ static void mark_stacks(const struct vr_model *model, const struct recompute_can
 static enum vram_status try_frame(struct vr_demand_work *work, const struct recompute_candidate *candidate, uint64_t *below,
                                   struct recompute_trial *trial, uint64_t *left) {
     struct frame_pass room = trial->pass;
-    *trial = (struct recompute_trial){.work = work, .below = below, .pass = room};
+    *trial = (struct recompute_trial){
+        .work = work, .below = below, .pass = room, .looks = LOOKS_PER_ROW * (uint64_t)(work->lifetimes->count + LOOKS_PER_ROW)};
     mark_stacks(work->view->model, candidate, below);
     vr_live_curve_copy(&work->changed, &work->curve);
     VR_TRY(drop_all(trial));
@@ -253,7 +259,8 @@ static enum vram_status try_all(struct vr_demand_work *work, const struct recomp
     for (size_t i = 0; i < count; i++) {
         uint64_t left;
         VR_TRY(try_frame(work, &candidates[i], below, trial, &left));
-        if (left > least) continue; // of equals the one that holds least: it is further inside
+        // One call that is made again as a whole needs as much then as it did before. Of equals the one that holds least is further inside.
+        if (trial->most_calls < 2 || left > least) continue;
         least = left;
         frame = candidates[i].frame;
         best.function = candidates[i].function;

@@ -113,32 +113,40 @@ static bool find_steps(const struct vr_demand_work *work, struct step_course cou
     return steps > 1 && course[0].whole;
 }
 
-static size_t next_forward(const struct vr_demand_work *work, const struct vr_map *fixed, size_t row, size_t end) {
-    while (row < end && (work->roles.pass[row] != VR_PASS_FORWARD || !grows_with_batch(work, fixed, row))) row++;
+static size_t next_forward(const struct vr_demand_work *work, size_t row, size_t end) {
+    for (; row < end; row++) {
+        const uint8_t role = work->roles.role[row];
+        const bool made = role == VRAM_ROLE_ACTIVATIONS || role == VRAM_ROLE_TEMPORARIES;
+        if (made && work->roles.pass[row] == VR_PASS_FORWARD) break;
+    }
     return row;
 }
 
-// The stack without what calls the model, as a number.
-static uint64_t call_of(struct vr_demand_work *work, uint32_t stack) {
+// By stack: its frames without what calls the model, as a number. NULL without memory.
+static uint64_t *number_calls(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
-    const uint64_t first = stacks->offset[stack];
-    uint64_t end = stacks->offset[stack + 1], call = 1;
-    while (end > first && (vr_role_marks_of_frame(&work->roles.marks, stacks->frame[end - 1]) & VR_MARK_FORWARD) == 0) end--;
-    for (uint64_t i = first; i < end; i++) call = vr_mix64(call + stacks->frame[i]);
-    return call;
+    uint64_t *calls = calloc((size_t)stacks->count + 1, sizeof *calls);
+    for (size_t stack = 0; calls != NULL && stack < stacks->count; stack++) {
+        const uint64_t first = stacks->offset[stack];
+        uint64_t end = stacks->offset[stack + 1];
+        while (end > first && (vr_role_marks_of_frame(&work->roles.marks, stacks->frame[end - 1]) & VR_MARK_FORWARD) == 0) end--;
+        for (uint64_t i = first; i < end; i++) calls[stack] = vr_mix64(calls[stack] + stacks->frame[i] + 1);
+    }
+    return calls;
 }
 
 // How many times as much the later step makes as the earlier one, up to the place where it failed; 0 where they go different ways.
-static double scale_of(struct vr_demand_work *work, const struct vr_map *fixed, const struct step_course course[2]) {
+static double scale_of(const struct vr_demand_work *work, const uint64_t *calls, const struct step_course course[2]) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     double earlier = 0, later = 0;
-    size_t i = next_forward(work, fixed, course[0].first, course[0].end), j = next_forward(work, fixed, course[1].first, course[1].end);
-    for (; j < course[1].end; i = next_forward(work, fixed, i + 1, course[0].end), j = next_forward(work, fixed, j + 1, course[1].end)) {
-        if (i >= course[0].end || call_of(work, lifetimes->stack[i]) != call_of(work, lifetimes->stack[j])) return 0;
+    size_t i = next_forward(work, course[0].first, course[0].end), j = next_forward(work, course[1].first, course[1].end);
+    for (; j < course[1].end; i = next_forward(work, i + 1, course[0].end), j = next_forward(work, j + 1, course[1].end)) {
+        if (i >= course[0].end || calls[lifetimes->stack[i]] != calls[lifetimes->stack[j]]) return 0;
+        if (lifetimes->size_bytes[i] == lifetimes->size_bytes[j]) continue; // it does not go by the batch
         earlier += (double)lifetimes->size_bytes[i];
         later += (double)lifetimes->size_bytes[j];
     }
-    return earlier > 0 ? later / earlier : 0;
+    return earlier > 0 ? later / earlier : 1;
 }
 
 // The same as largest_factor(), of an earlier step as if it were `scale` times as large.
@@ -158,14 +166,18 @@ static double factor_of_step(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
-static void by_earlier_step(struct vr_demand_work *work, const struct vr_map *fixed, double room, double *factor) {
+static enum vram_status by_earlier_step(struct vr_demand_work *work, double room, double *factor) {
     struct step_course course[2] = {{.first = 0}, {.first = 0}};
-    if (!work->made->unfinished || !find_steps(work, course)) return;
-    const double scale = scale_of(work, fixed, course);
-    if (scale <= 0) return;
+    if (!work->made->unfinished || !find_steps(work, course)) return VRAM_OK;
+    uint64_t *calls = number_calls(work);
+    if (calls == NULL) return VRAM_NO_HOST_MEMORY;
+    const double scale = scale_of(work, calls, course);
+    free(calls);
+    if (scale <= 0) return VRAM_OK;
     const double most = factor_of_step(work, &work->changed, &course[0], scale, room);
     if (most < *factor) *factor = most;
     work->made->earlier_step = true;
+    return VRAM_OK;
 }
 
 static enum vram_status draw_moving(struct vr_demand_work *work, struct vr_map *fixed, struct vram_report_remedy *remedy,
@@ -198,7 +210,7 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
     remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
-    by_earlier_step(work, fixed, (double)room, &remedy.factor);
+    VR_TRY(by_earlier_step(work, (double)room, &remedy.factor));
     if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
     const uint64_t saved = (uint64_t)((double)(remedy.bytes + scaled_request) * (1 - remedy.factor));
     vr_remedy_add(work, remedy, work->peak_bytes > saved ? work->peak_bytes - saved : 0);
@@ -417,8 +429,8 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
     made->remedies = room;
     add_cause(work);
-    // Beside what should not be there at all the rest is no answer.
-    if (made->remedy_count == 0) {
+    // Beside what should not be there at all the rest is no answer, nor where less is wanted than there is room.
+    if (made->remedy_count == 0 && made->wanted_bytes > made->room_bytes) {
         VR_TRY(vr_recompute_find(work));
         VR_TRY(add_batch(work));
         VR_TRY(add_chunks(work));

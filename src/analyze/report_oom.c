@@ -296,14 +296,19 @@ static void describe(const struct vr_history *history, size_t event, struct vram
                                     .advice = ""};
 }
 
+// The first out of memory from event `first` on; the number of events where there is none.
+static size_t next_oom(const struct vr_history *history, size_t first) {
+    const uint8_t *found = first == history->count ? NULL : memchr(history->action + first, VR_ACTION_OOM, history->count - first);
+    return found == NULL ? history->count : (size_t)(found - history->action);
+}
+
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
                                 const struct vr_lifetimes *active, uint64_t memory_bytes, struct vr_arena *arena,
                                 struct vram_report_device *out) {
     const struct vr_history *history = view->history;
     size_t count = 0, found = 0;
     int64_t last = -1;
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->action[i] != VR_ACTION_OOM) continue;
+    for (size_t i = next_oom(history, 0); i < history->count; i = next_oom(history, i + 1)) {
         last = (int64_t)i;
         count++;
     }
@@ -319,8 +324,7 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
                               .memory_bytes = memory_bytes,
                               .expandable = out->expandable,
                               .last = last};
-    for (size_t i = 0; i < history->count; i++) {
-        if (history->action[i] != VR_ACTION_OOM) continue;
+    for (size_t i = next_oom(history, 0); i < history->count; i = next_oom(history, i + 1)) {
         struct vram_report_oom *oom = &ooms[found++];
         describe(history, i, oom);
         VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, history->stack[i]), arena, &oom->site));

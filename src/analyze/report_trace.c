@@ -39,7 +39,9 @@ static enum vram_status keep_streams(struct trace_streams *streams, struct vr_ar
 
 static enum vram_status collect_streams(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out,
                                         struct trace_streams *trace, struct trace_streams *segments) {
-    for (size_t i = 0; i < view->history->count; i++) {
+    // One event says it for all where they are alike.
+    const size_t events = vr_entries_alike(view->history) && view->history->count != 0 ? 1 : view->history->count;
+    for (size_t i = 0; i < events; i++) {
         if ((vr_entry_has(view->history, i) & VR_HAS_STREAM) != 0) VR_TRY(add_stream(trace, vr_entry_stream(view->history, i)));
     }
     for (size_t i = 0; i < view->segment_count; i++) {
@@ -81,8 +83,9 @@ static enum vram_status collect_actions(const struct vr_view *view, struct vr_ar
                                         struct unknown *unknown) {
     struct vram_report_group known[VR_ACTION_COUNT] = {{0}};
     const struct vr_history *history = view->history;
+    const bool sized = vr_entries_alike(history) && (history->has.common & VR_HAS_SIZE) != 0;
     for (size_t i = 0; i < history->count; i++) {
-        const uint64_t bytes = (vr_entry_has(history, i) & VR_HAS_SIZE) != 0 ? history->size_bytes[i] : 0;
+        const uint64_t bytes = sized || (vr_entry_has(history, i) & VR_HAS_SIZE) != 0 ? history->size_bytes[i] : 0;
         if (history->action[i] == VR_ACTION_UNKNOWN) {
             VR_TRY(count_unknown(unknown, view, i, bytes));
             continue;
@@ -107,8 +110,24 @@ static enum vram_status collect_actions(const struct vr_view *view, struct vr_ar
     return VRAM_OK;
 }
 
+// Whether every event has the same keys, a time among them.
+static bool all_have_times(const struct vr_history *history) {
+    uint32_t apart = 0;
+    for (size_t i = 0; i < history->count && !vr_entries_alike(history); i++) apart |= history->has.apart[i];
+    return apart == 0 && (history->has.common & VR_HAS_TIME) != 0 && history->count != 0;
+}
+
 static void collect_times(const struct vr_history *history, struct vram_report_device *out) {
     out->times_monotonic = true;
+    if (all_have_times(history)) { // nearly always
+        size_t falls = 0;
+        for (size_t i = 1; i < history->count; i++) falls += history->time_us[i] < history->time_us[i - 1];
+        out->has_times = true;
+        out->times_monotonic = falls == 0;
+        out->first_time_us = history->time_us[0];
+        out->last_time_us = history->time_us[history->count - 1];
+        return;
+    }
     for (size_t i = 0; i < history->count; i++) {
         if ((vr_entry_has(history, i) & VR_HAS_TIME) == 0) continue;
         if (!out->has_times) out->first_time_us = history->time_us[i];
@@ -118,15 +137,32 @@ static void collect_times(const struct vr_history *history, struct vram_report_d
     }
 }
 
+// Of each stack, whether it has frames and whether an event has it, in one byte: long histories have few stacks.
+enum { HAS_FRAMES = 1, IS_MET = 2 };
+
+static enum vram_status count_frames(const struct vr_view *view, struct vram_report_device *out) {
+    const struct vr_history *history = view->history;
+    const struct vr_stacks *stacks = &view->model->stacks;
+    uint8_t *facts = malloc((size_t)stacks->count + 1);
+    if (facts == NULL) return VRAM_NO_HOST_MEMORY;
+    for (uint32_t s = 0; s < stacks->count; s++) facts[s] = stacks->offset[s + 1] != stacks->offset[s] ? HAS_FRAMES : 0;
+    for (size_t i = 0; i < history->count; i++) {
+        uint8_t *fact = &facts[history->stack[i]];
+        out->events_with_frames += *fact & HAS_FRAMES;
+        *fact |= IS_MET;
+    }
+    for (uint32_t s = 0; s < stacks->count; s++) {
+        const uint64_t frames = stacks->offset[s + 1] - stacks->offset[s];
+        if ((facts[s] & IS_MET) != 0 && frames > out->max_frames) out->max_frames = frames;
+    }
+    free(facts);
+    return VRAM_OK;
+}
+
 enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out) {
     const struct vr_history *history = view->history;
-    const uint64_t *offset = view->model->stacks.offset;
     out->events = history->count;
-    for (size_t i = 0; i < history->count; i++) {
-        const uint64_t frames = offset[history->stack[i] + 1] - offset[history->stack[i]];
-        out->events_with_frames += frames != 0;
-        if (frames > out->max_frames) out->max_frames = frames;
-    }
+    VR_TRY(count_frames(view, out));
     collect_times(history, out);
 
     struct unknown unknown = {0};

@@ -28,22 +28,10 @@
     { key, true }
 #define NEVER                                                                                                                              \
     { NULL, false }
-#define NO_CLASSES                                                                                                                         \
-    {                                                                                                                                      \
-        {                                                                                                                                  \
-            {0}, { 0, 0 }                                                                                                                  \
-        }                                                                                                                                  \
-    }
 const struct vr_option_row vr_option_rows[] = {
 #include "config/options.def"
 };
 const size_t vr_option_row_count = VR_COUNT_OF(vr_option_rows);
-#undef VR_OPTION
-
-#define VR_OPTION(key, kind, field, smallest, usual, reset, recorded, places, syntax, summary) .field = usual,
-static const struct vr_options usual_options = {
-#include "config/options.def"
-};
 #undef VR_OPTION
 #undef VR_OPTION_ALIAS
 
@@ -61,9 +49,6 @@ static const struct {
 
 // Needed before all others: two of them must not be smaller.
 static const char large_segment_key[] = "large_segment_size_mb";
-
-// By bytes, padding and all: options are compared so.
-void vr_options_init(struct vr_options *options) { memcpy(options, &usual_options, sizeof *options); }
 
 // The defaults that hold beside `options`: one of them is the large segment's size.
 static void defaults_beside(const struct vr_options *options, struct vr_options *defaults) {

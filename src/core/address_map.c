@@ -86,6 +86,9 @@ static void drop_map_locked(struct vr_address_map *map, uint64_t mib) {
 static void retire_locked(struct vr_address_map *map, uint64_t address, uint64_t size, bool small, uint64_t until) {
     for (uint64_t mib = vr_round_down(address, VR_MIB); mib < until; mib += VR_MIB) {
         if (needs_map(mib, address, size, small)) drop_map_locked(map, mib);
+        // Of a large segment only the first MiB and the last one can have a map.
+        const uint64_t last = vr_round_down(address + size - 1, VR_MIB);
+        if (!small && mib >= address && last > mib + VR_MIB) mib = last - VR_MIB;
     }
 }
 

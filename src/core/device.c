@@ -111,6 +111,7 @@ static bool is_in_use(struct vr_shard *shard) {
 static void lay_to_rest(struct vr_device *device, struct vr_shard *rich) {
     struct vr_totals *totals = &device->stats.totals;
     const uint32_t count = device->shards.awake_count;
+    if (count <= FEW_AWAKE && device->shards.idle_count == 0) return;
     device->shards.awake_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct vr_shard *shard = device->shards.awake[i];

@@ -90,16 +90,42 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
 
 // --- fences -------------------------------------------------------------------------------------------------------------
 
-static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, struct vr_fence_queue **queue) {
-    for (size_t i = 0; i < fences->count; i++) {
-        if (fences->queues[i].stream == stream) {
-            *queue = &fences->queues[i];
-            return VRAM_OK;
+VR_INLINE struct vr_fence_queue *find_queue(const struct vr_fences *fences, uint64_t stream) {
+    if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) {
+        const uint64_t place = vr_map_get(&fences->places, stream);
+        return place != 0 ? &fences->queues[place - 1] : NULL;
+    }
+    for (size_t i = 0; i < fences->count; i++)
+        if (fences->queues[i].stream == stream) return &fences->queues[i];
+    return NULL;
+}
+
+// Room for the places of all queues and one more.
+VR_NOINLINE static enum vram_status reserve_places(struct vr_fences *fences) {
+    return vr_map_reserve(&fences->places, fences->count + 1 - fences->places.count);
+}
+
+// Of many queues: enters the places from `first` on; there is room.
+VR_NOINLINE static void note_places(struct vr_fences *fences, size_t first) {
+    for (size_t i = fences->places.count == 0 ? 0 : first; i < fences->count; i++) {
+        const uint64_t stream = fences->queues[i].stream;
+        struct vr_map_slot *known = vr_map_slot_of(&fences->places, stream);
+        if (known->value != 0) {
+            known->value = i + 1;
+        } else {
+            (void)vr_map_set(&fences->places, stream, i + 1);
         }
     }
+}
+
+static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, struct vr_fence_queue **queue) {
+    *queue = find_queue(fences, stream);
+    if (*queue != NULL) return VRAM_OK;
     VR_TRY(VR_GROW(fences, queues, fences->count + 1));
+    if (VR_UNLIKELY(fences->count >= VR_FEW_QUEUES)) VR_TRY(reserve_places(fences));
     *queue = &fences->queues[fences->count++];
     **queue = (struct vr_fence_queue){.stream = stream};
+    if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) note_places(fences, fences->count - 1);
     return VRAM_OK;
 }
 
@@ -157,16 +183,24 @@ static void release_ring(struct vr_fences *fences, struct vr_fence_queue *queue)
 // The others keep their order.
 static void drop_empty_queues(struct vr_device *device) {
     struct vr_fences *fences = &device->fences;
-    size_t kept = 0;
-    for (size_t i = 0; i < fences->count; i++) {
+    const size_t before = fences->count;
+    size_t kept = 0, first_moved = before;
+    for (size_t i = 0; i < before; i++) {
         if (fences->queues[i].count == 0) {
+            if (before > VR_FEW_QUEUES) (void)vr_map_take(&fences->places, fences->queues[i].stream);
             release_ring(fences, &fences->queues[i]);
+            if (first_moved == before) first_moved = kept;
         } else {
             if (kept != i) fences->queues[kept] = fences->queues[i];
             kept++;
         }
     }
     fences->count = kept;
+    if (VR_UNLIKELY(kept > VR_FEW_QUEUES)) {
+        note_places(fences, first_moved);
+    } else if (VR_UNLIKELY(before > VR_FEW_QUEUES)) {
+        vr_map_clear(&fences->places);
+    }
     gate_fences(device);
 }
 
@@ -368,6 +402,12 @@ enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vra
     return pass_pool(device, pool, stream_waits);
 }
 
+bool vr_fences_check(const struct vr_fences *fences) {
+    for (size_t i = 0; i < fences->count; i++)
+        if (find_queue(fences, fences->queues[i].stream) != &fences->queues[i]) return false;
+    return fences->places.count == (fences->count > VR_FEW_QUEUES ? fences->count : 0);
+}
+
 void vr_fences_init(struct vr_device *device) { vr_mutex_init(&device->fences.events.mutex); }
 
 static void release_queue(struct vram_driver *driver, struct vr_fence_queue *queue) {
@@ -383,6 +423,7 @@ void vr_fences_release(struct vr_device *device) {
     for (size_t i = 0; i < fences->count; i++) release_queue(device->allocator->driver, &fences->queues[i]);
     free(fences->queues);
     free(fences->spare_ring);
+    vr_map_release(&fences->places);
     for (size_t i = 0; i < fences->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, fences->events.idle[i]);
     free(fences->events.idle);
     vr_mutex_destroy(&fences->events.mutex);

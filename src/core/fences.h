@@ -4,6 +4,7 @@
 #ifndef VR_CORE_FENCES_H
 #define VR_CORE_FENCES_H
 
+#include "base/map.h"
 #include "core/block.h"
 
 struct vr_device;
@@ -34,11 +35,15 @@ struct vr_events {
     size_t idle_capacity;
 };
 
+// Up to so many a queue is looked for from the first on.
+enum { VR_FEW_QUEUES = 8 };
+
 // Of a device. Guarded by all its locks, but for the events.
 struct vr_fences {
     struct vr_fence_queue *queues; // in order of first use
     size_t count;
     size_t queues_capacity;
+    struct vr_map places;        // stream -> 1 + its queue's place, while there are more than VR_FEW_QUEUES; else empty
     struct vr_fence *spare_ring; // of a queue that is gone, for the next one; NULL: none
     struct vr_events events;
 };
@@ -81,6 +86,9 @@ enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vra
 
 // The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
+
+// Whether each queue is found by its stream. Under all locks.
+bool vr_fences_check(const struct vr_fences *fences);
 
 void vr_fences_init(struct vr_device *device);
 // Destroys idle events and fences. At the end only.

@@ -40,7 +40,7 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
         vr_plain_delta(&device->allocator->arena, item, beside, &delta);
         if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
         if (notified) vr_notify_freed(shard, item);
-        vr_plain_merge(shard, kind, block, beside);
+        (void)vr_plain_merge(shard, kind, block, beside);
         return true;
     }
     vr_delta_of_merge(device->allocator, item, &delta);

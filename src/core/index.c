@@ -240,16 +240,18 @@ VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena 
     return at;
 }
 
+// A bin of one size serves by its first block: only the others are searched.
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size) {
-    unsigned number = vr_bin_of(size);
-    const uint32_t bin = index->bins[number];
-    if (bin != 0) {
+    const unsigned number = vr_bin_of(size);
+    unsigned at = next_bin(index, number);
+    if (at == number && number >= VR_EXACT_BINS) {
+        const uint32_t bin = index->bins[number];
         const uint32_t found =
             is_tree(bin) ? tree_first_at_least(head_of(bin), arena, size) : list_first_at_least(head_of(bin), arena, size);
         if (found != 0) return found;
+        at = next_bin(index, number + 1);
     }
-    number = next_bin(index, number + 1);
-    return number == VR_BINS ? 0 : end_of_bin(index->bins[number], arena, 0);
+    return at == VR_BINS ? 0 : end_of_bin(index->bins[at], arena, 0);
 }
 
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {

@@ -16,7 +16,7 @@ enum vram_status vram_memory_info(struct vram_allocator *allocator, uint32_t ord
     VR_TRY(vr_device_get(allocator, ordinal, &device));
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
-    const vr_cu_result result = vr_cu(allocator->driver, mem_get_info, free_bytes, total_bytes);
+    const vr_cu_result result = vr_driver_memory_info(allocator->driver, free_bytes, total_bytes);
     vr_context_leave(&guard);
     return vr_driver_status(result);
 }

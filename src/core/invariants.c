@@ -174,6 +174,7 @@ static enum vram_status check_slack(const struct vr_device *device, struct vram_
 }
 
 static enum vram_status check_fences(const struct vr_device *device, struct vram_error *error) {
+    VR_INVARIANT(vr_fences_check(&device->fences), "a queue of fences is not found by its stream", device->fences.count);
     for (size_t i = 0; i < device->fences.count; i++) {
         const struct vr_fence_queue *queue = &device->fences.queues[i];
         VR_INVARIANT(queue->count != 0, "an empty fence queue was kept", queue->stream);

@@ -34,7 +34,7 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
         .limit_hit = limit_hit,
     };
     uint64_t total = 0, free_bytes = 0;
-    if (vr_cu(allocator->driver, mem_get_info, &free_bytes, &total) == VR_CU_SUCCESS) oom->device_free_bytes = free_bytes;
+    if (vr_driver_memory_info(allocator->driver, &free_bytes, &total) == VR_CU_SUCCESS) oom->device_free_bytes = free_bytes;
     const struct vr_totals *totals = vr_device_gather(request->shard->device);
     for (int p = 0; p < VR_POOLS; p++) {
         oom->allocated_bytes += (uint64_t)totals->current[p][VR_F_BYTES];

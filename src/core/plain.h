@@ -1,5 +1,5 @@
-// plain.h: handing out and taking back where size and order alone decide (vr_shard.plain), inlined into malloc and free. The same as
-// vr_hand_out() and vr_pool_merge() do for any block. Nothing here books or tells anybody.
+// plain.h: what handing out and taking back do to a pool's blocks, inlined into malloc and free, where mostly size and order alone decide
+// (vr_shard.plain). Nothing here books or tells anybody.
 #ifndef VR_CORE_PLAIN_H
 #define VR_CORE_PLAIN_H
 
@@ -10,7 +10,7 @@ VR_INLINE bool vr_plain_splits(unsigned kind, uint64_t size, uint64_t rounded) {
     return size - rounded > (kind == VR_SMALL ? VR_MIN_BLOCK - 1 : VR_SMALL_LIMIT);
 }
 
-// Takes the block out of the index, but for what it has beyond `size` bytes. A spare record must be there.
+// Takes the block out of the index, but for what it has beyond `size` bytes. A spare record must be there. Not where blocks have numbers.
 VR_INLINE void vr_plain_take(struct vr_shard *shard, unsigned kind, uint32_t block, uint64_t size) {
     const struct vr_index_arena *arena = &shard->device->allocator->arena;
     struct vr_index *index = &shard->pool[kind].index;
@@ -29,8 +29,8 @@ VR_INLINE void vr_plain_take(struct vr_shard *shard, unsigned kind, uint32_t blo
     atomic_store_explicit(&rest->shard, shard->number, memory_order_relaxed);
     rest->age_base = shard->device->clock[kind];
     rest->state = VR_FREE;
-    rest->small = kind == VR_SMALL;
-    rest->expandable = 0;
+    rest->small = item->small;
+    rest->expandable = item->expandable;
     if (next != 0) arena->blocks[next].previous = number;
     item->next = number;
     item->size = size;
@@ -58,8 +58,8 @@ VR_INLINE void vr_plain_delta(const struct vr_index_arena *arena, const struct v
     delta->of[VR_F_SPLIT_BYTES] = outer != 0 ? (int64_t)item->size : -absorbed;
 }
 
-// Merges the block, which is in no index, with these, and puts the result into the index.
-VR_INLINE void vr_plain_merge(struct vr_shard *shard, unsigned kind, uint32_t block, struct vr_free_beside beside) {
+// Merges the block, which is in no index, with these, and puts the result into the index. Returns the block that stands now.
+VR_INLINE uint32_t vr_plain_merge(struct vr_shard *shard, unsigned kind, uint32_t block, struct vr_free_beside beside) {
     const struct vr_index_arena *arena = &shard->device->allocator->arena;
     struct vr_index *index = &shard->pool[kind].index;
     struct vr_block *item = &arena->blocks[block];
@@ -80,13 +80,14 @@ VR_INLINE void vr_plain_merge(struct vr_shard *shard, unsigned kind, uint32_t bl
         vr_shard_recycle(shard, block);
         block = beside.previous;
         item = previous;
-    } else if (beside.next == 0) {
-        item->age = vr_index_age(arena, item);
     }
+    // In one segment all have one age, unless it is a number of their own.
+    if ((beside.previous | beside.next) == 0 || VR_UNLIKELY(arena->order == VR_BY_SIZE_NUMBER)) item->age = vr_index_age(arena, item);
     if ((beside.previous | beside.next) != 0 && item->next != 0) arena->blocks[item->next].previous = block;
     item->age_base = shard->device->clock[kind];
     shard->returns = true;
     vr_index_put(index, arena, block);
+    return block;
 }
 
 #endif

@@ -1,4 +1,4 @@
-#include "core/pool.h"
+#include "core/plain.h"
 
 // A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
 static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t block) {
@@ -133,47 +133,20 @@ void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
 }
 
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta) {
-    if (block->expandable) return;
-    const bool with_previous = vr_is_free(allocator, block->previous), with_next = vr_is_free(allocator, block->next);
-    int64_t count = 0, bytes = 0, size = (int64_t)block->size;
-    uint32_t outer_previous = block->previous, outer_next = block->next;
-    if (with_previous) {
-        const struct vr_block *previous = vr_block_at(allocator, block->previous);
-        count--, bytes -= (int64_t)previous->size, size += (int64_t)previous->size;
-        outer_previous = previous->previous;
-    }
-    if (with_next) {
-        const struct vr_block *next = vr_block_at(allocator, block->next);
-        count--, bytes -= (int64_t)next->size, size += (int64_t)next->size;
-        outer_next = next->next;
-    }
-    if (outer_previous != 0 || outer_next != 0) count++, bytes += size;
-    delta->of[VR_F_SPLITS] += count;
-    delta->of[VR_F_SPLIT_BYTES] += bytes;
+    if (!block->expandable) vr_plain_delta(&allocator->arena, block, vr_plain_beside(&allocator->arena, block), delta);
 }
 
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    struct vr_block *item = vr_block_at(allocator, block);
+    const struct vr_block *item = vr_block_at(allocator, block);
     if (vr_is_slot(item)) {
         vr_paged_give(shard, block);
         return block;
     }
-    item->state = VR_FREE;
-    if (vr_is_free(allocator, item->previous)) {
-        const uint32_t freed = block;
-        block = item->previous;
-        vr_pool_remove(shard, block);
-        if (VR_UNLIKELY(allocator->arena.numbers != NULL)) allocator->arena.numbers[block] = allocator->arena.numbers[freed];
-        vr_block_absorb_next(shard, block);
-        item = vr_block_at(allocator, block);
-    }
-    if (vr_is_free(allocator, item->next)) {
-        vr_pool_remove(shard, item->next);
-        vr_block_absorb_next(shard, block);
-    }
-    vr_pool_insert(shard, block);
-    return block;
+    const struct vr_free_beside beside = vr_plain_beside(&allocator->arena, item);
+    uint64_t *numbers = allocator->arena.numbers;
+    if (VR_UNLIKELY(numbers != NULL) && beside.previous != 0) numbers[beside.previous] = numbers[block];
+    return vr_plain_merge(shard, item->small ? VR_SMALL : VR_LARGE, block, beside);
 }
 
 void vr_pool_settle_now(struct vr_shard *shard, unsigned kind) {

@@ -64,7 +64,7 @@ VR_INLINE void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_s
         vr_delta_of_hand_out((block->previous | block->next) != 0, block->size, block_size, requested, delta);
     }
 }
-// What making a block reusable changes in the inactive_split families.
+// What making a block reusable changes in the inactive_split families, which *delta says nothing of yet.
 void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta);
 
 // Merges with free neighbours (previous, then next) and puts the result into the index. The block is in no index.

@@ -3,6 +3,7 @@
 #define VR_CORE_SERVE_H
 
 #include "core/device.h"
+#include "core/plain.h"
 #include "core/raw.h"
 #include "core/shards.h"
 
@@ -27,7 +28,8 @@ VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct
         vr_counters_apply(&shard->counters, kind, delta);
         return true;
     }
-    return vr_shard_book_tight(shard, kind, delta);
+    const struct vr_delta change = *delta; // a copy: what the usual way books stays in registers
+    return vr_shard_book_tight(shard, kind, &change);
 }
 
 // A request on its way through the allocator.
@@ -47,9 +49,10 @@ VR_INLINE void vr_hand_out_as(const struct vr_alloc_request *request, uint32_t b
     struct vr_block *item = vr_block_at(allocator, block);
     if (vr_is_slot(item)) {
         vr_paged_take(shard, block);
-    } else {
-        if (!loose) vr_pool_remove(shard, block);
-        if (block_size != item->size) vr_pool_insert(shard, vr_block_split(shard, block, block_size));
+    } else if (!loose) {
+        vr_plain_take(shard, request->kind, block, block_size);
+    } else if (block_size != item->size) {
+        vr_pool_insert(shard, vr_block_split(shard, block, block_size));
     }
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;

@@ -24,11 +24,17 @@ struct vram_driver {
     const struct vr_driver_calls *calls; // never NULL
     void (*destroy)(struct vram_driver *driver);
     uint64_t (*clock_ns)(struct vram_driver *driver); // NULL where time passes by itself
-    const char *kind;                                 // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
+    // What programs can have of the memory that `device` shares with the host; NULL: what the operating system says. False: not known.
+    bool (*host_available)(struct vram_driver *driver, int device, uint64_t *bytes);
+    const char *kind; // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
 };
 
 // vr_cu(driver, mem_alloc, &address, size): one driver call.
 #define vr_cu(driver, member, ...) ((driver)->calls->member((driver), __VA_ARGS__))
+
+// What is free of the current context's device, and its total. Of a device whose memory is the host's the driver counts what files take in
+// the page cache as used; a request gets it all the same, so that here what is available counts.
+vr_cu_result vr_driver_memory_info(struct vram_driver *driver, uint64_t *free_bytes, uint64_t *total_bytes);
 
 // The driver API's name of a result ("CUDA_ERROR_OUT_OF_MEMORY"); never NULL.
 const char *vr_cu_result_name(vr_cu_result result);

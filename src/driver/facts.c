@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "driver/driver.h"
+#include "os/os.h"
 
 enum vram_status vram_driver_version(struct vram_driver *driver, int32_t *version) {
     VR_REQUIRE(driver && version);
@@ -55,13 +56,28 @@ static uint64_t page_bytes(struct vram_driver *driver, int device) {
     return result == VR_CU_SUCCESS ? bytes : 0;
 }
 
+static bool ask_available(struct vram_driver *driver, int device, uint64_t *bytes) {
+    return driver->host_available != NULL ? driver->host_available(driver, device, bytes) : vr_os_available_memory(bytes);
+}
+
+vr_cu_result vr_driver_memory_info(struct vram_driver *driver, uint64_t *free_bytes, uint64_t *total_bytes) {
+    const vr_cu_result result = vr_cu(driver, mem_get_info, free_bytes, total_bytes);
+    int device = 0;
+    uint64_t available = 0;
+    if (result != VR_CU_SUCCESS || vr_cu(driver, ctx_get_device, &device) != VR_CU_SUCCESS) return result;
+    if (attribute(driver, device, VR_CU_DEVICE_ATTRIBUTE_INTEGRATED) == 0 || !ask_available(driver, device, &available)) return result;
+    if (available > *total_bytes) available = *total_bytes;
+    if (available > *free_bytes) *free_bytes = available;
+    return result;
+}
+
 static vr_cu_result ask_free(struct vram_driver *driver, int device, struct vram_device_facts *facts) {
     uint64_t context = 0, before = 0, total = 0;
     vr_cu_result result = vr_cu(driver, primary_ctx_retain, &context, device);
     if (result != VR_CU_SUCCESS) return result;
     (void)vr_cu(driver, ctx_get_current, &before);
     result = vr_cu(driver, ctx_set_current, context);
-    if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_get_info, &facts->free_bytes, &total);
+    if (result == VR_CU_SUCCESS) result = vr_driver_memory_info(driver, &facts->free_bytes, &total);
     if (facts->virtual_memory) facts->granularity_bytes = page_bytes(driver, device);
     (void)vr_cu(driver, ctx_set_current, before);
     (void)vr_cu(driver, primary_ctx_release, device);

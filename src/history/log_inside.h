@@ -19,6 +19,9 @@ struct vram_log {
     enum vram_status stopped; // what every further call gives: OK, IO, LIMIT
     uint64_t events;          // in blocks and tail
     size_t tail_events;
+    bool tail_alike;             // the tail holds nothing but events that are as `usual`
+    struct vram_log_event usual; // as the last event but for action, address, size, time and stack: what it names is known
+    bool has_usual;
     struct vr_builder builder;
     struct vr_module *modules;
     size_t module_count;

@@ -129,6 +129,7 @@ enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence
     maker->tables.rows = 0;
     maker->batch.count = 0;
     maker->batch.alike = false;
+    maker->batch.records = NULL;
     *header = made;
     return VRAM_OK;
 }
@@ -201,6 +202,16 @@ void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_eve
     const size_t at = batch->count++;
     fill_dense(batch, at, event);
     fill_rare(batch, at, at + 1, event);
+}
+
+void vr_log_batch_take_alike(struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t count) {
+    assert(count != 0 && count <= batch->capacity);
+    uint64_t *times = batch->column[VR_LOG_COLUMN_TIME];
+    for (size_t i = 0; i < count; i++) times[i] = records[i].time_ns;
+    fill_rare(batch, 0, 1, records);
+    batch->alike = true;
+    batch->records = records;
+    batch->count = count;
 }
 
 void vr_log_batch_take_records(struct vr_log_batch *batch, const unsigned char *at, const unsigned char *end, uint64_t sequence) {

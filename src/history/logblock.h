@@ -93,34 +93,6 @@ VR_INLINE uint32_t vr_log_record_head(uint64_t sequence, enum vr_log_record_kind
     return (uint32_t)length | (uint32_t)kind << 16 | (uint32_t)(sequence & 0xfff) << 20;
 }
 
-struct vr_log_record_event {
-    uint32_t head;
-    uint32_t device;
-    uint64_t address;
-    uint64_t size_bytes;
-    uint64_t stream;
-    uint64_t time_ns;
-    uint64_t pool_first;
-    uint64_t pool_second;
-    uint32_t action;
-    uint32_t thread;
-    uint32_t stack;
-    uint32_t context;
-    uint32_t metadata;
-    uint32_t tag;
-#define LATER_FIRST(type, column)
-#define LATER_LATER(type, column)                                type column;
-#define VR_FIELD(column, type, density, number, LOG, since, KEY) LATER_##since(type, column)
-#include "model/entry_fields.def"
-#undef LATER_FIRST
-#undef LATER_LATER
-};
-// In the first version of the file: the records that end so have 0 in what came later.
-enum { VR_LOG_RECORD_EVENT_LEAST = 80 };
-_Static_assert(offsetof(struct vr_log_record_event, tag) + sizeof(uint32_t) == VR_LOG_RECORD_EVENT_LEAST,
-               "the file's layout has no padding");
-_Static_assert(sizeof(struct vr_log_record_event) % 8 == 0, "a record is whole words");
-
 // At the head of the tail, as it is in the file.
 struct vr_log_tail_header {
     uint32_t magic;
@@ -138,6 +110,9 @@ const unsigned char *vr_log_next_record(const unsigned char *at, const unsigned 
 void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event);
 // The batch is then every event among the records of [at, end), which are those of this process (each has every member).
 void vr_log_batch_take_records(struct vr_log_batch *batch, const unsigned char *at, const unsigned char *end, uint64_t sequence);
+// The same of records that are known to be `count` events (at least one), one behind the other, that differ in action, address, size, time
+// and stack only, and in being an out of memory or not not at all. They must stay until the block is made.
+void vr_log_batch_take_alike(struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t count);
 // The VR_HAS_ bits of an event that a program recorded.
 uint32_t vr_log_event_has(const struct vr_log_record_event *event);
 

@@ -52,7 +52,12 @@ struct vr_cursor {
 VR_INLINE size_t vr_cursor_left(const struct vr_cursor *cursor) { return (size_t)(cursor->end - cursor->next); }
 uint64_t vr_cursor_varint_slow(struct vr_cursor *cursor);
 VR_INLINE uint64_t vr_cursor_varint(struct vr_cursor *cursor) {
-    if (VR_LIKELY(cursor->next != cursor->end && *cursor->next < 0x80)) return *cursor->next++;
+    const unsigned char *next = cursor->next;
+    if (VR_LIKELY(next != cursor->end && next[0] < 0x80)) return *cursor->next++;
+    if (VR_LIKELY(cursor->end - next > 1 && next[1] < 0x80)) {
+        cursor->next = next + 2;
+        return (uint64_t)(next[0] & 0x7f) | (uint64_t)next[1] << 7;
+    }
     return vr_cursor_varint_slow(cursor);
 }
 // The next `length` bytes, borrowed; NULL when there are fewer.

@@ -86,6 +86,13 @@ void vr_column_write_change(struct vr_bytes *out, const uint64_t *values, size_t
     out->count = (size_t)(at - out->data);
 }
 
+void vr_column_write_rising(struct vr_bytes *out, const uint64_t *values, size_t count) {
+    if (count != 0 && all_same(values, count))
+        vr_column_write_same(out, values[0]);
+    else
+        vr_column_write_change(out, values, count);
+}
+
 void vr_column_write(struct vr_bytes *out, const uint64_t *values, size_t count, bool varied) {
     uint64_t plain = 0, change = 0, before = 0;
     if (count == 0) return;
@@ -141,6 +148,13 @@ static uint64_t read_change(struct vr_cursor *cursor, uint64_t *values, size_t c
         largest = value > largest ? value : largest;
     }
     return largest;
+}
+
+bool vr_column_read_same(struct vr_cursor *cursor, uint64_t *value) {
+    if (vr_cursor_left(cursor) == 0 || *cursor->next != VR_CODING_SAME) return false;
+    cursor->next++;
+    *value = vr_cursor_varint(cursor);
+    return true;
 }
 
 void vr_column_read(struct vr_cursor *cursor, uint64_t *values, size_t count, uint64_t *largest) {

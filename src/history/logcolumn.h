@@ -21,7 +21,11 @@ void vr_column_write_same(struct vr_bytes *out, uint64_t value);
 // Writes values of which it is known what suits them.
 void vr_column_write_plain(struct vr_bytes *out, const uint64_t *values, size_t count);
 void vr_column_write_change(struct vr_bytes *out, const uint64_t *values, size_t count);
+// Numbers of which each is seldom less than the one before.
+void vr_column_write_rising(struct vr_bytes *out, const uint64_t *values, size_t count);
 // Reads `count` values and the largest of them. cursor->failed when they are not there.
 void vr_column_read(struct vr_cursor *cursor, uint64_t *values, size_t count, uint64_t *largest);
+// The value of a column that is one for all rows. False, and nothing is read, where the next column is not.
+bool vr_column_read_same(struct vr_cursor *cursor, uint64_t *value);
 
 #endif

@@ -20,7 +20,9 @@ enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacit
     size_t arrays = VR_LOG_COLUMN_COUNT + VR_COUNT_OF(batch->scratch);
     uint64_t *numbers = malloc(arrays * capacity * sizeof *numbers);
     if (numbers == NULL) return VRAM_NO_HOST_MEMORY;
+    const bool lean = batch->lean;
     vr_log_batch_release(batch);
+    batch->lean = lean;
     for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) batch->column[i] = numbers + i * capacity;
     for (size_t i = 0; i < VR_COUNT_OF(batch->scratch); i++) batch->scratch[i] = numbers + (VR_LOG_COLUMN_COUNT + i) * capacity;
     batch->capacity = capacity;
@@ -42,7 +44,7 @@ bool vr_log_batch_check(const struct vr_log_batch *batch) {
     for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) {
         if (batch->column[i] != batch->column[0] + i * batch->capacity) return false;
     }
-    for (size_t at = 0; vr_map_next(&batch->latest, &at, &entry);) {
+    for (size_t at = 0; batch->records == NULL && vr_map_next(&batch->latest, &at, &entry);) {
         if (entry.value > batch->count || batch->column[VR_LOG_COLUMN_ADDRESS][entry.value - 1] != entry.key) return false;
     }
     return true;
@@ -57,14 +59,24 @@ void vr_log_batch_coarsen(struct vr_log_batch *batch) {
     batch->time_unit_ns = 1000;
 }
 
-// The latest event before `index` with its address, which from now on is `index`; `index` where there is none.
-static size_t meet(struct vr_log_batch *batch, size_t index) {
-    const uint64_t *addresses = batch->column[VR_LOG_COLUMN_ADDRESS];
-    struct vr_map_slot *slot = vr_map_slot_of(&batch->latest, addresses[index]);
-    const size_t before = slot->value == 0 ? index : (size_t)slot->value - 1;
-    batch->latest.count += slot->value == 0; // there is room for every event
-    *slot = (struct vr_map_slot){.key = addresses[index], .value = index + 1};
+// The latest event before `index` with its address, which from now on is `index`; `index` where there is none. *slot: where the address of
+// the event before is, NULL at first.
+VR_INLINE size_t meet(struct vr_log_batch *batch, uint64_t address, size_t index, struct vr_map_slot **slot) {
+    if (*slot == NULL || (*slot)->key != address) *slot = vr_map_slot_of(&batch->latest, address);
+    const size_t before = (*slot)->value == 0 ? index : (size_t)(*slot)->value - 1;
+    batch->latest.count += (*slot)->value == 0; // there is room for every event
+    **slot = (struct vr_map_slot){.key = address, .value = index + 1};
     return before;
+}
+
+// Forgets the addresses met; few of them one by one, the table is large.
+static void forget_met(struct vr_log_batch *batch, const uint64_t *addresses, size_t count) {
+    enum { FEW = 16 };
+    if (batch->latest.count != count || count * FEW > batch->latest.mask) {
+        vr_map_clear(&batch->latest);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) (void)vr_map_take(&batch->latest, addresses[i]);
 }
 
 // The stack that an event is taken to have: that of the event before it where both are of one address (a free and its completion), else
@@ -73,33 +85,62 @@ VR_INLINE uint64_t expected_stack(const uint64_t *stacks, const uint64_t *last_o
     return index != 0 && before == index - 1 ? stacks[before] : last_of_action[action];
 }
 
+// What is predicted of an event, from the columns or from its record.
+struct predicted {
+    uint64_t address, size_bytes, stack;
+    unsigned action;
+};
+VR_INLINE struct predicted event_at(const struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t i) {
+    if (records != NULL)
+        return (struct predicted){records[i].address, records[i].size_bytes, records[i].stack, records[i].action & FLAG_ACTION};
+    return (struct predicted){batch->column[VR_LOG_COLUMN_ADDRESS][i], batch->column[VR_LOG_COLUMN_SIZE][i],
+                              batch->column[VR_LOG_COLUMN_STACK][i], (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & FLAG_ACTION};
+}
+
 // What the first columns hold, per event: its flags into `flags`, the rest into the scratch arrays. counts: of each of those.
-static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
-    const uint64_t *sizes = batch->column[VR_LOG_COLUMN_SIZE], *stacks = batch->column[VR_LOG_COLUMN_STACK];
-    uint64_t last_of_action[ACTIONS] = {0};
-    for (size_t i = 0; i < batch->count; i++) {
-        unsigned action = (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & FLAG_ACTION, flag = action;
-        size_t before = meet(batch, i);
+VR_INLINE void predict_from(struct vr_log_batch *batch, const struct vr_log_record_event *records, unsigned char *flags, size_t counts[4]) {
+    uint64_t last_of_action[ACTIONS] = {0}, *distances = batch->scratch[DISTANCES], *addresses = batch->scratch[ADDRESSES];
+    uint64_t *sizes = batch->scratch[SIZES], *stacks = batch->scratch[STACKS];
+    struct vr_map_slot *slot = NULL;
+    struct predicted last = {0};
+    for (size_t i = 0, count = batch->count; i < count; i++) {
+        const struct predicted event = event_at(batch, records, i);
+        unsigned flag = event.action;
+        struct predicted from = last; // where size and stack are expected from
+        uint64_t expected = last_of_action[event.action];
+        const size_t before = meet(batch, event.address, i, &slot);
         if (before != i) {
             flag |= FLAG_KNOWN;
-            batch->scratch[DISTANCES][counts[DISTANCES]++] = i - before;
+            *distances++ = i - before;
+            if (before != i - 1) from = event_at(batch, records, before);
+            if (before == i - 1) expected = last.stack;
         } else {
-            batch->scratch[ADDRESSES][counts[ADDRESSES]++] = batch->column[VR_LOG_COLUMN_ADDRESS][i];
-            before = i == 0 ? 0 : i - 1;
+            *addresses++ = event.address;
         }
-        if (i == 0 || sizes[i] != sizes[before]) {
-            bool whole = sizes[i] % SIZE_UNIT == 0;
+        if (i == 0 || event.size_bytes != from.size_bytes) {
+            const bool whole = event.size_bytes % SIZE_UNIT == 0;
             flag |= whole ? FLAG_SIZE_512 : FLAG_SIZE_BYTES;
-            batch->scratch[SIZES][counts[SIZES]++] = whole ? sizes[i] / SIZE_UNIT : sizes[i];
+            *sizes++ = whole ? event.size_bytes / SIZE_UNIT : event.size_bytes;
         }
-        bool known = flag & FLAG_KNOWN;
-        if (stacks[i] != expected_stack(stacks, last_of_action, i, known ? before : SIZE_MAX, action)) {
+        if (event.stack != expected) {
             flag |= FLAG_STACK;
-            batch->scratch[STACKS][counts[STACKS]++] = stacks[i];
+            *stacks++ = event.stack;
         }
-        last_of_action[action] = stacks[i];
+        last_of_action[event.action] = event.stack;
         flags[i] = (unsigned char)flag;
+        last = event;
     }
+    counts[DISTANCES] = (size_t)(distances - batch->scratch[DISTANCES]);
+    counts[ADDRESSES] = (size_t)(addresses - batch->scratch[ADDRESSES]);
+    counts[SIZES] = (size_t)(sizes - batch->scratch[SIZES]);
+    counts[STACKS] = (size_t)(stacks - batch->scratch[STACKS]);
+}
+
+static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
+    if (batch->records != NULL)
+        predict_from(batch, batch->records, flags, counts);
+    else
+        predict_from(batch, NULL, flags, counts);
 }
 
 // New addresses lose the zero bits that all of them end with.
@@ -113,10 +154,10 @@ void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     assert(batch->count <= batch->capacity);
     size_t counts[4] = {0};
     vr_bytes_varint(out, batch->time_unit_ns);
-    vr_map_clear(&batch->latest);
     if (vr_map_reserve(&batch->latest, batch->count) != VRAM_OK) out->failed = true;
     if (!vr_bytes_reserve(out, batch->count)) return;
     predict(batch, out->data + out->count, counts);
+    forget_met(batch, batch->scratch[ADDRESSES], counts[ADDRESSES]);
     out->count += batch->count;
     unsigned shift = common_shift(batch->scratch[ADDRESSES], counts[ADDRESSES]);
     for (size_t i = 0; i < counts[ADDRESSES]; i++) batch->scratch[ADDRESSES][i] >>= shift;
@@ -125,7 +166,7 @@ void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     vr_column_write_change(out, batch->scratch[ADDRESSES], counts[ADDRESSES]);
     vr_column_write_plain(out, batch->scratch[SIZES], counts[SIZES]);
     vr_column_write(out, batch->scratch[STACKS], counts[STACKS], false);
-    vr_column_write(out, batch->column[VR_LOG_COLUMN_TIME], batch->count, false);
+    vr_column_write_rising(out, batch->column[VR_LOG_COLUMN_TIME], batch->count);
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
         if (batch->alike)
             vr_column_write_same(out, batch->column[i][0]);
@@ -202,9 +243,14 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
         // A column of a later version may not be there.
         const bool absent = i >= VR_LOG_COLUMN_FIRST_COUNT && vr_cursor_left(&cursor) == 0;
-        if (absent) memset(batch->column[i], 0, count * sizeof *batch->column[i]);
         batch->largest[i] = 0;
-        if (!absent) vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
+        batch->same[i] = batch->lean && (absent || vr_column_read_same(&cursor, &batch->largest[i]));
+        if (batch->same[i])
+            batch->column[i][0] = batch->largest[i];
+        else if (absent)
+            memset(batch->column[i], 0, count * sizeof *batch->column[i]);
+        else
+            vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
     }
     batch->largest[VR_LOG_COLUMN_ACTION] = largest_of(batch->column[VR_LOG_COLUMN_ACTION], count);
     batch->largest[VR_LOG_COLUMN_STACK] = largest_of(batch->column[VR_LOG_COLUMN_STACK], count);

@@ -19,6 +19,35 @@ enum vr_log_column {
 };
 enum { VR_LOG_BATCH_MAX = 1 << 16 };
 
+// An event as the tail of a file has it.
+struct vr_log_record_event {
+    uint32_t head;
+    uint32_t device;
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t stream;
+    uint64_t time_ns;
+    uint64_t pool_first;
+    uint64_t pool_second;
+    uint32_t action;
+    uint32_t thread;
+    uint32_t stack;
+    uint32_t context;
+    uint32_t metadata;
+    uint32_t tag;
+#define LATER_FIRST(type, column)
+#define LATER_LATER(type, column)                                type column;
+#define VR_FIELD(column, type, density, number, LOG, since, KEY) LATER_##since(type, column)
+#include "model/entry_fields.def"
+#undef LATER_FIRST
+#undef LATER_LATER
+};
+// In the first version of the file: the records that end so have 0 in what came later.
+enum { VR_LOG_RECORD_EVENT_LEAST = 80 };
+_Static_assert(offsetof(struct vr_log_record_event, tag) + sizeof(uint32_t) == VR_LOG_RECORD_EVENT_LEAST,
+               "the file's layout has no padding");
+_Static_assert(sizeof(struct vr_log_record_event) % 8 == 0, "a record is whole words");
+
 // Events by columns. Whoever reads has also the largest value of each column.
 struct vr_log_batch {
     uint64_t *column[VR_LOG_COLUMN_COUNT];
@@ -28,7 +57,13 @@ struct vr_log_batch {
     size_t count;
     size_t capacity;
     uint64_t time_unit_ns; // 1 or 1000
-    bool alike;            // of whoever writes: the columns from STREAM on have only row 0, which holds for all
+    // Of whoever reads and set `lean`: which of the columns from STREAM on have only row 0, which holds for all.
+    bool same[VR_LOG_COLUMN_COUNT];
+    bool lean;
+    bool alike; // of whoever writes: the columns from STREAM on have only row 0, which holds for all
+    // Of whoever writes: where the events are, one record behind the other, in place of the columns between ACTION and STACK but for TIME;
+    // they are alike then. NULL: in the columns.
+    const struct vr_log_record_event *records;
 };
 
 // Room for `capacity` events, at most VR_LOG_BATCH_MAX; what was in it is lost. NO_HOST_MEMORY; it is then as before.

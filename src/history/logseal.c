@@ -60,7 +60,10 @@ static enum vram_status gather_events(struct vram_log *log) {
     VR_TRY(vr_log_batch_reserve(&log->maker.batch, (size_t)log->block_events));
     log->maker.batch.count = 0;
     log->maker.batch.time_unit_ns = 1;
-    vr_log_batch_take_records(&log->maker.batch, records, records + log->file.used, log->file.sequence);
+    if (log->tail_alike && log->tail_events != 0)
+        vr_log_batch_take_alike(&log->maker.batch, (const void *)records, log->tail_events);
+    else
+        vr_log_batch_take_records(&log->maker.batch, records, records + log->file.used, log->file.sequence);
     vr_log_batch_coarsen(&log->maker.batch);
     return VRAM_OK;
 }
@@ -90,6 +93,7 @@ static void note_packed(struct vram_log *log) {
     log->packed_settings += log->setting_count;
     log->annotation_count = log->setting_count = 0;
     log->tail_events = 0;
+    log->tail_alike = true;
 }
 
 static bool has_new_rows(const struct vram_log *log) {

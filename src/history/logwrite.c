@@ -52,6 +52,7 @@ static enum vram_status create(const char *path, const struct vram_log_options *
     made->max_bytes = or_default(options->max_bytes, UINT64_MAX);
     made->packed_strings = made->packed_stacks = 1; // the empty ones are everywhere
     made->span_blocks = 1;
+    made->tail_alike = true;
     made->serialized = options->serialized;
     vr_mutex_init(&made->lock);
     *log = made;
@@ -105,13 +106,14 @@ static void leave(struct vram_log *log) {
 // ---- records
 
 // Room for a record of the tail with its head, and its length in whole words. NULL when there is none.
-static unsigned char *begin_record(const struct vram_log *log, enum vr_log_record_kind kind, size_t *length) {
+static unsigned char *begin_record(struct vram_log *log, enum vr_log_record_kind kind, size_t *length) {
     *length = (size_t)vr_round_up(*length, 8);
     unsigned char *record = *length > VR_LOG_RECORD_MAX ? NULL : vr_logfile_record(&log->file, *length);
     if (record == NULL) return NULL;
     memset(record + *length - 8, 0, 8);
     uint32_t head = vr_log_record_head(log->file.sequence, kind, *length);
     memcpy(record, &head, sizeof head);
+    log->tail_alike = false;
     return record;
 }
 
@@ -278,35 +280,66 @@ static bool knows(const struct vram_log *log, const struct vram_log_event *event
            event->stack < log->builder.stacks.count;
 }
 
-static enum vram_status append_locked(struct vram_log *log, const struct vram_log_event *event) {
+// Whether what seldom changes from event to event has not changed. What the event names is known then, but for its stack.
+VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event *event) {
+    const struct vram_log_event *usual = &log->usual;
+    uint64_t differ = (event->stream ^ usual->stream) | (event->pool.first ^ usual->pool.first) |
+                      (event->pool.second ^ usual->pool.second) | (uint64_t)(event->device ^ usual->device);
+#define VR_FIELD(...)
+#define VR_NUMBER(column, ...) differ |= (uint64_t)(event->column ^ usual->column);
+#define VR_TEXT(column, ...)   differ |= (uint64_t)(event->column ^ usual->column);
+#include "model/entry_fields.def"
+    return differ == 0 && log->has_usual;
+}
+
+// Once what is asked of an event is known to be right.
+VR_INLINE void put_event(struct vram_log *log, unsigned char *record, const struct vram_log_event *event) {
     const size_t length = sizeof(struct vr_log_record_event);
-    if (VR_UNLIKELY(log->stopped != VRAM_OK)) return log->stopped;
-    if (VR_UNLIKELY(!knows(log, event))) return VRAM_INVALID_ARGUMENT;
+    struct vr_log_record_event *to = (void *)record;
+    to->head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, length);
+    to->device = event->device;
+    to->address = event->address;
+    to->size_bytes = event->size_bytes;
+    to->stream = event->stream;
+    to->time_ns = VR_LIKELY(event->time_ns != 0) ? event->time_ns : vr_os_epoch_ns();
+    to->pool_first = event->pool.first;
+    to->pool_second = event->pool.second;
+    to->action = event->action;
+    to->stack = event->stack;
+#define VR_FIELD(...)
+#define VR_NUMBER(column, ...) to->column = event->column;
+#define VR_TEXT(column, ...)   to->column = event->column;
+#include "model/entry_fields.def"
+    vr_logfile_publish(&log->file, length);
+    log->tail_events++;
+    log->events++;
+}
+
+// An event that is not as the one before, or for which the tail has no room.
+VR_NOINLINE static enum vram_status append_changed(struct vram_log *log, const struct vram_log_event *event) {
+    const size_t length = sizeof(struct vr_log_record_event);
+    if (log->stopped != VRAM_OK) return log->stopped;
+    if (!knows(log, event)) return VRAM_INVALID_ARGUMENT;
     unsigned char *record = log->tail_events == log->block_events ? NULL : vr_logfile_record(&log->file, length);
-    if (VR_UNLIKELY(record == NULL)) {
+    if (record == NULL) {
         VR_TRY(vr_log_seal_locked(log));
         if (log->stopped != VRAM_OK) return log->stopped;
         record = log->file.records;
     }
-    *(struct vr_log_record_event *)(void *)record = (struct vr_log_record_event){
-        .head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, length),
-        .device = event->device,
-        .address = event->address,
-        .size_bytes = event->size_bytes,
-        .stream = event->stream,
-        .time_ns = event->time_ns == 0 ? vr_os_epoch_ns() : event->time_ns,
-        .pool_first = event->pool.first,
-        .pool_second = event->pool.second,
-        .action = event->action,
-        .stack = event->stack,
-#define VR_FIELD(...)
-#define VR_NUMBER(column, ...) .column = event->column,
-#define VR_TEXT(column, ...)   .column = event->column,
-#include "model/entry_fields.def"
-    };
-    vr_logfile_publish(&log->file, length);
-    log->tail_events++;
-    log->events++;
+    // An out of memory has other keys than the events around it.
+    if (event->action == VRAM_LOG_OOM || (log->tail_events != 0 && !is_usual(log, event))) log->tail_alike = false;
+    log->usual = *event;
+    log->has_usual = true;
+    put_event(log, record, event);
+    return VRAM_OK;
+}
+
+VR_INLINE enum vram_status append_locked(struct vram_log *log, const struct vram_log_event *event) {
+    unsigned char *record = vr_logfile_record(&log->file, sizeof(struct vr_log_record_event));
+    const bool usual = is_usual(log, event) && event->action < VRAM_LOG_OOM && event->stack < log->builder.stacks.count;
+    if (VR_UNLIKELY(!usual || record == NULL || log->tail_events == log->block_events || log->stopped != VRAM_OK))
+        return append_changed(log, event);
+    put_event(log, record, event);
     return VRAM_OK;
 }
 

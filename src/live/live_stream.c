@@ -63,10 +63,8 @@ static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint
     return status;
 }
 
-// The log's string for a number of a text.
-static enum vram_status string_of(struct vr_stream *stream, uint32_t word, uint32_t *id) {
-    *id = 0;
-    if (word == 0) return VRAM_OK;
+// The log's string for a number of a text that is none of 0.
+VR_NOINLINE static enum vram_status find_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {
     if (word >= stream->word_capacity) {
         const size_t capacity = (size_t)word * 2 + 64;
         uint32_t *words = realloc(stream->words, capacity * sizeof *words);
@@ -78,6 +76,11 @@ static enum vram_status string_of(struct vr_stream *stream, uint32_t word, uint3
     if (stream->words[word] == 0) VR_TRY(ask_string(stream, word, &stream->words[word]));
     *id = stream->words[word];
     return VRAM_OK;
+}
+
+VR_INLINE enum vram_status string_of(struct vr_stream *stream, uint32_t word, uint32_t *id) {
+    *id = 0;
+    return VR_LIKELY(word == 0) ? VRAM_OK : find_string(stream, word, id);
 }
 
 static uint32_t log_action(uint32_t action) {
@@ -99,29 +102,37 @@ static uint32_t log_action(uint32_t action) {
     return same[action];
 }
 
-static enum vram_status append_locked(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event) {
-    struct vram_log_event made = {
+static enum vram_status append_locked(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event,
+                                      bool completes) {
+    struct vram_log_event made[2];
+    made[0] = (struct vram_log_event){
         .address = event->address,
         .size_bytes = event->size_bytes,
         .stream = event->stream,
+        .time_ns = vr_os_epoch_ns(),
         .pool = {(event->pool & 1) != 0 ? 0 : event->pool >> 1, (event->pool & 1) != 0 ? event->pool >> 1 : 0},
         .device = ring == VR_TRACER_HOST ? VRAM_LOG_HOST : ring,
         .action = log_action(event->action),
         .thread = event->origin.thread,
     };
-    VR_TRY(string_of(stream, event->origin.context, &made.context));
-    VR_TRY(string_of(stream, event->origin.metadata, &made.metadata));
-    VR_TRY(string_of(stream, event->origin.tag, &made.tag));
-    if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made.stack));
-    return vram_log_append(stream->log, &made, 1);
+    VR_TRY(string_of(stream, event->origin.context, &made[0].context));
+    VR_TRY(string_of(stream, event->origin.metadata, &made[0].metadata));
+    VR_TRY(string_of(stream, event->origin.tag, &made[0].tag));
+    if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made[0].stack));
+    if (completes) {
+        made[1] = made[0];
+        made[1].action = VRAM_LOG_FREE_COMPLETED;
+    }
+    return vram_log_append(stream->log, made, completes ? 2 : 1);
 }
 
-void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event) {
+void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event, bool completes) {
+    const uint64_t count = completes ? 2 : 1;
     vr_mutex_lock(&stream->mutex);
-    const enum vram_status status = append_locked(stream, stacks, ring, event);
+    const enum vram_status status = append_locked(stream, stacks, ring, event, completes);
     vr_mutex_unlock(&stream->mutex);
-    atomic_fetch_add_explicit(&stream->events, 1, memory_order_relaxed);
-    if (status != VRAM_OK) atomic_fetch_add_explicit(&stream->lost, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&stream->events, count, memory_order_relaxed);
+    if (status != VRAM_OK) atomic_fetch_add_explicit(&stream->lost, count, memory_order_relaxed);
 }
 
 // The part of a mark of pairs that the file has a column for.

@@ -75,7 +75,7 @@ bool vr_marks_check(const struct vr_marks *marks) {
     return marks->count <= marks->items_capacity && (marks->next == 0 || marks->next < marks->count);
 }
 
-static void make_event(const struct vr_record *record, uint32_t flags, uint64_t ticks, struct vr_event *event) {
+VR_INLINE void make_event(const struct vr_record *record, uint32_t flags, uint64_t ticks, struct vr_event *event) {
     struct vr_event_origin *origin = &vr_thread_text.origin;
     if (VR_UNLIKELY(origin->thread == 0)) origin->thread = (uint32_t)vr_os_thread_id();
     event->ticks = ticks;
@@ -90,9 +90,15 @@ static void make_event(const struct vr_record *record, uint32_t flags, uint64_t 
     if (VR_UNLIKELY(record->action == VR_RECORD_ANNOTATE)) event->origin.metadata = record->words;
 }
 
-static void store_locked(struct vr_ring *ring, const struct vr_event *event) {
-    struct vr_event *slot = vr_ring_next_locked(ring);
-    if (VR_LIKELY(slot != NULL)) *slot = *event;
+// Into the file: one event, or both halves of a free that is complete; `first` false: only its second half.
+VR_NOINLINE static void put_in_file(struct vr_tracer *tracer, struct vr_stream *stream, uint32_t number, const struct vr_record *record,
+                                    bool first) {
+    const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
+    const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
+    struct vr_event event;
+    make_event(record, flags, 0, &event);
+    if (!first) event.action = VR_ACTION_FREE_COMPLETED;
+    vr_stream_event(stream, tracer->stacks, number, &event, first && second);
 }
 
 void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
@@ -101,21 +107,22 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
     const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
     if (VR_UNLIKELY(!first && !second)) return;
-    struct vr_event event;
-    make_event(record, flags, vr_os_ticks(), &event);
     struct vr_stream *stream = atomic_load_explicit(&tracer->streams[number], memory_order_acquire);
     if (VR_UNLIKELY(stream != NULL)) {
-        if (first) vr_stream_event(stream, tracer->stacks, number, &event);
-        event.action = VR_ACTION_FREE_COMPLETED;
-        if (second) vr_stream_event(stream, tracer->stacks, number, &event);
+        put_in_file(tracer, stream, number, record, first);
         return;
     }
+    const uint64_t ticks = vr_os_ticks();
     struct vr_ring *ring = &tracer->rings[number];
     vr_ring_lock(ring);
-    if (VR_LIKELY(first)) store_locked(ring, &event);
-    if (second) {
-        event.action = VR_ACTION_FREE_COMPLETED;
-        store_locked(ring, &event);
+    struct vr_event *slot = first ? vr_ring_next_locked(ring) : NULL, *next = second ? vr_ring_next_locked(ring) : NULL;
+    if (VR_LIKELY(slot != NULL)) make_event(record, flags, ticks, slot);
+    if (next != NULL) {
+        if (VR_LIKELY(slot != NULL))
+            *next = *slot;
+        else
+            make_event(record, flags, ticks, next);
+        next->action = VR_ACTION_FREE_COMPLETED;
     }
     vr_ring_unlock(ring);
 }

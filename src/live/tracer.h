@@ -118,7 +118,8 @@ enum vram_status vr_stream_open(const struct vram_history_options *options, stru
 enum vram_status vr_stream_close(struct vr_stream *stream);
 // In the child of a fork, with the stream's mutex: leaves the file to the parent. *made: the child's own file, NULL without a pattern.
 void vr_stream_leave(struct vr_stream *stream, struct vr_stream **made);
-void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event);
+// completes: a free and, behind it, its completion. The event's ticks are not looked at: it is written down now.
+void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event, bool completes);
 enum vram_status vr_stream_mark(struct vr_stream *stream, const struct vr_mark *mark);
 struct vr_copied;
 // Writes the settings only, for a file that may not come to its end.

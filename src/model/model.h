@@ -166,6 +166,10 @@ struct vr_history {
 VR_INLINE uint64_t vr_entry_stream(const struct vr_history *history, size_t event) {
     return history->stream.apart[event] ^ history->stream.common;
 }
+// Whether it is easily seen that all events have the same stream and keys: columns without a value are one array of zeros.
+VR_INLINE bool vr_entries_alike(const struct vr_history *history) {
+    return (const void *)history->stream.apart == (const void *)history->has.apart;
+}
 VR_INLINE uint32_t vr_entry_has(const struct vr_history *history, size_t event) { return history->has.apart[event] ^ history->has.common; }
 
 struct vr_annotation {

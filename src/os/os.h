@@ -67,6 +67,11 @@ enum vram_status vr_os_shared_hold(int file, uint64_t offset);
 bool vr_os_shared_let_go(int file, uint64_t offset);
 void vr_os_shared_forget(int file, uint64_t offset);
 
+// --- meminfo.c --------------------------------------------------------------------------------------------------------
+// Bytes of main memory that programs can have without swapping (Linux: MemAvailable of the file that VRAM_MEMINFO names, else of
+// /proc/meminfo). False where the system does not tell.
+bool vr_os_available_memory(uint64_t *bytes);
+
 // --- process.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_process_id(void);
 // The machine's name, "localhost" when it has none. Always NUL-terminated, cut to fit.

@@ -130,7 +130,8 @@ static void do_chunks(struct vr_text *out, const struct vram_report_remedy *reme
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
     put_blocks(out, remedy);
-    vr_text_printf(out, " have its size, or its half or double; the curve drawn anew with 1/%u of them", remedy->divisor);
+    vr_text_printf(out, " %s its size, or its half or double; the curve drawn anew with 1/%u of %s", remedy->blocks == 1 ? "has" : "have",
+                   remedy->divisor, remedy->blocks == 1 ? "it" : "them");
 }
 
 static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy) {
@@ -222,7 +223,9 @@ static const struct {
 static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     vr_text_printf(out, ": %s less, %s in all", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
     if (remedy->fits)
-        vr_text_puts(out, demand->unfinished ? ", so that the request fits" : ", and it fits");
+        vr_text_puts(out, demand->unfinished && !(remedy->remedy == VRAM_REMEDY_BATCH && demand->earlier_step)
+                              ? ", so that the request fits"
+                              : ", and it fits");
     else
         vr_text_printf(out, ", %s too much by itself", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
 }

@@ -163,7 +163,7 @@ static enum vram_status read_text(struct vr_input *input, struct vr_machine *mac
 // The lists and events that came before, and where what is being read began.
 struct listening {
     struct vr_echo echo;
-    struct vr_shape shape;
+    struct vr_shape events, blocks, frames;
     uint64_t begin;      // offset in the file of the list's first item; VRAM_NO_OFFSET for none
     uint64_t dict_begin; // of the dictionary's first key; VRAM_NO_OFFSET for none
 };
@@ -238,30 +238,45 @@ static bool run_echo(struct fast *fast, const struct vr_input *input, struct vr_
     return true;
 }
 
-// At a mark: when it opens an event as the one before, the event is done with.
-static bool run_event(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
+static const unsigned char *read_shaped(struct vr_shape *shape, const struct vr_input *input, struct vr_machine *machine,
+                                        struct listening *listening, const unsigned char *keys, uint64_t *container) {
+    vr_shape_renew(shape, machine->memo_generation);
+    if (!vr_shape_begins(shape, keys, input->end)) return NULL;
+    // A frame that begins with a string of its own is new, and read once.
+    if (shape->kind == VR_TAG_FRAME && (input->end - keys <= shape->fields[0].length || !vr_is_get(keys[shape->fields[0].length])))
+        return NULL;
+    return vr_shape_read(shape, &listening->echo, machine, keys, input->end, container);
+}
+
+// At a mark: when it opens an event, a block or a frame as the one before, that is done with.
+static bool run_shaped(struct fast *fast, const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     if ((size_t)(fast->top - machine->stack) <= machine->marks[machine->mark_count - 1]) return false;
     uint64_t *place = vr_machine_place(machine, fast->top[-1]), *container = place == NULL ? fast->top - 1 : place;
     // With one mark only it may be the single item of a key that no one reads, which the machine finds out.
     if (vr_tag_of(*container) != VR_TAG_NO_KEYS || machine->skipping || machine->mark_count < 2) return false;
-    const unsigned char *keys = fast->next + 1, *after = NULL;
+    const unsigned char *keys = fast->next + 1;
     listening->dict_begin = input->start_offset + (uint64_t)(keys - input->start);
     vr_echo_renew(&listening->echo, machine->memo_generation);
-    vr_shape_renew(&listening->shape, machine->memo_generation);
-    if (listening->shape.count != 0) after = vr_shape_read(&listening->shape, &listening->echo, machine, keys, input->end, container);
+    const unsigned char *after = read_shaped(&listening->events, input, machine, listening, keys, container);
+    if (after == NULL) after = read_shaped(&listening->frames, input, machine, listening, keys, container);
+    if (after == NULL) after = read_shaped(&listening->blocks, input, machine, listening, keys, container);
     if (after == NULL) return false;
     fast->next = after;
     listening->dict_begin = VRAM_NO_OFFSET;
     return true;
 }
 
-// After SETITEMS: the events that follow will be like this one.
+// After SETITEMS: what follows of the kind will be like this one.
 static void end_dict(const struct vr_input *input, struct vr_machine *machine, struct listening *listening) {
     uint64_t value = vr_machine_resolve(machine, machine->stack[machine->depth - 1]), begin = listening->dict_begin;
     listening->dict_begin = VRAM_NO_OFFSET;
-    if (vr_tag_of(value) != VR_TAG_EVENT || begin == VRAM_NO_OFFSET || begin < input->start_offset) return;
-    vr_shape_renew(&listening->shape, machine->memo_generation);
-    vr_shape_learn(&listening->shape, machine, input->start + (begin - input->start_offset), input->next);
+    struct vr_shape *shape = vr_tag_of(value) == VR_TAG_EVENT   ? &listening->events
+                             : vr_tag_of(value) == VR_TAG_BLOCK ? &listening->blocks
+                             : vr_tag_of(value) == VR_TAG_FRAME ? &listening->frames
+                                                                : NULL;
+    if (shape == NULL || begin == VRAM_NO_OFFSET || begin < input->start_offset) return;
+    vr_shape_renew(shape, machine->memo_generation);
+    vr_shape_learn(shape, machine, input->start + (begin - input->start_offset), input->next);
 }
 
 // Whether the bytes are nothing but BINGETs and LONG_BINGETs, and the end of the list.
@@ -302,7 +317,7 @@ static void run_pushes(struct vr_input *input, struct vr_machine *machine, struc
         case OP_MARK:
             // The outermost marks decide what is skipped.
             if (machine->mark_count < 2 || machine->mark_count == machine->mark_capacity) goto done;
-            if (run_echo(&fast, input, machine, listening) || run_event(&fast, input, machine, listening)) break;
+            if (run_echo(&fast, input, machine, listening) || run_shaped(&fast, input, machine, listening)) break;
             machine->marks[machine->mark_count++] = (size_t)(fast.top - machine->stack);
             fast.next = next + 1;
             break;
@@ -430,7 +445,11 @@ static enum vram_status run(struct vr_input *input, struct vr_machine *machine, 
 
 enum vram_status vr_pickle_read(struct vr_input *input, struct vr_machine *machine) {
     uint64_t offset = vr_input_offset(input);
-    struct listening listening = {.begin = VRAM_NO_OFFSET, .dict_begin = VRAM_NO_OFFSET};
+    struct listening listening = {.events.kind = VR_TAG_EVENT,
+                                  .blocks.kind = VR_TAG_BLOCK,
+                                  .frames.kind = VR_TAG_FRAME,
+                                  .begin = VRAM_NO_OFFSET,
+                                  .dict_begin = VRAM_NO_OFFSET};
     enum vram_status status = run(input, machine, &listening, &offset);
     vr_echo_release(&listening.echo, &machine->builder.budget);
     if (status == VRAM_OK && machine->depth == 0) {

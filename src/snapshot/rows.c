@@ -202,6 +202,14 @@ enum vram_status vr_row_add_event(struct vr_machine *machine, const uint64_t *sl
     return VRAM_OK;
 }
 
+enum vram_status vr_row_add_block(struct vr_machine *machine, uint64_t *slots, uint64_t *value) {
+    size_t row;
+    VR_TRY(vr_row_add(machine, VR_TAG_BLOCK, &row));
+    VR_TRY(vr_row_put(machine, VR_TAG_BLOCK, row, slots));
+    *value = vr_value(VR_TAG_BLOCK, row);
+    return VRAM_OK;
+}
+
 // ---- what no column has
 
 uint64_t vr_row_history(const struct vr_machine *machine, size_t block) {

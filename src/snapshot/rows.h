@@ -18,6 +18,7 @@ extern const enum vr_owner vr_row_owners[VR_TAG_MEMO];
 enum vram_status vr_row_add(struct vr_machine *machine, enum vr_tag kind, size_t *row);
 // A new event of the slots, which must hold every column's value.
 enum vram_status vr_row_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value);
+enum vram_status vr_row_add_block(struct vr_machine *machine, uint64_t *slots, uint64_t *value);
 // The slots into the row; those of a block are completed by what its history says. NO_HOST_MEMORY.
 enum vram_status vr_row_put(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots);
 // And out of it, but for a block's history.

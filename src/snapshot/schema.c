@@ -325,6 +325,7 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
 }
 
 void vr_schema_put_action(uint64_t word, uint64_t *slots) { read_action(word, slots); }
+void vr_schema_put_state(uint64_t word, uint64_t *slots) { slots[SLOT_state] = state_of(word); }
 
 // Frames and annotations have no has-bits: that a key is not there is kept.
 static enum vram_status keep_absences(struct vr_machine *machine, const struct owner *owner, const struct vr_field *fields, uint64_t has) {

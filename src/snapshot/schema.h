@@ -13,8 +13,9 @@ enum vram_status vr_schema_store(struct vr_machine *machine, enum vr_tag kind, c
 // Sets further keys of what was stored. BAD_INPUT for a frame, which may have been used already.
 enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, const uint64_t *pairs, size_t count);
 
-// For readers that recognise an event before it is made a dictionary (vr_event_fields): the action `word` into its slots.
+// For readers that recognise an event or a block before it is made a dictionary (vr_row_fields): the action or state `word` into its slots.
 void vr_schema_put_action(uint64_t word, uint64_t *slots);
+void vr_schema_put_state(uint64_t word, uint64_t *slots);
 
 // The string id of a value: a string itself, or the JSON text of anything else.
 enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id);

@@ -1,9 +1,10 @@
 #include "snapshot/shape.h"
 
 #include "snapshot/opcodes.h"
+#include "snapshot/rows.h"
 
 // A key and a value without a list's items take no more: LONG_BINGET twice, LONG1 with 7 bytes (and a load beyond them), a short string.
-enum { MARGIN = 48, LONGEST_STRING = 24, MAX_MEMOS = 4 };
+enum { MARGIN = 48, LONGEST_STRING = 24, MAX_MEMOS = 4, LOOKED_AT = 8 };
 
 void vr_shape_renew(struct vr_shape *shape, uint64_t generation) {
     if (shape->generation == generation) return;
@@ -42,24 +43,27 @@ static const unsigned char *skip_value(const unsigned char *next, const unsigned
     }
 }
 
-// The string that a get at `next` gets, as a word with a meaning in events.
-static const struct vr_field *key_field(const struct vr_machine *machine, const unsigned char *next, const unsigned char *end) {
+// The string that a get at `next` gets, as a word with a meaning in dictionaries of the kind.
+static const struct vr_field *key_field(const struct vr_machine *machine, enum vr_tag kind, const unsigned char *next,
+                                        const unsigned char *end) {
     if (!vr_is_get(*next) || end - next < vr_opcode_bytes[*next]) return NULL;
     uint32_t index = vr_get_index(next);
     uint64_t word = index < machine->memo_size ? machine->memo[index] - VR_VALUE(VR_TAG_STRING, 0) : VR_WORD_COUNT;
-    const struct vr_field *field = word < VR_WORD_COUNT ? &vr_event_fields[word] : NULL;
+    const struct vr_field *field = word < VR_WORD_COUNT ? &vr_row_fields[kind][word] : NULL;
     return field == NULL || field->kind == FIELD_NOTHING ? NULL : field;
 }
 
 void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, const unsigned char *begin, const unsigned char *end) {
-    struct vr_shape learned = {.generation = shape->generation};
+    struct vr_shape learned = {.kind = shape->kind, .generation = shape->generation};
     const unsigned char *next = begin;
-    uint32_t slots_used = 0;
+    uint64_t slots_used = 0;
+    // Most that are not read have a value that is new, not other keys: not each of them is looked at.
+    if (shape->count != 0 && (shape->kind == VR_TAG_FRAME || shape->misses++ % LOOKED_AT != 0)) return;
     while (next != NULL && next < end && *next != OP_SETITEMS) {
-        const struct vr_field *field = key_field(machine, next, end);
+        const struct vr_field *field = key_field(machine, shape->kind, next, end);
         // A repeated key, which counts once, is for the machine.
-        if (field == NULL || learned.count == VR_SHAPE_FIELDS || (slots_used & 1u << field->slot) != 0) return;
-        slots_used |= 1u << field->slot;
+        if (field == NULL || learned.count == VR_SHAPE_FIELDS || (slots_used & (uint64_t)1 << field->slot) != 0) return;
+        slots_used |= (uint64_t)1 << field->slot;
         uint8_t length = vr_opcode_bytes[*next];
         learned.fields[learned.count].field = *field;
         learned.fields[learned.count].length = length;
@@ -69,13 +73,14 @@ void vr_shape_learn(struct vr_shape *shape, const struct vr_machine *machine, co
         next += length;
         next = next < end ? skip_value(next, end) : NULL;
     }
-    if (next == NULL || next + 1 != end || learned.count < shape->count) return;
+    // One key alone may be the first of many.
+    if (next == NULL || next + 1 != end || learned.count < shape->count || learned.count < 2) return;
     *shape = learned;
 }
 
 // ---- reading
 
-// An event on its way: nothing of it shows until it is complete.
+// A row on its way: nothing of it shows until it is complete.
 struct draft {
     const unsigned char *next;
     const unsigned char *end;
@@ -172,6 +177,7 @@ static bool draft_stack(struct draft *draft, struct vr_machine *machine, uint64_
         uint32_t index = vr_get_index(draft->next);
         uint64_t value = draft_get(draft, machine);
         *slot = vr_payload(value);
+        if (value == vr_value(VR_TAG_NO_ITEMS, 0)) return true;
         if (vr_tag_of(value) != VR_TAG_STACK) return false;
         machine->memo[index] |= VR_USED;
         return true;
@@ -225,6 +231,11 @@ VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, cons
         value = draft_get(draft, machine);
         vr_schema_put_action(vr_payload(value), draft->slots);
         return vr_tag_of(value) == VR_TAG_STRING;
+    case FIELD_STATE:
+        value = draft_get(draft, machine);
+        vr_schema_put_state(vr_payload(value), draft->slots);
+        return vr_tag_of(value) == VR_TAG_STRING && draft->slots[SLOT_state] != VR_STATE_UNKNOWN;
+    case FIELD_NAME:
     case FIELD_TEXT: return draft_text(draft, machine, slot);
     case FIELD_STACK: return draft_stack(draft, machine, slot);
     case FIELD_POOL: return draft_pool(draft, machine);
@@ -232,11 +243,21 @@ VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, cons
     }
 }
 
+static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, uint64_t *slots, uint64_t *row) {
+    uint32_t frame;
+    if (kind == VR_TAG_EVENT) return vr_row_add_event(machine, slots, row);
+    if (kind == VR_TAG_BLOCK) return vr_row_add_block(machine, slots, row);
+    VR_TRY(
+        vr_builder_frame(&machine->builder, (uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_filename], (int64_t)slots[SLOT_line], &frame));
+    *row = vr_value(VR_TAG_FRAME, frame);
+    return VRAM_OK;
+}
+
 // The draft becomes a row, its values memo slots.
-static bool commit(struct draft *draft, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
+static bool commit(struct draft *draft, enum vr_tag kind, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
     if (machine->memo_used != machine->memo_size || machine->memo_capacity - machine->memo_size < draft->memo_count) return false;
-    uint64_t event;
-    if (vr_row_add_event(machine, draft->slots, &event) != VRAM_OK) return false;
+    uint64_t row;
+    if (add_row(machine, kind, draft->slots, &row) != VRAM_OK) return false;
     for (size_t i = 0; i < draft->memo_count; i++) machine->memo[machine->memo_size++] = draft->memos[i];
     machine->memo_used = machine->memo_size;
     if (draft->run != NULL) vr_echo_hit(echo, draft->run);
@@ -244,7 +265,7 @@ static bool commit(struct draft *draft, struct vr_echo *echo, struct vr_machine 
     if (draft->list != NULL && vr_echo_listens(echo) && vr_echo_miss(echo, draft->list, draft->list_length, stack)) {
         vr_echo_keep(echo, &machine->builder.budget, draft->list, draft->list_length, stack);
     }
-    *container = event;
+    *container = row;
     return true;
 }
 
@@ -252,18 +273,23 @@ const unsigned char *vr_shape_read(const struct vr_shape *shape, struct vr_echo 
                                    const unsigned char *next, const unsigned char *end, uint64_t *container) {
     assert(shape->count != 0);
     struct draft draft = {.next = next, .end = end, .echo = echo};
+    size_t read = 0;
     draft.slots[SLOT_action] = VR_ACTION_UNKNOWN;
-    for (size_t i = 0; i < shape->count; i++) {
+    draft.slots[SLOT_state] = VR_STATE_UNKNOWN;
+    for (size_t i = 0; i < shape->count; i++, read++) {
         if (end - draft.next < MARGIN) return NULL;
         if ((vr_load_64(draft.next) & shape->fields[i].mask) != shape->fields[i].key) break;
         draft.next += shape->fields[i].length;
         if (!draft_value(&draft, machine, &shape->fields[i].field)) return NULL;
         draft.slots[SLOT_has] |= shape->fields[i].field.has;
     }
-    // Keys may be missing at the end, such as frames.
+    // Keys may be missing at the end of an event, such as frames.
+    if (shape->kind != VR_TAG_EVENT && read != shape->count) return NULL;
+    const uint64_t frame_has = VR_HAS_ROW_NAME | VR_HAS_ROW_FILENAME | VR_HAS_ROW_LINE;
+    if (shape->kind == VR_TAG_FRAME && draft.slots[SLOT_has] != frame_has) return NULL;
     if (draft.next == next || draft.next == end || *draft.next != OP_SETITEMS) return NULL;
     // One column holds both.
     const uint64_t addresses = VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE;
     if ((draft.slots[SLOT_has] & addresses) == addresses) return NULL;
-    return commit(&draft, echo, machine, container) ? draft.next + 1 : NULL;
+    return commit(&draft, shape->kind, echo, machine, container) ? draft.next + 1 : NULL;
 }

@@ -21,11 +21,13 @@ static void same_bytes(struct pair *pair, uint64_t theirs, uint64_t ours, uint64
 
 static const uint64_t sizes[] = {512, 100 * VR_KIB, 3 * VR_MIB, 25 * VR_MIB, 70 * VR_MIB};
 
+static const char *const any_confs[] = {"", "expandable_segments:True", "paged:True"};
+
 static void blocks_of_any_kind_are_shared(void **state) {
     (void)state;
-    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+    for (size_t c = 0; c < VR_COUNT_OF(any_confs); c++) {
         struct pair pair;
-        open_pair(&pair, confs[c]);
+        open_pair(&pair, any_confs[c]);
         for (size_t i = 0; i < VR_COUNT_OF(sizes); i++) {
             (void)get_there(&pair, sizes[i] / 2); // so that blocks start anywhere in their segments
             const uint64_t theirs = get_there(&pair, sizes[i]);
@@ -47,9 +49,9 @@ static void blocks_of_any_kind_are_shared(void **state) {
 // A worker's block of this process, imported there.
 static void the_other_way_round(void **state) {
     (void)state;
-    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+    for (size_t c = 0; c < VR_COUNT_OF(any_confs); c++) {
         struct pair pair;
-        open_pair(&pair, confs[c]);
+        open_pair(&pair, any_confs[c]);
         const uint64_t ours = expect_malloc(&pair.here, 5 * VR_MIB, 0);
         struct other_order order = {.what = OTHER_IMPORT};
         size_t size = 0;
@@ -122,11 +124,42 @@ static void a_page_of_a_longer_run_is_not_imported_again(void **state) {
     close_pair(&pair);
 }
 
+// Pages of several lengths, neighbours and aliases: what is imported is the block, byte for byte, and the descriptors go with the pages.
+static void paged_blocks_are_shared(void **state) {
+    struct pair pair;
+    (void)state;
+    open_pair(&pair, "paged:True");
+    const uint64_t base = get_there(&pair, 600 * VR_MIB); // from now on pages may have more than 2 MiB
+    uint64_t block[5];
+    for (int i = 0; i < 5; i++) block[i] = get_there(&pair, 9 * VR_MIB);
+    for (int i = 0; i < 5; i += 2) (void)ask(&pair, &(struct other_order){.what = OTHER_FREE, .address = block[i]});
+    const uint64_t joined = get_there(&pair, 22 * VR_MIB); // through windows of its own, if it needs any
+    const struct other_reply a = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = joined});
+    const struct other_reply b = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = block[1]});
+    const struct vram_imported one = import_here(&pair, &a), two = import_here(&pair, &b), again = import_here(&pair, &a);
+    assert_true(again.cached);
+    assert_int_equal(one.address, again.address);
+    same_bytes(&pair, joined, one.address, 22 * VR_MIB, 7);
+    same_bytes(&pair, block[1], two.address, 9 * VR_MIB, 8);
+    assert_true(ask(&pair, &(struct other_order){.what = OTHER_STATS}).stats.descriptors > 4);
+    (void)ask(&pair, &(struct other_order){.what = OTHER_FREE, .address = joined});
+    (void)ask(&pair, &(struct other_order){.what = OTHER_FREE, .address = base});
+    for (int i = 1; i < 5; i += 2) (void)ask(&pair, &(struct other_order){.what = OTHER_FREE, .address = block[i]});
+    (void)ask(&pair, &(struct other_order){.what = OTHER_EMPTY_CACHE});
+    const struct other_reply there = ask(&pair, &(struct other_order){.what = OTHER_STATS});
+    assert_int_equal(there.used_bytes, 0);
+    assert_int_equal(there.stats.descriptors, 0);
+    assert_true(other_is(one.address, 22 * VR_MIB, 8)); // the bytes stay: the second pattern is one more than the first
+    for (int i = 0; i < 2; i++) EXPECT_OK(vram_import_release(pair.here.allocator, one.address));
+    EXPECT_OK(vram_import_release(pair.here.allocator, two.address));
+    close_pair(&pair);
+}
+
 static void whoever_goes_first_the_bytes_stay(void **state) {
     (void)state;
-    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+    for (size_t c = 0; c < VR_COUNT_OF(any_confs); c++) {
         struct pair pair;
-        open_pair(&pair, confs[c]);
+        open_pair(&pair, any_confs[c]);
         const uint64_t theirs = get_there(&pair, 25 * VR_MIB);
         const struct other_reply exported = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = theirs});
         const struct vram_imported imported = import_here(&pair, &exported);
@@ -151,9 +184,9 @@ static void whoever_goes_first_the_bytes_stay(void **state) {
 
 static void a_crash_of_the_other_breaks_nothing(void **state) {
     (void)state;
-    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+    for (size_t c = 0; c < VR_COUNT_OF(any_confs); c++) {
         struct pair pair;
-        open_pair(&pair, confs[c]);
+        open_pair(&pair, any_confs[c]);
         const uint64_t theirs = get_there(&pair, 25 * VR_MIB), later = get_there(&pair, 512);
         const uint64_t ours = expect_malloc(&pair.here, 3 * VR_MIB, 0);
         const struct other_reply exported = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = theirs});
@@ -520,6 +553,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(raw_blocks_are_shared_too),
         cmocka_unit_test(imports_are_small_and_counted),
         cmocka_unit_test(a_page_of_a_longer_run_is_not_imported_again),
+        cmocka_unit_test(paged_blocks_are_shared),
         cmocka_unit_test(whoever_goes_first_the_bytes_stay),
         cmocka_unit_test(a_crash_of_the_other_breaks_nothing),
         cmocka_unit_test(a_socket_carries_block_and_descriptors),

@@ -56,10 +56,11 @@ static void chaos_step(struct chaos *chaos) {
 // No block ever shows the bytes of another, however their imports overlap.
 static void random_blocks_keep_their_bytes(void **state) {
     (void)state;
-    for (size_t c = 0; c < VR_COUNT_OF(confs); c++) {
+    static const char *const any_confs[] = {"", "expandable_segments:True", "paged:True"};
+    for (size_t c = 0; c < VR_COUNT_OF(any_confs); c++) {
         static struct chaos chaos;
         chaos = (struct chaos){.random = 20 + c};
-        open_pair(&chaos.pair, confs[c]);
+        open_pair(&chaos.pair, any_confs[c]);
         for (size_t step = 0; step < STEPS; step++) chaos_step(&chaos);
         for (size_t i = 0; i < BLOCKS; i++)
             if (chaos.blocks[i].theirs != 0) chaos_end(&chaos, &chaos.blocks[i]);

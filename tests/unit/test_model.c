@@ -207,6 +207,36 @@ static void columns_without_a_value_are_one_array_of_zeros(void **state) {
     vr_columns_release(&vr_history_columns, &history);
 }
 
+// Rows that are 0, or as the first, are not written; what is behind the last row stays zero while the columns move.
+static enum vram_status put_row(struct vr_history *history, size_t held, uint64_t stream, uint32_t thread) {
+    const size_t row = history->count++;
+    VR_COLUMN_PUT_ALIKE(history->stream, held, history->count, row, stream);
+    VR_COLUMN_PUT_SPARSE(history->thread, held, row, thread);
+    return VRAM_OK;
+}
+
+static void sparse_columns_keep_their_values(void **state) {
+    enum { ROWS = 20000 };
+    struct vr_history history = {0};
+    struct vr_budget budget = {.limit_bytes = UINT64_MAX};
+    size_t capacity = 0, held = 0;
+    (void)state;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        assert_int_equal(vr_columns_grow_ahead(&vr_history_columns, &history, &capacity, &held, i + 1, &budget), VRAM_OK);
+        if (i == ROWS / 4) assert_true(history.stream.apart == NULL && history.thread == NULL);
+        assert_int_equal(put_row(&history, held, i > ROWS / 4 && i % 1000 == 7 ? i : 77, i > ROWS / 3 && i % 3000 == 5 ? i : 0), VRAM_OK);
+    }
+    for (size_t i = ROWS; i < held; i++) assert_true(history.stream.apart[i] == 0 && history.thread[i] == 0);
+    assert_int_equal(vr_columns_finish(&vr_history_columns, &history, ROWS), VRAM_OK);
+    assert_false(vr_entries_alike(&history));
+    for (uint32_t i = 0; i < ROWS; i++) {
+        assert_int_equal(vr_entry_stream(&history, i), i > ROWS / 4 && i % 1000 == 7 ? i : 77);
+        assert_int_equal(history.thread[i], i > ROWS / 3 && i % 3000 == 5 ? i : 0);
+        assert_int_equal(vr_entry_has(&history, i), 0);
+    }
+    vr_columns_release(&vr_history_columns, &history);
+}
+
 // What is expected is held, but neither taken from the budget nor to be used.
 static void a_table_grows_to_what_is_expected(void **state) {
     struct vr_blocks blocks = {0};
@@ -244,6 +274,7 @@ int main(void) {
         cmocka_unit_test(settings_are_found_by_key),
         cmocka_unit_test(columns_grow_together),
         cmocka_unit_test(columns_without_a_value_are_one_array_of_zeros),
+        cmocka_unit_test(sparse_columns_keep_their_values),
         cmocka_unit_test(a_table_grows_to_what_is_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -437,6 +437,11 @@ static void of_recordings(void **state) {
     SAYS(vram_recording_skip_frames(any, NULL, &error));
     GIVES_0(vram_recording_frame(NULL, 0, any));
     GIVES_0(vram_recording_frame(any, 0, NULL));
+    GIVES_0(vram_recording_column(NULL, VRAM_ROWS_EVENTS, 0, 0, any));
+    GIVES_0(vram_recording_column(any, VRAM_ROWS_EVENTS, 0, 0, NULL));
+    GIVES_0(vram_recording_string_count(NULL));
+    GIVES_NULL(vram_recording_string(NULL, 0, any));
+    GIVES_NULL(vram_recording_string(any, 0, NULL));
     REFUSES(vram_recording_symbolize(NULL, any, any));
     SAYS(vram_recording_write(NULL, VRAM_FORMAT_JSON, swallow, any, &error));
     SAYS(vram_recording_write(any, VRAM_FORMAT_JSON, NULL, any, &error));

@@ -7,7 +7,7 @@
 #include "driver/sim/sim.h"
 #include "vram/share.h"
 
-static const char *const confs[] = {"", "expandable_segments:True"};
+static const char *const confs[] = {"", "expandable_segments:True", "paged:True"};
 
 static void open_two(struct vr_world *world, const char *conf, bool no_peers) {
     const struct vr_world_options options = {

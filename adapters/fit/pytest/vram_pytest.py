@@ -7,13 +7,20 @@
     def test_a_step():                                                     # the test itself runs on the simulated card
         ...
 
+    def test_its_peak(vram_peak):
+        with vram_peak("2GiB"):                                            # PyTorch's peak in the block, on the device that is there
+            step()
+
 The command is VRAM_COMMAND, else `vram` beside this file's installation, else of the PATH."""
+import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -67,6 +74,55 @@ def reasons(answer, limit):
 def vram_fit():
     """Calls `vram fit` for a program, given as a list of words."""
     return judge
+
+
+UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+def bytes_of(size):
+    """A number of bytes, or a text such as "2GiB" or "500 MB"."""
+    found = re.fullmatch(r"([0-9.]+)\s*([a-z]*)", str(size).strip().lower())
+    if found is None or found[2] not in UNITS:
+        raise ValueError(f"{size!r} is no size: a number of bytes, or a text such as 2GiB")
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+@contextlib.contextmanager
+def watched(limit):
+    """The block fails the test where PyTorch allocates more than `limit` at once on any device; says which lines hold it, by `vram report`."""
+    import torch
+    most = bytes_of(limit)
+    cuda, folder = torch.cuda, tempfile.mkdtemp(prefix="vram-peak-")
+    devices = range(cuda.device_count())
+    before = {device: cuda.memory_allocated(device) for device in devices}
+    for device in devices:
+        cuda.reset_peak_memory_stats(device)
+    cuda.memory._record_memory_history(max_entries=200_000, stacks="python")
+    recording = os.path.join(folder, "peak.pickle")
+    try:
+        yield
+        peaks = {device: cuda.max_memory_allocated(device) for device in devices}
+        over = {device: peak for device, peak in peaks.items() if peak > most}
+        if over:
+            cuda.memory._dump_snapshot(recording)
+            lines = [f"device {device}: {peak:,} bytes were allocated at once, the limit is {most:,} ({before[device]:,} before the block)"
+                     for device, peak in over.items()]
+            pytest.fail("\n".join([*lines, *sites(recording)]), pytrace=False)
+    finally:
+        cuda.memory._record_memory_history(enabled=None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sites(recording):
+    """What the recording says of who held memory at the peak; a test that is over its limit fails with or without it."""
+    run = subprocess.run([command(), "report", "--site", "--top", "8", recording], capture_output=True, text=True, check=False)
+    return run.stdout.splitlines()[:MOST_LINES]
+
+
+@pytest.fixture
+def vram_peak():
+    """with vram_peak("2GiB"): fails the test where PyTorch's peak in the block is over the limit."""
+    return watched
 
 
 def pytest_configure(config):

@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct vr_handle) <= VRAM_HANDLE_BYTES, "the head has its 
 struct vr_handle_page {
     uint64_t serial;    // no other page of the exporter ever has it
     int32_t descriptor; // in the exporter
-    int32_t padding;
+    uint32_t units;     // it is so many times page_bytes long
 };
 
 // Fills in who exports: magic, version, process and host. UNSUPPORTED where the system does not tell.

@@ -1,5 +1,5 @@
-// handles of live blocks. Plain memory has a handle of its segment by the driver; of an expandable segment every page that
-// the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
+// handles of live blocks. Plain memory has a handle of its segment by the driver; of an expandable segment, and of paged memory, every
+// page that the block touches has a file descriptor, made once and counted (allocator.md §peers-and-sharing).
 #include "core/raw.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
@@ -15,8 +15,23 @@ struct shared_block {
     struct vr_segment *segment;
     uint64_t base, extent_bytes; // of the plain segment
     uint64_t address, size_bytes, requested_bytes;
-    uint64_t first_page, pages; // expandable only
+    uint64_t pages; // expandable only
 };
+
+// A page of the segment as it is mapped: its handle, its entry in the table of exports, its length.
+struct mapped_page {
+    uint64_t handle, entry, bytes;
+};
+
+static struct mapped_page mapped_at(const struct vr_device *device, const struct vr_segment *segment, uint64_t address) {
+    uint64_t base = address - (address - segment->address) % segment->page_size, bytes = segment->page_size;
+    if (segment->source->page_at != NULL) {
+        const uint64_t handle = segment->source->page_at(device, segment, address, &base, &bytes);
+        return (struct mapped_page){handle, (base - segment->address) / segment->page_size, bytes};
+    }
+    const uint64_t page = (base - segment->address) / segment->page_size;
+    return (struct mapped_page){segment->pages[page], page, bytes};
+}
 
 static void describe(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *item = vr_block_at(allocator, block);
@@ -29,11 +44,10 @@ static void describe(struct shared_block *shared, struct vram_allocator *allocat
     shared->extent_bytes = segment->size;
     shared->foreign = segment->source->sharing == VR_SHARING_NONE;
     if (segment->source->sharing != VR_SHARING_PAGES) return;
-    const uint64_t offset = item->address - segment->address;
-    shared->first_page = offset / segment->page_size;
-    shared->pages = (offset + item->size - 1) / segment->page_size + 1 - shared->first_page;
-    shared->base = segment->address + shared->first_page * segment->page_size;
-    shared->extent_bytes = shared->pages * segment->page_size;
+    uint64_t at = segment->address + mapped_at(shared->device, segment, item->address).entry * segment->page_size;
+    shared->base = at;
+    for (; at < item->address + item->size; at += mapped_at(shared->device, segment, at).bytes) shared->pages++;
+    shared->extent_bytes = at - shared->base;
 }
 
 static void close_shared(struct shared_block *shared) {
@@ -63,13 +77,13 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
 
 // --- pages ----------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status export_page(struct shared_block *shared, uint64_t page, struct vram_error *error) {
+static enum vram_status export_page(struct shared_block *shared, const struct mapped_page *page, struct vram_error *error) {
     static _Atomic uint64_t serials;
-    struct vr_exported *exported = &shared->segment->exported[page];
+    struct vr_exported *exported = &shared->segment->exported[page->entry];
     if (exported->exports == 0) {
         int descriptor = -1;
-        const vr_cu_result result = vr_cu(shared->device->allocator->driver, mem_export_to_shareable_handle, &descriptor,
-                                          shared->segment->pages[page], VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+        const vr_cu_result result = vr_cu(shared->device->allocator->driver, mem_export_to_shareable_handle, &descriptor, page->handle,
+                                          VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
         if (result == VR_CU_OPERATING_SYSTEM) {
             (void)vr_driver_failed(error, "cuMemExportToShareableHandle (every page takes a file descriptor: see ulimit -n)", result);
             return VRAM_DRIVER;
@@ -86,6 +100,16 @@ static void end_page(struct vr_exported *exported) {
     if (--exported->exports == 0) vr_os_close_descriptor(exported->descriptor);
 }
 
+// The first ones of the block.
+static void end_first(const struct shared_block *shared, uint64_t count) {
+    uint64_t at = shared->base;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct mapped_page page = mapped_at(shared->device, shared->segment, at);
+        end_page(&shared->segment->exported[page.entry]);
+        at += page.bytes;
+    }
+}
+
 static enum vram_status export_pages(struct shared_block *shared, unsigned char *to, struct vram_error *error) {
     struct vr_segment *segment = shared->segment;
     if (shared->device->physical.handle_types == 0) {
@@ -100,15 +124,19 @@ static enum vram_status export_pages(struct shared_block *shared, unsigned char 
         if (status != VRAM_OK) return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
         segment->exported = table;
     }
+    uint64_t at = shared->base;
     for (uint64_t i = 0; i < shared->pages; i++) {
-        const uint64_t page = shared->first_page + i;
-        const enum vram_status status = export_page(shared, page, error);
+        const struct mapped_page page = mapped_at(shared->device, segment, at);
+        const enum vram_status status = export_page(shared, &page, error);
         if (status != VRAM_OK) {
-            while (i-- > 0) end_page(&segment->exported[shared->first_page + i]);
+            end_first(shared, i);
             return status;
         }
-        const struct vr_handle_page sent = {.serial = segment->exported[page].serial, .descriptor = segment->exported[page].descriptor};
+        const struct vr_exported *exported = &segment->exported[page.entry];
+        const struct vr_handle_page sent = {
+            .serial = exported->serial, .descriptor = exported->descriptor, .units = (uint32_t)(page.bytes / segment->page_size)};
         memcpy(to + i * PAGE_BYTES, &sent, sizeof sent);
+        at += page.bytes;
     }
     return VRAM_OK;
 }
@@ -178,10 +206,14 @@ enum vram_status vram_export(struct vram_allocator *allocator, uint64_t address,
 }
 
 static enum vram_status end_pages(const struct shared_block *shared) {
-    struct vr_exported *exported = shared->segment->exported;
-    for (uint64_t i = 0; i < shared->pages; i++)
-        if (exported == NULL || exported[shared->first_page + i].exports == 0) return VRAM_INVALID_ARGUMENT;
-    for (uint64_t i = 0; i < shared->pages; i++) end_page(&exported[shared->first_page + i]);
+    const struct vr_exported *exported = shared->segment->exported;
+    uint64_t at = shared->base;
+    for (uint64_t i = 0; i < shared->pages; i++) {
+        const struct mapped_page page = mapped_at(shared->device, shared->segment, at);
+        if (exported == NULL || exported[page.entry].exports == 0) return VRAM_INVALID_ARGUMENT;
+        at += page.bytes;
+    }
+    end_first(shared, shared->pages);
     return VRAM_OK;
 }
 

@@ -2,7 +2,7 @@
 #include "core/share/share.h"
 
 static const char magic[8] = "vramshr";
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 // More than any device has; keeps every product of page counts and sizes inside 64 bits.
 static const uint64_t most_bytes = (uint64_t)1 << 56;
 
@@ -24,9 +24,18 @@ static const char *fault_of(const struct vr_handle *handle, size_t size_bytes) {
     if (handle->kind == VR_HANDLE_PLAIN) return handle->pages == 0 && rest == 0 ? NULL : "the handle has a wrong length";
     if (rest / sizeof(struct vr_handle_page) != handle->pages || rest % sizeof(struct vr_handle_page) != 0 || handle->pages == 0)
         return "the handle has a wrong length";
-    if (handle->page_bytes == 0 || handle->extent_bytes % handle->pages != 0 || handle->extent_bytes / handle->pages != handle->page_bytes)
-        return "the handle's pages do not make up its segment";
+    if (handle->page_bytes == 0 || handle->extent_bytes % handle->page_bytes != 0) return "the handle's pages do not make up its segment";
     return NULL;
+}
+
+static bool makes_up(const struct vr_handle *handle, const unsigned char *pages) {
+    uint64_t left = handle->extent_bytes / handle->page_bytes;
+    for (uint64_t i = 0; i < handle->pages; i++) {
+        const uint32_t units = vr_handle_page_at(pages, i).units;
+        if (units == 0 || units > left) return false;
+        left -= units;
+    }
+    return left == 0;
 }
 
 enum vram_status vr_handle_parse(const void *bytes, size_t size_bytes, struct vr_handle *handle, const unsigned char **pages,
@@ -38,8 +47,11 @@ enum vram_status vr_handle_parse(const void *bytes, size_t size_bytes, struct vr
         return vr_fail(error, VRAM_BAD_INPUT, 0, "these bytes are no handle of a shared block");
     const char *fault = fault_of(&read, size_bytes);
     if (fault != NULL) return vr_fail(error, VRAM_BAD_INPUT, 0, "%s", fault);
+    const unsigned char *listed = read.kind == VR_HANDLE_PAGES ? (const unsigned char *)bytes + VRAM_HANDLE_BYTES : NULL;
+    if (listed != NULL && !makes_up(&read, listed))
+        return vr_fail(error, VRAM_BAD_INPUT, 0, "the handle's pages do not make up its segment");
     *handle = read;
-    *pages = read.kind == VR_HANDLE_PAGES ? (const unsigned char *)bytes + VRAM_HANDLE_BYTES : NULL;
+    *pages = listed;
     return VRAM_OK;
 }
 

@@ -12,10 +12,13 @@ struct vr_import_entry {
     uint64_t base;       // 0: nothing is reserved or open
     uint64_t extent_bytes;
     uint64_t page_bytes;
-    uint64_t pages;     // 0 for a plain one
-    uint64_t mapped;    // of the pages, from the first on
-    uint64_t handle;    // of a page, on its way into a mapping; 0: none
-    uint64_t serials[]; // of the pages
+    uint64_t pages;  // 0 for a plain one
+    uint64_t mapped; // of the pages, from the first on
+    uint64_t mapped_bytes;
+    uint64_t handle; // of a page, on its way into a mapping; 0: none
+    struct {
+        uint64_t serial, bytes;
+    } runs[]; // the pages
 };
 
 static enum vram_status refuse(struct vram_error *error, enum vram_status status, const char *sentence) {
@@ -35,8 +38,9 @@ static enum vram_status unmap_pages(struct vr_import_entry *entry) {
     struct vram_driver *driver = entry->device->allocator->driver;
     VR_TRY(release_handle(entry));
     for (; entry->mapped > 0; entry->mapped--) {
-        const uint64_t address = entry->base + (entry->mapped - 1) * entry->page_bytes;
-        VR_TRY(vr_driver_status(vr_cu(driver, mem_unmap, address, entry->page_bytes)));
+        const uint64_t bytes = entry->runs[entry->mapped - 1].bytes, address = entry->base + entry->mapped_bytes - bytes;
+        VR_TRY(vr_driver_status(vr_cu(driver, mem_unmap, address, bytes)));
+        entry->mapped_bytes -= bytes;
     }
     return vr_driver_status(vr_cu(driver, mem_address_free, entry->base, entry->extent_bytes));
 }
@@ -117,10 +121,11 @@ static enum vram_status map_page(struct vr_import_entry *entry, int descriptor, 
     vr_cu_result result = vr_cu(driver, mem_import_from_shareable_handle, &entry->handle, (void *)(uintptr_t)descriptor,
                                 VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuMemImportFromShareableHandle", result);
-    const uint64_t address = entry->base + entry->mapped * entry->page_bytes;
-    result = vr_cu(driver, mem_map, address, entry->page_bytes, 0, entry->handle, 0);
+    const uint64_t bytes = entry->runs[entry->mapped].bytes;
+    result = vr_cu(driver, mem_map, entry->base + entry->mapped_bytes, bytes, 0, entry->handle, 0);
     if (result != VR_CU_SUCCESS) return vr_driver_failed(error, "cuMemMap", result);
     entry->mapped++;
+    entry->mapped_bytes += bytes;
     // The mapping keeps the memory.
     return release_handle(entry) == VRAM_OK ? VRAM_OK : vr_driver_failed(error, "cuMemRelease", VR_CU_UNKNOWN);
 }
@@ -158,7 +163,7 @@ static enum vram_status fill_in(struct vr_import_entry *entry, const unsigned ch
 static enum vram_status add_entry(struct vr_imports *imports, struct vr_device *device, const struct vr_handle *handle,
                                   const unsigned char *pages, struct vr_import_entry **added) {
     VR_TRY(VR_GROW(imports, items, imports->count + 1));
-    struct vr_import_entry *entry = calloc(1, sizeof *entry + (size_t)handle->pages * sizeof entry->serials[0]);
+    struct vr_import_entry *entry = calloc(1, sizeof *entry + (size_t)handle->pages * sizeof entry->runs[0]);
     if (entry == NULL) return VRAM_NO_HOST_MEMORY;
     entry->process = handle->process;
     entry->started = handle->started;
@@ -168,7 +173,11 @@ static enum vram_status add_entry(struct vr_imports *imports, struct vr_device *
     entry->extent_bytes = handle->extent_bytes;
     entry->page_bytes = handle->page_bytes;
     entry->pages = handle->pages;
-    for (uint64_t i = 0; i < handle->pages; i++) entry->serials[i] = vr_handle_page_at(pages, i).serial;
+    for (uint64_t i = 0; i < handle->pages; i++) {
+        const struct vr_handle_page page = vr_handle_page_at(pages, i);
+        entry->runs[i].serial = page.serial;
+        entry->runs[i].bytes = page.units * handle->page_bytes;
+    }
     imports->items[imports->count++] = entry;
     *added = entry;
     return VRAM_OK;
@@ -180,11 +189,12 @@ static enum vram_status add_entry(struct vr_imports *imports, struct vr_device *
 static bool holds_pages(const struct vr_import_entry *entry, const struct vr_handle *handle, const unsigned char *pages, uint64_t *within) {
     if (entry->page_bytes != handle->page_bytes || entry->pages < handle->pages) return false;
     const uint64_t first = vr_handle_page_at(pages, 0).serial;
-    for (uint64_t at = 0; at <= entry->pages - handle->pages; at++) {
+    uint64_t before = 0;
+    for (uint64_t at = 0; at <= entry->pages - handle->pages; before += entry->runs[at++].bytes) {
         uint64_t same = 0;
-        if (entry->serials[at] != first) continue;
-        while (same < handle->pages && entry->serials[at + same] == vr_handle_page_at(pages, same).serial) same++;
-        *within = at * entry->page_bytes;
+        if (entry->runs[at].serial != first) continue;
+        while (same < handle->pages && entry->runs[at + same].serial == vr_handle_page_at(pages, same).serial) same++;
+        *within = before;
         return same == handle->pages;
     }
     return false;

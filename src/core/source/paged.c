@@ -3,6 +3,7 @@
 #include "core/source/paged.h"
 #include "core/capture/captures.h"
 #include "core/device.h"
+#include "core/share/share.h"
 #include "core/source/source_ops.h"
 
 enum {
@@ -131,7 +132,7 @@ static enum vram_status is_allowed(const struct vr_device *device, uint64_t byte
 static uint64_t bytes_left(const struct vr_paged_device *device) {
     const struct vr_device *owner = device->device;
     uint64_t left = 0, total_bytes = 0;
-    if (vr_cu(owner->allocator->driver, mem_get_info, &left, &total_bytes) != VR_CU_SUCCESS) return 0;
+    if (vr_driver_memory_info(owner->allocator->driver, &left, &total_bytes) != VR_CU_SUCCESS) return 0;
     const uint64_t held = (uint64_t)owner->stats.reserved[VRAM_STAT_ALL].current;
     if (owner->limit_bytes == VR_UNLIMITED || owner->limit_bytes >= held + left) return left;
     return owner->limit_bytes > held ? owner->limit_bytes - held : 0;
@@ -547,9 +548,11 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
         const uint32_t unit = region->units[(at - region->address) / own->device->unit];
         if (unit == 0) continue;
         struct vr_paged_page *page = vr_paged_page_at(own->device, unit - 1);
+        vr_exported_forget(segment, (at - region->address) / own->device->unit);
         vr_drop_mapping(device, at, page->size);
         if (--page->window_count == 0) vr_drop_handle(device, page->handle);
     }
+    vr_exported_release(segment);
     vr_os_unreserve(region->units, (size_t)(region->size / own->device->unit) * sizeof *region->units);
     vr_drop_range(device, segment->address, segment->size);
 }
@@ -567,6 +570,16 @@ static enum vram_status allow(struct vr_device *device, const struct vr_segment 
     return VRAM_OK;
 }
 
+static uint64_t page_at(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *base,
+                        uint64_t *size) {
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = region_of_segment(device, segment, &own);
+    const uint32_t page = vr_paged_page_of(own->device, region, address, base);
+    if (page == 0) return 0;
+    *size = vr_paged_page_at(own->device, page)->size;
+    return vr_paged_page_at(own->device, page)->handle;
+}
+
 // A slot goes with its pages: vr_paged_release().
 static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     (void)shard;
@@ -577,7 +590,8 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
 const struct vr_source_ops vr_source_paged = {
     .name = "paged",
     .expandable = true,
-    .sharing = VR_SHARING_NONE,
+    .sharing = VR_SHARING_PAGES,
+    .page_at = page_at,
     .grow = grow,
     .give_back = give_back,
     .drop = drop,
@@ -591,7 +605,8 @@ const struct vr_source_ops vr_source_paged_small = {
     .name = "paged, small",
     .blocks = vr_paged_blocks,
     .expandable = true,
-    .sharing = VR_SHARING_NONE,
+    .sharing = VR_SHARING_PAGES,
+    .page_at = page_at,
     .grow = grow,
     .give_back = give_back,
     .drop = drop,

@@ -69,7 +69,7 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
     if (device->limit_bytes != VR_UNLIMITED && held + bytes + spare > device->limit_bytes) return false;
     const uint64_t most = (uint64_t)(device->options.per_process_memory_fraction * (double)device->total_bytes);
     if (device->options.throw_on_malloc_oom && held + bytes + spare > most) return false;
-    return vr_cu(device->allocator->driver, mem_get_info, &left, &total_bytes) == VR_CU_SUCCESS && left >= bytes + spare;
+    return vr_driver_memory_info(device->allocator->driver, &left, &total_bytes) == VR_CU_SUCCESS && left >= bytes + spare;
 }
 
 // Pages as large as the ladder of growth would make them for what will be held; behind the end of the last region, where it has room.

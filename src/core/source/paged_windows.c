@@ -1,6 +1,7 @@
 // Windows: mapping and unmapping.
 #include "core/capture/captures.h"
 #include "core/device.h"
+#include "core/share/share.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
@@ -100,6 +101,7 @@ static void forget_window(struct vr_paged_device *device, struct vr_paged_page *
     vr_paged_show_elsewhere(page, number);
     struct vr_paged_region *region = vr_paged_region_of(window.own, window.address);
     struct vr_segment *segment = vr_segment_at(device->device->allocator, region->segment);
+    vr_exported_forget(segment, (window.address - region->address) / device->unit);
     region->units[(window.address - region->address) / device->unit] = 0;
     page->windows[number] = page->windows[--page->window_count];
     device->window_count--;

@@ -41,6 +41,9 @@ struct vr_source_ops {
     // as blocks in the order of their addresses, which the caller frees: live ones, FREE ones and holes. NO_HOST_MEMORY. Both NULL
     // otherwise.
     uint32_t (*block_containing)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
+    // Of sources that share pages which differ in size: the handle of the page that is mapped at an address, where the mapping begins (in
+    // multiples of segment->page_size) and how long it is; 0: none. NULL: segment->pages, which are all of page_size.
+    uint64_t (*page_at)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *base, uint64_t *size);
     // What pictures show of a segment, where that is not its chain: blocks in the order of their addresses, which the caller frees, with
     // FREE ones and holes between. NO_HOST_MEMORY.
     enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);

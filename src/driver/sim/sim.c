@@ -32,9 +32,19 @@ static void set_up_device(const struct vram_sim_options *options, uint32_t place
     device->context_bytes = of_device ? device->card->context_mib * VR_MIB : options->context_bytes;
 }
 
+static bool host_available(struct vram_driver *driver, int device, uint64_t *bytes) {
+    struct vr_sim *sim = vr_sim_of(driver);
+    if (sim == NULL || !vr_sim_is_device(sim, device)) return false;
+    vr_mutex_lock(&sim->lock);
+    *bytes = vr_sim_free_bytes(&sim->devices[device]);
+    vr_mutex_unlock(&sim->lock);
+    return true;
+}
+
 static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     static atomic_uint_fast64_t last_serial;
-    sim->head = (struct vram_driver){.calls = &vr_sim_calls, .clock_ns = vram_sim_clock_ns, .kind = sim_kind};
+    sim->head =
+        (struct vram_driver){.calls = &vr_sim_calls, .clock_ns = vram_sim_clock_ns, .host_available = host_available, .kind = sim_kind};
     sim->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     sim->options = *options;
     // Backed memory comes in pages of the host, so that two allocations never share one.

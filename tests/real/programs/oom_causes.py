@@ -54,7 +54,7 @@ def activations():
 
 
 def growing_list():
-    model, kept = Model().cuda(), []
+    model, kept = Model(layers=1).cuda(), []
     optimizer = torch.optim.SGD(model.parameters())
     for i in range(1000):
         step(model, optimizer, 256)

@@ -10,7 +10,8 @@ vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint6
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_device *device = &sim->devices[context->device];
     *total_bytes = device->memory_bytes;
-    *free_bytes = vr_sim_free_bytes(device);
+    const uint64_t left = vr_sim_free_bytes(device), files = device->card->kind == VR_SIM_INTEGRATED ? sim->options.page_cache_bytes : 0;
+    *free_bytes = files < left ? left - files : 0;
     return VR_CU_SUCCESS;
 }
 

@@ -4,6 +4,7 @@ import { framesList, type StackFrame } from "../stack";
 import { add, el } from "../dom";
 import { bytes, count, counted } from "../format";
 import { bar, partsOf, partsTable, type Accounts, type Cause, type Holder } from "./oom-parts";
+import { demandTitle, remediesBox } from "./oom-remedies";
 
 const TITLES: Record<string, string> = {
     limit: "A limit of the process",
@@ -15,6 +16,7 @@ const TITLES: Record<string, string> = {
     pending: "Freed, but another stream may still use it",
     outside: "Held outside this allocator",
     full: "The memory was in use",
+    growth: "Memory grows from step to step",
     contradictory: "The recording contradicts itself",
     unknown: "Not examined",
 };
@@ -24,11 +26,11 @@ export type CardWays = { go(event: number): void; blocks(event: number, site: st
 
 // With `cure` what would have let it fit stands below why it did not.
 export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
-    const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${TITLES[cause.cause] ?? cause.cause} \u00b7 event ${count(cause.index)}`);
+    const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${(cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
     add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
     if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${cause.site}, stream ${cause.stream}`));
-    add(box, requestStack(cause.index, ways), cure);
+    add(box, requestStack(cause.index, ways), cure, remediesBox(cause.demand));
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));

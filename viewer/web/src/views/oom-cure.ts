@@ -49,5 +49,6 @@ export class CureBox {
         this.root.dataset.verdict = cure?.verdict ?? "";
         // What else could have helped is not needed beside a setting that does, as in the report.
         for (const advice of this.root.parentElement?.querySelectorAll<HTMLElement>(".oom-advice") ?? []) advice.hidden = cure?.verdict === "setting";
+        for (const remedies of this.root.parentElement?.querySelectorAll<HTMLElement>(".oom-remedies") ?? []) remedies.hidden = cure?.verdict === "setting";
     }
 }

@@ -1,6 +1,7 @@
 // Where a device's memory was when a request failed, each byte once.
 import { el } from "../dom";
 import { bytes, count, counted } from "../format";
+import type { Demand } from "./oom-remedies";
 
 export type Holder = { site: string; bytes: number; count: number };
 export type Process = { pid: number; name: string; bytes: number | null };
@@ -32,6 +33,7 @@ export type Cause = {
     usable_bytes?: number;
     usable_largest_bytes?: number;
     usable_pieces?: number;
+    demand?: Demand;
     other_stream_bytes?: number;
     other_pool_bytes?: number;
     private_pool_bytes?: number;

@@ -1,0 +1,16 @@
+# A toolchain: for Linux with glibc 2.28 or later (Debian 10, RHEL 8, Ubuntu 20.04), by PyPI's ziglang, which brings the C library's symbols as
+# they were then. -DVRAM_ZIG=PROGRAM, -DVRAM_ZIG_ARCH=x86_64|aarch64
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES VRAM_ZIG VRAM_ZIG_ARCH)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${VRAM_ZIG_ARCH})
+set(CMAKE_C_COMPILER ${VRAM_ZIG} cc)
+set(CMAKE_CXX_COMPILER ${VRAM_ZIG} c++)
+set(CMAKE_ASM_COMPILER ${VRAM_ZIG} cc)
+foreach(language IN ITEMS C CXX ASM)
+  set(CMAKE_${language}_FLAGS_INIT "-target ${VRAM_ZIG_ARCH}-linux-gnu.2.28 -fno-sanitize=undefined")
+  set(CMAKE_${language}_ARCHIVE_CREATE "\"${VRAM_ZIG}\" ar qc <TARGET> <OBJECTS>")
+  set(CMAKE_${language}_ARCHIVE_APPEND "\"${VRAM_ZIG}\" ar q <TARGET> <OBJECTS>")
+  set(CMAKE_${language}_ARCHIVE_FINISH "\"${VRAM_ZIG}\" ranlib <TARGET>")
+endforeach()
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE NEVER)

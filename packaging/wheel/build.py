@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Makes the wheels: build/packages/vram-VERSION-py3-none-*.whl.
+
+usage: build.py native PREFIX PLATFORM | any WASM_FOLDER, then LICENSES and the folder for the wheel
+native: PREFIX is what `cmake --install` made for the platform (manylinux_2_28_x86_64); any: WebAssembly, run by PyPI's wasmtime.
+Files have the date 1980-01-01, so that the same input gives the same bytes."""
+import base64
+import hashlib
+import pathlib
+import sys
+import zipfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PLUGIN = ROOT / "adapters" / "fit" / "pytest" / "vram_pytest.py"
+# Of an installation: what Python programs do not need.
+LEFT_OUT = ("share/doc", "share/man", "share/bash-completion", "share/zsh", "share/fish", "lib/cmake", "lib/pkgconfig", "lib/libvram.a")
+SUMMARY = "Recordings of GPU memory: read, explained, viewed, made; PyTorch's caching allocator for any program"
+
+
+def version():
+    text = (ROOT / "CMakeLists.txt").read_text()
+    return text.split("project(vram VERSION ")[1].split()[0]
+
+
+def metadata(requires):
+    lines = ["Metadata-Version: 2.1", "Name: vram", f"Version: {version()}", f"Summary: {SUMMARY}", "License: Apache-2.0", "Requires-Python: >=3.9"]
+    lines += [f"Requires-Dist: {name}" for name in requires]
+    lines += ["Provides-Extra: frames", "Requires-Dist: numpy; extra == 'frames'", "Requires-Dist: pyarrow; extra == 'frames'",
+              "Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text()]
+    return "\n".join(lines)
+
+
+def installed(prefix):
+    """(name in the wheel, bytes, whether it is run) of an installation; a library that several names lead to is there once, by its SONAME's file."""
+    prefix = pathlib.Path(prefix).resolve()
+    for path in sorted(prefix.rglob("*")):
+        name = path.relative_to(prefix).as_posix()
+        if path.is_dir() or name.startswith(LEFT_OUT) or (path.is_symlink() and not name.endswith(".so.0.1") and "/sim/" not in name):
+            continue
+        if path.is_file() and not (name.startswith("lib/libvram.so") and not path.is_symlink()):
+            yield f"vram/_native/{name}", path.read_bytes(), name.startswith("bin/")
+
+
+def package():
+    for path in sorted((HERE / "vram").glob("*.py")):
+        yield f"vram/{path.name}", path.read_bytes(), False
+    yield "vram/_version.py", f'__version__ = "{version()}"\n'.encode(), False
+    yield "vram_pytest.py", PLUGIN.read_bytes(), False
+
+
+def write(folder, tag, files, requires, licenses):
+    info = f"vram-{version()}.dist-info"
+    files = list(files) + list(package())
+    files += [(f"{info}/METADATA", metadata(requires).encode(), False),
+              (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: vram\nRoot-Is-Purelib: {str(tag.endswith('any')).lower()}\nTag: {tag}\n".encode(), False),
+              (f"{info}/entry_points.txt", b"[console_scripts]\nvram = vram:main\n\n[pytest11]\nvram = vram_pytest\n", False),
+              (f"{info}/licenses/LICENSES.txt", pathlib.Path(licenses).read_bytes(), False)]
+    record = [f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}" for name, data, _ in files]
+    files.append((f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,", ""]).encode(), False))
+    place = pathlib.Path(folder) / f"vram-{version()}-{tag}.whl"
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, data, runs in files:
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (0o100755 if runs else 0o100644) << 16
+            wheel.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+    print(f"{place}: {place.stat().st_size:,} bytes")
+
+
+def main():
+    kind, source, *more = sys.argv[1:]
+    if kind == "native":
+        platform, licenses, folder = more
+        # `import vram_torch` finds the adapters where they are installed.
+        files = [*installed(source), ("vram_adapters.pth", b"vram/_native/lib/vram/torch\n", False)]
+        write(folder, f"py3-none-{platform}", files, [], licenses)
+    else:
+        licenses, folder = more
+        files = [(f"vram/_wasm/{name}", (pathlib.Path(source) / name).read_bytes(), False) for name in ("vram.wasm", "vram_library.wasm")]
+        write(folder, "py3-none-any", files, ["wasmtime>=20"], licenses)
+
+
+if __name__ == "__main__":
+    main()

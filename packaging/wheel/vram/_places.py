@@ -1,0 +1,17 @@
+"""Where the parts of this package are."""
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+# What `make install` installs, where this wheel is for Linux; else WebAssembly.
+NATIVE = HERE / "_native"
+COMMAND = NATIVE / "bin" / "vram"
+WASM = HERE / "_wasm"
+
+
+def is_native():
+    return COMMAND.is_file()
+
+
+def library():
+    """The shared library, by whichever version it has."""
+    return next(iter(sorted((NATIVE / "lib").glob("libvram.so.*"))))

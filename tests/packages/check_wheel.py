@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Installs the wheels into fresh virtual environments and uses them.
+
+usage: check_wheel.py native|frames|portable VRAM PACKAGES   (PACKAGES: the folder with vram-*.whl; without what is needed: 77, skipped)
+native: the wheel for Linux, alone: no package of others. frames: the same with NumPy, pyarrow, pandas and polars. portable: the wheel without native
+code, with those and wasmtime. The last two get packages from PyPI, where that can be reached."""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+OOM = os.path.join(ROOT, "examples", "recordings", "oom.pickle.gz")
+FRAMES = ["numpy", "pyarrow", "pandas", "polars"]
+MOST_GLIBC = (2, 28)
+
+
+def skip(why):
+    print("skipped: " + why)
+    sys.exit(77)
+
+
+def run(*words, **more):
+    env = {**os.environ, "LC_ALL": "C"}
+    env.pop("PYTHONPATH", None)
+    return subprocess.run([str(word) for word in words], capture_output=True, env=env, timeout=500, check=False, **more)
+
+
+def install(wheel, folder, packages):
+    """A fresh environment; its folder of programs."""
+    if run(sys.executable, "-m", "venv", folder).returncode != 0:
+        skip("no environment can be made (python3-venv)")
+    pip = [os.path.join(folder, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if packages and run(*pip, *packages).returncode != 0:
+        skip("PyPI cannot be reached for " + " ".join(packages))
+    done = run(*pip, "--no-index", "--no-deps", wheel)
+    assert done.returncode == 0, done.stderr
+    return os.path.join(folder, "bin")
+
+
+def check_symbols(folder):
+    """Nothing asks for a C library younger than glibc 2.28."""
+    found, seen = [], 0
+    for path in glob.glob(os.path.join(folder, "lib", "python*", "site-packages", "vram", "_native", "**"), recursive=True):
+        with open(path, "rb") if os.path.isfile(path) else open(os.devnull, "rb") as file:
+            if file.read(4) != b"\x7fELF":
+                continue
+        seen += 1
+        for line in run("objdump", "-T", path).stdout.decode().splitlines():
+            for word in line.split():
+                version = word.strip("()")
+                if version.startswith("GLIBC_") and version[6:].replace(".", "").isdigit() and tuple(map(int, version[6:].split("."))) > MOST_GLIBC:
+                    found.append("%s: %s" % (os.path.basename(path), line.strip()))
+    print("%d programs and libraries, none younger than glibc %d.%d" % (seen, *MOST_GLIBC) if not found else "too young")
+    return found + ([] if seen > 20 else ["only %d programs and libraries" % seen])
+
+
+def same(found, what, got, want):
+    if got != want:
+        found.append("%s: %r, not %r" % (what, got[:200], want[:200]))
+
+
+def check_command(native, programs, work):
+    found, ours = [], os.path.join(programs, "vram")
+    for words in (["report", OOM], ["report", "--json", OOM], ["view", OOM, "-o", "-"], ["flame", OOM, "-o", "-"], ["report", "absent.pickle"], ["reprot"]):
+        want, got = run(native, *words, cwd=work), run(ours, *words, cwd=work)
+        same(found, "vram " + words[0], (got.returncode, got.stdout, got.stderr), (want.returncode, want.stdout, want.stderr))
+    return found
+
+
+def check_module(native, programs, work, packages):
+    run(native, "convert", OOM, "-o", "all.events.csv", cwd=work)
+    run(native, "convert", OOM, "-o", "plain.pickle", cwd=work)
+    done = run(os.path.join(programs, "python"), os.path.join(HERE, "use_module.py"), OOM, "plain.pickle", "all.events.csv", *packages, cwd=work)
+    print(done.stdout.decode()[-1500:])
+    return [] if done.returncode == 0 else ["use_module.py: " + done.stderr.decode()[-2000:]]
+
+
+def check_native_parts(programs):
+    """What only the wheel for Linux has: the simulated driver, the adapters' place."""
+    found, python = [], os.path.join(programs, "python")
+    asks = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); c.cuInit(0); c.cuDeviceGetCount(ctypes.byref(n)); print(n.value)"
+    same(found, "vram sim", run(os.path.join(programs, "vram"), "sim", "--device", "h100", "--", python, "-c", asks).stdout.strip(), b"1")
+    place = "import importlib.util as u, os; p = u.find_spec('vram_torch').origin; print(os.path.exists(os.path.join(os.path.dirname(p), 'libvram_torch.so')))"
+    same(found, "vram_torch", run(python, "-c", place).stdout.strip(), b"True")
+    return found
+
+
+def main():
+    kind, native, packages = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3]
+    wheels = glob.glob(os.path.join(packages, "vram-*-none-any.whl" if kind == "portable" else "vram-*manylinux*%s.whl" % os.uname().machine))
+    if not wheels:
+        skip("no wheel (make wheel builds it)")
+    others = [] if kind == "native" else FRAMES + (["wasmtime"] if kind == "portable" else [])
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as work:
+        if kind != "frames":
+            # As somebody does who has nothing: only what the wheel itself needs.
+            begun = time.time()
+            first = install(wheels[0], os.path.join(folder, "first"), ["wasmtime"] if kind == "portable" else [])
+            assert run(os.path.join(first, "vram"), "report", OOM).returncode == 0
+            print("from nothing to the first answer: %.1f s" % (time.time() - begun))
+        programs = install(wheels[0], os.path.join(folder, "env"), others) if others else first
+        found = check_module(native, programs, work, others)
+        if kind != "frames":
+            found += check_command(native, programs, work)
+        if kind == "native":
+            found += check_symbols(os.path.join(folder, "first")) + check_native_parts(programs)
+    for problem in found:
+        print(problem)
+    print("%d wrong" % len(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
