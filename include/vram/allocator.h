@@ -55,7 +55,7 @@ VRAM_API void vram_destroy(struct vram_allocator *allocator);
 // Gives size_bytes on `device` for use on `stream`; *address is a multiple of 512. 0 bytes give address 0 and change nothing.
 // OUT_OF_MEMORY after the cache was released and the request tried again (vram_last_oom() has the report), REJECTED,
 // INVALID_ARGUMENT for a device the driver has not, DRIVER for any other driver failure; LIMIT beyond 8,192 streams of a device, those of
-// each pool counted; NO_HOST_MEMORY.
+// each pool counted; ASLEEP (vram/sleep.h); NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes,
                                                      uint64_t stream, uint64_t *address);
 // Takes a block back; work already queued on its own stream may still use it. Address 0 is ignored. INVALID_POINTER for an address that is
@@ -177,6 +177,7 @@ struct vram_oom {
     uint64_t other_stream_bytes; // free bytes that belong to other streams
     uint64_t other_pool_bytes;   // free bytes of the same stream in the other size class
     uint64_t private_pool_bytes; // free bytes of pools other than the request's (vram/pool.h)
+    uint64_t asleep_bytes;       // of `allocated_bytes`, in pools that sleep: no memory is behind them (vram/sleep.h)
     bool rejected;               // refused before any driver call (REJECTED), not OUT_OF_MEMORY
     bool limit_hit;              // the limit, not the device, refused
 };

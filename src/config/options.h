@@ -71,6 +71,7 @@ struct vr_options {
     bool share_live_pools;
     bool reuse_oversize;
     bool paged;
+    bool sleepable;
     bool grow_ahead;
     struct vr_reserve warm;
     uint32_t pytorch; // VR_PYTORCH(): whose rules hold

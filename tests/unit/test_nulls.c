@@ -164,6 +164,17 @@ static void of_pools_and_graphs(void **state) {
     REFUSES(vram_pool_malloc(NULL, 1, 0, any));
     REFUSES(vram_pool_malloc(any, 1, 0, NULL));
     REFUSES(vram_pool_trim(NULL));
+    REFUSES(vram_pool_set_tag(NULL, "x"));
+    GIVES_0(vram_pool_tag(NULL, NULL, 0));
+    SAYS(vram_sleep(NULL, 0, any, 1, NULL, &error));
+    SAYS(vram_sleep(any, 0, NULL, 1, NULL, &error));
+    SAYS(vram_wake(NULL, 0, any, 1, NULL, &error));
+    SAYS(vram_wake(any, 0, NULL, 1, NULL, &error));
+    REFUSES(vram_sleep_read(NULL, 0, 1, any));
+    REFUSES(vram_sleep_read(any, 0, 1, NULL));
+    REFUSES(vram_sleepers(NULL, 0, any, 1, any));
+    REFUSES(vram_sleepers(any, 0, any, 1, NULL));
+    REFUSES(vram_sleepers(any, 0, NULL, 1, any));
     REFUSES(vram_pool_find(NULL, 0, (struct vram_pool_id){0, 1}, any));
     REFUSES(vram_pool_find(any, 0, (struct vram_pool_id){0, 1}, NULL));
     IGNORES(vram_pool_set_use_on_oom(NULL, true));
