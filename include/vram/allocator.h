@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "vram/driver.h"
+#include "vram/options.h"
 #include "vram/stats.h"
 
 #ifdef __cplusplus
@@ -129,6 +130,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_cache_info(struct vram_allocator *
 VRAM_API VRAM_NODISCARD enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error);
 // The last option string that was accepted. Copied, always NUL-terminated; returns the length it wanted, without the NUL.
 VRAM_API size_t vram_configuration(struct vram_allocator *allocator, char *text, size_t capacity);
+// Calls visit for every option there is, as vram_options_list() does, with its value in force: what earlier strings set and later ones
+// keep, too.
+VRAM_API VRAM_NODISCARD enum vram_status vram_options_in_force(struct vram_allocator *allocator, vram_option_visitor visit, void *user);
 // Limits the bytes this allocator may hold on `device` to fraction (0 to 1) of its memory, rounded to the nearest byte; 1 = no limit.
 // INVALID_ARGUMENT for another fraction or a device that the driver has not; DRIVER, NO_HOST_MEMORY when the device cannot be set up.
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint32_t device, double fraction);

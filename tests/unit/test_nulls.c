@@ -78,6 +78,8 @@ static void of_allocators(void **state) {
     REFUSES(vram_find_block(any, 0, NULL));
     SAYS(vram_configure(NULL, any, &error));
     GIVES_0(vram_configuration(NULL, NULL, 0));
+    REFUSES(vram_options_in_force(NULL, any, any));
+    REFUSES(vram_options_in_force(any, NULL, any));
     REFUSES(vram_set_memory_fraction(NULL, 0, 0.5));
     REFUSES(vram_memory_fraction(NULL, 0, any));
     REFUSES(vram_memory_fraction(any, 0, NULL));

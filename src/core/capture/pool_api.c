@@ -178,17 +178,24 @@ enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route
     return status;
 }
 
-// The route was that of a capture, maybe, which the driver has ended by now: with reuse in captures what it put off is settled, as at the
-// end of a capture of ours.
-static enum vram_status end_after_captures(struct vram_pool *pool, const struct vram_route *route) {
+static bool any_mark(const struct vr_captures *captures) {
+    for (size_t i = 0; i < captures->count; i++) {
+        if (captures->items[i].pool == NULL) return true;
+    }
+    return false;
+}
+
+// Where captures are marked, the route was that of one, which the driver has ended by now: with reuse in captures what it put off is
+// settled, as at the end of a capture of ours.
+static enum vram_status end_marked(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_ALL, 0);
     vr_device_lock_guarded(device, &guard);
-    const bool closed = vr_route_close(pool, route);
+    const bool closed = vr_route_close(pool, route), settles = device->options.graph_capture_record_stream_reuse;
     enum vram_status status = closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
-    if (closed && device->options.graph_capture_record_stream_reuse) status = vr_deferred_convert_pool(device, pool);
+    if (closed && settles && any_mark(&device->captures)) status = vr_deferred_convert_pool(device, pool);
     if (closed) vr_private_bury_one(pool);
     vr_device_unlock(device);
     vr_context_leave(&guard);
@@ -199,7 +206,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
     VR_REQUIRE(pool && route);
     struct vr_device *device = pool->device;
     const bool deferred = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
-    if (deferred) return end_after_captures(pool, route);
+    if (deferred) return end_marked(pool, route);
     vr_device_lock(device);
     const bool closed = vr_route_close(pool, route);
     if (closed) vr_private_bury_one(pool);
