@@ -14,6 +14,10 @@ int vr_torch_first_use(struct vram_allocator **allocator);
 const char *vr_torch_environment_options(void);
 // The status as int, noting a failure of a function of the library that gives no sentence of its own.
 int vr_torch_answer(enum vram_status status, const char *what);
+// The same with the sentence of a function that gives one.
+int vr_torch_answer_error(enum vram_status status, const struct vram_error *error);
+// What is free in the pools of tags (vram_torch_tag_begin()) goes back, with the rest of the cache. Statuses of vram_pool_trim().
+enum vram_status vr_torch_trim_tags(void);
 // What torch.OutOfMemoryError says: PyTorch's first sentences, which programs and readers of logs look for, and vram's report. At most
 // `capacity` bytes with the NUL.
 void vr_torch_oom_message(const struct vram_oom *oom, char *text, size_t capacity);

@@ -31,7 +31,7 @@ int vr_torch_answer(enum vram_status status, const char *what) {
     return (int)status;
 }
 
-static int answer_error(enum vram_status status, const struct vram_error *error) {
+int vr_torch_answer_error(enum vram_status status, const struct vram_error *error) {
     const char *sentence = error->message[0] != '\0' ? error->message : vram_status_text(status);
     if (status != VRAM_OK) (void)snprintf(error_text, sizeof error_text, "vram: %s", sentence);
     return (int)status;
@@ -120,7 +120,7 @@ int vr_torch_first_use(struct vram_allocator **allocator) {
         if (status == VRAM_OK) atomic_store_explicit(&the_allocator, *allocator, memory_order_release);
     }
     pthread_mutex_unlock(&lock);
-    return answer_error(status, &error);
+    return vr_torch_answer_error(status, &error);
 }
 
 // --- memory -------------------------------------------------------------------------------------------------------------------------
@@ -178,7 +178,9 @@ int vram_torch_use_on(uint64_t address, uint64_t stream) {
 int vram_torch_empty_cache(void) {
     struct vram_allocator *allocator = NULL;
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : vr_torch_answer(vram_empty_cache(allocator), "empty_cache");
+    if (made != VRAM_OK) return made;
+    const enum vram_status trimmed = vr_torch_trim_tags(), emptied = vram_empty_cache(allocator);
+    return vr_torch_answer(emptied != VRAM_OK ? emptied : trimmed, "empty_cache");
 }
 
 // --- settings and questions -----------------------------------------------------------------------------------------------------------
@@ -205,12 +207,12 @@ int vram_torch_configure(const char *conf) {
     struct vram_allocator *allocator = NULL;
     struct vram_error error = {0};
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : answer_error(vram_configure(allocator, conf, &error), &error);
+    return made != VRAM_OK ? made : vr_torch_answer_error(vram_configure(allocator, conf, &error), &error);
 }
 
 int vram_torch_check_options(const char *conf) {
     struct vram_error error = {0};
-    return answer_error(vram_options_check(conf, &error), &error);
+    return vr_torch_answer_error(vram_options_check(conf, &error), &error);
 }
 
 int vram_torch_reset_peak_stats(int device) {
@@ -243,21 +245,21 @@ int vram_torch_check(void) {
     struct vram_allocator *allocator = NULL;
     struct vram_error error = {0};
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : answer_error(vram_check(allocator, &error), &error);
+    return made != VRAM_OK ? made : vr_torch_answer_error(vram_check(allocator, &error), &error);
 }
 
 int vram_torch_history(const char *text) {
     struct vram_allocator *allocator = NULL;
     struct vram_error error = {0};
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : answer_error(vram_history_start_text(allocator, text, &error), &error);
+    return made != VRAM_OK ? made : vr_torch_answer_error(vram_history_start_text(allocator, text, &error), &error);
 }
 
 int vram_torch_snapshot_save(const char *path) {
     struct vram_allocator *allocator = NULL;
     struct vram_error error = {0};
     const int made = vr_torch_first_use(&allocator);
-    return made != VRAM_OK ? made : answer_error(vram_snapshot_save(allocator, NULL, path, &error), &error);
+    return made != VRAM_OK ? made : vr_torch_answer_error(vram_snapshot_save(allocator, NULL, path, &error), &error);
 }
 
 int vram_torch_annotate(uint64_t address, const char *text) {

@@ -77,6 +77,26 @@ VRAM_TORCH_API void vram_torch_expect_capture(uint64_t stream);
 // How many pools there are: with references, or with a route that was not ended.
 VRAM_TORCH_API uint32_t vram_torch_pool_count(void);
 
+// --- memory that sleeps (vram/sleep.h) -------------------------------------------------------------------------------------------------
+// From now on requests of the calling thread on `device` go to the pool with this tag, which is made at its first use and lives as long as
+// the process; "": to one that does not sleep. Regions nest, the newest counts. INVALID_ARGUMENT beyond 63 characters.
+VRAM_TORCH_API int vram_torch_tag_begin(int device, const char *tag);
+// Ends the newest region with this tag. What is free in its pool goes back.
+VRAM_TORCH_API int vram_torch_tag_end(int device, const char *tag);
+// vram_pool_set_tag() of the pool with PyTorch's id.
+VRAM_TORCH_API int vram_torch_tag_pool(int device, struct vram_torch_pool_id id, const char *tag);
+// vram_sleep() of the pools with these tags, each with its level (enum vram_sleep_level as int; NULL: all are kept). count 0: all of the
+// device, with levels[0]. *bytes (may be NULL) what went back to the driver.
+VRAM_TORCH_API int vram_torch_sleep(int device, const char *const *tags, const int *levels, size_t count, int wakes, uint64_t *bytes);
+VRAM_TORCH_API int vram_torch_wake(int device, const char *const *tags, size_t count, uint64_t *bytes);
+// What sleeps: a line each of both numbers of the pool's id, level, whether requests wake it, bytes of live blocks, bytes of the device
+// that it will need, bytes on the host, and its tag, with tabs between them.
+VRAM_TORCH_API size_t vram_torch_sleepers(int device, char *text, size_t capacity);
+// What the pool of a tag holds of the device's memory now.
+VRAM_TORCH_API int vram_torch_tag_bytes(int device, const char *tag, uint64_t *bytes);
+// vram_sleep_read().
+VRAM_TORCH_API int vram_torch_kept(uint64_t address, uint64_t size_bytes, void *to);
+
 // --- the same for programs: never raise -----------------------------------------------------------------------------------------------
 
 // Statuses as vram_malloc(), and whatever prevented the allocator. *address is untouched on failure.

@@ -23,7 +23,7 @@ __all__ = [
     "Allocator", "Error", "OutOfMemory", "allocator", "annotate", "configure", "dump_snapshot", "empty_cache", "enable", "is_enabled", "last_oom",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "record_memory_history", "reset_accumulated_memory_stats",
-    "reset_peak_memory_stats", "snapshot", "way",
+    "reset_peak_memory_stats", "sleep", "sleepers", "snapshot", "tag_pool", "tagged", "tagged_devices", "tags_of", "untagged", "wake", "way",
 ]
 
 OPTION_VARIABLES = ("VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
@@ -46,6 +46,22 @@ class OutOfMemory(Error, MemoryError):
 
 _ADDRESS, _TEXT, _SIZE = ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
 _OUT = ctypes.POINTER(ctypes.c_uint64)
+
+
+class _PoolId(ctypes.Structure):
+    _fields_ = [("first", ctypes.c_uint64), ("second", ctypes.c_uint64)]
+
+
+SLEEP_LEVELS = ("keep", "discard", "zero")  # enum vram_sleep_level
+
+# A pool that sleeps: PyTorch's id of it, its level, whether requests wake it; bytes of its live blocks, of device memory that it will need and of
+# pinned memory that keeps it; its tag.
+Sleeper = collections.namedtuple("Sleeper", "pool level wakes live_bytes away_bytes host_bytes tag")
+
+
+def _tags(tags):
+    return (ctypes.c_char_p * max(1, len(tags)))(*(tag.encode() for tag in tags))
+
 
 # Name without vram_torch_, result, arguments.
 _FUNCTIONS = (
@@ -75,6 +91,14 @@ _FUNCTIONS = (
     ("oom_text", _SIZE, (_TEXT, _SIZE)),
     ("error", _SIZE, (_TEXT, _SIZE)),
     ("version", _TEXT, ()),
+    ("tag_begin", ctypes.c_int, (ctypes.c_int, _TEXT)),
+    ("tag_end", ctypes.c_int, (ctypes.c_int, _TEXT)),
+    ("tag_pool", ctypes.c_int, (ctypes.c_int, _PoolId, _TEXT)),
+    ("sleep", ctypes.c_int, (ctypes.c_int, ctypes.POINTER(_TEXT), ctypes.POINTER(ctypes.c_int), _SIZE, ctypes.c_int, _OUT)),
+    ("wake", ctypes.c_int, (ctypes.c_int, ctypes.POINTER(_TEXT), _SIZE, _OUT)),
+    ("sleepers", _SIZE, (ctypes.c_int, _TEXT, _SIZE)),
+    ("tag_bytes", ctypes.c_int, (ctypes.c_int, _TEXT, _OUT)),
+    ("kept", ctypes.c_int, (_ADDRESS, ctypes.c_uint64, ctypes.c_void_p)),
     ("base_alloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.POINTER(_SIZE))),
     ("set_raise", None, (ctypes.c_void_p,)),
     ("expect_capture", None, (_ADDRESS,)),
@@ -155,6 +179,60 @@ class Allocator:
     def empty_cache(self):
         """Gives all memory that nobody uses back to the driver."""
         self._call("empty_cache")
+
+    # Memory that sleeps
+
+    def tag_begin(self, tag, device=0):
+        """From now on requests of this thread on the device go to the pool with this tag; "": to one that does not sleep."""
+        self._call("tag_begin", device, tag.encode())
+
+    def tag_end(self, tag, device=0):
+        """Ends the newest tag_begin() with this tag."""
+        self._call("tag_end", device, tag.encode())
+
+    def tag_pool(self, pool_id, tag, device=0):
+        """Gives a pool of PyTorch's (torch.cuda.MemPool.id) a tag; what it gets from now on can sleep."""
+        self._call("tag_pool", device, _PoolId(*pool_id), tag.encode())
+
+    def sleep(self, levels=None, on_request="fail", device=0):
+        """Puts pools of the device to sleep and returns the bytes that went back to the driver.
+
+        levels: a dictionary of tags with "keep", "discard" or "zero", or one of these words for all pools of the device.
+        on_request: what a request to a pool that sleeps does: "fail" or "wake".
+        """
+        if on_request not in ("fail", "wake"):
+            raise ValueError(f"on_request is fail or wake, not {on_request!r}")
+        tags = list(levels) if isinstance(levels, dict) else []
+        words = [levels[tag] for tag in tags] if tags else ["keep" if levels is None or isinstance(levels, dict) else levels]
+        numbers = (ctypes.c_int * len(words))(*(SLEEP_LEVELS.index(word) for word in words))
+        went = ctypes.c_uint64(0)
+        self._call("sleep", device, _tags(tags), numbers, len(tags), int(on_request == "wake"), ctypes.byref(went))
+        return went.value
+
+    def wake(self, tags=None, device=0):
+        """Wakes the pools with these tags, or all; returns the bytes that came from the driver."""
+        came = ctypes.c_uint64(0)
+        self._call("wake", device, _tags(tags or ()), len(tags or ()), ctypes.byref(came))
+        return came.value
+
+    def sleepers(self, device=0):
+        """The pools of the device that sleep, as Sleeper objects, the newest first."""
+        lines = self._text("sleepers", device).splitlines()
+        fields = [line.split("\t", 7) for line in lines]
+        return [Sleeper((int(a), int(b)), SLEEP_LEVELS[int(level)], wakes == "1", int(live), int(away), int(host), tag)
+                for a, b, level, wakes, live, away, host, tag in fields]
+
+    def tag_bytes(self, tag, device=0):
+        """What the pool of a tag holds of the device's memory now."""
+        held = ctypes.c_uint64(0)
+        self._call("tag_bytes", device, tag.encode(), ctypes.byref(held))
+        return held.value
+
+    def kept(self, address, size_bytes):
+        """The bytes at this address of a pool that sleeps, out of the host's memory that keeps them."""
+        buffer = ctypes.create_string_buffer(max(1, size_bytes))
+        self._call("kept", address, size_bytes, buffer)
+        return buffer.raw[:size_bytes]
 
     # Settings
 
@@ -581,3 +659,27 @@ def memory_metadata():
 def annotate_tensor(tensor, metadata):
     """torch.cuda.memory._annotate_tensor() of this allocator."""
     allocator().annotate_memory(tensor.untyped_storage().data_ptr(), metadata if isinstance(metadata, str) else json.dumps(metadata))
+
+
+# --- memory that sleeps ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _of_sleep(name):
+    def function(*arguments, **named):
+        import vram_torch_sleep
+
+        return getattr(vram_torch_sleep, name)(*arguments, **named)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"vram_torch_sleep.{name}()."
+    return function
+
+
+tagged = _of_sleep("tagged")
+untagged = _of_sleep("untagged")
+tag_pool = _of_sleep("tag_pool")
+tags_of = _of_sleep("tags_of")
+tagged_devices = _of_sleep("tagged_devices")
+sleep = _of_sleep("sleep")
+wake = _of_sleep("wake")
+sleepers = _of_sleep("sleepers")

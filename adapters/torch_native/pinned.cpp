@@ -21,6 +21,7 @@ using HostFilter = std::function<bool(c10::Stream)>;
 
 struct vram_host *host; // made at the first request, under pinned_mutex; never destroyed: tensors outlive every point where it could be
 std::mutex pinned_mutex;
+std::vector<std::string> host_settings; // given before it was made, in their order; under pinned_mutex
 
 struct HostPool {
     struct vram_host_pool *pool = nullptr; // one reference
@@ -43,6 +44,8 @@ struct vram_host *made_host() {
     struct vram_error error = {};
     const vram_status status = vram_host_create(nullptr, &host, &error);
     TORCH_CHECK(status == VRAM_OK, "vram: ", error.message[0] != '\0' ? error.message : vram_status_text(status));
+    for (const std::string &conf : host_settings) host_check(vram_host_configure(host, conf.c_str(), nullptr), "settings of pinned memory");
+    host_settings.clear();
     listen_to_pinned(host);
     return host;
 }
@@ -195,7 +198,9 @@ extern "C" void vram_native_install_pinned(void) {
 
 extern "C" int vram_native_configure_pinned(const char *conf) {
     const std::lock_guard<std::mutex> lock(vram_native::pinned_mutex);
-    return vram_native::host == nullptr ? VRAM_OK : vram_host_configure(vram_native::host, conf, nullptr);
+    if (vram_native::host != nullptr) return vram_host_configure(vram_native::host, conf, nullptr);
+    vram_native::host_settings.emplace_back(conf);
+    return VRAM_OK;
 }
 
 #else

@@ -49,7 +49,11 @@ void Native::enable(bool value) { vram_set_caching(made, value); }
 
 bool Native::isEnabled() const { return vram_caching(made); }
 
-void Native::emptyCache() { check(vram_empty_cache(made), "empty_cache"); }
+void Native::emptyCache() {
+    const vram_status trimmed = vr_torch_trim_tags();
+    check(vram_empty_cache(made), "empty_cache");
+    check(trimmed, "empty_cache");
+}
 
 void Native::emptyCache(PoolId pool) {
     if (pool.first == 0 && pool.second == 0) return emptyCache();

@@ -135,7 +135,7 @@ Config read_config() {
     config.max_split_size = SIZE_MAX;
     config.roundup_power2_divisions.assign(16, 0);
     set_pinned_limits(&config, SIZE_MAX, SIZE_MAX);
-    check(vram_options_list(text.c_str(), read_option, &config, nullptr), "settings");
+    check(vram_options_in_force(made, read_option, &config), "settings");
     config.last_allocator_settings = without_rules(text);
     return config;
 }

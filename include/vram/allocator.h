@@ -19,6 +19,7 @@
 #include <stddef.h>
 
 #include "vram/driver.h"
+#include "vram/options.h"
 #include "vram/stats.h"
 
 #ifdef __cplusplus
@@ -54,7 +55,7 @@ VRAM_API void vram_destroy(struct vram_allocator *allocator);
 // Gives size_bytes on `device` for use on `stream`; *address is a multiple of 512. 0 bytes give address 0 and change nothing.
 // OUT_OF_MEMORY after the cache was released and the request tried again (vram_last_oom() has the report), REJECTED,
 // INVALID_ARGUMENT for a device the driver has not, DRIVER for any other driver failure; LIMIT beyond 8,192 streams of a device, those of
-// each pool counted; NO_HOST_MEMORY.
+// each pool counted; ASLEEP (vram/sleep.h); NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes,
                                                      uint64_t stream, uint64_t *address);
 // Takes a block back; work already queued on its own stream may still use it. Address 0 is ignored. INVALID_POINTER for an address that is
@@ -129,6 +130,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_cache_info(struct vram_allocator *
 VRAM_API VRAM_NODISCARD enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error);
 // The last option string that was accepted. Copied, always NUL-terminated; returns the length it wanted, without the NUL.
 VRAM_API size_t vram_configuration(struct vram_allocator *allocator, char *text, size_t capacity);
+// Calls visit for every option there is, as vram_options_list() does, with its value in force: what earlier strings set and later ones
+// keep, too.
+VRAM_API VRAM_NODISCARD enum vram_status vram_options_in_force(struct vram_allocator *allocator, vram_option_visitor visit, void *user);
 // Limits the bytes this allocator may hold on `device` to fraction (0 to 1) of its memory, rounded to the nearest byte; 1 = no limit.
 // INVALID_ARGUMENT for another fraction or a device that the driver has not; DRIVER, NO_HOST_MEMORY when the device cannot be set up.
 VRAM_API VRAM_NODISCARD enum vram_status vram_set_memory_fraction(struct vram_allocator *allocator, uint32_t device, double fraction);
@@ -173,6 +177,7 @@ struct vram_oom {
     uint64_t other_stream_bytes; // free bytes that belong to other streams
     uint64_t other_pool_bytes;   // free bytes of the same stream in the other size class
     uint64_t private_pool_bytes; // free bytes of pools other than the request's (vram/pool.h)
+    uint64_t asleep_bytes;       // of `allocated_bytes`, in pools that sleep: no memory is behind them (vram/sleep.h)
     bool rejected;               // refused before any driver call (REJECTED), not OUT_OF_MEMORY
     bool limit_hit;              // the limit, not the device, refused
 };

@@ -19,7 +19,7 @@ enum vram_event_action {
     VRAM_EVENT_FREE_COMPLETED, // no stream uses it any more
     VRAM_EVENT_SEGMENT_ALLOC,  // memory was got from the driver
     VRAM_EVENT_SEGMENT_FREE,   // and is given back
-    VRAM_EVENT_SEGMENT_MAP,    // pages of an expandable segment were mapped
+    VRAM_EVENT_SEGMENT_MAP,    // pages of an expandable segment were mapped, or memory that slept woke (vram/sleep.h)
     VRAM_EVENT_SEGMENT_UNMAP,
     VRAM_EVENT_OOM,      // a request failed for lack of memory
     VRAM_EVENT_SNAPSHOT, // a snapshot was taken

@@ -31,12 +31,13 @@ struct vram_pool_options {
     bool use_on_oom;        // requests for the default pool may take cached blocks of this one before they fail
     bool no_split;          // blocks are handed out whole
     bool keep_cache;        // the last release gives nothing back: vram_empty_cache() and vram_pool_empty_cache() do later
+    const char *tag;        // its name for vram_sleep() (vram/sleep.h), copied: its segments are made of pages then; NULL: none
     struct vram_pool_id id; // its id, for programs that give the numbers themselves; (0, 0): the next one
 };
 
 // Makes a pool with one reference. options may be NULL. *pool is given to the caller: vram_pool_release().
-// INVALID_ARGUMENT (also for an id that a pool of the device has, be it one that nobody holds and that has memory still), NO_HOST_MEMORY,
-// DRIVER; UNSUPPORTED for functions of its own with backend:cudaMallocAsync.
+// INVALID_ARGUMENT (also for a tag beyond 63 characters, and for an id that a pool of the device has, be it one that nobody holds and that
+// has memory still), NO_HOST_MEMORY, DRIVER; UNSUPPORTED for functions of its own with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t device,
                                                           const struct vram_pool_options *options, struct vram_pool **pool);
 // One reference more / less. After the last release the handle is dead; live blocks of the pool stay valid until they are freed. NULL is
@@ -112,7 +113,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, 
 // --- checkpoints ----------------------------------------------------------------------------------------------------------------
 struct vram_checkpoint;
 // Remembers which blocks of the pool are live, and where; a block that was freed and waits for other streams is none. *checkpoint is given
-// to the caller: vram_checkpoint_destroy(). NO_HOST_MEMORY; UNSUPPORTED here and below with backend:cudaMallocAsync.
+// to the caller: vram_checkpoint_destroy(). NO_HOST_MEMORY; ASLEEP here and for a restore while the pool sleeps; UNSUPPORTED here and below
+// with backend:cudaMallocAsync.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
 // NULL is ignored.
 VRAM_API void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint);

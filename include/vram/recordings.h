@@ -3,6 +3,7 @@
 #define VRAM_RECORDINGS_H
 
 #include "vram/columns.h"
+#include "vram/demand.h"
 #include "vram/explorer.h"
 #include "vram/export.h"
 #include "vram/log.h"

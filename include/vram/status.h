@@ -43,7 +43,8 @@ extern "C" {
     X(LIMIT, 3, "a fixed limit of this library was reached")                                                                               \
     X(NO_DRIVER, 4, "no CUDA driver was found on this machine")                                                                            \
     X(DRIVER, 4, "a driver call failed")                                                                                                   \
-    X(UNSUPPORTED, 4, "the device, driver or build cannot do this")
+    X(UNSUPPORTED, 4, "the device, driver or build cannot do this")                                                                        \
+    X(ASLEEP, 1, "the pool sleeps, and a request does not wake it")
 
 enum vram_status {
 #define VRAM_STATUS_ENUM(name, exit_code, sentence) VRAM_##name,

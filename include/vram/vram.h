@@ -15,6 +15,7 @@
 #include "vram/options.h"
 #include "vram/pool.h"
 #include "vram/share.h"
+#include "vram/sleep.h"
 #include "vram/stats.h"
 #include "vram/status.h"
 #include "vram/workspace.h"

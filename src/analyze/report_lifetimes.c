@@ -320,7 +320,7 @@ static enum vram_status make_rows(struct pass_forward *pass, struct course *cour
     size_t count = 0;
     for (size_t i = 0; i < course->kept_count; i++)
         if (is_wanted(pass, course, &course->kept[i])) course->kept[count++] = course->kept[i];
-    qsort(course->kept, count, sizeof *course->kept, by_place);
+    if (count != 0) qsort(course->kept, count, sizeof *course->kept, by_place);
     VR_TRY(vr_lifetimes_allocate(rows, count));
     rows->count = count;
     for (size_t i = 0; i < count; i++) {

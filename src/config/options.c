@@ -229,16 +229,12 @@ enum vram_status vram_options_check(const char *text, struct vram_error *error) 
     return vr_options_parse(&options, text, error);
 }
 
-enum vram_status vram_options_list(const char *text, vram_option_visitor visit, void *user, struct vram_error *error) {
-    VR_REQUIRE_OR_FAIL(error, visit);
+enum vram_status vr_options_visit(const struct vr_options *options, vram_option_visitor visit, void *user, struct vram_error *error) {
     struct vr_text value = {0}, usual = {0};
-    struct vr_options options;
-    vr_options_init(&options);
-    VR_TRY(vr_options_parse(&options, text, error));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < vr_option_row_count; i++) {
         const struct vr_option_row *row = &vr_option_rows[i];
-        if (!print_row(row, &options, &value, &usual)) {
+        if (!print_row(row, options, &value, &usual)) {
             status = vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no memory for the text of an option");
             break;
         }
@@ -255,4 +251,12 @@ enum vram_status vram_options_list(const char *text, vram_option_visitor visit, 
     vr_text_release(&value);
     vr_text_release(&usual);
     return status;
+}
+
+enum vram_status vram_options_list(const char *text, vram_option_visitor visit, void *user, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, visit);
+    struct vr_options options;
+    vr_options_init(&options);
+    VR_TRY(vr_options_parse(&options, text, error));
+    return vr_options_visit(&options, visit, user, error);
 }

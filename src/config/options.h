@@ -7,6 +7,7 @@
 #define VR_CONFIG_OPTIONS_H
 
 #include "base/text.h"
+#include "vram/options.h"
 
 #define VR_ROUNDUP_BUCKETS 16
 #define VR_UNLIMITED       UINT64_MAX
@@ -70,6 +71,7 @@ struct vr_options {
     bool share_live_pools;
     bool reuse_oversize;
     bool paged;
+    bool sleepable;
     bool grow_ahead;
     struct vr_reserve warm;
     uint32_t pytorch; // VR_PYTORCH(): whose rules hold
@@ -87,6 +89,8 @@ bool vr_options_check(const struct vr_options *options);
 // roundup divisions, garbage collection, non-split rounding), then key by key. On failure *options is untouched and *error
 // (may be NULL) names the character and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
 enum vram_status vr_options_parse(struct vr_options *options, const char *text, struct vram_error *error);
+// Calls visit for every option with its value. NO_HOST_MEMORY.
+enum vram_status vr_options_visit(const struct vr_options *options, vram_option_visitor visit, void *user, struct vram_error *error);
 
 // Appends an option string that, read into fresh options, gives these; "" when all are defaults.
 void vr_options_print(const struct vr_options *options, struct vr_text *text);

@@ -19,10 +19,15 @@ enum vr_state {
     VR_PENDING,   // freed by the client, waiting for fences
     VR_LAZY,      // freed by the client, booked as free, not yet merged (at most one per pool; see pool.h)
     VR_HOLE,      // unmapped address range of an expandable segment, in its pool's set of holes
+    VR_ASLEEP,    // free in a segment that sleeps: in no index (sleep/sleepers.h)
 };
 
+// Free memory that a picture shows.
+VR_INLINE bool vr_is_cached(uint8_t state) { return state == VR_FREE || state == VR_ASLEEP; }
+
 // vr_block.expandable of a slot of paged memory (source/paged.h), which has no neighbours; 1: of any other block of an expandable segment.
-enum { VR_EXPANDABLE_SLOT = 2 };
+// Of all blocks of a chain that sleeps VR_EXPANDABLE_ASLEEP.
+enum { VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_ASLEEP = 3 };
 
 // Links are used by the state that needs them: tree links while in the index or the holes, holders while allocated or pending.
 struct vr_block {
@@ -63,6 +68,7 @@ struct vr_segment {
     uint64_t address;
     uint64_t size;      // of a cudaMalloc segment its bytes; of an expandable one the reserved address range
     uint64_t mapped;    // bytes that memory stands behind; == size unless expandable
+    uint64_t away;      // of `mapped`, bytes that went back to the driver while the segment sleeps; sources of pages count them there
     uint64_t page_size; // expandable only
     uint64_t *pages;    // expandable only: the physical handle of each page, 0 = not mapped
     const struct vr_source_ops *source;
@@ -73,8 +79,10 @@ struct vr_segment {
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
     uint8_t small;
     uint8_t expandable;
-    uint8_t oversize; // counted in oversize_segments, as max_split_size was when it was made
-    uint32_t stack;   // where it was made, or first mapped; 0: unknown
+    uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made
+    uint8_t asleep;    // it is one of a sleeper's (sleep/sleepers.h)
+    uint8_t uncertain; // while it sleeps: the driver kept mappings, which nobody may be allowed to use
+    uint32_t stack;    // where it was made, or first mapped; 0: unknown
 };
 
 // A stream that a live block was also used on: a list per block.

@@ -46,6 +46,14 @@ size_t vram_configuration(struct vram_allocator *allocator, char *text, size_t c
     return sink.length;
 }
 
+enum vram_status vram_options_in_force(struct vram_allocator *allocator, vram_option_visitor visit, void *user) {
+    VR_REQUIRE(allocator && visit);
+    vr_mutex_lock(&allocator->mutex);
+    const struct vr_options options = allocator->options;
+    vr_mutex_unlock(&allocator->mutex);
+    return vr_options_visit(&options, visit, user, NULL);
+}
+
 static void set_limit(struct vr_device *device, uint64_t limit_bytes) {
     vr_device_lock(device);
     device->limit_bytes = limit_bytes;

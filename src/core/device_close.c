@@ -1,6 +1,7 @@
 // Devices: taken down at the end.
 #include "core/release.h"
 #include "core/shards.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -25,6 +26,7 @@ static void release_memory(struct vr_device *device) {
         struct vr_segment *segment = vr_segment_at(device->allocator, device->segments.items[i]);
         segment->source->drop(device, segment);
     }
+    vr_sleepers_release(device);
     for (size_t before = SIZE_MAX; device->segments.orphan_count != 0 && device->segments.orphan_count < before;) {
         before = device->segments.orphan_count;
         vr_orphans_retry(device, NULL);

@@ -15,6 +15,7 @@ static enum vram_status add_segment(struct vr_picture *picture, const struct vra
         .stack = vr_history_stack(segment->stack),
         .small = segment->small != 0,
         .expandable = segment->expandable != 0,
+        .asleep = segment->asleep != 0,
         .first_block = picture->block_count,
     };
     return VRAM_OK;
@@ -22,14 +23,14 @@ static enum vram_status add_segment(struct vr_picture *picture, const struct vra
 
 static enum vram_status add_block(struct vr_picture *picture, const struct vr_block *block) {
     VR_TRY(VR_GROW(picture, blocks, picture->block_count + 1));
-    const bool free = block->state == VR_FREE;
+    const bool free = vr_is_cached(block->state);
     picture->blocks[picture->block_count++] = (struct vr_picture_block){
         .address = block->address,
         .size = block->size,
         .requested = free ? 0 : block->requested,
         .stack = free ? 0 : vr_history_stack(block->stack),
         .words = free ? 0 : block->words,
-        .state = block->state,
+        .state = free ? VR_FREE : block->state,
     };
     picture->segments[picture->segment_count - 1].size += block->size;
     if (!free) picture->active_bytes += block->size;

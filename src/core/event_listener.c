@@ -78,6 +78,7 @@ static void listen(const struct vr_record *record, void *user) {
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
     const struct vr_listener *history = history_of(self, record->device);
     if (history != NULL) hand_on(self, history, record);
+    if (record->asleep && record->address == 0) return; // a client is told of each range
     if (client != NULL && client->functions.event != NULL) notify_client(&client->functions, record);
 }
 

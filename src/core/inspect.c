@@ -103,12 +103,12 @@ static struct vram_block_info describe(const struct vram_allocator *allocator, c
     return (struct vram_block_info){
         .address = block->address,
         .size_bytes = block->size,
-        .requested_bytes = block->state == VR_FREE ? 0 : block->requested,
+        .requested_bytes = vr_is_cached(block->state) ? 0 : block->requested,
         .segment_address = segment->address,
         .segment_bytes = segment->mapped,
         .stream = vr_shard_of(allocator, block)->stream,
         .device = segment->device,
-        .expandable = block->expandable != 0,
+        .expandable = segment->expandable != 0,
         .pool = vr_shard_of(allocator, block)->owner == NULL ? (struct vram_pool_id){0, 0} : vr_shard_of(allocator, block)->owner->id,
     };
 }
@@ -157,7 +157,7 @@ bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address) {
     struct vr_shard *shard = NULL;
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return false;
-    const bool expandable = vr_block_at(allocator, block)->expandable != 0;
+    const bool expandable = vr_segment_at(allocator, vr_block_at(allocator, block)->segment)->expandable != 0;
     vr_shard_unlock(shard);
     return expandable;
 }
@@ -255,13 +255,13 @@ static enum vram_status add_view(const struct vr_device *device, const struct vr
     VR_TRY(VR_GROW(list, views, list->count + 1));
     list->views[list->count++] = (struct vram_block_view){
         .block = describe(allocator, block),
-        .state = block->state == VR_FREE      ? VRAM_BLOCK_FREE
+        .state = vr_is_cached(block->state)   ? VRAM_BLOCK_FREE
                  : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
                                               : VRAM_BLOCK_ALLOCATED,
         .small_pool = block->small != 0,
         .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small ? VR_SMALL : VR_LARGE] - block->age_base : 0,
         .segment_number = segment->counter,
-        .context = block->state == VR_FREE ? NULL : kept_context(list, block->stack),
+        .context = vr_is_cached(block->state) ? NULL : kept_context(list, block->stack),
         .segment_context = kept_context(list, segment->stack),
     };
     return VRAM_OK;

@@ -46,10 +46,12 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
     VR_INVARIANT(!shard->idle, "a block belongs to a pool that is gone", at);
     VR_INVARIANT(block->state == VR_ALLOCATED || !block->oversize, "a block that nobody has is counted as oversize", at);
-    VR_INVARIANT(shard->number == segment->shard && block->small == segment->small && block->expandable == segment->expandable,
+    VR_INVARIANT(shard->number == segment->shard && block->small == segment->small &&
+                     block->expandable == (segment->asleep ? VR_EXPANDABLE_ASLEEP : segment->expandable),
                  "a block and its segment disagree", at);
     switch (block->state) {
     case VR_FREE:
+        VR_INVARIANT(!segment->asleep, "a free block of a segment that sleeps could be handed out", at);
         VR_INVARIANT(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
         VR_INVARIANT(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
         VR_INVARIANT(shard->returns || block->expandable || !vr_is_unsplit(block), "a free segment would not be given back", at);
@@ -62,6 +64,10 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
         break;
     case VR_ALLOCATED:
         VR_INVARIANT(vr_address_map_find(&allocator->addresses, at) == number, "an allocated block cannot be found by its address", at);
+        break;
+    case VR_ASLEEP:
+        VR_INVARIANT(segment->asleep && shard->asleep, "a block sleeps in a segment that is awake", at);
+        VR_INVARIANT(block->next == 0 || vr_block_at(allocator, block->next)->state != VR_ASLEEP, "two free neighbours are not merged", at);
         break;
     case VR_PENDING:
         VR_INVARIANT(block->held.uses == 0 || vr_is_deferred(shard->device, number), "a waiting block still has uses", at);
@@ -80,6 +86,7 @@ static void count_block(const struct vr_block *block, struct block_census *censu
     census->oversize += block->oversize;
     if (block->state == VR_ALLOCATED) census->count[pool]++, census->bytes[pool] += size;
     if (block->state == VR_PENDING) census->pending[pool]++, census->pending_bytes[pool] += size;
+    if (block->state == VR_ASLEEP) return;
     if (block->state != VR_FREE) census->requested[pool] += (int64_t)block->requested;
     if (block->state == VR_FREE && !block->expandable && (block->previous != 0 || block->next != 0)) {
         census->splits[pool]++;
@@ -104,7 +111,10 @@ static enum vram_status check_paged(struct vr_device *device, struct block_censu
     }
     for (size_t i = 1; i < paged->page_count; i++) {
         const struct vr_paged_page *page = &paged->pages[i];
-        if (page->size != 0 && !page->own->is_small) census->mapped[VR_LARGE] += (int64_t)page->size;
+        if (page->size == 0) continue;
+        VR_INVARIANT(!page->away || page->own->shard->asleep, "a page sleeps in a pool that is awake", i);
+        if (!page->own->is_small && !page->away) census->mapped[VR_LARGE] += (int64_t)page->size;
+        if (page->own->is_small && page->away) census->mapped[VR_SMALL] -= (int64_t)page->size;
     }
     return VRAM_OK;
 }
@@ -126,6 +136,9 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
     }
     VR_INVARIANT(address == segment->address + segment->size, "the blocks do not add up to their segment", segment->address);
     VR_INVARIANT(mapped == segment->mapped, "the mapped bytes of a segment are miscounted", segment->address);
+    VR_INVARIANT(segment->away <= mapped && (segment->asleep || segment->away == 0), "the bytes of a segment that sleep are miscounted",
+                 segment->address);
+    census->mapped[segment->small ? VR_SMALL : VR_LARGE] -= (int64_t)segment->away;
     if (segment->source->check != NULL) VR_TRY(segment->source->check(allocator, segment, error));
     if (segment->expandable) return VRAM_OK;
     census->segments[segment->small ? VR_SMALL : VR_LARGE]++;

@@ -1,5 +1,6 @@
 // Blocks at exact addresses: vram_malloc_at(), and checkpoints of private pools, which need them.
 #include "core/serve.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 
 // The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
@@ -42,6 +43,7 @@ static enum vram_status serve_at(struct vr_alloc_request *request, uint64_t addr
     const struct vr_device *device = request->shard->device;
     struct vram_pool *pool = device->routes.count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, request->shard->stream, &request->shard));
+    if (device->sleepers != NULL) VR_TRY(vr_sleeper_request(request->shard->device, request->shard->owner));
     VR_TRY(vr_shard_reserve_records(request->shard, 8));
     const uint32_t found = vr_block_containing(device, address);
     if (found == 0 || vr_block_at(device->allocator, found)->state != VR_FREE) return VRAM_INVALID_ARGUMENT;

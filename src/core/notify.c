@@ -61,10 +61,10 @@ void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block) {
     vr_notify_block_now(shard, VR_RECORD_ALLOC, block);
 }
 
-void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
-                         uint64_t size_bytes) {
+static struct vr_record of_range(const struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment,
+                                 uint64_t address, uint64_t size_bytes) {
     const uint32_t current = vr_current_stack;
-    struct vr_record record = {
+    return (struct vr_record){
         .address = address,
         .size_bytes = size_bytes,
         .stream = shard->stream,
@@ -74,6 +74,17 @@ void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, c
         .stack = current != 0 || segment == NULL ? current : segment->stack,
         .kept = segment == NULL ? 0 : segment->stack,
     };
+}
+
+void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
+                         uint64_t size_bytes) {
+    struct vr_record record = of_range(shard, action, segment, address, size_bytes);
+    send(shard->device, &record);
+}
+
+void vr_notify_sleep_now(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address, uint64_t size_bytes) {
+    struct vr_record record = of_range(shard, asleep ? VR_RECORD_SEGMENT_UNMAP : VR_RECORD_SEGMENT_MAP, segment, address, size_bytes);
+    record.asleep = true;
     send(shard->device, &record);
 }
 

@@ -1,4 +1,5 @@
 #include "core/oom_report.h"
+#include "core/sleep/sleepers.h"
 
 #include "base/sink.h"
 
@@ -40,6 +41,8 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
         oom->allocated_bytes += (uint64_t)totals->current[p][VR_F_BYTES];
         oom->pending_bytes += (uint64_t)totals->pending_bytes[p];
     }
+    for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
+        oom->asleep_bytes += vr_sleeper_live(device, sleeper);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         for (unsigned p = 0; p < VR_POOLS; p++) {
@@ -105,7 +108,8 @@ static void put_size(struct vr_sink *sink, const char *before, uint64_t bytes, c
 
 static void put_reserved(struct vr_sink *sink, const struct vram_oom *oom) {
     put_size(sink, " This allocator holds ", oom->reserved_bytes, ": ");
-    put_size(sink, "", oom->allocated_bytes, " in live blocks");
+    put_size(sink, "", oom->allocated_bytes - oom->asleep_bytes, " in live blocks");
+    if (oom->asleep_bytes != 0) put_size(sink, " (", oom->asleep_bytes, " more sleep)");
     if (oom->pending_bytes != 0) put_size(sink, ", ", oom->pending_bytes, " freed but waiting for other streams");
     put_size(sink, ", ", oom->cached_bytes, " free");
     if (oom->cached_bytes == 0) {

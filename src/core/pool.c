@@ -136,13 +136,37 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
     if (!block->expandable) vr_plain_delta(&allocator->arena, block, vr_plain_beside(&allocator->arena, block), delta);
 }
 
+static bool sleeps_free(const struct vram_allocator *allocator, uint32_t block) {
+    return block != 0 && vr_block_at(allocator, block)->state == VR_ASLEEP;
+}
+
+// In a segment that sleeps, where free blocks are in no index (sleep/sleepers.h).
+static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    item->state = VR_ASLEEP;
+    if (sleeps_free(allocator, item->previous)) {
+        const uint32_t freed = block;
+        block = item->previous;
+        if (allocator->arena.numbers != NULL) allocator->arena.numbers[block] = allocator->arena.numbers[freed];
+        vr_block_absorb_next(shard, block);
+        item = vr_block_at(allocator, block);
+    }
+    if (sleeps_free(allocator, item->next)) vr_block_absorb_next(shard, block);
+    return block;
+}
+
+// Of a block that is in no index when it is free.
+VR_NOINLINE static uint32_t merge_apart(struct vr_shard *shard, uint32_t block) {
+    if (vr_block_at(shard->device->allocator, block)->expandable == VR_EXPANDABLE_ASLEEP) return merge_asleep(shard, block);
+    vr_paged_give(shard, block);
+    return block;
+}
+
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
-    if (vr_is_slot(item)) {
-        vr_paged_give(shard, block);
-        return block;
-    }
+    if (VR_UNLIKELY(item->expandable >= VR_EXPANDABLE_SLOT)) return merge_apart(shard, block);
     const struct vr_free_beside beside = vr_plain_beside(&allocator->arena, item);
     uint64_t *numbers = allocator->arena.numbers;
     if (VR_UNLIKELY(numbers != NULL) && beside.previous != 0) numbers[beside.previous] = numbers[block];

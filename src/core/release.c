@@ -1,6 +1,7 @@
 // Giving cached memory back: what a request or vram_empty_cache() lets go, the garbage collector.
 #include "core/release.h"
 #include "core/shards.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/source_ops.h"
 
 static const struct vr_source_ops *source_of(const struct vram_allocator *allocator, const struct vr_block *block) {
@@ -94,6 +95,8 @@ enum vram_status vr_release_default_pools(struct vr_device *device) {
 }
 
 enum vram_status vr_release_pool(struct vram_pool *pool) {
+    struct vr_sleeper *sleeper = vr_sleeper_of(pool->device, pool);
+    if (sleeper != NULL) vr_sleeper_trim(sleeper, pool->device);
     const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
     const enum vram_status large = vr_release_kind(pool->shards, pool->shard_count, VR_LARGE);
     return small != VRAM_OK ? small : large;

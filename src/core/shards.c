@@ -21,6 +21,7 @@ static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_
     shard->owner = owner;
     shard->idle = false;
     set_source(shard);
+    shard->asleep = false;
 }
 
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {

@@ -5,6 +5,7 @@
 #include "core/reclaim.h"
 #include "core/release.h"
 #include "core/serve.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -150,13 +151,26 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     return vr_fences_poll(device);
 }
 
+// A pool that sleeps wakes for the request, or refuses it.
+static enum vram_status meet_sleeper(const struct vr_alloc_request *request, struct vram_oom *oom) {
+    struct vr_device *device = request->shard->device;
+    const enum vram_status status = vr_sleeper_request(device, request->shard->owner);
+    if (status != VRAM_OUT_OF_MEMORY) return status;
+    const struct vr_sleeper *sleeper = vr_sleeper_of(device, request->shard->owner);
+    vr_oom_describe(request, vr_sleeper_away(device, sleeper), false, device->limit_bytes != VR_UNLIMITED, oom);
+    device->stats.num_ooms++;
+    vr_notify_range(request->shard, VR_RECORD_OOM, NULL, oom->device_free_bytes, request->rounded);
+    return status;
+}
+
 // The pool of the request: the caller's choice, else the newest route that accepts it, else the default, whose shard is `home`. To be asked
 // again whenever the locks were given back: the route may be closed by then, and its pool gone.
-static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_shard *home, struct vram_pool *pool) {
+static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_shard *home, struct vram_pool *pool, struct vram_oom *oom) {
     struct vr_device *device = home->device;
     request->shard = home;
     if (pool == NULL && device->routes.count != 0) pool = vr_route(device, home->stream);
     if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, home->stream, &request->shard));
+    if (VR_UNLIKELY(device->sleepers != NULL)) VR_TRY(meet_sleeper(request, oom));
     return vr_shard_reserve_records(request->shard, 8);
 }
 
@@ -165,7 +179,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
     struct vr_shard *home = request->shard;
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
-    VR_TRY(choose_pool(request, home, pool));
+    VR_TRY(choose_pool(request, home, pool, oom));
     // A capture that others began: only its requests show which pool its graph knows.
     if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) request->shard->owner->captured = true;
     uint32_t block = search(request);
@@ -175,7 +189,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
         const enum vram_status status = vr_run_callbacks(device, request->size_bytes, &freed);
         vr_device_lock_guarded(device, guard);
         VR_TRY(status);
-        VR_TRY(choose_pool(request, home, pool));
+        VR_TRY(choose_pool(request, home, pool, oom));
         if (freed) block = search(request);
     }
     const bool loose = block == 0;

@@ -67,6 +67,7 @@ enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
 
 struct vr_paged_shard;
 struct vr_paged_device;
+struct vr_sleeper;
 
 struct vr_shard {
     _Alignas(64) _Atomic uint32_t lock; // enum vr_shard_state
@@ -78,6 +79,7 @@ struct vr_shard {
     bool expandable;                    // the source's bit, for the hot path
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
+    bool asleep;                        // its pool sleeps: what is free in it is in no index
     bool plain;                         // which block of its index serves, and how much of it, is a matter of size and order alone
     bool returns;                       // a free block may go back to the driver: one came since a release found none
     uint32_t spare[64];                 // block records at hand
@@ -128,6 +130,14 @@ struct vr_shards {
     size_t idle_capacity;
 };
 
+// Pinned memory for the bytes of memory that sleeps.
+struct vr_pinned_chunks {
+    struct vr_pinned_chunk {
+        uint64_t host, size;
+    } * items;
+    size_t count, items_capacity;
+};
+
 struct vr_device {
     struct vram_allocator *allocator;
     uint32_t ordinal;
@@ -153,6 +163,8 @@ struct vr_device {
     struct vr_async async;
     struct vr_shards shards;
     struct vr_paged_device *paged; // source/paged.h; NULL: never used
+    struct vr_sleeper *sleepers;   // pools that sleep, the newest first
+    struct vr_pinned_chunks spare_chunks;
 };
 
 // Streams with a class name, in no order. Leaf lock: asked while a segment is made.
@@ -245,6 +257,9 @@ VR_NOINLINE void vr_gather(struct vr_device *device, enum vr_level need, uint32_
 VR_NOINLINE void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block);
 VR_NOINLINE void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment,
                                      uint64_t address, uint64_t size_bytes);
+// Memory of a range fell asleep or woke (sleep/sleepers.h). segment NULL: that of a whole pool.
+VR_NOINLINE void vr_notify_sleep_now(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address,
+                                     uint64_t size_bytes);
 // A block that lies outside of the pools is a segment of its own, which comes before it and goes after it. Under the device's locks.
 VR_NOINLINE void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block);
 VR_NOINLINE void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint64_t address, uint64_t size_bytes,
@@ -262,6 +277,10 @@ VR_INLINE void vr_notify_block(struct vr_shard *shard, enum vr_record_action act
 VR_INLINE void vr_notify_range(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
                                uint64_t size_bytes) {
     if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_range_now(shard, action, segment, address, size_bytes);
+}
+VR_INLINE void vr_notify_sleep(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address,
+                               uint64_t size_bytes) {
+    if (VR_UNLIKELY(vr_has_listener(shard->device))) vr_notify_sleep_now(shard, asleep, segment, address, size_bytes);
 }
 VR_INLINE void vr_notify_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
     if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_raw_now(device, action, block);

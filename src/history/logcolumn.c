@@ -150,6 +150,13 @@ static uint64_t read_change(struct vr_cursor *cursor, uint64_t *values, size_t c
     return largest;
 }
 
+bool vr_column_read_same(struct vr_cursor *cursor, uint64_t *value) {
+    if (vr_cursor_left(cursor) == 0 || *cursor->next != VR_CODING_SAME) return false;
+    cursor->next++;
+    *value = vr_cursor_varint(cursor);
+    return true;
+}
+
 void vr_column_read(struct vr_cursor *cursor, uint64_t *values, size_t count, uint64_t *largest) {
     *largest = 0;
     if (count == 0) return;

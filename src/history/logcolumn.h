@@ -25,5 +25,7 @@ void vr_column_write_change(struct vr_bytes *out, const uint64_t *values, size_t
 void vr_column_write_rising(struct vr_bytes *out, const uint64_t *values, size_t count);
 // Reads `count` values and the largest of them. cursor->failed when they are not there.
 void vr_column_read(struct vr_cursor *cursor, uint64_t *values, size_t count, uint64_t *largest);
+// The value of a column that is one for all rows. False, and nothing is read, where the next column is not.
+bool vr_column_read_same(struct vr_cursor *cursor, uint64_t *value);
 
 #endif

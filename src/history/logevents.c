@@ -20,7 +20,9 @@ enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacit
     size_t arrays = VR_LOG_COLUMN_COUNT + VR_COUNT_OF(batch->scratch);
     uint64_t *numbers = malloc(arrays * capacity * sizeof *numbers);
     if (numbers == NULL) return VRAM_NO_HOST_MEMORY;
+    const bool lean = batch->lean;
     vr_log_batch_release(batch);
+    batch->lean = lean;
     for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) batch->column[i] = numbers + i * capacity;
     for (size_t i = 0; i < VR_COUNT_OF(batch->scratch); i++) batch->scratch[i] = numbers + (VR_LOG_COLUMN_COUNT + i) * capacity;
     batch->capacity = capacity;
@@ -241,9 +243,14 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
         // A column of a later version may not be there.
         const bool absent = i >= VR_LOG_COLUMN_FIRST_COUNT && vr_cursor_left(&cursor) == 0;
-        if (absent) memset(batch->column[i], 0, count * sizeof *batch->column[i]);
         batch->largest[i] = 0;
-        if (!absent) vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
+        batch->same[i] = batch->lean && (absent || vr_column_read_same(&cursor, &batch->largest[i]));
+        if (batch->same[i])
+            batch->column[i][0] = batch->largest[i];
+        else if (absent)
+            memset(batch->column[i], 0, count * sizeof *batch->column[i]);
+        else
+            vr_column_read(&cursor, batch->column[i], count, &batch->largest[i]);
     }
     batch->largest[VR_LOG_COLUMN_ACTION] = largest_of(batch->column[VR_LOG_COLUMN_ACTION], count);
     batch->largest[VR_LOG_COLUMN_STACK] = largest_of(batch->column[VR_LOG_COLUMN_STACK], count);

@@ -57,7 +57,10 @@ struct vr_log_batch {
     size_t count;
     size_t capacity;
     uint64_t time_unit_ns; // 1 or 1000
-    bool alike;            // of whoever writes: the columns from STREAM on have only row 0, which holds for all
+    // Of whoever reads and set `lean`: which of the columns from STREAM on have only row 0, which holds for all.
+    bool same[VR_LOG_COLUMN_COUNT];
+    bool lean;
+    bool alike; // of whoever writes: the columns from STREAM on have only row 0, which holds for all
     // Of whoever writes: where the events are, one record behind the other, in place of the columns between ACTION and STACK but for TIME;
     // they are alike then. NULL: in the columns.
     const struct vr_log_record_event *records;

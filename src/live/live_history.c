@@ -237,18 +237,6 @@ void vram_history_counts(struct vram_allocator *allocator, struct vram_history_c
 
 // --- marks ---------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark) {
-    if (marks->count == most) {
-        marks->items[marks->next] = *mark;
-        marks->next = (marks->next + 1) % marks->count;
-        return VRAM_OK;
-    }
-    VR_TRY(VR_GROW(marks, items, marks->count + 1));
-    marks->items[marks->count++] = *mark;
-    assert(marks->next == 0); // it was not full: the oldest is the first
-    return VRAM_OK;
-}
-
 static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, enum vr_annotation_stage stage, const char *name) {
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     if (tracer == NULL || !atomic_load_explicit(&tracer->recording, memory_order_relaxed)) return VRAM_OK;
@@ -264,7 +252,7 @@ static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, 
         status = vr_stream_mark(stream, &made);
     } else {
         vr_mutex_lock(&tracer->marks_mutex);
-        status = keep(&tracer->marks, tracer->max_entries, &made);
+        status = vr_marks_keep(&tracer->marks, tracer->max_entries, &made);
         vr_mutex_unlock(&tracer->marks_mutex);
     }
     vr_mutex_unlock(&tracer->mutex);

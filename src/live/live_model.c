@@ -108,23 +108,44 @@ static uint8_t model_state(uint8_t state) {
     return state == VR_FREE ? VR_STATE_INACTIVE : state == VR_PENDING ? VR_STATE_PENDING_FREE : VR_STATE_ALLOCATED;
 }
 
-// A further key of a row, with a string as its value; value NULL: the row does not have the key.
-static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value, size_t length) {
+// A further key of a row, with JSON as its value; "": the row does not have the key.
+static enum vram_status add_json(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value) {
     struct vr_model *model = filler->model;
+    uint32_t id = 0;
+    VR_TRY(intern(filler, value, &id));
+    void *extras = model->extras;
+    const enum vram_status status = vr_grow(&extras, &filler->extra_capacity, model->extra_count + 1, sizeof *model->extras);
+    model->extras = extras;
+    if (status == VRAM_OK)
+        model->extras[model->extra_count++] = (struct vr_extra){.owner = (uint8_t)owner, .row = row, .key = key, .value = id};
+    return status;
+}
+
+// The same with a string; value NULL: the row does not have the key.
+static enum vram_status add_extra(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value, size_t length) {
     struct vr_text text = {0};
     struct vr_json json;
     vr_json_init(&json, &text, false);
     if (value != NULL) vr_json_string_bytes(&json, NULL, value, length);
-    uint32_t id = 0;
     enum vram_status status = vr_text_status(&text);
-    if (status == VRAM_OK) status = intern(filler, vr_text_string(&text), &id);
-    void *extras = model->extras;
-    if (status == VRAM_OK) status = vr_grow(&extras, &filler->extra_capacity, model->extra_count + 1, sizeof *model->extras);
-    model->extras = extras;
-    if (status == VRAM_OK)
-        model->extras[model->extra_count++] = (struct vr_extra){.owner = (uint8_t)owner, .row = row, .key = key, .value = id};
+    if (status == VRAM_OK) status = add_json(filler, owner, row, key, vr_text_string(&text));
     vr_text_release(&text);
     return status;
+}
+
+// Segments that sleep say so in a further key, for PyTorch's tools show them as the others. Before any block: extras stand by their owners.
+static enum vram_status mark_sleeping(struct filler *filler) {
+    const struct vr_copied *copied = filler->copied;
+    uint32_t key = 0;
+    for (size_t i = 0, row = 0; i < copied->device_count; i++) {
+        const struct vr_picture *picture = &copied->devices[i].picture;
+        for (size_t s = 0; s < picture->segment_count; s++, row++) {
+            if (!picture->segments[s].asleep) continue;
+            VR_TRY(intern(filler, "asleep", &key));
+            VR_TRY(add_json(filler, VR_OWNER_SEGMENT, row, key, "true"));
+        }
+    }
+    return VRAM_OK;
 }
 
 // A name that a client wrote on a block stands as a further key of it.
@@ -194,6 +215,7 @@ static enum vram_status fill_segments(struct filler *filler) {
     VR_TRY(vr_columns_grow(&vr_block_columns, &model->blocks, &capacity, blocks + 1, &filler->builder.budget));
     model->segments.first_block = calloc(segments + 1, sizeof *model->segments.first_block);
     if (model->segments.first_block == NULL) return VRAM_NO_HOST_MEMORY;
+    VR_TRY(mark_sleeping(filler));
     for (size_t i = 0; i < copied->device_count; i++) {
         const struct vr_copied_device *device = &copied->devices[i];
         for (size_t s = 0; s < device->picture.segment_count; s++) VR_TRY(fill_segment(filler, device->ordinal, &device->picture, s));

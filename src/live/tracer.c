@@ -66,6 +66,18 @@ const char *vr_pairs_find(const char *pairs, const char *key, size_t *length) {
     return NULL;
 }
 
+enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark) {
+    if (marks->count == most) {
+        marks->items[marks->next] = *mark;
+        marks->next = (marks->next + 1) % marks->count;
+        return VRAM_OK;
+    }
+    VR_TRY(VR_GROW(marks, items, marks->count + 1));
+    marks->items[marks->count++] = *mark;
+    assert(marks->next == 0); // it was not full: the oldest is the first
+    return VRAM_OK;
+}
+
 bool vr_marks_check(const struct vr_marks *marks) {
     for (size_t i = 1; i < marks->count; i++) {
         const struct vr_mark *before = &marks->items[(marks->next + i - 1) % marks->count];
@@ -127,7 +139,32 @@ void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr
     vr_ring_unlock(ring);
 }
 
-static void listen(const struct vr_record *record, void *user) { vr_tracer_notify(user, record->device, record); }
+// A pool that sleeps changes no address, and its blocks live on: in a history it is a span of time. Without memory there is none.
+static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record) {
+    const bool begins = record->action == VR_RECORD_SEGMENT_UNMAP;
+    struct vr_mark mark = {.ticks = vr_os_ticks(), .stage = begins ? VR_STAGE_START : VR_STAGE_END, .device = (uint8_t)record->device};
+    struct vr_text name = {0};
+    vr_text_printf(&name, "asleep: pool (%llu, %llu)", (unsigned long long)record->pool.first, (unsigned long long)record->pool.second);
+    const bool named = vr_text_status(&name) == VRAM_OK && vr_thread_text_number(vr_text_string(&name), &mark.name) == VRAM_OK;
+    vr_text_release(&name);
+    if (!named || record->device >= VRAM_MAX_DEVICES) return;
+    struct vr_stream *stream = atomic_load_explicit(&tracer->streams[record->device], memory_order_acquire);
+    if (stream != NULL) {
+        (void)!vr_stream_mark(stream, &mark);
+        return;
+    }
+    vr_mutex_lock(&tracer->marks_mutex);
+    (void)!vr_marks_keep(&tracer->marks, tracer->max_entries, &mark);
+    vr_mutex_unlock(&tracer->marks_mutex);
+}
+
+static void listen(const struct vr_record *record, void *user) {
+    if (VR_LIKELY(!record->asleep)) {
+        vr_tracer_notify(user, record->device, record);
+    } else if (record->address == 0) {
+        mark_sleep(user, record);
+    }
+}
 
 // One frame more than the core's own is skipped: this function's.
 static uint32_t gather(uint32_t skip, enum vr_level need, void *user) {

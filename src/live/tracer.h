@@ -50,6 +50,8 @@ struct vr_marks {
 // The value of a key in such a text, which ends with the line; NULL: the key is not there. *length: of it.
 const char *vr_pairs_find(const char *pairs, const char *key, size_t *length);
 
+// Adds one to `most` at the most: the oldest goes. Under marks_mutex. NO_HOST_MEMORY.
+enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark);
 // What the sentence above says, and that every mark has a stage and a device. Under marks_mutex.
 bool vr_marks_check(const struct vr_marks *marks);
 

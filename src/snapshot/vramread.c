@@ -114,10 +114,11 @@ static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
 // The same for one whose values are `usual` nearly always: what differs from that.
 #define PUT_APART(lane, target, type, usual, which)                                                                                        \
     do {                                                                                                                                   \
-        const uint64_t *from_ = reader->batch.column[which] + from;                                                                        \
-        if (all_are(from_, count, (usual))) break;                                                                                         \
+        const bool same_ = reader->batch.same[which];                                                                                      \
+        const uint64_t *from_ = reader->batch.column[which] + (same_ ? 0 : from);                                                          \
+        if (all_are(from_, same_ ? 1 : count, (usual))) break;                                                                             \
         for (size_t i = 0; i < count; i++)                                                                                                 \
-            VR_COLUMN_PUT_SPARSE(target, (lane)->held, (lane)->history.count + i, (type)(from_[i] ^ (usual)));                             \
+            VR_COLUMN_PUT_SPARSE(target, (lane)->held, (lane)->history.count + i, (type)(from_[same_ ? 0 : i] ^ (usual)));                 \
     } while (0)
 #define PUT_SPARSE(lane, batch, type, member, which)                                                                                       \
     do {                                                                                                                                   \
@@ -125,7 +126,7 @@ static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
     } while (0)
 #define PUT_ALIKE(lane, batch, type, member, which)                                                                                        \
     do {                                                                                                                                   \
-        if ((lane)->history.count == 0) (lane)->history.member.common = (type)(batch)->column[which][from];                                \
+        if ((lane)->history.count == 0) (lane)->history.member.common = (type)(batch)->column[which][(batch)->same[which] ? 0 : from];     \
         PUT_APART(lane, (lane)->history.member.apart, type, (lane)->history.member.common, which);                                         \
     } while (0)
 // Events [from, from + count) of the batch, all of the lane's device.
@@ -156,11 +157,13 @@ static bool ids_fit(const struct log_reader *reader) {
 
 static enum vram_status add_batch(struct log_reader *reader) {
     const uint64_t *devices = reader->batch.column[VR_LOG_COLUMN_DEVICE];
+    const bool one_device = reader->batch.same[VR_LOG_COLUMN_DEVICE];
     if (!ids_fit(reader)) return damaged(reader, "an event names what is not there");
     reader->stale = reader->stale || reader->batch.count != 0;
     for (size_t from = 0, to; from < reader->batch.count; from = to) {
         struct lane *lane;
-        for (to = from + 1; to < reader->batch.count && devices[to] == devices[from];) to++;
+        for (to = from + 1; to < reader->batch.count && !one_device && devices[to] == devices[from];) to++;
+        if (one_device) to = reader->batch.count;
         VR_TRY(lane_of(reader, devices[from], &lane));
         VR_TRY(add_run(reader, lane, from, to - from));
     }
@@ -355,6 +358,7 @@ static enum vram_status read_records(struct log_reader *reader, const unsigned c
     VR_TRY(vr_log_batch_reserve(&reader->batch, most));
     reader->batch.count = 0;
     reader->batch.time_unit_ns = 1;
+    memset(reader->batch.same, 0, sizeof reader->batch.same);
     enum vram_status status = VRAM_OK;
     for (; vr_log_next_record(at, end, sequence, &kind, &length) != NULL; at += length) {
         if (kind == VR_LOG_RECORD_EVENT)
@@ -567,7 +571,7 @@ static void release(struct log_reader *reader) {
 }
 
 enum vram_status vr_vramfile_read(struct vr_input *input, struct vr_model *model, struct vram_error *error) {
-    struct log_reader reader = {.input = input, .error = error, .budget.limit_bytes = BUDGET_BASE};
+    struct log_reader reader = {.input = input, .error = error, .budget.limit_bytes = BUDGET_BASE, .batch.lean = true};
     memset(model, 0, sizeof *model);
     VR_TRY(vr_log_dictionary_init(&reader.dictionary, &reader.budget));
     enum vram_status status = read_blocks_of_file(&reader, &model->ending, &model->damaged_at);

@@ -344,6 +344,23 @@ static void walking(void **state) {
 
 // --- settings ---------------------------------------------------------------------------------------------------------------------
 
+static bool note_pinned_limit(const struct vram_option *option, void *user) {
+    if (strcmp(option->key, "pinned_max_cached_size_mb") == 0) (void)snprintf(user, 32, "%s", option->value);
+    return true;
+}
+
+// What one string sets, and the next does not reset, is still in force.
+static void options_in_force(void **state) {
+    (void)state;
+    struct vr_world world;
+    char value[32] = "";
+    expect_world(&world, "pinned_max_cached_size_mb:64", 0);
+    EXPECT_OK(vram_configure(world.allocator, "max_split_size_mb:64", NULL));
+    EXPECT_OK(vram_options_in_force(world.allocator, note_pinned_limit, value));
+    assert_string_equal(value, "64");
+    expect_end(&world);
+}
+
 static void configuration_text(void **state) {
     (void)state;
     struct vr_world world;
@@ -512,6 +529,7 @@ int main(void) {
         cmocka_unit_test(reservations_by_class),
         cmocka_unit_test(walking),
         cmocka_unit_test(configuration_text),
+        cmocka_unit_test(options_in_force),
         cmocka_unit_test(limits),
         cmocka_unit_test(without_caching),
         cmocka_unit_test(memory_info),

@@ -78,6 +78,8 @@ static void of_allocators(void **state) {
     REFUSES(vram_find_block(any, 0, NULL));
     SAYS(vram_configure(NULL, any, &error));
     GIVES_0(vram_configuration(NULL, NULL, 0));
+    REFUSES(vram_options_in_force(NULL, any, any));
+    REFUSES(vram_options_in_force(any, NULL, any));
     REFUSES(vram_set_memory_fraction(NULL, 0, 0.5));
     REFUSES(vram_memory_fraction(NULL, 0, any));
     REFUSES(vram_memory_fraction(any, 0, NULL));
@@ -162,6 +164,17 @@ static void of_pools_and_graphs(void **state) {
     REFUSES(vram_pool_malloc(NULL, 1, 0, any));
     REFUSES(vram_pool_malloc(any, 1, 0, NULL));
     REFUSES(vram_pool_trim(NULL));
+    REFUSES(vram_pool_set_tag(NULL, "x"));
+    GIVES_0(vram_pool_tag(NULL, NULL, 0));
+    SAYS(vram_sleep(NULL, 0, any, 1, NULL, &error));
+    SAYS(vram_sleep(any, 0, NULL, 1, NULL, &error));
+    SAYS(vram_wake(NULL, 0, any, 1, NULL, &error));
+    SAYS(vram_wake(any, 0, NULL, 1, NULL, &error));
+    REFUSES(vram_sleep_read(NULL, 0, 1, any));
+    REFUSES(vram_sleep_read(any, 0, 1, NULL));
+    REFUSES(vram_sleepers(NULL, 0, any, 1, any));
+    REFUSES(vram_sleepers(any, 0, any, 1, NULL));
+    REFUSES(vram_sleepers(any, 0, NULL, 1, any));
     REFUSES(vram_pool_find(NULL, 0, (struct vram_pool_id){0, 1}, any));
     REFUSES(vram_pool_find(any, 0, (struct vram_pool_id){0, 1}, NULL));
     IGNORES(vram_pool_set_use_on_oom(NULL, true));

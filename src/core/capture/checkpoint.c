@@ -1,6 +1,7 @@
 // Checkpoints: which blocks of a private pool are live, and putting a pool back to that.
 #include "core/capture/captures.h"
 #include "core/serve.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 
 struct saved_block {
@@ -61,7 +62,7 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
     vr_device_lock(pool->device);
-    enum vram_status status = settle(pool->device);
+    enum vram_status status = vr_sleeper_of(pool->device, pool) != NULL ? VRAM_ASLEEP : settle(pool->device);
     if (status == VRAM_OK) status = list_pieces(pool, false, made);
     vr_device_unlock(pool->device);
     if (status != VRAM_OK) {
@@ -159,6 +160,7 @@ static enum vram_status check_places(const struct vram_pool *pool, const struct 
 
 // *all: the pool's pieces as they were.
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
+    if (vr_sleeper_of(pool->device, pool) != NULL) return VRAM_ASLEEP;
     VR_TRY(settle(pool->device));
     VR_TRY(list_pieces(pool, false, all));
     VR_TRY(check_places(pool, checkpoint));

@@ -1,5 +1,6 @@
 // vram/pool.h: what programs do with private pools.
 #include "core/capture/private.h"
+#include "base/sink.h"
 #include "core/capture/captures.h"
 #include "core/release.h"
 #include "core/serve.h"
@@ -36,6 +37,7 @@ enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ord
     static const struct vram_pool_options defaults;
     if (options == NULL) options = &defaults;
     if (options->allocate != NULL && options->deallocate == NULL) return VRAM_INVALID_ARGUMENT;
+    if (options->tag != NULL && strlen(options->tag) >= VRAM_TAG_BYTES) return VRAM_INVALID_ARGUMENT;
     if (options->allocate != NULL && !allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
@@ -43,6 +45,8 @@ enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ord
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->device = device;
     made->options = *options;
+    if (options->tag != NULL) memcpy(made->tag, options->tag, strlen(options->tag) + 1);
+    made->options.tag = made->tag;
     made->references = 1;
     made->id = is_default(options->id) ? next_id(allocator, options->for_graph) : options->id;
     vr_device_lock(device);
@@ -84,6 +88,26 @@ void vram_pool_set_no_split(struct vram_pool *pool, bool no_split) {
     pool->options.no_split = no_split;
     vr_pool_apply_options(pool);
     vr_device_unlock(pool->device);
+}
+
+enum vram_status vram_pool_set_tag(struct vram_pool *pool, const char *tag) {
+    VR_REQUIRE(pool);
+    if (tag == NULL) tag = "";
+    if (strlen(tag) >= VRAM_TAG_BYTES) return VRAM_INVALID_ARGUMENT;
+    vr_device_lock(pool->device);
+    memcpy(pool->tag, tag, strlen(tag) + 1);
+    vr_pool_apply_options(pool);
+    vr_device_unlock(pool->device);
+    return VRAM_OK;
+}
+
+size_t vram_pool_tag(const struct vram_pool *pool, char *tag, size_t capacity) {
+    struct vr_sink sink = vr_sink_begin(tag, capacity);
+    if (pool == NULL) return sink.length;
+    vr_device_lock(pool->device);
+    vr_sink_printf(&sink, "%s", pool->tag);
+    vr_device_unlock(pool->device);
+    return sink.length;
 }
 
 void vram_pool_retain(struct vram_pool *pool) {
@@ -154,17 +178,24 @@ enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route
     return status;
 }
 
-// The route was that of a capture, maybe, which the driver has ended by now: with reuse in captures what it put off is settled, as at the
-// end of a capture of ours.
-static enum vram_status end_after_captures(struct vram_pool *pool, const struct vram_route *route) {
+static bool any_mark(const struct vr_captures *captures) {
+    for (size_t i = 0; i < captures->count; i++) {
+        if (captures->items[i].pool == NULL) return true;
+    }
+    return false;
+}
+
+// Where captures are marked, the route was that of one, which the driver has ended by now: with reuse in captures what it put off is
+// settled, as at the end of a capture of ours.
+static enum vram_status end_marked(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_gather(device, VR_LEVEL_ALL, 0);
     vr_device_lock_guarded(device, &guard);
-    const bool closed = vr_route_close(pool, route);
+    const bool closed = vr_route_close(pool, route), settles = device->options.graph_capture_record_stream_reuse;
     enum vram_status status = closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
-    if (closed && device->options.graph_capture_record_stream_reuse) status = vr_deferred_convert_pool(device, pool);
+    if (closed && settles && any_mark(&device->captures)) status = vr_deferred_convert_pool(device, pool);
     if (closed) vr_private_bury_one(pool);
     vr_device_unlock(device);
     vr_context_leave(&guard);
@@ -175,7 +206,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
     VR_REQUIRE(pool && route);
     struct vr_device *device = pool->device;
     const bool deferred = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
-    if (deferred) return end_after_captures(pool, route);
+    if (deferred) return end_marked(pool, route);
     vr_device_lock(device);
     const bool closed = vr_route_close(pool, route);
     if (closed) vr_private_bury_one(pool);

@@ -1,6 +1,7 @@
 // The life of private pools.
 #include "core/capture/private.h"
 #include "core/device.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/source_ops.h"
 
 void vr_private_retain(struct vram_pool *pool) { pool->references++; }
@@ -58,6 +59,7 @@ static void keep_stats(const struct vram_pool *pool) {
 
 static void bury(struct vram_pool *pool) {
     keep_stats(pool);
+    vr_sleeper_forget(pool->device, pool);
     for (size_t i = 0; i < pool->shard_count; i++) {
         drop_empty_reservations(pool->shards[i]);
         retire_shard(pool->device, pool->shards[i]);

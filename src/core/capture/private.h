@@ -6,6 +6,7 @@
 #include "config/options.h"
 #include "core/extension.h"
 #include "vram/pool.h"
+#include "vram/sleep.h"
 
 struct vr_device;
 struct vr_shard;
@@ -20,6 +21,7 @@ struct vram_pool {
     uint32_t references;                             // 0: freeable
     uint32_t segments;                               // cudaMalloc segments, and expandable ones with anything mapped
     bool captured;                                   // a graph knows its addresses
+    char tag[VRAM_TAG_BYTES];                        // guarded as the rest
     _Atomic(struct vr_shard *) near[VR_NEAR_SHARDS]; // by stream: the shard that was asked for last, as a hint that needs no lock
     struct vr_shard **shards;                        // by ascending stream
     size_t shard_count;

@@ -60,6 +60,10 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
     *shared = (struct shared_block){.device = NULL};
     const uint32_t block = vr_find_and_lock_device(allocator, address, &shared->device);
     if (block != 0) {
+        if (vr_segment_at(allocator, vr_block_at(allocator, block)->segment)->asleep) {
+            vr_device_unlock(shared->device);
+            return VRAM_ASLEEP;
+        }
         shared->locked = true;
         describe(shared, allocator, block);
     } else if (vr_raw_find(allocator, address, &raw)) {

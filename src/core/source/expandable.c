@@ -343,10 +343,80 @@ static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
     return status;
 }
 
+// --- sleep ----------------------------------------------------------------------------------------------------------------
+
+// Of pages [first, end) the memory went, or came.
+static void book_sleep(struct vr_device *device, struct vr_segment *segment, bool asleep, uint64_t first, uint64_t end) {
+    struct vr_shard *shard = device->allocator->shards[segment->shard];
+    const int64_t bytes = (int64_t)((end - first) * segment->page_size);
+    if (first == end) return;
+    segment->away += (uint64_t)(asleep ? bytes : -bytes);
+    vr_reserved_add(shard, segment->small, asleep ? -bytes : bytes);
+    *(asleep ? &device->stats.num_device_free : &device->stats.num_device_alloc) += 1;
+    vr_notify_sleep(shard, asleep, segment, segment->address + first * segment->page_size, (uint64_t)bytes);
+}
+
+static void vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
+    uint64_t left = segment->mapped - segment->away;
+    uint64_t first = 0, end = 0; // pages that went and were not told yet
+    for (uint64_t page = 0; left != 0; page++) {
+        if (segment->pages[page] == 0) continue;
+        const uint64_t address = segment->address + page * segment->page_size;
+        left -= segment->page_size;
+        if (vr_cu(device->allocator->driver, mem_unmap, address, segment->page_size) != VR_CU_SUCCESS) {
+            *held += segment->page_size;
+            segment->uncertain = 1;
+            continue;
+        }
+        vr_drop_handle(device, segment->pages[page]);
+        segment->pages[page] = 0;
+        if (page != end) {
+            book_sleep(device, segment, true, first, end);
+            first = page;
+        }
+        end = page + 1;
+    }
+    book_sleep(device, segment, true, first, end);
+}
+
+// One run of pages without memory.
+static enum vram_status populate_run(struct vr_device *device, struct vr_segment *segment, uint64_t first, uint64_t end) {
+    VR_TRY(create_pages(device, segment, first, end));
+    uint64_t mapped = 0;
+    const enum vram_status status = map_and_allow(device, segment, first, end, &mapped);
+    for (uint64_t page = mapped; page < end; page++) {
+        vr_drop_handle(device, segment->pages[page]);
+        segment->pages[page] = 0;
+    }
+    book_sleep(device, segment, false, first, mapped);
+    if (status != VRAM_OK) segment->uncertain = 1;
+    return status;
+}
+
+static enum vram_status allow_all(struct vr_device *device, const struct vr_segment *segment, uint64_t first, uint64_t end) {
+    struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
+    uint64_t count = 0;
+    vr_access_list(device, access, &count);
+    const uint64_t address = segment->address + first * segment->page_size;
+    return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, address, (end - first) * segment->page_size, access, count));
+}
+
+static enum vram_status populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
+    const uint64_t first = (address - segment->address) / segment->page_size;
+    const uint64_t end = (address + size - segment->address + segment->page_size - 1) / segment->page_size;
+    for (uint64_t page = first; page < end;) {
+        uint64_t last = page;
+        while (last < end && segment->pages[last] == 0) last++;
+        if (last > page) VR_TRY(populate_run(device, segment, page, last));
+        page = last + 1;
+    }
+    return segment->uncertain ? allow_all(device, segment, first, end) : VRAM_OK;
+}
+
 // --- the table ------------------------------------------------------------------------------------------------------------
 
 static void drop(struct vr_device *device, struct vr_segment *segment) {
-    uint64_t left = segment->mapped;
+    uint64_t left = segment->mapped - segment->away;
     for (uint64_t page = 0; left > 0; page++) {
         if (segment->pages[page] == 0) continue;
         left -= segment->page_size;
@@ -380,7 +450,8 @@ static enum vram_status check(const struct vram_allocator *allocator, const stru
         const uint64_t end = (block->address + block->size - segment->address + segment->page_size - 1) / segment->page_size;
         const bool hole = block->state == VR_HOLE;
         for (uint64_t page = first; page < end && (!hole || page < first + 8); page++) {
-            VR_INVARIANT((segment->pages[page] == 0) == hole, "a page and the block on it disagree whether it is mapped", block->address);
+            VR_INVARIANT(segment->asleep ? !hole || segment->pages[page] == 0 : (segment->pages[page] == 0) == hole,
+                         "a page and the block on it disagree whether it is mapped", block->address);
             VR_INVARIANT(!hole || segment->exported == NULL || segment->exported[page].serial == 0, "a page that is gone is still exported",
                          block->address);
         }
@@ -399,4 +470,6 @@ const struct vr_source_ops vr_source_expandable = {
     .drop = drop,
     .allow = allow,
     .check = check,
+    .vacate = vacate,
+    .populate = populate,
 };

@@ -91,7 +91,7 @@ static enum vram_status look_at(struct vr_paged_shard *other) {
 static enum vram_status take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
     struct vr_device *device = own->device->device;
     for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
-        if (other == own || other->is_small) continue;
+        if (other == own || other->is_small || other->shard->asleep) continue;
         VR_TRY(vr_paged_small_return(other));
         if (wait) VR_TRY(vr_paged_claim_all(other));
         if (other->free_bytes == 0) continue;
@@ -511,7 +511,7 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     paged->grown = NULL; // nothing is made ahead before somebody has to grow again
     VR_TRY(vr_paged_settle(paged));
     for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
-        if (own->is_small) continue;
+        if (own->is_small || own->shard->asleep) continue;
         VR_TRY(vr_paged_small_return(own));
         VR_TRY(vr_paged_claim_all(own));
     }
@@ -524,6 +524,7 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
         for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && returned < enough; page = next) {
             next = vr_paged_page_at(paged, page)->next;
             const uint64_t size = vr_paged_page_at(paged, page)->size;
+            if (own->shard->asleep) break;
             const enum vram_status status = release_page(paged, page);
             if (status == VRAM_OK) returned += size;
             if (first == VRAM_OK) first = status;
@@ -541,6 +542,12 @@ static const struct vr_paged_region *region_of_segment(const struct vr_device *d
     return vr_paged_region_of(*own, segment->address);
 }
 
+static const struct vr_paged_window *window_at(const struct vr_paged_page *page, uint64_t address) {
+    const struct vr_paged_window *window = page->windows;
+    while (window->address != address) window++;
+    return window;
+}
+
 static void drop(struct vr_device *device, struct vr_segment *segment) {
     struct vr_paged_shard *own = NULL;
     const struct vr_paged_region *region = region_of_segment(device, segment, &own);
@@ -549,8 +556,8 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
         if (unit == 0) continue;
         struct vr_paged_page *page = vr_paged_page_at(own->device, unit - 1);
         vr_exported_forget(segment, (at - region->address) / own->device->unit);
-        vr_drop_mapping(device, at, page->size);
-        if (--page->window_count == 0) vr_drop_handle(device, page->handle);
+        if (!window_at(page, at)->away) vr_drop_mapping(device, at, page->size);
+        if (++page->dropped == page->window_count && page->handle != 0) vr_drop_handle(device, page->handle);
     }
     vr_exported_release(segment);
     vr_os_unreserve(region->units, (size_t)(region->size / own->device->unit) * sizeof *region->units);
@@ -563,7 +570,7 @@ static enum vram_status allow(struct vr_device *device, const struct vr_segment 
     const struct vr_paged_region *region = region_of_segment(device, segment, &own);
     for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
         const uint32_t unit = region->units[(at - region->address) / own->device->unit];
-        if (unit == 0) continue;
+        if (unit == 0 || window_at(vr_paged_page_at(own->device, unit - 1), at)->away) continue;
         const uint64_t size = vr_paged_page_at(own->device, unit - 1)->size;
         VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, at, size, &access, 1)));
     }
@@ -598,6 +605,8 @@ const struct vr_source_ops vr_source_paged = {
     .allow = allow,
     .block_containing = vr_paged_block_containing,
     .blocks = vr_paged_blocks,
+    .vacate = vr_paged_vacate,
+    .populate = vr_paged_populate,
 };
 
 // Chains of blocks, as expandable segments have.
@@ -611,6 +620,8 @@ const struct vr_source_ops vr_source_paged_small = {
     .give_back = give_back,
     .drop = drop,
     .allow = allow,
+    .vacate = vr_paged_vacate,
+    .populate = vr_paged_populate,
 };
 
 static void free_shard(struct vr_paged_shard *own) {

@@ -32,6 +32,7 @@ struct vr_paged_view {
 struct vr_paged_window {
     uint64_t address;
     struct vr_paged_shard *own;
+    bool away; // of a page that sleeps: nothing is mapped there
 };
 
 // Where a recording has bytes of a page: each at one address at a time, that of the window through which they were handed out last.
@@ -59,6 +60,9 @@ struct vr_paged_page {
     size_t shown_count, shown_capacity;
     uint32_t previous, next; // in its list
     uint8_t list;            // enum vr_paged_list
+    size_t dropped;          // at the end: windows that are gone
+    bool away;               // its pool sleeps: it has no memory, and no handle
+    bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
 struct vr_paged_slot {
@@ -283,6 +287,13 @@ uint64_t vr_paged_small_window(const struct vr_paged_shard *own, uint32_t page);
 enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
 // The reverse, for all pages that lie in free blocks.
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
+
+// --- sleep: paged_sleep.c
+// -----------------------------------------------------------------------------------------------------------------
+
+// vacate() and populate() of both sources (source_ops.h).
+void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
+enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size);
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
 static bool plan(const struct vr_device *device, struct batch *batch) {
     struct vr_paged_device *paged = device->paged;
     struct vr_paged_shard *own = paged == NULL ? NULL : paged->grown;
-    if (own == NULL || own->region_count == 0 || vr_any_captures(device)) return false;
+    if (own == NULL || own->region_count == 0 || own->shard->asleep || vr_any_captures(device)) return false;
     const uint64_t in_use = paged->held_bytes - paged->ahead_bytes, wanted = target(paged, in_use);
     if (paged->ahead_bytes * 2 > wanted && !paged->fills) return false;
     paged->fills = true;
@@ -200,7 +200,7 @@ enum vram_status vr_paged_claim(struct vr_paged_shard *own, uint32_t *claimed) {
     struct vr_paged_device *paged = own->device;
     const uint32_t page = own->first[VR_PAGED_AHEAD];
     *claimed = 0;
-    if (page == 0) return VRAM_OK;
+    if (page == 0 || own->shard->asleep) return VRAM_OK;
     VR_TRY(VR_GROW(own, holes, own->hole_count + 1));
     const struct vr_paged_page *item = vr_paged_page_at(paged, page);
     vr_paged_list_remove(paged, page);

@@ -36,7 +36,9 @@ static enum vram_status collect_live(const struct vr_device *device, const struc
 static enum vram_status collect_chain(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(device->allocator, at)->next) {
         const struct vr_block *item = vr_block_at(device->allocator, at);
-        if (item->state != VR_HOLE) VR_TRY(push(list, item));
+        if (item->state == VR_HOLE) continue;
+        VR_TRY(push(list, item));
+        if (item->state == VR_ASLEEP) list->items[list->count - 1].state = VR_FREE;
     }
     return VRAM_OK;
 }

@@ -16,6 +16,7 @@ static uint32_t ready_in(struct vr_paged_size *size, size_t word, uint32_t *bloc
 }
 
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
+    if (VR_UNLIKELY(shard->asleep)) return 0;
     const struct vr_paged_shard *own = shard->paged;
     const uint64_t number = vr_map_get(&own->numbers, rounded);
     if (number == 0) return 0;

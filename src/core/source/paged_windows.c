@@ -52,7 +52,7 @@ static void undo(struct vr_paged_shard *own, const uint32_t *pages, size_t mappe
 void vr_paged_window_add(struct vr_paged_shard *own, uint32_t number, uint64_t address) {
     struct vr_paged_page *page = vr_paged_page_at(own->device, number);
     const struct vr_paged_region *region = &own->regions[own->region_count - 1];
-    page->windows[page->window_count++] = (struct vr_paged_window){address, own};
+    page->windows[page->window_count++] = (struct vr_paged_window){.address = address, .own = own};
     region->units[(address - region->address) / own->device->unit] = number + 1;
     own->device->window_count++;
     if (page->shown_count == 0) vr_paged_show(page, 0, page->size, address);
@@ -125,7 +125,7 @@ enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number,
     const struct vr_paged_window window = page->windows[which];
     VR_TRY(VR_GROW(window.own, holes, window.own->hole_count + page->used_count + 1));
     VR_TRY(vr_paged_shown_room(page, page->view_count));
-    VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
+    if (!window.away) VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
     forget_slots(device, page, &window);
     uint64_t low = 0;
     for (size_t i = 0; i <= page->used_count && window.own == page->own && !window.own->is_small; i++) {

@@ -54,6 +54,13 @@ struct vr_source_ops {
     // to it that what is refused is tried again (vr_give_back()).
     vr_cu_result (*take)(struct vr_shard *shard, uint64_t size, uint64_t *address);
     enum vram_status (*give)(struct vr_shard *shard, uint64_t address, uint64_t size);
+
+    // Of sources whose segments can sleep (sleep/sleepers.h), else NULL. Takes the memory from behind all addresses of the segment, books
+    // and tells it. Nothing fails: what the driver keeps is as it was, and is counted in *held.
+    void (*vacate)(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
+    // Makes sure that memory stands behind [address, address + size), where there are no holes. OUT_OF_MEMORY; DRIVER. What a failed call
+    // made on the way stays until vacate().
+    enum vram_status (*populate)(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size);
 };
 
 // Whether this free block spans a segment that comes and goes whole, and can go now.
@@ -68,6 +75,8 @@ enum vram_status vr_whole_grow(struct vr_shard *shard, bool small, uint64_t roun
 bool vr_whole_returnable(const struct vr_block *block);
 enum vram_status vr_whole_give_back(struct vr_shard *shard, uint32_t block);
 void vr_whole_drop(struct vr_device *device, struct vr_segment *segment);
+// Takes a segment out of the statistics, with what of it is away.
+void vr_whole_count_gone(struct vr_shard *shard, const struct vr_segment *segment);
 #define VR_WHOLE_SEGMENTS .grow = vr_whole_grow, .returnable = vr_whole_returnable, .give_back = vr_whole_give_back, .drop = vr_whole_drop
 // A segment of exactly this size from this source, which may be another than the shard's. Otherwise as grow().
 enum vram_status vr_whole_make(struct vr_shard *shard, const struct vr_source_ops *source, bool small, uint64_t segment_bytes,
@@ -99,6 +108,7 @@ void vr_orphaned_mappings_retry(struct vr_device *device);
 extern const struct vr_source_ops vr_source_cu_mem_alloc;
 extern const struct vr_source_ops vr_source_user_functions;
 extern const struct vr_source_ops vr_source_expandable;
+extern const struct vr_source_ops vr_source_sleepable;
 extern const struct vr_source_ops vr_source_paged;
 extern const struct vr_source_ops vr_source_paged_small;
 

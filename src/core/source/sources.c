@@ -5,5 +5,6 @@ const struct vr_source_ops *vr_source_of(const struct vr_device *device, const s
     if (owner != NULL && owner->options.allocate != NULL) return &vr_source_user_functions;
     if (device->options.paged && device->physical.granularity != 0) return owner == NULL ? &vr_source_paged : &vr_source_expandable;
     if (device->options.expandable_segments && device->physical.granularity != 0) return &vr_source_expandable;
-    return &vr_source_cu_mem_alloc;
+    const bool sleeps = device->options.sleepable || (owner != NULL && owner->tag[0] != '\0');
+    return sleeps && device->physical.granularity != 0 ? &vr_source_sleepable : &vr_source_cu_mem_alloc;
 }

@@ -11,6 +11,11 @@ static void count_segment(struct vr_shard *shard, const struct vr_segment *segme
     if (shard->owner != NULL) shard->owner->segments += (uint32_t)sign;
 }
 
+void vr_whole_count_gone(struct vr_shard *shard, const struct vr_segment *segment) {
+    vr_reserved_add(shard, segment->small, (int64_t)segment->away);
+    count_segment(shard, segment, -1);
+}
+
 static enum vram_status enter_books(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *block) {
     struct vram_allocator *allocator = shard->device->allocator;
     // Functions of a user may return anything.

@@ -1,19 +1,42 @@
 // `oom`: why requests failed, as the report explains it.
+#include "analyze/demand.h"
 #include "analyze/report_parts.h"
 #include "explore/explored/cures.h"
 #include "explore/query/selection.h"
+#include "present/demand_text.h"
 #include "present/oom_sentence.h"
 #include "present/report_json.h"
+
+// A longer history takes longer than whoever looks waits.
+enum { MOST_EVENTS_OF_A_DEMAND = 2000000 };
+
+// Where nothing failed: what stands out at the peak, and what would lower it by a tenth, or below the memory that was named.
+static enum vram_status find_demand(struct vr_explored_recording *recording, struct vr_explored_device *device, uint64_t memory_bytes,
+                                    struct vr_arena *arena, struct vram_report_device *facts) {
+    const struct vr_lifetimes *allocated = NULL;
+    VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
+    const uint64_t peak = allocated->peak.bytes, tenth_less = peak - peak / 10;
+    const bool is_host = vr_model_is_host(device->view->model, device->view->device);
+    if (facts->oom_count != 0 || is_host || peak == 0 || device->view->history->count > MOST_EVENTS_OF_A_DEMAND) return VRAM_OK;
+    const struct vr_demand_question question = {.view = device->view,
+                                                .sites = &recording->sites,
+                                                .event = allocated->peak_event,
+                                                .room_bytes = memory_bytes != 0 && memory_bytes < peak ? memory_bytes : tenth_less,
+                                                .block_bytes = peak};
+    return vr_demand_find(&question, arena, &facts->demand);
+}
 
 static enum vram_status explain(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
                                 uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {
     const struct vr_lifetimes *allocated = NULL;
     VR_TRY(vr_explored_ooms(recording, device, memory_bytes, arena, facts));
+    VR_TRY(find_demand(recording, device, memory_bytes, arena, facts));
     VR_TRY(vr_oom_sentences(arena, facts));
     VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &allocated));
     vr_report_reserved(device->view, &facts->reserved, NULL, 0);
     struct vr_json *json = &query->answer->json;
     vr_report_json_ooms(json, facts);
+    if (facts->demand != NULL) vr_demand_json(json, facts->demand);
     vr_json_u64(json, "peak_bytes", allocated->peak.bytes);
     vr_json_i64(json, "peak_event", allocated->peak_event);
     vr_json_i64(json, "reserved_peak_bytes", facts->reserved.peak_bytes);

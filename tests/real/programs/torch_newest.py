@@ -301,7 +301,7 @@ def newest_pinned():
         answer(text, torch.cuda.host_memory_stats()["allocated_bytes.current"])
         del kept
         answer("kept", torch.cuda.host_memory_stats()["allocations.current"])
-        setting("pinned_max_round_threshold_mb:-1,pinned_max_cached_size_mb:-1")
+        setting("pinned_max_round_threshold_mb:4096,pinned_max_cached_size_mb:4096")
         torch._C._host_emptyCache()
     for text in ("foo:1,bar:2", "garbage_collection_threshold:1.2", "max_split_size_mb:2", "release_lock_on_cudamalloc:none", "pinned_num_register_threads:1024"):
         try:
@@ -309,6 +309,8 @@ def newest_pinned():
         except ValueError:
             continue
         raise AssertionError(text)
+    setting("pinned_max_round_threshold_mb:-1")
+    setting("pinned_max_round_threshold_mb:4096")  # the last one that is told of, also after one that was refused
 
 
 if __name__ == "__main__":

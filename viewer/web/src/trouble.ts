@@ -1,5 +1,6 @@
 // The device with the trouble: an out of memory, else the highest peak. The page opens on it, the menu of devices and the tab have a badge,
 // and a sentence on the first screen says what happened and leads there.
+import { sentence, type Cause } from "./views/oom-parts";
 import type { Device, Recording } from "./app";
 import { add, clear, el } from "./dom";
 import type { Engine } from "./engine";
@@ -30,9 +31,23 @@ export async function countOoms(engine: Engine, recordings: readonly Recording[]
     }
 }
 
+const MOST_EVENTS = 2_000_000; // whose cause is worked out without being asked for
+
+// The reason in a sentence, and who holds most where it names nobody.
+function whyText(cause: Cause): string {
+    const named = (site: string | null | undefined) => site && !cause.text.includes(site);
+    const most = cause.holders?.[0];
+    const who = named(cause.pin_site) ? ` It was made at ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(cause.text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
+    const asked = named(cause.site) && !who.includes(cause.site) && !cause.site.startsWith("<") ? ` Asked for by ${cause.site}.` : "";
+    const library = cause.libraries?.find(({ site }) => named(site) && !site.startsWith("<"));
+    const through = library ? ` ${bytes(library.bytes)} of it through ${library.site}.` : "";
+    return `${sentence(cause.text)}${through}${asked}${who}`;
+}
+
 export class TroubleBanner implements Panel {
     readonly root = el("section", { class: "trouble", "aria-label": "Out of memory", hidden: true });
     private asked = 0;
+    private readonly why = el("p", { class: "trouble-why" });
 
     constructor(private readonly frame: Frame) {}
 
@@ -47,7 +62,12 @@ export class TroubleBanner implements Panel {
         const worst = worstDevice(devices);
         if (!worst || worst.ooms === 0) return clear(this.root);
         const { marks } = (await askOnce<{ marks: Mark[] }>(this.frame, { name: "marks", rec, device: worst.device })).json;
-        if (ticket === this.asked) this.show(devices, worst, marks.filter((mark) => mark.kind === "oom").at(-1));
+        if (ticket !== this.asked) return;
+        this.show(devices, worst, marks.filter((mark) => mark.kind === "oom").at(-1));
+        if (this.frame.partial || worst.events > MOST_EVENTS) return;
+        const { oom_causes: causes } = (await askOnce<{ oom_causes: Cause[] }>(this.frame, { name: "oom", rec, device: worst.device })).json;
+        const last = causes.at(-1);
+        if (ticket === this.asked && last) this.why.textContent = whyText(last);
     }
 
     private show(devices: readonly Device[], worst: Device, last: Mark | undefined): void {
@@ -61,9 +81,11 @@ export class TroubleBanner implements Panel {
         const others = elsewhere.length === 0 ? "" : ` So did ${elsewhere.map((device) => `${deviceName(device)} (${count(device.ooms)})`).join(", ")}.`;
         const away = here ? "" : ` This is ${deviceName(shown)}.`;
         clear(this.root);
+        this.why.textContent = "";
         add(
             this.root,
             el("p", { role: "status" }, el("b", {}, `${devices.length > 1 ? `${name[0].toUpperCase()}${name.slice(1)}` : "The program"} ran out of memory${times}`), `${what}.${others}${away}`),
+            this.why,
             el("button", { type: "button", class: "link", onclick: () => this.frame.store.set(here ? { view: "oom" } : { view: "oom", device: worst.device, ...UNCHOSEN }) }, here ? "Why it failed" : `Why it failed on ${name}`),
         );
         this.root.hidden = this.frame.store.state.view === "oom";

@@ -16,6 +16,17 @@ const { browser, page, errors } = await openPage(html, { width: 1440, height: 90
 await openFiles(page, [path]);
 const hash = (key) => new URLSearchParams(location.hash.slice(1)).get(key);
 
+// The first screen names who holds the peak, and leads to what would lower it.
+await page.waitForSelector(".range-facts [data-role]");
+const wanted = await asked("report", "--by", "role", "--json", path);
+equal(await page.evaluate(() => document.querySelector(".range-facts [data-role]").dataset.role), wanted.groups[0].name, "the role that holds most");
+equal(await page.evaluate(() => Number(document.querySelector(".range-facts [data-fact='peak']").dataset.bytes)), wanted.bytes, "of the peak");
+await page.locator(".range-facts").getByRole("button", { name: "what would lower it" }).click();
+await page.waitForSelector(".oom-demand");
+expect(/\d MiB /.test(await page.locator(".oom-demand > p").first().textContent()), "what holds it, in words");
+expect(await page.locator(".oom-remedies li").count() > 0, "what would lower it");
+await go(page, {});
+
 // A pin: the chosen event with a note, in the link, on the strip and on the charts.
 await page.locator(".facts .jump").click();
 await page.waitForSelector(".facts .pin-it");

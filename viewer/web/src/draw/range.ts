@@ -1,13 +1,15 @@
 // What happened in the window, in a line below a chart: change, made, freed, the highest moment and the sites that made most.
 import type { App } from "../app";
 import { clear, el } from "../dom";
-import { bytes, count } from "../format";
-import { siteOf } from "../sites";
+import { bytes, count, percent } from "../format";
+import { siteOf, tailOf } from "../sites";
 
 type Groups = { bytes: number; allocations: number; groups: { name: string; bytes: number }[] };
 
 const REST_MS = 350;
 const SITES = 3;
+const ROLES = 4;
+const MOST_EVENTS = 2_000_000; // whose roles are found while somebody waits
 
 const signed = (value: number) => `${value > 0 ? "+" : ""}${bytes(value)}`;
 
@@ -18,7 +20,7 @@ export class RangeFacts {
 
     constructor(private readonly app: App) {}
 
-    // Asked once the window rests; of the whole history the other views say it.
+    // Asked once the window rests.
     update(): void {
         const { from, to, axis, notion, rec } = this.app.store.state;
         const device = this.app.device();
@@ -28,11 +30,44 @@ export class RangeFacts {
         clearTimeout(this.timer);
         // What stood there stays until it is known anew: nothing around it moves.
         this.root.classList.add("stale");
-        if (!device || device.events === 0 || !(to > from)) {
+        // Of what is still read nobody asks who holds its peak.
+        if (!device || this.app.partial) {
             this.root.hidden = true;
             return;
         }
+        if (device.events === 0 || !(to > from)) {
+            void this.loadPeak(of).catch((error: Error) => this.app.say(error.message));
+            return;
+        }
         this.timer = window.setTimeout(() => void this.load(of).catch((error: Error) => this.app.say(error.message)), REST_MS);
+    }
+
+    // Of the whole history: who holds the peak.
+    private async loadPeak(of: string): Promise<void> {
+        const { engine, store } = this.app;
+        const { notion, rec } = store.state;
+        const device = this.app.device()!;
+        const ask = (by: string, top: number) => engine.ask<Groups>({ name: "groups", rec, device: device.device, notion, by, top });
+        const roles = device.events <= MOST_EVENTS ? (await ask("role", ROLES)).json : null;
+        const sites = (await ask("site", SITES)).json;
+        if (of !== this.of) return;
+        clear(this.root);
+        this.root.classList.remove("stale");
+        this.root.hidden = sites.bytes === 0;
+        this.root.append(el("strong", { "data-fact": "peak", "data-bytes": sites.bytes }, `Peak ${bytes(sites.bytes)}`));
+        const known = (roles?.groups ?? []).filter(({ name }) => name !== "unknown");
+        // One role for all is what a program without a framework gets: it tells nothing.
+        if (known.length > 1) known.forEach(({ name, bytes: size }, i) => {
+            const lead = el("button", { type: "button", class: "link", "data-role": name, onclick: () => store.set({ by: "role", legend: name }) }, `${name.replaceAll("_", " ")} ${percent(size, sites.bytes)}`);
+            this.root.append(i === 0 ? ": " : ", ", lead);
+        });
+        sites.groups.forEach(({ name, bytes: size }, i) => this.root.append(i === 0 ? " \u00b7 most by " : ", ", this.siteLink(name, size)));
+        this.root.append(" \u00b7 ", el("button", { type: "button", class: "link", "data-lead": "peak", onclick: () => store.set({ view: "peak" }) }, "who holds it"), ", ", el("button", { type: "button", class: "link", "data-lead": "oom", onclick: () => store.set({ view: "oom" }) }, "what would lower it"));
+    }
+
+    private siteLink(name: string, size: number): HTMLElement {
+        const { title, place } = siteOf(name);
+        return el("button", { type: "button", class: "link", title: name, disabled: name.startsWith("<"), onclick: () => this.app.store.set({ search: name, regex: false }) }, `${tailOf(title)}${place ? ` ${place}` : ""} ${bytes(size)}`);
     }
 
     private async load(of: string): Promise<void> {
@@ -60,8 +95,7 @@ export class RangeFacts {
         this.root.append(el("strong", {}, `Events ${count(first)} to ${count(last)}`));
         for (const [name, value, text] of facts) this.root.append(" \u00b7 ", el("span", { "data-fact": name, "data-bytes": value }, `${name} ${text}`));
         made.groups.forEach(({ name, bytes: size }, i) => {
-            const lead = el("button", { type: "button", class: "link", title: name, onclick: () => store.set({ search: name, regex: false }) }, `${siteOf(name).title} ${bytes(size)}`);
-            this.root.append(i === 0 ? " \u00b7 most made by " : ", ", lead);
+            this.root.append(i === 0 ? " \u00b7 most made by " : ", ", this.siteLink(name, size));
         });
         this.root.hidden = false;
         this.root.classList.remove("stale");

@@ -3,7 +3,7 @@ import { copyText } from "../save";
 import { framesList, type StackFrame } from "../stack";
 import { add, el } from "../dom";
 import { bytes, count, counted } from "../format";
-import { bar, partsOf, partsTable, type Accounts, type Cause, type Holder } from "./oom-parts";
+import { bar, partsOf, partsTable, sentence, type Accounts, type Cause, type Holder } from "./oom-parts";
 import { demandTitle, remediesBox } from "./oom-remedies";
 
 const TITLES: Record<string, string> = {
@@ -43,8 +43,6 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     add(box, el("p", { class: "oom-ways" }, el("button", { type: "button", onclick: () => ways.go(cause.index) }, "Show segments and blocks at that moment"), " ", copy));
     return box;
 }
-
-const sentence = (text: string) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`);
 
 // The request beside the largest piece it could have had, to one scale.
 function request(cause: Cause, size: number): HTMLElement {

@@ -92,6 +92,8 @@ export function bar(parts: Part[]): HTMLElement {
     return row;
 }
 
+export const sentence = (text: string) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`);
+
 export function partsTable(parts: Part[]): HTMLElement {
     const rows = parts.map((part) => el("tr", {}, el("td", {}, el("i", { class: `swatch oom-part is-${part.key}` }), part.name), el("td", { class: "number", title: `${count(part.bytes)} bytes` }, bytes(part.bytes)), el("td", { class: "quiet-text" }, part.why)));
     return el("table", { class: "plain-table" }, el("tbody", {}, ...rows));

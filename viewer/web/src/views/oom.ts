@@ -6,10 +6,11 @@ import { UNCHOSEN, type State } from "../state";
 import { deviceName, worstDevice } from "../trouble";
 import { oomCard, type CardWays, type RequestStack } from "./oom-card";
 import { CureBox } from "./oom-cure";
-import { bar, type Cause } from "./oom-parts";
+import { bar, sentence, type Cause } from "./oom-parts";
+import { remediesBox, type Demand } from "./oom-remedies";
 import { showChosen } from "./peak";
 
-type Ooms = { oom: { index: number; size: number; device_free: number | null }[]; oom_causes: Cause[]; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; reserved_peak_event: number };
+type Ooms = { demand?: Demand | null; oom: { index: number; size: number; device_free: number | null }[]; oom_causes: Cause[]; peak_bytes: number; peak_event: number; reserved_peak_bytes: number; reserved_peak_event: number };
 
 const MOST_CARDS = 200;
 
@@ -35,6 +36,11 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     size.addEventListener("input", measure);
     add(body, el("label", { class: "oom-size" }, "On a device with ", size, " GiB:"), verdict);
     measure();
+    // Nothing had to fit: what is computed is by how much the peak would fall.
+    const plain = (text: string) => text.replace(/, and it fits$/, "");
+    if (!facts.demand) return;
+    const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, text: plain(remedy.text), fits: false }));
+    add(body, el("section", { class: "oom-demand", "aria-label": "What holds it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(facts.demand.text))), remediesBox({ ...facts.demand, remedies }));
 }
 
 type Ways = CardWays & { go(event: number): void; open(device: number): void };

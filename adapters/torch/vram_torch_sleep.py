@@ -1,0 +1,144 @@
+"""Memory that sleeps: vram_torch.tagged(), sleep(), wake() and sleepers() are this module's. docs/guides/sleep.md has the rest."""
+import contextlib
+import threading
+
+import vram_torch
+
+_lock = threading.Lock()
+_pools = []  # of PyTorch, that have a tag: they live as long as the process
+_used = {}  # device -> tags, in the order of their first use
+
+
+def _devices(device):
+    if device is not None:
+        return [vram_torch._index(device)]
+    return sorted(_used) or [vram_torch._index(None)]
+
+
+@contextlib.contextmanager
+def tagged(tag, device=None):
+    """What the calling thread allocates inside goes to a pool of its own with this tag, which vram_torch.sleep(tag) puts to sleep."""
+    if not tag:
+        raise ValueError("a tag has at least one character")
+    number = vram_torch._index(device)
+    vram_torch.allocator().tag_begin(tag, number)
+    with _lock:
+        tags = _used.setdefault(number, [])
+        if tag not in tags:
+            tags.append(tag)
+    try:
+        yield
+    finally:
+        vram_torch.allocator().tag_end(tag, number)
+
+
+@contextlib.contextmanager
+def untagged(device=None):
+    """Inside of tagged(): what the calling thread allocates does not sleep."""
+    number = vram_torch._index(device)
+    vram_torch.allocator().tag_begin("", number)
+    try:
+        yield
+    finally:
+        vram_torch.allocator().tag_end("", number)
+
+
+def tag_pool(pool, tag, device=None):
+    """Gives a torch.cuda.MemPool a tag: what it gets from now on can sleep, also as the pool of a CUDA graph. By the native way only."""
+    number = vram_torch._index(device)
+    vram_torch.allocator().tag_pool(pool.id, tag, number)
+    with _lock:
+        _pools.append(pool)
+        tags = _used.setdefault(number, [])
+        if tag not in tags:
+            tags.append(tag)
+
+
+def tags_of(device=None):
+    """The tags that were used, of a device or of all."""
+    with _lock:
+        return list(dict.fromkeys(tag for number in _devices(device) for tag in _used.get(number, ())))
+
+
+def tagged_devices():
+    """The devices on which tags were used."""
+    with _lock:
+        return sorted(_used)
+
+
+def sleep(tags=None, level="keep", on_request="fail", device=None):
+    """Gives the device memory of tagged tensors back to the driver; addresses stay. Returns how many bytes went.
+
+    tags: one, several, or None for everything, the memory without a tag too (that must be made of pages: sleepable:True or
+    expandable_segments:True). A dictionary says a level for each. level: "keep" (the bytes go to pinned memory of the host), "discard", "zero".
+    on_request: whether a request to a pool that sleeps fails or wakes it ("fail", "wake"). device: one; None: all that have tags.
+    On failure nothing sleeps that was awake.
+    """
+    if isinstance(tags, str):
+        tags = (tags,)
+    levels = tags if isinstance(tags, dict) else level if tags is None else dict.fromkeys(tags, level)
+    for word in levels.values() if isinstance(levels, dict) else (levels,):
+        if word not in vram_torch.SLEEP_LEVELS:
+            raise ValueError(f"a level is one of {', '.join(vram_torch.SLEEP_LEVELS)}, not {word!r}")
+    if on_request not in ("fail", "wake"):
+        raise ValueError(f"on_request is fail or wake, not {on_request!r}")
+    if isinstance(levels, dict) and not levels:
+        return 0
+    made, went, asleep = vram_torch.allocator(), 0, []
+    _wait(device)
+    for number in _devices(device):
+        here = levels
+        if isinstance(levels, dict):
+            known = _used.get(number, ())
+            here = {tag: word for tag, word in levels.items() if tag in known or device is not None}
+            if not here:
+                continue
+        before = {sleeper.pool for sleeper in made.sleepers(number)}
+        try:
+            went += made.sleep(here, on_request, number)
+        except Exception:
+            for other, others_tags in asleep:
+                with contextlib.suppress(vram_torch.Error):
+                    made.wake(others_tags, other)
+            raise
+        asleep.append((number, [s.tag for s in made.sleepers(number) if s.pool not in before and s.tag] or None))
+    if isinstance(levels, dict) and not asleep:
+        raise vram_torch.Error(f"vram: nothing has the tag {', '.join(map(repr, levels))}")
+    return went
+
+
+def wake(tags=None, device=None):
+    """Puts device memory behind the addresses again, with the bytes that were kept; returns how many bytes came. tags: one, several, None: all.
+
+    On failure (vram_torch.OutOfMemory where the device is full) everything sleeps on.
+    """
+    if isinstance(tags, str):
+        tags = (tags,)
+    made, came, done = vram_torch.allocator(), 0, []
+    for number in _devices(device):
+        here = [s for s in made.sleepers(number) if tags is None or s.tag in tags]
+        if not here:
+            continue
+        names = None if tags is None else list(dict.fromkeys(s.tag for s in here))
+        try:
+            came += made.wake(names, number)
+        except Exception:
+            for other, levels in done:
+                with contextlib.suppress(vram_torch.Error):
+                    made.sleep(levels, device=other)
+            raise
+        done.append((number, {s.tag: s.level for s in here if s.tag}))
+    return came
+
+
+def sleepers(device=None):
+    """What sleeps: Sleeper objects with pool, level, wakes, live_bytes, away_bytes, host_bytes and tag."""
+    return [sleeper for number in _devices(device) for sleeper in vram_torch.allocator().sleepers(number)]
+
+
+def _wait(device):
+    """The work that PyTorch has queued ends before memory goes; the allocator waits for the device as well."""
+    torch = vram_torch._Enabled.torch
+    if torch is not None and torch.cuda.is_initialized():
+        for number in _devices(device):
+            torch.cuda.synchronize(number)

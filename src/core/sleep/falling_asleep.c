@@ -1,0 +1,63 @@
+// How a pool falls asleep.
+#include "core/share/share.h"
+#include "core/sleep/sleepers.h"
+
+static enum vram_status refuse(const struct vram_pool *pool, const struct vr_segment *segment, const char *why, struct vram_error *error) {
+    const struct vram_pool_id id = pool == NULL ? (struct vram_pool_id){0, 0} : pool->id;
+    return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "the segment of %llu bytes at 0x%llx of pool (%llu, %llu) cannot sleep: %s",
+                   (unsigned long long)segment->mapped, (unsigned long long)segment->address, (unsigned long long)id.first,
+                   (unsigned long long)id.second, why);
+}
+
+static bool is_exported(const struct vr_segment *segment) {
+    for (uint64_t page = 0; segment->exported != NULL && page < segment->size / segment->page_size; page++)
+        if (segment->exported[page].serial != 0) return true;
+    return false;
+}
+
+// Whether all of the pool's segments can sleep.
+static enum vram_status check_segments(const struct vr_device *device, const struct vram_pool *pool, struct vram_error *error) {
+    for (size_t at = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, pool, &at);
+        if (number == 0) return VRAM_OK;
+        const struct vr_segment *segment = vr_segment_at(device->allocator, number);
+        if (segment->mapped == 0) continue;
+        if (segment->source == &vr_source_user_functions) return refuse(pool, segment, "functions of the program made it", error);
+        if (segment->source->vacate == NULL)
+            return refuse(pool, segment,
+                          "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
+                          "would have made it of pages)",
+                          error);
+        if (is_exported(segment)) return refuse(pool, segment, "other processes may have its pages", error);
+    }
+}
+
+enum vram_status vr_sleeper_prepare(struct vr_device *device, uint64_t stream, struct vr_sleeper *sleeper, struct vram_error *error) {
+    VR_TRY(check_segments(device, sleeper->pool, error));
+    if (sleeper->level != VRAM_SLEEP_KEEP) return VRAM_OK;
+    struct vr_live_ranges ranges = {0};
+    enum vram_status status = vr_sleeper_ranges(device, sleeper, &ranges);
+    if (status == VRAM_OK) status = vr_kept_save(device, stream, &ranges, &sleeper->kept);
+    free(ranges.items);
+    return status;
+}
+
+void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, struct vram_sleep_result *result) {
+    const int64_t before = device->stats.reserved[VRAM_STAT_ALL].current;
+    sleeper->next = device->sleepers;
+    device->sleepers = sleeper;
+    vr_sleeper_set_shards(device, sleeper->pool, true);
+    for (size_t at = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &at);
+        if (number == 0) break;
+        struct vr_segment *segment = vr_segment_at(device->allocator, number);
+        if (segment->source->vacate == NULL) continue; // a reservation of another kind, without memory
+        vr_blocks_fall_asleep(device, segment);
+        segment->source->vacate(device, segment, &result->held_bytes);
+    }
+    const uint64_t went = (uint64_t)(before - device->stats.reserved[VRAM_STAT_ALL].current);
+    vr_sleeper_notify(device, sleeper->pool, true, went);
+    result->pools++;
+    result->bytes += went;
+    for (size_t i = 0; i < sleeper->kept.run_count; i++) result->copied_bytes += sleeper->kept.runs[i].size;
+}

@@ -1,0 +1,146 @@
+// How pools wake, and what becomes of a request to one that sleeps.
+#include "core/capture/captures.h"
+#include "core/release.h"
+#include "core/sleep/sleepers.h"
+#include "core/source/paged.h"
+
+// Bytes that were kept are queued to come back, zeros to be written; memory stands behind every page at the end.
+static enum vram_status fill(struct vr_device *device, uint64_t stream, const struct vr_sleeper *sleeper, uint64_t *copied) {
+    struct vr_live_ranges ranges = {0};
+    enum vram_status status = vr_sleeper_ranges(device, sleeper, &ranges);
+    size_t next = 0;
+    for (size_t i = 0; i < ranges.count && status == VRAM_OK; i++) {
+        const struct vr_live_range *range = &ranges.items[i];
+        if (sleeper->level == VRAM_SLEEP_KEEP) status = vr_kept_restore(device, stream, &sleeper->kept, &next, range, copied);
+        if (status == VRAM_OK) status = vr_populate(device, range->segment, range->address, range->size);
+        if (status == VRAM_OK && sleeper->level == VRAM_SLEEP_ZERO)
+            status = vr_driver_status(vr_cu(device->allocator->driver, memset_d8_async, range->address, 0, range->size, stream));
+    }
+    free(ranges.items);
+    return status;
+}
+
+// Pages on which nothing lives, but which could not be given up.
+static enum vram_status fill_rest(struct vr_device *device, const struct vr_sleeper *sleeper) {
+    const struct vram_allocator *allocator = device->allocator;
+    for (size_t position = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &position);
+        if (number == 0) return VRAM_OK;
+        const struct vr_segment *segment = vr_segment_at(allocator, number);
+        if (!segment->asleep) continue;
+        if (segment->source->block_containing != NULL) VR_TRY(vr_populate(device, number, segment->address, segment->size));
+        for (uint32_t at = segment->source->block_containing == NULL ? segment->first : 0; at != 0; at = vr_block_at(allocator, at)->next) {
+            const struct vr_block *item = vr_block_at(allocator, at);
+            if (item->state == VR_ASLEEP) VR_TRY(vr_populate(device, number, item->address, item->size));
+        }
+    }
+}
+
+static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
+    uint64_t held = 0;
+    for (size_t at = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &at);
+        if (number == 0) return;
+        struct vr_segment *segment = vr_segment_at(device->allocator, number);
+        if (segment->asleep) segment->source->vacate(device, segment, &held);
+    }
+}
+
+static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {
+    vr_sleeper_set_shards(device, sleeper->pool, false);
+    for (size_t at = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &at);
+        if (number == 0) break;
+        struct vr_segment *segment = vr_segment_at(device->allocator, number);
+        if (segment->asleep) vr_blocks_wake(device, segment);
+    }
+    vr_sleeper_end(device, sleeper);
+}
+
+static enum vram_status try_wake(struct vr_device *device, uint64_t stream, struct vr_sleeper *const *sleepers, size_t count,
+                                 uint64_t *copied) {
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = fill(device, stream, sleepers[i], copied);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = fill_rest(device, sleepers[i]);
+    const enum vram_status waited = vr_driver_status(vr_cu(device->allocator->driver, stream_synchronize, stream));
+    if (status == VRAM_OK) status = waited;
+    if (status == VRAM_OK) return VRAM_OK;
+    if (waited != VRAM_OK) (void)vr_cu(device->allocator->driver, ctx_synchronize, 0); // copies may still write to what goes now
+    for (size_t i = 0; i < count; i++) vacate(device, sleepers[i]);
+    return status;
+}
+
+// Free memory of other pools goes back, to make room.
+static void make_room(struct vr_device *device) {
+    (void)!vr_release_all(device, true);
+    (void)!vr_paged_release(device, UINT64_MAX);
+}
+
+static bool is_within_limit(const struct vr_device *device, uint64_t needed) {
+    const uint64_t held = (uint64_t)device->stats.reserved[VRAM_STAT_ALL].current;
+    return device->limit_bytes == VR_UNLIMITED || (held <= device->limit_bytes && needed <= device->limit_bytes - held);
+}
+
+static enum vram_status say_short(struct vr_device *device, uint64_t needed, bool limited, struct vram_error *error) {
+    uint64_t free_bytes = 0, total = 0;
+    (void)vr_cu(device->allocator->driver, mem_get_info, &free_bytes, &total);
+    const unsigned long long more = (unsigned long long)needed, limit = (unsigned long long)device->limit_bytes;
+    if (limited)
+        return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, which exceeds the limit of %llu", more,
+                       limit);
+    return vr_fail(error, VRAM_OUT_OF_MEMORY, VRAM_NO_OFFSET, "waking needs %llu bytes more, and the device has %llu free", more,
+                   (unsigned long long)free_bytes);
+}
+
+static enum vram_status wake_all(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
+                                 struct vram_sleep_result *result, struct vram_error *error) {
+    uint64_t needed = 0, copied = 0, stream = 0;
+    for (size_t i = 0; i < count; i++) needed += sleepers[i]->away;
+    if (!is_within_limit(device, needed)) make_room(device);
+    if (!is_within_limit(device, needed)) return say_short(device, needed, true, error);
+    VR_TRY(vr_copy_stream_open(device, &stream));
+    enum vram_status status = try_wake(device, stream, sleepers, count, &copied);
+    if (status == VRAM_OUT_OF_MEMORY) {
+        make_room(device);
+        copied = 0;
+        status = try_wake(device, stream, sleepers, count, &copied);
+    }
+    vr_copy_stream_close(device, stream);
+    if (status == VRAM_OUT_OF_MEMORY) return say_short(device, needed, false, error);
+    VR_TRY(status);
+    *result = (struct vram_sleep_result){.pools = (uint32_t)count, .bytes = needed, .copied_bytes = copied};
+    return VRAM_OK;
+}
+
+// Making room ends pools that nobody holds: not these.
+static void hold(struct vr_sleeper *const *sleepers, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (sleepers[i]->pool != NULL) vr_private_retain(sleepers[i]->pool);
+}
+
+enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
+                                  struct vram_sleep_result *result, struct vram_error *error) {
+    for (size_t i = 0; i < count; i++) {
+        vr_sleeper_trim(sleepers[i], device);
+        sleepers[i]->away = vr_sleeper_away(device, sleepers[i]);
+    }
+    hold(sleepers, count);
+    const enum vram_status status = wake_all(device, sleepers, count, result, error);
+    for (size_t i = 0; i < count; i++) {
+        if (sleepers[i]->pool != NULL) vr_private_drop(sleepers[i]->pool);
+        if (status != VRAM_OK) continue;
+        vr_sleeper_notify(device, sleepers[i]->pool, false, sleepers[i]->away);
+        wake(device, sleepers[i]);
+    }
+    return status;
+}
+
+// --- requests ----------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_sleeper_request(struct vr_device *device, const struct vram_pool *pool) {
+    struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
+    struct vram_sleep_result result;
+    if (sleeper == NULL) return VRAM_OK;
+    if (!sleeper->wakes || vr_any_captures(device)) return VRAM_ASLEEP;
+    return vr_sleepers_wake(device, &sleeper, 1, &result, NULL);
+}

@@ -1,0 +1,110 @@
+// Pages of pools that sleep: a page gives its memory away behind all of its windows, and gets other memory there. Slots, views and holes
+// stay; vr_paged_ready() hands nothing of a sleeping shard out.
+#include "core/device.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+// The page that begins at this unit, where it is one of the pool that the segment belongs to: windows of a former owner stay.
+static struct vr_paged_page *page_at(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t address) {
+    const uint32_t unit = region->units[(address - region->address) / own->device->unit];
+    if (unit == 0) return NULL;
+    struct vr_paged_page *page = vr_paged_page_at(own->device, unit - 1);
+    return page->own->shard->owner == own->shard->owner ? page : NULL;
+}
+
+static const struct vr_paged_region *region_of(const struct vr_device *device, const struct vr_segment *segment,
+                                               struct vr_paged_shard **own) {
+    *own = device->allocator->shards[segment->shard]->paged;
+    if (segment->small) *own = (*own)->small;
+    return vr_paged_region_of(*own, segment->address);
+}
+
+static void count(struct vr_paged_page *page, bool asleep) {
+    struct vr_paged_shard *own = page->own;
+    struct vr_device *device = own->device->device;
+    const int64_t size = (int64_t)page->size;
+    page->away = asleep;
+    vr_reserved_add(own->shard, own->is_small, asleep ? -size : size);
+    *(asleep ? &device->stats.num_device_free : &device->stats.num_device_alloc) += 1;
+}
+
+static void notify_window(struct vr_paged_page *page, const struct vr_paged_window *window, bool asleep) {
+    struct vr_shard *shard = window->own->shard;
+    if (!vr_has_listener(shard->device)) return;
+    const struct vr_paged_region *region = vr_paged_region_of(window->own, window->address);
+    vr_notify_sleep(shard, asleep, vr_segment_at(shard->device->allocator, region->segment), window->address, page->size);
+}
+
+static void vacate_page(struct vr_device *device, struct vr_paged_page *page, uint64_t *held) {
+    size_t left = 0;
+    if (page->away) return;
+    for (size_t i = 0; i < page->window_count; i++) {
+        struct vr_paged_window *window = &page->windows[i];
+        if (!window->away && vr_cu(device->allocator->driver, mem_unmap, window->address, page->size) == VR_CU_SUCCESS) {
+            window->away = true;
+            notify_window(page, window, true);
+        }
+        left += !window->away;
+    }
+    page->uncertain = left != 0;
+    if (left != 0) {
+        *held += page->size;
+        return;
+    }
+    vr_drop_handle(device, page->handle);
+    page->handle = 0;
+    count(page, true);
+}
+
+void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = region_of(device, segment, &own);
+    for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
+        struct vr_paged_page *page = page_at(own, region, at);
+        if (page != NULL) vacate_page(device, page, held);
+    }
+}
+
+static enum vram_status open_window(struct vr_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
+    struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
+    uint64_t count = 0;
+    vr_access_list(device, access, &count);
+    return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, window->address, page->size, access, count));
+}
+
+static enum vram_status populate_page(struct vr_device *device, struct vr_paged_page *page) {
+    struct vram_driver *driver = device->allocator->driver;
+    if (!page->away && !page->uncertain) return VRAM_OK;
+    if (page->away) {
+        const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
+        const vr_cu_result result = vr_cu(driver, mem_create, &page->handle, page->size, &prop, 0);
+        if (result == VR_CU_OUT_OF_MEMORY) return VRAM_OUT_OF_MEMORY;
+        VR_TRY(vr_driver_status(result));
+        count(page, false);
+        page->uncertain = true;
+    }
+    for (size_t i = 0; i < page->window_count; i++) {
+        struct vr_paged_window *window = &page->windows[i];
+        if (window->away) {
+            VR_TRY(vr_driver_status(vr_cu(driver, mem_map, window->address, page->size, 0, page->handle, 0)));
+            window->away = false;
+            notify_window(page, window, false);
+        }
+        VR_TRY(open_window(device, page, window));
+    }
+    page->uncertain = false;
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = region_of(device, segment, &own);
+    const uint64_t end = address + size < region->end ? address + size : region->end;
+    uint64_t at = address;
+    (void)vr_paged_page_of(own->device, region, address, &at); // a page may begin before
+    for (; at < end; at += own->device->unit) {
+        struct vr_paged_page *page = page_at(own, region, at);
+        if (page != NULL) VR_TRY(populate_page(device, page));
+    }
+    return VRAM_OK;
+}

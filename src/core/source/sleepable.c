@@ -1,0 +1,135 @@
+// Segments of exactly the sizes that cuMemAlloc is asked for, made of virtual memory, so that they can sleep (sleepable:True, pools with a
+// tag). One physical allocation each, whose handle is given up as soon as it is mapped: from then on the mapping alone holds the memory.
+#include "core/device.h"
+#include "core/source/source_ops.h"
+
+static vr_cu_result map_new(struct vr_device *device, uint64_t address, uint64_t size) {
+    struct vram_driver *driver = device->allocator->driver;
+    const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
+    uint64_t handle = 0;
+    vr_cu_result result = vr_cu(driver, mem_create, &handle, size, &prop, 0);
+    if (result != VR_CU_SUCCESS) return result;
+    result = vr_cu(driver, mem_map, address, size, 0, handle, 0);
+    vr_drop_handle(device, handle);
+    return result;
+}
+
+static vr_cu_result open_to_all(struct vr_device *device, uint64_t address, uint64_t size) {
+    struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
+    uint64_t count = 0;
+    vr_access_list(device, access, &count);
+    return vr_cu(device->allocator->driver, mem_set_access, address, size, access, count);
+}
+
+static vr_cu_result give_segment(struct vram_driver *driver, uint64_t address, uint64_t size) {
+    const vr_cu_result result = vr_cu(driver, mem_unmap, address, size);
+    return result == VR_CU_SUCCESS ? vr_cu(driver, mem_address_free, address, size) : result;
+}
+
+// A mapping that the driver keeps is tried again with its range; of one that went, the range alone.
+static enum vram_status give_range(struct vr_device *device, uint64_t address, uint64_t size) {
+    if (vr_cu(device->allocator->driver, mem_unmap, address, size) != VR_CU_SUCCESS) {
+        (void)vr_give_back(device, &(struct vr_driver_memory){give_segment, address, size});
+        return VRAM_DRIVER;
+    }
+    vr_drop_range(device, address, size);
+    return VRAM_OK;
+}
+
+static vr_cu_result take(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+    struct vr_device *device = shard->device;
+    if (size % device->physical.granularity != 0) return VR_CU_NOT_SUPPORTED;
+    uint64_t made = 0;
+    vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &made, size, 0, 0, 0);
+    if (result != VR_CU_SUCCESS) return result;
+    result = map_new(device, made, size);
+    if (result != VR_CU_SUCCESS) {
+        vr_drop_range(device, made, size);
+        return result;
+    }
+    result = open_to_all(device, made, size);
+    if (result != VR_CU_SUCCESS) {
+        (void)give_range(device, made, size);
+        return result;
+    }
+    *address = made;
+    return VR_CU_SUCCESS;
+}
+
+static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t size) { return give_range(shard->device, address, size); }
+
+static void drop(struct vr_device *device, struct vr_segment *segment) {
+    if (segment->away == 0) {
+        (void)give_range(device, segment->address, segment->size);
+    } else {
+        vr_drop_range(device, segment->address, segment->size);
+    }
+}
+
+static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
+    const struct vr_cu_access_desc access = vr_access_of(peer);
+    if (segment->away != 0) return VRAM_OK; // waking lets it in
+    return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, segment->address, segment->size, &access, 1));
+}
+
+// --- sleep ----------------------------------------------------------------------------------------------------------------------------
+
+static void count(struct vr_device *device, struct vr_segment *segment, bool asleep) {
+    struct vr_shard *shard = device->allocator->shards[segment->shard];
+    segment->away = asleep ? segment->size : 0;
+    vr_reserved_add(shard, segment->small, asleep ? -(int64_t)segment->size : (int64_t)segment->size);
+    *(asleep ? &device->stats.num_device_free : &device->stats.num_device_alloc) += 1;
+    vr_notify_sleep(shard, asleep, segment, segment->address, segment->size);
+}
+
+static void vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
+    if (segment->away != 0) return;
+    if (vr_cu(device->allocator->driver, mem_unmap, segment->address, segment->size) == VR_CU_SUCCESS) {
+        count(device, segment, true);
+    } else {
+        *held += segment->size;
+        segment->uncertain = 1;
+    }
+}
+
+static enum vram_status populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
+    (void)address;
+    (void)size;
+    if (segment->away == 0 && !segment->uncertain) return VRAM_OK;
+    if (segment->away != 0) {
+        const vr_cu_result result = map_new(device, segment->address, segment->size);
+        if (result == VR_CU_OUT_OF_MEMORY) return VRAM_OUT_OF_MEMORY;
+        VR_TRY(vr_driver_status(result));
+        count(device, segment, false);
+        segment->uncertain = 1;
+    }
+    VR_TRY(vr_driver_status(open_to_all(device, segment->address, segment->size)));
+    segment->uncertain = 0;
+    return VRAM_OK;
+}
+
+// Of a segment that sleeps: nothing lives in it.
+static void abandon(struct vr_shard *shard, uint32_t number) {
+    struct vr_device *device = shard->device;
+    const struct vr_segment facts = *vr_segment_at(device->allocator, number);
+    assert(facts.away == facts.size);
+    vr_whole_count_gone(shard, &facts);
+    vr_segment_forget(shard, number);
+    vr_address_map_retire(&device->allocator->addresses, facts.address, facts.size, facts.small);
+    vr_drop_range(device, facts.address, facts.size);
+}
+
+const struct vr_source_ops vr_source_sleepable = {
+    .name = "sleepable segments",
+    .sharing = VR_SHARING_NONE,
+    .grow = vr_whole_grow,
+    .returnable = vr_whole_returnable,
+    .give_back = vr_whole_give_back,
+    .abandon = abandon,
+    .drop = drop,
+    .allow = allow,
+    .take = take,
+    .give = give,
+    .vacate = vacate,
+    .populate = populate,
+};
