@@ -166,6 +166,28 @@ static double factor_of_step(const struct vr_demand_work *work, const struct vr_
     return factor;
 }
 
+// With what has the size of a parameter or half of it: in a smaller step that is often a coincidence, and to scale it errs towards a
+// smaller batch.
+static void draw_all_moving(struct vr_demand_work *work) {
+    static const struct vr_map none = {0};
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    memset(work->changed.delta, 0, (work->changed.length + 1) * sizeof *work->changed.delta);
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        if (!grows_with_batch(work, &none, row)) continue;
+        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row), (int64_t)lifetimes->size_bytes[row]);
+    }
+}
+
+// What an optimizer keeps now and had not yet made when that step began.
+static uint64_t state_since(const struct vr_demand_work *work, size_t first) {
+    uint64_t bytes = 0;
+    for (size_t row = first; row < work->peak_row_end; row++) {
+        const bool state = work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE;
+        if (state && vr_demand_live(work, row)) bytes += work->lifetimes->size_bytes[row];
+    }
+    return bytes;
+}
+
 static enum vram_status by_earlier_step(struct vr_demand_work *work, double room, double *factor) {
     struct step_course course[2] = {{.first = 0}, {.first = 0}};
     if (!work->made->unfinished || !find_steps(work, course)) return VRAM_OK;
@@ -174,7 +196,8 @@ static enum vram_status by_earlier_step(struct vr_demand_work *work, double room
     const double scale = scale_of(work, calls, course);
     free(calls);
     if (scale <= 0) return VRAM_OK;
-    const double most = factor_of_step(work, &work->changed, &course[0], scale, room);
+    draw_all_moving(work);
+    const double most = factor_of_step(work, &work->changed, &course[0], scale, room - (double)state_since(work, course[0].first));
     if (most < *factor) *factor = most;
     work->made->earlier_step = true;
     return VRAM_OK;

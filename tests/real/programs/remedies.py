@@ -7,6 +7,9 @@ import os
 import subprocess
 import tempfile
 
+# Memory that lies in pieces is no matter of the batch: settings help there.
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
+
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
