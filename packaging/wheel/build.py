@@ -54,7 +54,7 @@ def write(folder, tag, files, requires, licenses):
     files = list(files) + list(package())
     files += [(f"{info}/METADATA", metadata(requires).encode(), False),
               (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: vram\nRoot-Is-Purelib: {str(tag.endswith('any')).lower()}\nTag: {tag}\n".encode(), False),
-              (f"{info}/entry_points.txt", b"[console_scripts]\nvram = vram:main\n\n[pytest11]\nvram = vram_pytest\n", False),
+              (f"{info}/entry_points.txt", b"[console_scripts]\nvram = vram:main\n\n[pytest11]\nvram_pytest = vram_pytest\n", False),
               (f"{info}/licenses/LICENSES.txt", pathlib.Path(licenses).read_bytes(), False)]
     record = [f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}" for name, data, _ in files]
     files.append((f"{info}/RECORD", "\n".join([*record, f"{info}/RECORD,,", ""]).encode(), False))

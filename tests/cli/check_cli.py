@@ -150,7 +150,7 @@ CASES = [
     ("hostile", ["report", "hostile.pickle"], 0, None, True),
     ("site", ["report", "--site", "good.pickle"], 0, None, True),
     ("site_skip", ["report", "--site", "--skip", "[a-z]+\\.py", "good.pickle"], 0, None, True),
-    ("site_skip_none", ["report", "--site", "--skip", "(", "good.pickle"], 2, None, True),
+    ("site_skip_none", ["report", "--site", "--skip", "(", "good.pickle"], 2, None, False),
     ("stack_json", ["report", "--stack", "--json", "--at", "end", "good.pickle"], 0, None, True),
     ("by_regex", ["report", "--regex", "model.py:([12])", "good.pickle"], 0, None, True),
     ("by_size_hostile", ["report", "--by", "function", "hostile.pickle"], 0, None, True),

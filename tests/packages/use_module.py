@@ -64,8 +64,11 @@ class Cuda(types.ModuleType):
 
     def __init__(self):
         super().__init__("torch.cuda")
-        self.used, self.most, self.on = 0, 0, False
+        self.used, self.most, self.on, self.begun = 0, 0, False, False
         self.memory = types.SimpleNamespace(_record_memory_history=self.history, _dump_snapshot=self.dump)
+
+    def init(self):
+        self.begun = True
 
     def is_available(self):
         return True
@@ -74,6 +77,7 @@ class Cuda(types.ModuleType):
         return 1
 
     def reset_peak_memory_stats(self, _device):
+        assert self.begun, "Invalid device argument"
         self.most = self.used
 
     def memory_allocated(self, _device):

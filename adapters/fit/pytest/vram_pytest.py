@@ -93,6 +93,7 @@ def watched(limit):
     import torch
     most = bytes_of(limit)
     cuda, folder = torch.cuda, tempfile.mkdtemp(prefix="vram-peak-")
+    cuda.init()  # there are no statistics before
     devices = range(cuda.device_count())
     before = {device: cuda.memory_allocated(device) for device in devices}
     for device in devices:

@@ -38,6 +38,7 @@ class record:
             raise RuntimeError("vram.record() records PyTorch, which is not installed; other programs: vram run -- PROGRAM") from None
         if not torch.cuda.is_available():
             raise RuntimeError("vram.record(): PyTorch has no device here (without a GPU: vram sim -- python ...)")
+        torch.cuda.init()  # there are no statistics before
         self.torch = torch
         if self.path is None:
             descriptor, self.path = tempfile.mkstemp(prefix="vram-record-", suffix=".pickle")
