@@ -454,9 +454,12 @@ static enum vram_status create_for_small(struct vr_paged_shard *own, uint32_t *p
     if (status == VRAM_OK) status = show_to_small(own, pages.items[0]);
     if (status == VRAM_OK) {
         *page = pages.items[0];
+        // One that was made ahead stands in the books already.
+        if (pages.made != 0) {
+            vr_reserved_add(own->shard, false, (int64_t)vr_paged_page_at(own->device, *page)->size);
+            own->device->device->stats.num_device_alloc++;
+        }
         pages.made = 0;
-        vr_reserved_add(own->shard, false, (int64_t)own->device->unit);
-        own->device->device->stats.num_device_alloc++;
     }
     destroy_made(own, &pages);
     free(pages.items);
