@@ -9,6 +9,9 @@
 
 #include "vram/sleep.h"
 
+// PyTorch counts the ids of its own pools from 1 on, and must not meet ours.
+#define FIRST_ID ((uint64_t)1 << 24)
+
 // Made at the first region with its tag, for the rest of the process.
 struct tagged {
     struct tagged *next;
@@ -20,6 +23,7 @@ struct tagged {
 // Guards the list. Taken before the allocator's locks.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tagged *all;
+static uint64_t made_pools;
 static const struct vram_route by_thread = {.kind = VRAM_ROUTE_THREAD};
 
 static struct tagged *find(int device, const char *tag) {
@@ -29,7 +33,7 @@ static struct tagged *find(int device, const char *tag) {
 }
 
 static enum vram_status make(struct vram_allocator *allocator, int device, const char *tag, struct tagged **tagged) {
-    const struct vram_pool_options options = {.tag = tag};
+    const struct vram_pool_options options = {.tag = tag, .id = {0, FIRST_ID + made_pools}};
     if (strlen(tag) >= VRAM_TAG_BYTES) return VRAM_INVALID_ARGUMENT;
     struct tagged *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
@@ -38,6 +42,7 @@ static enum vram_status make(struct vram_allocator *allocator, int device, const
         free(made);
         return status;
     }
+    made_pools++;
     made->device = device;
     memcpy(made->tag, tag, strlen(tag) + 1);
     made->next = all;

@@ -33,6 +33,7 @@ class Sleep(unittest.TestCase):
         self.assertEqual(vram_torch.sleep("weights"), 50 * MIB)
         self.assertEqual([(s.tag, s.level, s.live_bytes, s.host_bytes) for s in vram_torch.sleepers()], [("weights", "keep", 50 * MIB, 50 * MIB)])
         self.assertEqual(self.made.kept(weights, len(data)), data)
+        self.assertGreaterEqual(vram_torch.sleepers()[0].pool[1], 1 << 24)  # PyTorch gives its own pools numbers from 1 on
         self.assertEqual(vram_torch.sleep({"weights": "zero", "kv_cache": "zero"}), 30 * MIB)  # what sleeps stays as it is
         self.assertEqual(vram_torch.memory_allocated(0), 91 * MIB)
         with self.assertRaisesRegex(vram_torch.Error, "sleeps"), vram_torch.tagged("weights"):

@@ -86,7 +86,7 @@ def sleep_pluggable():
 
 
 def model():
-    return torch.nn.Sequential(*(torch.nn.Linear(2048, 2048, bias=False) for _ in range(16)))
+    return torch.nn.Sequential(*(torch.nn.Linear(2048, 2048, bias=False, device="cuda") for _ in range(32)))
 
 
 def train(trainer, optimizer):
@@ -105,12 +105,14 @@ def sleep_in_turns():
     vram_torch.enable(way="native", conf="expandable_segments:True")
     x = torch.randn(64, 2048, device="cuda", requires_grad=True)
     (x @ x.T).sum().backward()  # workspaces of libraries are nobody's: before any tag
+    levels = {"rollout": "keep", "kv_cache": "discard"}
     with vram_torch.tagged("rollout"):
-        rollout = model().cuda()
-        cache = torch.empty(512 * MIB, dtype=torch.uint8, device="cuda")
-    of_rollout = vram_torch.sleep("rollout")
+        rollout = model()
+    with vram_torch.tagged("kv_cache"):
+        cache = torch.empty(1024 * MIB, dtype=torch.uint8, device="cuda")
+    of_rollout = vram_torch.sleep(levels)
     with vram_torch.tagged("trainer"):
-        trainer = model().cuda()
+        trainer = model()
     optimizer = torch.optim.SGD(trainer.parameters(), lr=0.01, momentum=0.9)
     gradients = train(trainer, optimizer)
     of_trainer = vram_torch.sleep("trainer") + gradients
@@ -120,21 +122,21 @@ def sleep_in_turns():
     assert torch.cuda.mem_get_info()[0] <= 0.55 * both and min(of_rollout, of_trainer) > 0.4 * both
     places = [p.data_ptr() for p in (*rollout.parameters(), *trainer.parameters())]
     for _ in range(4):
-        vram_torch.wake("rollout")
+        vram_torch.wake(list(levels))
         with torch.no_grad(), vram_torch.tagged("rollout"):
             rollout(torch.randn(32, 2048, device="cuda"))
-        vram_torch.sleep("rollout")
+        vram_torch.sleep(levels)
         vram_torch.wake("trainer")
         train(trainer, optimizer)
         vram_torch.sleep("trainer")
-    vram_torch.wake("rollout")
+    vram_torch.wake(list(levels))
     try:
         vram_torch.wake("trainer")
     except vram_torch.OutOfMemory as error:
         assert "waking needs" in str(error), error
     else:
         raise AssertionError("both fit: the device was not small")
-    vram_torch.sleep("rollout")
+    vram_torch.sleep(levels)
     vram_torch.wake("trainer")
     assert [p.data_ptr() for p in (*rollout.parameters(), *trainer.parameters())] == places and cache.numel()
     del ballast
