@@ -64,6 +64,23 @@ static void what_was_made_ahead_costs_no_call(void **state) {
     expect_end(&world);
 }
 
+// The small pool needs one unit; what was made ahead may have several, and stands in the books already.
+static void the_small_pool_takes_a_large_page(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, "paged:True,grow_ahead:True", 0);
+    const uint64_t large = expect_malloc(&world, 2048 * (uint64_t)MIB, 0);
+    let_it_work(&world);
+    const int64_t before = reserved(&world);
+    assert_true(before > 2048 * (int64_t)MIB);
+    const uint64_t small = expect_malloc(&world, 1000, 0);
+    assert_int_equal(reserved(&world), before);
+    expect_sound(&world);
+    expect_free(&world, small);
+    expect_free(&world, large);
+    expect_end(&world);
+}
+
 // Where memory is short nothing is made ahead, and what was is given to whoever needs it.
 static void it_takes_from_nobody(void **state) {
     (void)state;
@@ -187,6 +204,7 @@ static void warm_stops_at_the_limit(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_made_ahead_costs_no_call),
+        cmocka_unit_test(the_small_pool_takes_a_large_page),
         cmocka_unit_test(it_takes_from_nobody),
         cmocka_unit_test(captures_go_on),
         cmocka_unit_test(a_child_ends),
