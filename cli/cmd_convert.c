@@ -130,15 +130,6 @@ static int convert(const char *input, const struct format *format, struct conver
     return code;
 }
 
-// What a folder as output asks for: many recordings as one dataset.
-static int convert_to_folder(const char *name, char **operands, int count, struct dataset *dataset) {
-    if (name == NULL || strcmp(name, "arrow") != 0) {
-        ui_say("vram: %s: a folder: only --to arrow writes into one", dataset->folder);
-        return CLI_USAGE;
-    }
-    return dataset_labels_are_good(dataset) ? dataset_write(operands, count, dataset) : CLI_USAGE;
-}
-
 int cmd_convert(int argc, char **argv) {
     const char *path = NULL, *name = NULL;
     struct dataset dataset = {.job = NULL};
@@ -206,9 +197,14 @@ int cmd_convert(int argc, char **argv) {
     if (path == NULL && name == NULL) return ui_usage("convert", "vram: -o OUT or --to FORMAT is needed");
     if (path == NULL) path = "-";
     dataset.folder = path;
-    if (output_is_folder(path)) return convert_to_folder(name, argv + 1, count, &dataset);
-    if (count > 1 || dataset.job != NULL || dataset.labels.count != 0) {
-        return ui_usage("convert", "vram: several recordings, --job and --label are for a folder: -o OUT/");
+    // A folder as output asks for many recordings as one dataset.
+    if (name != NULL && strcmp(name, "arrow") == 0 && output_is_folder(path)) {
+        return dataset_labels_are_good(&dataset) ? dataset_write(argv + 1, count, &dataset) : CLI_USAGE;
+    }
+    if (count > 1)
+        return ui_usage("convert", "vram: '%s' is one too many: several recordings go into a folder (--to arrow -o OUT/)", argv[2]);
+    if (dataset.job != NULL || dataset.labels.count != 0) {
+        return ui_usage("convert", "vram: --job and --label are for a folder (--to arrow -o OUT/)");
     }
     const struct format *format = choose_format(name, path);
     settings.path = path;
