@@ -37,19 +37,28 @@ static enum vr_order order_of_equals(const struct vram_create_info *info, uint32
     return oldest ? VR_BY_SIZE_AGE_ADDRESS : VR_BY_SIZE_ADDRESS;
 }
 
+// The blocks and, where equal sizes are ordered by it, a number for each. Where address space is short there are fewer.
+static enum vram_status make_blocks(struct vram_allocator *allocator) {
+    for (uint32_t most = MAX_BLOCKS;; most = allocator->blocks.capacity / 2, vr_slab_release(&allocator->blocks)) {
+        VR_TRY(vr_slab_init(&allocator->blocks, sizeof(struct vr_block), most));
+        allocator->blocks.cut = allocator->blocks.capacity < MAX_BLOCKS;
+        if (allocator->arena.order != VR_BY_SIZE_NUMBER) return VRAM_OK;
+        void *numbers = NULL;
+        const enum vram_status status = vr_os_reserve(allocator->blocks.capacity * sizeof *allocator->arena.numbers, &numbers);
+        allocator->arena.numbers = numbers;
+        if (status != VRAM_NO_HOST_MEMORY) return status;
+    }
+}
+
+// What has one size first: the others make do with what is left.
 static enum vram_status make_tables(struct vram_allocator *allocator) {
-    VR_TRY(vr_slab_init(&allocator->blocks, sizeof(struct vr_block), MAX_BLOCKS));
-    VR_TRY(vr_slab_init(&allocator->segments, sizeof(struct vr_segment), MAX_SEGMENTS));
-    VR_TRY(vr_slab_init(&allocator->uses, sizeof(struct vr_use), MAX_USES));
     VR_TRY(vr_address_map_init(&allocator->addresses));
     void *shards = NULL;
     VR_TRY(vr_os_reserve(VR_MAX_SHARDS * sizeof *allocator->shards, &shards));
     allocator->shards = shards;
-    if (allocator->arena.order == VR_BY_SIZE_NUMBER) {
-        void *numbers = NULL;
-        VR_TRY(vr_os_reserve(allocator->blocks.capacity * sizeof *allocator->arena.numbers, &numbers));
-        allocator->arena.numbers = numbers;
-    }
+    VR_TRY(make_blocks(allocator));
+    VR_TRY(vr_slab_init(&allocator->segments, sizeof(struct vr_segment), MAX_SEGMENTS));
+    VR_TRY(vr_slab_init(&allocator->uses, sizeof(struct vr_use), MAX_USES));
     allocator->arena.blocks = (struct vr_block *)(void *)allocator->blocks.items;
     allocator->arena.segments = (struct vr_segment *)(void *)allocator->segments.items;
     return VRAM_OK;
