@@ -53,10 +53,17 @@ void *request(size_t size, Device device, cudaStream_t stream) {
     return pointer;
 }
 
+// A destructor's exception ends the program. Where the driver refused a question the block is live as before, and it is asked once more.
+void take_back(uint64_t address) {
+    vram_status status = vram_free(made, address);
+    if (C10_UNLIKELY(status == VRAM_DRIVER)) status = vram_free(made, address);
+    check(status, "free");
+}
+
 void delete_profiled(uint64_t address) {
     struct vram_block_info block = {};
     const bool known = vram_block_info(made, address, &block) == VRAM_OK;
-    check(vram_free(made, address), "free");
+    take_back(address);
     if (known) report_to_profiler(pointer_to(address), -static_cast<int64_t>(block.size_bytes), static_cast<Device>(block.device));
 }
 
@@ -66,7 +73,7 @@ void delete_block(void *pointer) {
     if (const c10::impl::PyInterpreter *watcher = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(watcher != nullptr))
         (*watcher)->trace_gpu_memory_deallocation(c10::kCUDA, address_of(pointer));
     if (C10_UNLIKELY(profiled())) return delete_profiled(address_of(pointer));
-    check(vram_free(made, address_of(pointer)), "free");
+    take_back(address_of(pointer));
 }
 
 // What PyTorch's parts registered to give memory back, before new memory is asked for: tensors that other processes are done with.

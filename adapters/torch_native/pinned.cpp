@@ -52,7 +52,10 @@ struct vram_host *made_host() {
 
 void delete_pinned(void *pointer) {
     const PinnedCall call(RecordContext::ALL);
-    host_check(vram_host_free(host, pointer), "free of pinned memory");
+    const vram_status status = vram_host_free(host, pointer);
+    // As in delete_block(). A block that the driver did not take back is free all the same, and not known the second time.
+    if (status == VRAM_DRIVER && vram_host_free(host, pointer) != VRAM_DRIVER) return;
+    host_check(status, "free of pinned memory");
 }
 
 // The pool that the calling thread's current stream is routed to, the newest first; NULL: the default one.
