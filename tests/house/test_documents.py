@@ -122,6 +122,10 @@ class Documents(unittest.TestCase):
         folders = {path.parent.name for path in (ROOT / "tests").glob("*/*") if path.parent.name not in ("support",)}
         self.assertEqual(described, folders)
 
+    def test_rooms_have_sources_only(self):
+        strange = [str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*") if path.is_file() and path.suffix not in (".c", ".h", ".def")]
+        self.assertEqual(strange, [])
+
     def test_paths_into_the_build_are_those_of_a_preset(self):
         presets = set(re.findall(r'^ +"name": "(\w+)"', text("CMakePresets.json"), re.MULTILINE))
         found = {(page.name, name) for page in PAGES for name in re.findall(r"(?<![\w./-])build/(\w*)", page.read_text(encoding="utf-8"))}
