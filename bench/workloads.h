@@ -31,12 +31,12 @@ typedef uint64_t workload(struct workload_run *run, uint64_t rounds);
 #else
 #define MEASURED __attribute__((noinline, noipa))
 #endif
-MEASURED workload measured_pairs; // a block and its free, the streams in turn
-MEASURED workload measured_mixed; // a random one of the live blocks goes, another of a random size comes
-MEASURED workload measured_trace; // a training step after the other
-MEASURED workload measured_frees; // the live blocks go, in any order: once
+MEASURED workload measured_pairs;   // a block and its free, the streams in turn
+MEASURED workload measured_mixed;   // a random one of the live blocks goes, another of a random size comes
+MEASURED workload measured_trace;   // a training step after the other
+MEASURED workload measured_frees;   // the live blocks go, in any order: once
 MEASURED workload measured_release; // their segments go back: once
-MEASURED workload measured_uses;  // used on a second stream and freed; passed when the next is asked for
+MEASURED workload measured_uses;    // used on a second stream and freed; passed when the next is asked for
 
 // Sizes spread over powers of two from `low` on, and up to as much again.
 uint64_t *workload_sizes(uint64_t low, unsigned powers);

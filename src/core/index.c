@@ -298,7 +298,8 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
     if (root == 0) return true;
     const struct vr_block *block = &arena->blocks[root];
     const struct tree_key key = key_of(arena, BY_SIZE, root);
-    if ((low != 0 && !is_less(key_of(arena, BY_SIZE, low), key)) || (high != 0 && !is_less(key, key_of(arena, BY_SIZE, high)))) return false;
+    if ((low != 0 && !is_less(key_of(arena, BY_SIZE, low), key)) || (high != 0 && !is_less(key, key_of(arena, BY_SIZE, high))))
+        return false;
     if (block->parent != parent || block->priority != priority(root)) return false;
     if (parent != 0 && block->priority > arena->blocks[parent].priority) return false;
     if (block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
