@@ -20,7 +20,7 @@ int cmd_report(int argc, char **argv);
 
 // For each device, to compare with paged:True: a net for histories in which an event takes long, since the comparison is bounded by events
 // (vram/replay.h), and wide, so that a busy machine changes no report.
-#define PAGED_PATIENCE_NS UINT64_C(10000000000)
+#define PAGED_PATIENCE_NS UINT64_C(60000000000)
 
 struct settings {
     bool json, check, no_cure;

@@ -278,7 +278,7 @@ struct vram_report;
     X(LESS, less)       /* the history needs less memory with it */                                                                        \
     X(AS_MUCH, as_much) /* it needs as much, to 1 %, or more */                                                                            \
     X(LITTLE, little)   /* not replayed: at most a twentieth, or 64 MiB, of what was held was not live at the peak, and nothing failed */  \
-    X(LONG, long)       /* not replayed, or not to the end: more than half a million events, or the time was over */                       \
+    X(LONG, long)       /* not replayed, or not to the end: more than 200,000 events, or the time was over */                              \
     X(NO_REPLAY, no_replay) /* the history cannot be replayed, or there is none */                                                         \
     X(ALREADY, already)     /* it was in force */
 
@@ -319,7 +319,7 @@ struct vram_paged_savings {
 VRAM_API const char *vram_paged_verdict_name(enum vram_paged_verdict verdict);
 
 // Compares on every device, in about most_ns of real time for each (0: as long as it takes); the report must be the recording's. At most
-// some 60 replays of up to 25,000 events, or 4 of up to half a million. *savings is given to the caller. NO_HOST_MEMORY, and what
+// some 60 replays of up to 25,000 events, or 3 of up to 200,000. *savings is given to the caller. NO_HOST_MEMORY, and what
 // vram_replay_whatif() gives. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_paged_savings_find(const struct vram_recording *recording, const struct vram_report *report,
                                                                  uint64_t most_ns, struct vram_paged_savings **savings,
