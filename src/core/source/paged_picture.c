@@ -198,14 +198,20 @@ static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32
     return found;
 }
 
+static uint32_t count_bits(uint64_t word) {
+    uint32_t count = 0;
+    for (; word != 0; word &= word - 1) count++;
+    return count;
+}
+
 static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
     const struct in_the_way found = blocked_by(device, number);
     uint32_t slots = 1, live = slot->live;
     for (uint32_t i = 0; i < slot->way_count; i++) {
-        slots += (uint32_t)__builtin_popcountll(slot->ways[i].slots);
-        live += (uint32_t)__builtin_popcountll(slot->ways[i].slots & device->live[slot->ways[i].word]);
+        slots += count_bits(slot->ways[i].slots);
+        live += count_bits(slot->ways[i].slots & device->live[slot->ways[i].word]);
     }
     VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && live == found.live,
                  "a slot is not blocked by those that share its bytes", item->address);
