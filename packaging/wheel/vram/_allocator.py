@@ -195,22 +195,35 @@ class Pool:
             self._c.vram_pool_release(handle)
 
 
+def malloc_on(source, size_bytes, device, stream):
+    """malloc() of an Allocator for a stream as a library names it. None: of no stream, for a library that does not say where memory is used: it may be
+    on any stream at once, and is given out again when all streams that wait for the legacy default stream have passed its free. So is memory
+    of a thread's own default stream, whose handle is another stream in each thread."""
+    if stream not in (None, PER_THREAD_STREAM):
+        return source.malloc(size_bytes, device, LEGACY_STREAM if stream == LEGACY_HANDLE else stream)
+    address = source.malloc(size_bytes, device, LEGACY_HANDLE)
+    if address:
+        source.record_stream(address, LEGACY_STREAM)
+    return address
+
+
+def free_on(source, address, stream):
+    """free() on a stream, which may be another than the memory's own: what is queued there by now may use it, too. None: on its own."""
+    if address and stream is not None:
+        source.record_stream(address, LEGACY_STREAM if stream in (LEGACY_HANDLE, PER_THREAD_STREAM) else stream)
+    source.free(address)
+
+
 class Block:
-    """Memory that is freed with this object, or before by release(). stream=None: of no stream, for libraries that do not say where they use it: it
-    may be used on any at once, and is given out again when all streams that wait for the legacy default stream have passed its free. The allocator
-    may be another with the same methods: vram_torch.allocator()."""
+    """Memory that is freed with this object, or before by release(); stream as for malloc_on(). The allocator may be another with the same methods:
+    vram_torch.allocator()."""
     __slots__ = ("address", "size_bytes", "_allocator", "__weakref__")
 
     def __init__(self, size_bytes, device=0, stream=None, allocator=None):
         self._allocator, self.address, self.size_bytes = None, 0, size_bytes
         source = allocator or process_allocator()
-        if stream in (None, PER_THREAD_STREAM):  # that is another stream in each thread
-            address = source.malloc(size_bytes, device, LEGACY_HANDLE)
-            if address:
-                source.record_stream(address, LEGACY_STREAM)
-        else:
-            address = source.malloc(size_bytes, device, stream)
-        self._allocator, self.address = source, address
+        self.address = malloc_on(source, size_bytes, device, stream)
+        self._allocator = source
 
     def release(self):
         source, self._allocator = self._allocator, None

@@ -168,6 +168,34 @@ def cupy_plug():
     assert live()[0] == 0 and cupy.get_default_memory_pool().used_bytes() == kept.nbytes
 
 
+@row
+def rmm_plug():
+    """RMM's wheel carries NVIDIA's runtime; what needs none is a resource itself, on which RMM's own stand, and buffers."""
+    import rmm.mr
+    import vram.rmm
+    from rmm.pylibrmm.stream import DEFAULT_STREAM, LEGACY_DEFAULT_STREAM
+
+    vram.allocator().record("all,stacks=python")
+    resource = vram.rmm.memory_resource()
+    buffer = rmm.DeviceBuffer(size=4 * MIB, stream=DEFAULT_STREAM, mr=resource)
+    assert buffer.size == 4 * MIB and live() == (4 * MIB, 4 * MIB)
+    before = buffer.ptr
+    del buffer
+    assert live() == (0, 0)
+    again = resource.allocate(4 * MIB, LEGACY_DEFAULT_STREAM)  # the same stream by its other name
+    assert again == before
+    counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.PoolMemoryResource(resource, 8 * MIB, 16 * MIB))
+    address = counted.allocate(2 * MIB, DEFAULT_STREAM)
+    assert live()[0] == 12 * MIB and counted.allocation_counts.current_bytes == 2 * MIB
+    counted.deallocate(address, 2 * MIB, DEFAULT_STREAM)
+    limited = rmm.mr.LimitingResourceAdaptor(resource, MIB)
+    assert limited.allocate(MIB, DEFAULT_STREAM)
+    refused(MemoryError, resource.allocate, TOO_MUCH, DEFAULT_STREAM)
+    resource.deallocate(again, 4 * MIB, DEFAULT_STREAM)
+    vram.rmm.enable()
+    reported("rmm_plug", 12 * MIB)
+
+
 def onnx_model(width):
     import numpy
     import onnx
