@@ -14,13 +14,14 @@
 namespace vram {
 
 // One device's memory. OutOfMemory: what is thrown when it runs out (RMM wants its own). Copies are the same resource.
-template <class OutOfMemory = std::bad_alloc>
-class basic_memory_resource {
-public:
+template <class OutOfMemory = std::bad_alloc> class basic_memory_resource {
+  public:
     explicit basic_memory_resource(std::uint32_t device = 0) noexcept : device_(device) {}
 
     // CCCL since 3.1.
-    void *allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t alignment = 256) { return get(bytes, alignment, stream.get()); }
+    void *allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t alignment = 256) {
+        return get(bytes, alignment, stream.get());
+    }
     void deallocate(::cuda::stream_ref stream, void *pointer, std::size_t, std::size_t = 256) noexcept { put(pointer, stream); }
     void *allocate_sync(std::size_t bytes, std::size_t alignment = 256) { return get(bytes, alignment, nullptr); }
     // Nobody uses the block any more: that is the caller's word.
@@ -31,7 +32,9 @@ public:
     void deallocate(void *pointer, std::size_t bytes, std::size_t = 256) noexcept { deallocate_sync(pointer, bytes); }
     void *allocate_async(std::size_t bytes, std::size_t alignment, ::cuda::stream_ref stream) { return allocate(stream, bytes, alignment); }
     void *allocate_async(std::size_t bytes, ::cuda::stream_ref stream) { return allocate(stream, bytes); }
-    void deallocate_async(void *pointer, std::size_t bytes, std::size_t, ::cuda::stream_ref stream) noexcept { deallocate(stream, pointer, bytes); }
+    void deallocate_async(void *pointer, std::size_t bytes, std::size_t, ::cuda::stream_ref stream) noexcept {
+        deallocate(stream, pointer, bytes);
+    }
     void deallocate_async(void *pointer, std::size_t bytes, ::cuda::stream_ref stream) noexcept { deallocate(stream, pointer, bytes); }
 
     std::uint32_t device() const noexcept { return device_; }
@@ -39,7 +42,7 @@ public:
     bool operator!=(const basic_memory_resource &other) const noexcept { return device_ != other.device_; }
     friend constexpr void get_property(const basic_memory_resource &, ::cuda::mr::device_accessible) noexcept {}
 
-private:
+  private:
     static std::uint64_t number(void *pointer) noexcept { return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer)); }
 
     void *get(std::size_t bytes, std::size_t alignment, const void *stream) const {
@@ -63,16 +66,14 @@ private:
     }
 
     // CCCL calls it sync(), and called it wait(). False: it failed, and the block stays live.
-    template <class Stream>
-    static auto wait(Stream stream, int) noexcept -> decltype(stream.sync(), true) {
+    template <class Stream> static auto wait(Stream stream, int) noexcept -> decltype(stream.sync(), true) {
         try {
             return stream.sync(), true;
         } catch (...) {
             return false;
         }
     }
-    template <class Stream>
-    static auto wait(Stream stream, long) noexcept -> decltype(stream.wait(), true) {
+    template <class Stream> static auto wait(Stream stream, long) noexcept -> decltype(stream.wait(), true) {
         try {
             return stream.wait(), true;
         } catch (...) {

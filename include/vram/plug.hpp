@@ -34,7 +34,8 @@ inline std::uint64_t stream_number(const void *handle) noexcept {
 // order, and before memory is given back the caller waits for it.
 inline bool is_per_thread(const void *handle) noexcept { return VRAM_STREAM(handle) == 2; }
 
-// bytes of `device` for use on `stream`; nullptr for 0 bytes. std::bad_alloc where memory runs out (vram_last_oom() has the report) or `alignment` is more than the 512 that all blocks have; std::runtime_error.
+// bytes of `device` for use on `stream`; nullptr for 0 bytes. std::bad_alloc where memory runs out (vram_last_oom() has the report) or
+// `alignment` is more than the 512 that all blocks have; std::runtime_error.
 inline void *take(std::uint32_t device, std::size_t bytes, std::size_t alignment, const void *stream) {
     std::uint64_t address = 0;
     if (alignment > 512) throw std::bad_alloc();

@@ -14,7 +14,7 @@ namespace vram {
 
 // Of the device that is current where it is made, unless one is named; memory that runs out is rmm::out_of_memory with vram's report in it.
 class rmm_resource : public basic_memory_resource<::rmm::out_of_memory> {
-public:
+  public:
     rmm_resource() : rmm_resource(::rmm::get_current_cuda_device()) {}
     explicit rmm_resource(::rmm::cuda_device_id device) noexcept : basic_memory_resource(static_cast<std::uint32_t>(device.value())) {}
     friend constexpr void get_property(const rmm_resource &, ::cuda::mr::device_accessible) noexcept {}

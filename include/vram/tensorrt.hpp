@@ -15,7 +15,7 @@ namespace vram {
 
 // Thread-safe, as TensorRT wants it. Memory goes by the stream of the request; without one it is the legacy default stream's.
 class tensorrt_allocator : public ::nvinfer1::IGpuAsyncAllocator {
-public:
+  public:
     explicit tensorrt_allocator(std::uint32_t device = 0) noexcept : device_(device) {}
 
     // nullptr for 0 bytes, where memory runs out (vram_last_oom() has the report), for an alignment that no block has.
@@ -38,7 +38,7 @@ public:
         return alignment <= 512 && size != 0 && vram_allocated_size(process_allocator(), address) >= size ? memory : nullptr;
     }
 
-private:
+  private:
     std::uint32_t device_;
 };
 

@@ -17,18 +17,14 @@ namespace vram {
 
 // Memory of a device for use on a stream, by default the legacy default stream. Vectors fill themselves on that one, too: a vector that
 // is used on another stream must be freed after the work there.
-template <class T>
-class thrust_allocator : public ::thrust::device_malloc_allocator<T> {
+template <class T> class thrust_allocator : public ::thrust::device_malloc_allocator<T> {
     using base = ::thrust::device_malloc_allocator<T>;
 
-public:
+  public:
     using value_type = T;
     using pointer = typename base::pointer;
     using size_type = typename base::size_type;
-    template <class Other>
-    struct rebind {
-        using other = thrust_allocator<Other>;
-    };
+    template <class Other> struct rebind { using other = thrust_allocator<Other>; };
 
     explicit thrust_allocator(std::uint32_t device = 0, const void *stream = nullptr) noexcept : device_(device), stream_(stream) {}
     template <class Other>
@@ -45,22 +41,20 @@ public:
     bool operator==(const thrust_allocator &other) const noexcept { return device_ == other.device_ && stream_ == other.stream_; }
     bool operator!=(const thrust_allocator &other) const noexcept { return !(*this == other); }
 
-private:
+  private:
     std::uint32_t device_;
     const void *stream_;
 };
 
 // What thrust::cuda::par() takes: scratch memory of algorithms on one stream, reused from call to call.
 class thrust_temporary {
-public:
+  public:
     using value_type = char;
     explicit thrust_temporary(std::uint32_t device = 0, const void *stream = nullptr) noexcept : device_(device), stream_(stream) {}
-    char *allocate(std::ptrdiff_t bytes) {
-        return static_cast<char *>(take(device_, static_cast<std::size_t>(bytes), 256, stream_));
-    }
+    char *allocate(std::ptrdiff_t bytes) { return static_cast<char *>(take(device_, static_cast<std::size_t>(bytes), 256, stream_)); }
     void deallocate(char *place, std::size_t) noexcept { (void)give(place, stream_); }
 
-private:
+  private:
     std::uint32_t device_;
     const void *stream_;
 };

@@ -17,7 +17,7 @@
 namespace vram {
 
 class umpire_strategy : public ::umpire::strategy::AllocationStrategy {
-public:
+  public:
     // `stream`: where the memory is used; what is freed is given out on it again at once.
     umpire_strategy(const std::string &name, int id, std::uint32_t device = 0, const void *stream = nullptr)
         : AllocationStrategy(name, id, nullptr, "vram"), device_(device), stream_(stream) {}
@@ -40,7 +40,7 @@ public:
     }
     void release() override { (void)vram_empty_cache_device(process_allocator(), device_); }
 
-private:
+  private:
     void *allocate(std::size_t bytes) override {
         try {
             return take(device_, bytes, 256, stream_);

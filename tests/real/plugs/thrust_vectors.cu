@@ -19,7 +19,8 @@ int main() {
     {
         thrust::device_vector<float, vram::thrust_allocator<float>> values(COUNT), copy;
         EXPECT((uint64_t)stats().allocated_bytes[VRAM_STAT_ALL].current == COUNT * sizeof(float));
-        EXPECT(vram_allocated_size(vram::process_allocator(), VRAM_STREAM(thrust::raw_pointer_cast(values.data()))) >= COUNT * sizeof(float));
+        EXPECT(vram_allocated_size(vram::process_allocator(), VRAM_STREAM(thrust::raw_pointer_cast(values.data()))) >=
+               COUNT * sizeof(float));
         copy = values;
         values.resize(2 * COUNT);
         EXPECT((uint64_t)stats().allocated_bytes[VRAM_STAT_ALL].current == 3 * COUNT * sizeof(float));
