@@ -24,7 +24,7 @@ def text(name):
 
 def words_of(*folders):
     """All the words of the sources in some folders."""
-    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".c", ".def", ".py", ".ts")]
+    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".c", ".def", ".py", ".ts", ".rs", ".go")]
     return {word for path in files if "node_modules" not in path.parts for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 
@@ -144,7 +144,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(self.names_missing(r"\b(v(?:ram|r)_\w+)\(", words), [])
 
     def test_variables_and_constants_in_documents_exist(self):
-        words = words_of("include", "src", "adapters", "standins", "cli", "viewer", "tests")
+        words = words_of("include", "src", "adapters", "standins", "cli", "viewer", "tests", "bindings")
         words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
         self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
 
