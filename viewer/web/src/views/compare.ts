@@ -3,6 +3,7 @@
 import type { App, Device, View } from "../app";
 import { add, clear, el } from "../dom";
 import { Flame, type TreeJson } from "../draw/flame";
+import { foundNames } from "../found";
 import { bytes, count, counted } from "../format";
 import { latest } from "../latest";
 import type { Answer, Numbers } from "../protocol";
@@ -57,6 +58,7 @@ class Compare {
     private readonly askCompare;
     private readonly askTree;
     private asked = "";
+    private shown: CompareJson | null = null;
     private chosen = "";
     private most = 1;
     private steps = 0; // that both sides have
@@ -268,6 +270,7 @@ class Compare {
             this.app.say("");
             if (differences) this.show(differences.json);
             if (tree) this.flame.show(tree);
+            if (differences) await this.mark();
             await this.drawCurves(a, b, differences?.json ?? null, wanted);
             await this.showRanks(wanted);
         } catch (error) {
@@ -275,10 +278,26 @@ class Compare {
         }
     }
 
+    // What the search finds on either side.
+    async mark(): Promise<void> {
+        const { shown } = this;
+        if (!shown) return;
+        const matches = this.app.matches();
+        const { rec } = this.app.store.state;
+        const by = this.by.value;
+        const names = await foundNames(this.app, by, [{ rec, device: shown.a.device, event: shown.a.event }, { rec: this.second(), device: shown.b.device, event: shown.b.event }]);
+        if (matches !== this.app.matches() || shown !== this.shown) return;
+        this.table.found = names && ((pair) => names.has(pair.name));
+        this.table.draw();
+        this.flame.matches = matches ? (stack) => matches.has(NaN, stack) : () => false;
+        this.flame.draw();
+    }
+
     private show(json: CompareJson): void {
+        this.shown = json;
         this.titles = [json.a.name, json.b.name];
         this.most = Math.max(1, ...json.groups.map((pair) => Math.abs(pair.other_bytes - pair.bytes)));
-const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
+        const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
         const change = json.b.bytes - json.a.bytes;
         this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
         this.table.show(json.groups);
@@ -321,6 +340,7 @@ export function compareView(app: App): View {
         hide: () => compare.hide(),
         update: (_, changed) => {
             void compare.load();
+            if (changed.has("found")) void compare.mark();
             if (changed.has("dark")) compare.paint();
         },
         svg: compare.svg,
