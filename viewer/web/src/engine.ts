@@ -12,8 +12,15 @@ export interface Engine {
     ask<T = Record<string, unknown>>(question: Question): Promise<Answer<T>>;
 }
 
+let skipped: string | undefined;
+
+// Frames that name no call site, of all that is asked from now on.
+export function skipFrames(expression: string): void {
+    skipped = expression === "" ? undefined : expression;
+}
+
 export function questionText({ name, ...values }: Question): string {
-    const pairs = Object.entries(values).filter(([, value]) => value !== undefined);
+    const pairs = Object.entries({ skip: skipped, ...values }).filter(([, value]) => value !== undefined);
     return pairs.length === 0 ? name : `${name}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(asRecorded(String(value)))}`).join("&")}`;
 }
 

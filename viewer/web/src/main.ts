@@ -3,7 +3,7 @@ import type { App, Device, Matches, Recording, View } from "./app";
 import { Details } from "./details";
 import { add, clear, el } from "./dom";
 import { emptyState, explainEmpty, openingState } from "./empty";
-import { WorkerEngine, type Engine } from "./engine";
+import { skipFrames, WorkerEngine, type Engine } from "./engine";
 import { bytes, count } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
 import { Header } from "./header";
@@ -11,7 +11,7 @@ import { Help } from "./help";
 import { installKeys } from "./keys";
 import { Minimap } from "./minimap";
 import { Notes } from "./notes";
-import { embeddedIn, embeddedNames, unpacked } from "./pages";
+import { embeddedIn, embeddedNames, embeddedSkip, unpacked } from "./pages";
 import { SearchBox } from "./search";
 import { PinBar } from "./pins";
 import { ServerEngine } from "./server";
@@ -24,7 +24,7 @@ import { visible } from "./visible";
 
 class Page implements Frame, App {
     readonly store = new Store();
-    readonly views: readonly View[];
+    views: readonly View[];
     readonly canOpen: boolean;
     recordings: Recording[] = [];
     readonly opened: Opened[] = [];
@@ -47,6 +47,7 @@ class Page implements Frame, App {
     constructor(readonly engine: Engine) {
         this.canOpen = !(engine instanceof ServerEngine);
         applyTheme(this.store);
+        skipFrames(this.store.state.skip);
         this.views = makers.map((make) => make(this));
     }
 
@@ -256,6 +257,13 @@ class Page implements Frame, App {
     }
 
     private refresh(changed: Changed): void {
+        // What views have worked out is of other call sites.
+        if (changed?.has("skip")) {
+            skipFrames(this.store.state.skip);
+            this.shown?.hide?.();
+            this.views = makers.map((make) => make(this));
+            changed = null;
+        }
         if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
         const { state } = this.store;
         const chosen = this.view();
@@ -283,6 +291,8 @@ async function main(): Promise<void> {
     const names = server ? "what the server has" : embeddedNames(document);
     if (names === "") return;
     page.tellOpening(names);
+    const skip = embeddedSkip(document);
+    if (skip !== "" && page.store.state.skip === "") page.store.set({ skip });
     if (server) await page.list().catch((error: Error) => page.say(error.message));
     else await page.openAll(await embeddedIn(document));
     page.tellOpening("");

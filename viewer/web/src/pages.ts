@@ -13,6 +13,9 @@ const nameOf = (element: HTMLScriptElement): string => element.dataset.name ?? "
 // The names of what a page has inside, to be shown while it is unpacked.
 export const embeddedNames = (page: Document): string => inside(page).map((element) => visible(nameOf(element))).join(", ");
 
+// What `vram view --skip` was given.
+export const embeddedSkip = (page: Document): string => page.querySelector<HTMLMetaElement>('meta[name="vram-skip"]')?.content ?? "";
+
 const PART = 4 << 20; // letters of base64, that are unpacked at a time: a multiple of four
 
 // A part at a time: what is large holds nobody up.
@@ -51,7 +54,7 @@ async function base64(file: Blob): Promise<string> {
 }
 
 // This page with the recordings inside. Scripts and style stay as they are, so that the policy still names them.
-export async function pageOf(opened: readonly Opened[]): Promise<Blob> {
+export async function pageOf(opened: readonly Opened[], skip: string): Promise<Blob> {
     const total = opened.reduce((sum, { file }) => sum + file.size, 0);
     if (total > MOST_BYTES) throw new Error("the recordings are too large for a page: `vram view --serve` opens them");
     const page = document.documentElement.cloneNode(true) as HTMLElement;
@@ -60,6 +63,13 @@ export async function pageOf(opened: readonly Opened[]): Promise<Blob> {
     page.querySelector("title")!.textContent = "vram";
     for (const old of page.querySelectorAll(KIND)) old.remove();
     const last = [...page.querySelectorAll("body > script")].at(-1)!;
+    for (const other of page.querySelectorAll("body > :not(script):not(#app), meta[name='vram-skip']")) other.remove();
+    if (skip !== "") {
+        const meta = document.createElement("meta");
+        meta.name = "vram-skip";
+        meta.content = skip;
+        last.before(meta, "\n");
+    }
     for (const { name, file } of opened) {
         const script = document.createElement("script");
         script.setAttribute("type", "application/x-vram");
@@ -67,6 +77,5 @@ export async function pageOf(opened: readonly Opened[]): Promise<Blob> {
         script.textContent = await base64(file);
         last.before(script, "\n");
     }
-    for (const other of page.querySelectorAll("body > :not(script):not(#app)")) other.remove();
     return new Blob([`<!DOCTYPE html>\n${page.outerHTML}\n`], { type: "text/html" });
 }
