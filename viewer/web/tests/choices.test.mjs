@@ -116,7 +116,8 @@ async function sources(page) {
     await field.blur();
     await settles(page, () => document.querySelector('input[aria-label="Open sources with"]').hasAttribute("aria-invalid"), null, true, "an address that runs code is refused");
     await field.fill("vscode://file/{file}:{line}");
-    await field.blur();
+    await field.press("Enter");
+    await settles(page, () => document.querySelector(".settings-view").textContent.includes("Places in call stacks are links now."), null, true, "an address with {file} and {line} is taken");
     await go(page, { view: "oom" });
     await page.reload();
     await openFiles(page, [example]);

@@ -218,17 +218,19 @@ class Compare {
     private async drawCurves(a: About, b: About, shown: CompareJson | null, wanted: () => boolean): Promise<void> {
         const { engine, recordings, store } = this.app;
         const { notion, step } = store.state;
-        const by = this.steps > 0 ? { name: "steps", from: 0, to: this.steps } : { name: "curve" };
         const alone = a.rec === b.rec && a.device === b.device;
+        // Its peak may lie before the first step, its end after the last: the whole history has both.
+        const steps = alone && step <= 0 ? 0 : this.steps;
+        const by = steps > 0 ? { name: "steps", from: 0, to: steps } : { name: "curve" };
         const answers = await Promise.all((alone ? [a] : [a, b]).map((about) => engine.ask({ ...by, ...about, notion, pixels: PIXELS })));
         if (!wanted()) return;
-        const starts = (i: number) => (this.steps > 0 ? answers[i].column("step_event") : null);
+        const starts = (i: number) => (steps > 0 ? answers[i].column("step_event") : null);
         const moments = shown ? [
             { letter: "A", at: this.placed(shown.a.event, a, starts(0)), bytes: shown.a.bytes },
             { letter: "B", at: this.placed(shown.b.event, b, starts(answers.length - 1)), bytes: shown.b.bytes },
         ] : [];
-        const high = this.steps > 0 ? "high" : `${notion}_high`;
-        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), this.steps, this.steps > 0 && step > 0 ? Math.min(step, this.steps) : 0, moments);
+        const high = steps > 0 ? "high" : `${notion}_high`;
+        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), steps, step > 0 ? Math.min(step, steps) : 0, moments);
     }
 
     private async showRanks(wanted: () => boolean): Promise<void> {
@@ -300,6 +302,8 @@ class Compare {
         const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
         const change = json.b.bytes - json.a.bytes;
         this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
+        // What shrank comes first where nothing grew.
+        this.table.fallFirst(json.groups.some((pair) => pair.other_bytes > pair.bytes));
         this.table.show(json.groups);
     }
 
