@@ -58,7 +58,11 @@ struct vr_block {
             uint32_t stack; // where it was handed out, while it is not free; 0: unknown
             uint32_t words; // the name a client wrote on it; 0: none
         };
-        uint64_t labels; // both at once
+        struct {             // in a tree
+            uint32_t parent; // 0: it is the root
+            uint32_t priority;
+        };
+        uint64_t labels; // stack and words at once; meaningless while free
     };
 };
 _Static_assert(sizeof(struct vr_block) == 64, "one cache line");

@@ -11,11 +11,12 @@ static void put_site(struct vr_text *out, const char *before, const char *site, 
     vr_text_puts(out, after);
 }
 
-// ", most of it by SITE (9.0 GiB)"; all of them where there are few.
+// ", most of it by SITE (9.0 GiB), SITE (6.0 GiB) and SITE (5.5 GiB)": those that hold a quarter of the first, or more.
 static void put_sites(struct vr_text *out, const struct vram_report_demand *demand, const char *most) {
-    for (size_t i = 0; i < demand->site_count; i++) {
-        if (i != 0 && demand->sites[i].bytes < demand->sites[0].bytes / 4) break;
-        put_site(out, i == 0 ? most : " and by ", demand->sites[i].name, " (");
+    size_t count = 0;
+    while (count < demand->site_count && demand->sites[count].bytes >= demand->sites[0].bytes / 4) count++;
+    for (size_t i = 0; i < count; i++) {
+        put_site(out, i == 0 ? most : i + 1 == count ? " and " : ", ", demand->sites[i].name, " (");
         vr_text_printf(out, "%s)", vr_bytes(demand->sites[i].bytes).text);
     }
 }

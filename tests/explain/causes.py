@@ -230,7 +230,7 @@ TABLE = {
     "validation": ("full", r"a forward pass that no backward pass follows keeps", "train.py:", "no_grad"),
     "optimizer_first_step": ("full", r"the optimizer was making its state in its first step", "train.py:", "optimizer_8bit"),
     "held_gradients": ("full", r"gradients live through the forward pass", "", "gradients_none"),
-    "two_models": ("full", r"parameters hold .*make_teacher.* and by .*make_student", "make_teacher", "sharding"),
+    "two_models": ("full", r"parameters hold .*make_teacher.* and .*make_student", "make_teacher", "sharding"),
     "key_values": ("full", r"KV cache holds", "init_kv_cache", "kv_cache"),
     "one_request": ("full", r"one request of 4\.0 GiB", "attention_scores", None),
     "graph_pool": ("private_pools", r"lay free in other pools", "graph_pool", None),

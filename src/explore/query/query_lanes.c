@@ -16,6 +16,11 @@ struct lane_sums {
     uint64_t made_count;
 };
 
+// What a lane has live after an event, and the most of it so far.
+struct lane_level {
+    uint64_t live_bytes, peak_bytes;
+};
+
 struct lanes {
     struct vr_selection selection;
     struct vr_grouping grouping;
@@ -26,8 +31,9 @@ struct lanes {
     size_t count, lane_capacity;
     size_t kept; // so many have a curve of their own, one more stands for all others
     int64_t pixels;
-    double *bytes;  // (kept + 1) x (pixels + 1): what changes at a pixel, then what is live in it
-    uint32_t *made; // pixels x PASS_COUNT: allocations
+    struct lane_level *level; // kept + 1
+    double *bytes;            // (kept + 1) x (pixels + 1): what changes at a pixel, then what is live in it
+    uint32_t *made;           // pixels x PASS_COUNT: allocations
 };
 
 static double scale_of(const struct lanes *lanes) { return (double)lanes->pixels / (lanes->window.to - lanes->window.from); }
@@ -99,6 +105,52 @@ static enum vram_status draw(struct lanes *lanes) {
     return VRAM_OK;
 }
 
+static enum vram_status level_of(struct lanes *lanes, size_t row, struct lane_level **level) {
+    uint64_t key = 0;
+    VR_TRY(vr_grouping_key(&lanes->grouping, row, &key));
+    const uint64_t number = vr_map_get(&lanes->known, key);
+    *level = &lanes->level[number != 0 && number <= lanes->kept ? number - 1 : lanes->kept];
+    return VRAM_OK;
+}
+
+// A row that an event begins or ends. An event that replaces what was live ends the one before it begins the other.
+static enum vram_status step_over(struct lanes *lanes, size_t row, size_t event) {
+    const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
+    struct lane_level *level = NULL;
+    VR_TRY(level_of(lanes, row, &level));
+    if (lifetimes->birth[row] != event) {
+        level->live_bytes -= lifetimes->size_bytes[row];
+        return VRAM_OK;
+    }
+    level->live_bytes += lifetimes->size_bytes[row];
+    if (level->live_bytes > level->peak_bytes) level->peak_bytes = level->live_bytes;
+    return VRAM_OK;
+}
+
+// The most that each lane has after an event of the window. A pixel's mean does not tell it: what lives for one event is a fraction of a
+// pixel.
+static enum vram_status find_peaks(struct lanes *lanes, enum vr_lifetime_kind kind) {
+    const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
+    const struct vr_event_rows *rows = NULL;
+    const int64_t before = (int64_t)lanes->window.first - 1;
+    VR_TRY(vr_explored_rows(lanes->selection.device, kind, &rows));
+    lanes->level = calloc(lanes->kept + 1, sizeof *lanes->level);
+    if (lanes->level == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t row = 0; row < lifetimes->count; row++) {
+        struct lane_level *level = NULL;
+        if (!vr_lifetimes_live_at(lifetimes, row, before)) continue;
+        VR_TRY(level_of(lanes, row, &level));
+        level->live_bytes += lifetimes->size_bytes[row];
+    }
+    for (size_t lane = 0; lane <= lanes->kept; lane++) lanes->level[lane].peak_bytes = lanes->level[lane].live_bytes;
+    for (size_t event = lanes->window.first; event < lanes->window.end; event++) {
+        const uint32_t ended = vr_event_replaced(rows, event), row = rows->row[event];
+        if (ended != 0) VR_TRY(step_over(lanes, ended - 1, event));
+        if (row != 0) VR_TRY(step_over(lanes, row - 1, event));
+    }
+    return VRAM_OK;
+}
+
 static enum vram_status count_passes(struct lanes *lanes) {
     const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
     struct vr_roles *roles = NULL;
@@ -129,6 +181,7 @@ static enum vram_status put_lane(const struct vr_query *query, const struct lane
     vr_json_u64(json, "made_bytes", lane->made_bytes);
     vr_json_u64(json, "made_count", lane->made_count);
     vr_json_u64(json, "kept_bytes", lane->kept_bytes);
+    vr_json_u64(json, "peak_bytes", lanes->level[i].peak_bytes);
     vr_json_double(json, "first", lane->first);
     vr_json_object_end(json);
     return vr_text_status(name);
@@ -141,6 +194,7 @@ static enum vram_status put(const struct vr_query *query, const struct lanes *la
     vr_json_double(json, "from", lanes->window.from);
     vr_json_double(json, "to", lanes->window.to);
     vr_json_u64(json, "distinct", lanes->count);
+    vr_json_u64(json, "others_peak_bytes", lanes->level[lanes->kept].peak_bytes);
     vr_json_array(json, "lanes");
     for (size_t i = 0; i < lanes->kept && status == VRAM_OK; i++) status = put_lane(query, lanes, i, &name);
     vr_json_array_end(json);
@@ -161,7 +215,7 @@ static enum vram_status put(const struct vr_query *query, const struct lanes *la
     return status;
 }
 
-static enum vram_status work_out(struct lanes *lanes, size_t top) {
+static enum vram_status work_out(struct lanes *lanes, size_t top, enum vr_lifetime_kind kind) {
     const struct vr_window *window = &lanes->window;
     lanes->span = (struct vr_axis_span){
         .from = window->from, .to = window->to, .time_us = window->time_us, .events = lanes->selection.device->view->history->count};
@@ -170,22 +224,26 @@ static enum vram_status work_out(struct lanes *lanes, size_t top) {
     for (size_t i = 0; i < lanes->count; i++) VR_TRY(vr_map_set(&lanes->known, lanes->lane[i].key, (uint32_t)i + 1));
     lanes->kept = lanes->count < top ? lanes->count : top;
     VR_TRY(draw(lanes));
+    VR_TRY(find_peaks(lanes, kind));
     return count_passes(lanes);
 }
 
 enum vram_status vr_query_lanes(const struct vr_query *query) {
     struct lanes lanes = {.count = 0};
     int64_t top = 24;
+    enum vr_lifetime_kind kind;
+    VR_TRY(vr_select_lifetime_kind(query, &kind));
     VR_TRY(vr_parameter_whole(query->parameters, "top", 1, MOST_LANES, 24, &top));
     VR_TRY(vr_parameter_whole(query->parameters, "pixels", 1, MOST_PIXELS, 1024, &lanes.pixels));
     VR_TRY(vr_select_lifetimes(query, &lanes.selection));
     VR_TRY(vr_select_window(query, lanes.selection.device, &lanes.window));
     VR_TRY(vr_select_grouping(query, &lanes.selection, &lanes.grouping));
-    enum vram_status status = work_out(&lanes, (size_t)top);
+    enum vram_status status = work_out(&lanes, (size_t)top, kind);
     if (status == VRAM_OK) status = put(query, &lanes);
     vr_grouping_release(&lanes.grouping);
     vr_map_release(&lanes.known);
     free(lanes.lane);
+    free(lanes.level);
     free(lanes.bytes);
     free(lanes.made);
     return status;

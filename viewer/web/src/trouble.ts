@@ -37,7 +37,7 @@ const MOST_EVENTS = 2_000_000; // whose cause is worked out without being asked 
 function whyText(cause: Cause): string {
     const named = (site: string | null | undefined) => site && !cause.text.includes(site);
     const most = cause.holders?.[0];
-    const who = named(cause.pin_site) ? ` It was made at ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(cause.text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
+    const who = named(cause.pin_site) ? ` ${cause.pin_blocks === 1 ? "It is" : "The largest of them is"} by ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(cause.text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
     const asked = named(cause.site) && !who.includes(cause.site) && !cause.site.startsWith("<") ? ` Asked for by ${cause.site}.` : "";
     const library = cause.libraries?.find(({ site }) => named(site) && !site.startsWith("<"));
     const through = library ? ` ${bytes(library.bytes)} of it through ${library.site}.` : "";

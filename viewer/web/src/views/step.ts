@@ -12,8 +12,8 @@ import type { Axis } from "../state";
 import { prepare, Working } from "../working";
 import { highlight } from "./peak";
 
-type Lane = { name: string; made_bytes: number; made_count: number; kept_bytes: number; first: number };
-type LanesJson = { from: number; to: number; distinct: number; lanes: Lane[] };
+type Lane = { name: string; made_bytes: number; made_count: number; kept_bytes: number; peak_bytes: number; first: number };
+type LanesJson = { from: number; to: number; distinct: number; others_peak_bytes: number; lanes: Lane[] };
 type StepsJson = { source: string; sure: boolean; steps: number };
 type Row = Lane & { values: Numbers; high: number; at: number; rest: boolean };
 
@@ -141,16 +141,11 @@ class Step {
 
     private show(json: LanesJson, all: Numbers, pass: Numbers): void {
         const lane = (i: number) => all.subarray(i * PIXELS, (i + 1) * PIXELS);
-        const high = (values: Numbers) => {
-            let most = 0;
-            for (const value of values) most = Math.max(most, value);
-            return most;
-        };
-        const own = json.lanes.map((one, i): Row => ({ ...one, values: lane(i), high: high(lane(i)), at: i, rest: false }));
+        const own = json.lanes.map((one, i): Row => ({ ...one, values: lane(i), high: one.peak_bytes, at: i, rest: false }));
         // In the order in which the step comes to them, what was there before first.
         own.sort((a, b) => a.first - b.first || b.high - a.high);
         const rest = lane(json.lanes.length);
-        const others: Row[] = json.distinct > json.lanes.length ? [{ name: `${counted(json.distinct - json.lanes.length, "other")}`, made_bytes: 0, made_count: 0, kept_bytes: 0, first: json.to, values: rest, high: high(rest), at: json.lanes.length, rest: true }] : [];
+        const others: Row[] = json.distinct > json.lanes.length ? [{ name: `${counted(json.distinct - json.lanes.length, "other")}`, made_bytes: 0, made_count: 0, kept_bytes: 0, first: json.to, values: rest, high: json.others_peak_bytes, at: json.lanes.length, rest: true }] : [];
         this.rows = [...own, ...others].filter((row) => row.high > 0);
         this.passOf = pass;
         const made = json.lanes.reduce((sum, one) => sum + one.made_bytes, 0);
