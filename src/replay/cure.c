@@ -51,7 +51,7 @@ static enum vram_status play(struct vr_cure_search *search, const struct vram_wh
     if (search->paused) return VRAM_LIMIT;
     search->allowed--;
     VR_TRY(vr_grow((void **)&search->played, &search->played_capacity, search->played_count + 1, sizeof *search->played));
-    VR_TRY(vr_script_play(&search->script, options, &search->played[search->played_count], search->error));
+    VR_TRY(vr_script_play(&search->script, options, false, &search->played[search->played_count], search->error));
     *result = search->played[search->played_count++];
     return VRAM_OK;
 }
