@@ -247,8 +247,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
 
 static enum vram_status run_device(const struct vr_script_device *script, const struct vram_whatif_options *options, bool only_sums,
                                    const char *conf, struct vram_whatif_device *device, struct vram_error *error) {
-    struct whatif whatif = {
-        .script = script, .recorded = &script->recorded, .options = options, .only_sums = only_sums, .device = device};
+    struct whatif whatif = {.script = script, .recorded = &script->recorded, .options = options, .only_sums = only_sums, .device = device};
     whatif.pytorch = vr_recorded_rules(script->recorded.model).likely;
     struct vram_error detail = {0};
     device->device = script->recorded.device;
