@@ -179,9 +179,9 @@ static vr_cu_result own_mem_get_allocation_properties(struct vram_driver *self, 
 
 // clang-format off
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
-// Inline: those of the rows that are translated are not used.
+// Those of the rows that are translated are not used.
 #define X(member, symbol, exported, version, parameters, arguments)                            \
-    static inline vr_cu_result call_hip_##member WITH_SELF parameters {                        \
+    static __attribute__((unused)) vr_cu_result call_hip_##member WITH_SELF parameters {        \
         const struct hip_functions *real = &hip_of(self)->real;                                \
         return real->member == NULL ? VR_CU_NOT_SUPPORTED : real->member arguments;            \
     }
