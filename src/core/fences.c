@@ -1,22 +1,52 @@
 #include "core/fences.h"
 #include "core/device.h"
 
-enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
-    for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_use_at(allocator, use)->stream != stream) continue;
-        if (!captured) vr_use_at(allocator, use)->captured = false;
-        return VRAM_OK;
+// The link to the use of a stream among those of a block (there is one at least), 0 where it would hang. NULL: it is the oldest.
+static uint32_t *find_use(const struct vram_allocator *allocator, uint32_t uses, uint64_t stream) {
+    struct vr_use *use = vr_use_at(allocator, vr_use_at(allocator, uses)->oldest);
+    if (use->stream == stream) return NULL;
+    for (uint64_t bits = vr_mix64(stream);; bits >>= 1) {
+        uint32_t *link = &use->child[bits & 1];
+        if (*link == 0) return link;
+        use = vr_use_at(allocator, *link);
+        if (use->stream == stream) return link;
     }
-    struct vr_shard *shard = vr_shard_of(allocator, block);
-    uint32_t made = shard->spare_uses;
+}
+
+enum vram_status vr_uses_enter(struct vram_allocator *allocator, uint32_t *uses, uint64_t stream, bool captured, uint32_t *spare) {
+    uint32_t *link = NULL;
+    if (*uses != 0) {
+        link = find_use(allocator, *uses, stream);
+        const uint32_t known = link == NULL ? vr_use_at(allocator, *uses)->oldest : *link;
+        if (known != 0) {
+            if (!captured) vr_use_at(allocator, known)->captured = false;
+            return VRAM_OK;
+        }
+    }
+    uint32_t made = spare != NULL ? *spare : 0;
     if (made != 0) {
-        shard->spare_uses = vr_use_at(allocator, made)->next;
+        *spare = vr_use_at(allocator, made)->next;
     } else {
         VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
     }
-    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->held.uses, .captured = captured};
-    block->held.uses = made;
+    const uint32_t oldest = *uses == 0 ? made : vr_use_at(allocator, *uses)->oldest;
+    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = *uses, .oldest = oldest, .captured = captured};
+    if (link != NULL) *link = made;
+    *uses = made;
     return VRAM_OK;
+}
+
+enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
+    return vr_uses_enter(allocator, &block->held.uses, stream, captured, &vr_shard_of(allocator, block)->spare_uses);
+}
+
+// Takes the newest out.
+static void forget_newest_use(struct vram_allocator *allocator, uint32_t *uses) {
+    const uint32_t use = *uses;
+    uint32_t *link = find_use(allocator, use, vr_use_at(allocator, use)->stream);
+    if (link != NULL) *link = 0;
+    *uses = vr_use_at(allocator, use)->next;
+    vr_slab_give(&allocator->uses, use);
 }
 
 // The first one stays with the shard: most blocks have one use, and most shards a block that is used so.
@@ -284,8 +314,7 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
     while (block->held.uses != 0) {
         const uint32_t use = block->held.uses;
         VR_TRY(vr_streams_order(device, vr_use_at(allocator, use)->stream, own));
-        block->held.uses = vr_use_at(allocator, use)->next;
-        vr_slab_give(&allocator->uses, use);
+        forget_newest_use(allocator, &block->held.uses);
     }
     return VRAM_OK;
 }
@@ -321,14 +350,23 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
     return VRAM_OK;
 }
 
+bool vr_fences_stand(const struct vr_device *device) {
+    const uint64_t seen = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
+    return seen != 0 && seen == vr_driver_progress(device->allocator->driver);
+}
+
 enum vram_status vr_fences_poll(struct vr_device *device) {
+    struct vr_fences *fences = &device->fences;
+    if (fences->count == 0 || vr_fences_stand(device)) return VRAM_OK;
     enum vram_status status = VRAM_OK;
     bool emptied = false;
-    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) {
-        status = poll_queue(device, &device->fences.queues[i]);
-        emptied |= device->fences.queues[i].count == 0;
+    const uint64_t progress = vr_driver_progress(device->allocator->driver);
+    for (size_t i = 0; i < fences->count && status == VRAM_OK; i++) {
+        status = poll_queue(device, &fences->queues[i]);
+        emptied |= fences->queues[i].count == 0;
     }
     if (emptied) drop_empty_queues(device);
+    atomic_store_explicit(&fences->looked_at, status == VRAM_OK ? progress : 0, memory_order_relaxed);
     return status;
 }
 

@@ -263,6 +263,17 @@ VR_NOINLINE static bool take_routed(struct vr_shard *home, uint64_t size_bytes, 
 
 // --- the default pools ----------------------------------------------------------------------------------------------------------------
 
+// Nothing but fences keeps the request from the fast way, and none can have passed since they were looked at: what the slow way would find
+// is what is there.
+VR_NOINLINE static bool take_among_fences(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    const struct vr_device *device = shard->device;
+    vr_shard_lock(shard);
+    const bool taken = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_FENCES && vr_fences_stand(device) &&
+                       take_cached(shard, size_bytes, false, address);
+    vr_shard_unlock(shard);
+    return taken;
+}
+
 // Whatever the bare fast way could not do. Called by the public function's own callee: see the depth given to vr_gather().
 VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
@@ -275,6 +286,10 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
             vr_shard_unlock(shard);
             if (served) return VRAM_OK;
         }
+    }
+    if (atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_FENCES && size_bytes < VR_REQUEST_LIMIT &&
+        vr_fences_stand(device) && take_among_fences(shard, size_bytes, address)) {
+        return VRAM_OK;
     }
     if (atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_ROUTES && size_bytes < VR_REQUEST_LIMIT &&
         take_routed(shard, size_bytes, address)) {
