@@ -182,6 +182,15 @@ VR_NOINLINE static bool take_notified(struct vr_shard *shard, uint64_t size_byte
     return take_cached(shard, size_bytes, true, address);
 }
 
+bool vr_take_cached_locked(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    const struct vr_device *device = shard->device;
+    const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
+    if ((gate & ~(uint32_t)VR_GATE_FENCES) != 0 || device->stats.totals.gathered) return false;
+    // Another would have to lend it some of its allowance, and give up its lock for that.
+    if (atomic_load_explicit(&device->shards.rich, memory_order_relaxed) != shard) return false;
+    return atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_LOCKED && take_cached(shard, size_bytes, false, address);
+}
+
 // --- private pools --------------------------------------------------------------------------------------------------------------------
 
 // What is in force of the gate for a request that names its pool: routes do not concern it.
