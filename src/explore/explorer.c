@@ -5,6 +5,7 @@
 #include "explore/tables/lanes.h"
 #include "model/recording.h"
 #include "replay/cure.h"
+#include "replay/paged_saving.h"
 
 enum { MOST_RECORDINGS = 4096 };
 
@@ -40,6 +41,7 @@ void vr_explored_release(struct vr_explored_device *device) {
     vr_event_selections_destroy(device->event_selections);
     vr_step_searches_destroy(device->step_searches);
     vr_cure_end(device->cure);
+    vr_paged_search_end(device->paged);
     free(device->own_time_us);
 }
 

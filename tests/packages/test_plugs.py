@@ -194,5 +194,43 @@ class CuPy(Base):
         self.assertEqual(other.memory_stats()["allocated_bytes.all.current"], 0)
 
 
+class OnnxRuntime(Base):
+    """Addresses of functions in the options of the CUDA provider."""
+
+    def functions(self, **options):
+        import vram.onnxruntime as plug
+        told = plug.provider_options(**options)
+        self.assertTrue(all(isinstance(value, str) for value in told.values()))
+        kinds = (ctypes.c_void_p, ctypes.c_size_t), (None, ctypes.c_void_p), (None,)
+        names = ("gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache")
+        return told, *(ctypes.CFUNCTYPE(*kind)(int(told[name])) for kind, name in zip(kinds, names))
+
+    def test_functions(self):
+        told, allocate, free, empty = self.functions(cudnn_conv_algo_search="HEURISTIC")
+        self.assertEqual((told["device_id"], told["cudnn_conv_algo_search"], told["use_ep_level_unified_stream"]), ("0", "HEURISTIC", "1"))
+        address = allocate(MIB)
+        self.assertEqual(live(), MIB)
+        free(address)
+        _, allocate_other, free_other, empty_other = self.functions()
+        other = allocate_other(MIB)
+        self.assertNotEqual(other, address)  # another session's
+        free_other(other)
+        self.assertEqual(allocate(MIB), address)
+        free(address)
+        free(None)
+        empty()
+        empty_other()
+        self.assertEqual(live("reserved"), 0)
+
+    def test_failures(self):
+        import vram.onnxruntime as plug
+        told, allocate, free, _ = self.functions()
+        self.assertIsNone(allocate(TOO_MUCH))
+        self.assertIsInstance(plug.last_error(), MemoryError)
+        free(12345)
+        self.assertIn("given out", str(plug.last_error()))
+        self.assertRaisesRegex(ValueError, "user_compute_stream", plug.provider_options, user_compute_stream="1")
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -168,5 +168,52 @@ def cupy_plug():
     assert live()[0] == 0 and cupy.get_default_memory_pool().used_bytes() == kept.nbytes
 
 
+def onnx_model(width):
+    import numpy
+    import onnx
+
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"]), onnx.helper.make_node("Relu", ["y"], ["z"])]
+    weights = onnx.helper.make_tensor("w", 1, [width, width], numpy.ones((width, width), numpy.float32).tobytes(), raw=True)
+    inputs, outputs = ([onnx.helper.make_tensor_value_info(name, 1, ["rows", width])] for name in "xz")
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", inputs, outputs, [weights]), opset_imports=[onnx.helper.make_opsetid("", 17)])
+    model.ir_version = 9
+    return model.SerializeToString()
+
+
+@row
+def onnxruntime_plug():
+    import threading
+
+    import numpy
+    import onnxruntime
+    import vram.onnxruntime
+
+    vram.allocator().record("all,stacks=python")
+    x = numpy.ones((512, 1024), numpy.float32)
+    first, second = (onnxruntime.InferenceSession(onnx_model(1024), providers=[("CUDAExecutionProvider", vram.onnxruntime.provider_options())])
+                     for _ in range(2))
+    assert first.get_providers()[0] == "CUDAExecutionProvider" and live()[0] == 8 * MIB  # weights
+    assert first.run(None, {"x": x})[0].shape == x.shape and live()[0] == 8 * MIB
+    threads = [threading.Thread(target=lambda session: [session.run(None, {"x": x}) for _ in range(20)], args=[session]) for session in (first, second) * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del threads
+    assert live() == (8 * MIB, 8 * MIB) and vram.onnxruntime.last_error() is None
+    vram.allocator().set_memory_limit(256 * MIB)
+    try:
+        first.run(None, {"x": numpy.ones((128 * 1024, 1024), numpy.float32)})
+    except Exception as error:
+        assert "CUDAExternalAllocator" in str(error) and "512.00 MiB" in str(vram.onnxruntime.last_error()), error
+    else:
+        raise AssertionError("more than the limit was given out")
+    assert first.run(None, {"x": x})[0].shape == x.shape
+    del first, second
+    gc.collect()
+    assert live()[0] == 0, live()
+    reported("<.*>", 12 * MIB)
+
+
 if __name__ == "__main__":
     main()

@@ -11,6 +11,7 @@ import { Help } from "./help";
 import { installKeys } from "./keys";
 import { Minimap } from "./minimap";
 import { Notes } from "./notes";
+import { SavingChip } from "./saving";
 import { embeddedIn, unpacked } from "./pages";
 import { SearchBox } from "./search";
 import { PinBar } from "./pins";
@@ -103,13 +104,14 @@ class Page implements Frame, App {
     build(root: HTMLElement): void {
         const search = new SearchBox(this);
         const notes = new Notes(this);
+        const saving = new SavingChip(this);
         const help = new Help(this);
         const details = new Details(this);
         const minimap = new Minimap(this);
         const trouble = new TroubleBanner(this);
         const pins = new PinBar(this);
-        const header = new Header(this, search, notes, () => help.toggle(), (axis) => void this.setAxis(axis), () => pins.begin());
-        this.panels = [header, search, notes, trouble, minimap, pins, details];
+        const header = new Header(this, search, notes, saving, () => help.toggle(), (axis) => void this.setAxis(axis), () => pins.begin());
+        this.panels = [header, search, notes, saving, trouble, minimap, pins, details];
         this.picker.addEventListener("change", () => void this.openAll([...(this.picker.files ?? [])].map((file) => ({ name: file.name, file }))));
         add(root, header.root, header.tabs, notes.root, this.message, trouble.root, this.loading, minimap.root, pins.root, el("div", { class: "body" }, this.stage, details.bar, details.root), help.root, this.picker, this.announcer);
         this.acceptDrops(root);

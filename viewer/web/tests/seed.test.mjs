@@ -31,7 +31,7 @@ equal(await begin(), [["_initialize"], ["engine_seed", 0x12345678, 0x9abcdef0]],
 const queries = [
     "list", "curve?pixels=300", "marks", "notes", "allocation?row=3", "timeline?pixels=400&height=300&by=category", "search?text=0x7f", "state", "events?count=1000",
     "segments?pixels=400&height=300", "segments?pixels=400&height=300&lanes=1", "map?pixels=300&height=300&by=pool", "allocations?limit=500&by=stack", "groups?by=function",
-    "groups?by=size&made=1", "tree", "tree?order=up&event2=10&rec2=0", "compare?event=10&event2=20&by=file", "leaks?every=20", "churn?every=20", "steps?every=20&pixels=100", "ranks", "settings", "oom", "cure",
+    "groups?by=size&made=1", "tree", "tree?order=up&event2=10&rec2=0", "compare?event=10&event2=20&by=file", "leaks?every=20", "churn?every=20", "steps?every=20&pixels=100", "ranks", "settings", "oom", "cure", "paged",
 ];
 for (const name of ["oom.pickle", "train.json"]) {
     const path = join(folder, name);

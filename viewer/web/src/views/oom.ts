@@ -2,6 +2,7 @@
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
+import { SavingText } from "../saving";
 import { UNCHOSEN, type State } from "../state";
 import { deviceName, worstDevice } from "../trouble";
 import { oomCard, type CardWays, type RequestStack } from "./oom-card";
@@ -98,7 +99,12 @@ export function oomView(app: App): View {
                 stack: async (event: number) => (await app.engine.ask<RequestStack>({ name: "event", rec, device: device.device, event })).json,
                  open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
             paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
-            if (shown.oom.length === 0) return;
+            if (shown.oom.length === 0) {
+                const saving = new SavingText(app.engine, { rec, device: device.device });
+                body.append(saving.root);
+                if (!partial) await saving.find();
+                return;
+            }
             cure = box;
             if (!partial) await cure.find();
         } catch (error) {
