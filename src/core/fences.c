@@ -357,8 +357,8 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
 }
 
 bool vr_fences_stand(const struct vr_device *device) {
-    const uint64_t seen = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
-    return seen != 0 && seen == vr_driver_progress(device->allocator->driver);
+    const uint64_t last = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
+    return last != 0 && last == vr_driver_progress(device->allocator->driver);
 }
 
 enum vram_status vr_fences_poll(struct vr_device *device) {
