@@ -185,7 +185,9 @@ static void give_room(struct vr_totals *totals, struct vr_counters *counters, un
 
 bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                     int64_t pending_bytes) {
-    if (!vr_counters_fit_from(counters, pool, delta, delta->of[VR_F_COUNT] > 0 ? 0 : VR_F_SPLITS)) return false;
+    if (delta->of[VR_F_COUNT] > 0 ? !vr_counters_fit(counters, pool, delta) : !vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) {
+        return false;
+    }
     vr_counters_apply(counters, pool, delta);
     totals->pending[pool] += pending;
     totals->pending_bytes[pool] += pending_bytes;

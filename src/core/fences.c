@@ -67,20 +67,26 @@ void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
 
 // --- events -------------------------------------------------------------------------------------------------------------
 
-static bool take_idle_event(struct vr_events *events, uint64_t *event) {
-    vr_mutex_lock(&events->mutex);
+// With one device all that touches its events is under that device's locks.
+VR_INLINE bool are_shared(const struct vr_device *device) { return device->allocator->device_count != 1; }
+
+static bool take_idle_event(struct vr_device *device, uint64_t *event) {
+    struct vr_events *events = &device->fences.events;
+    const bool shared = are_shared(device);
+    if (VR_UNLIKELY(shared)) vr_mutex_lock(&events->mutex);
     const bool found = events->count != 0;
     if (found) *event = events->idle[--events->count];
-    vr_mutex_unlock(&events->mutex);
+    if (VR_UNLIKELY(shared)) vr_mutex_unlock(&events->mutex);
     return found;
 }
 
 static void return_event(struct vr_device *device, uint64_t event) {
     struct vr_events *events = &device->fences.events;
-    vr_mutex_lock(&events->mutex);
+    const bool shared = are_shared(device);
+    if (VR_UNLIKELY(shared)) vr_mutex_lock(&events->mutex);
     const bool room = VR_GROW(events, idle, events->count + 1) == VRAM_OK;
     if (room) events->idle[events->count++] = event;
-    vr_mutex_unlock(&events->mutex);
+    if (VR_UNLIKELY(shared)) vr_mutex_unlock(&events->mutex);
     if (!room) (void)vr_cu(device->allocator->driver, event_destroy, event);
 }
 
@@ -106,7 +112,7 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
     const bool elsewhere = *owner != device; // the device's own context is current
     if (elsewhere) VR_TRY(vr_context_enter(*owner, &guard));
     uint64_t made = 0;
-    if (!take_idle_event(&(*owner)->fences.events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
+    if (!take_idle_event(*owner, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
     if (result == VR_CU_SUCCESS) {
         result = vr_cu(driver, event_record, made, stream);
         if (result != VR_CU_SUCCESS) return_event(*owner, made);
@@ -351,8 +357,8 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
 }
 
 bool vr_fences_stand(const struct vr_device *device) {
-    const uint64_t seen = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
-    return seen != 0 && seen == vr_driver_progress(device->allocator->driver);
+    const uint64_t last = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
+    return last != 0 && last == vr_driver_progress(device->allocator->driver);
 }
 
 enum vram_status vr_fences_poll(struct vr_device *device) {

@@ -27,7 +27,7 @@ struct vr_fence_queue {
     size_t count;
 };
 
-// Events to use again. Leaf lock: a block's fences may lie on another device's streams.
+// Events to use again. Leaf lock, where there are several devices: a block's fences may lie on another's streams.
 struct vr_events {
     struct vr_mutex mutex;
     uint64_t *idle;

@@ -179,6 +179,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
     struct vr_shard *home = request->shard;
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
+    if (pool == NULL && vr_take_cached_locked(home, request->size_bytes, address)) return VRAM_OK;
     VR_TRY(choose_pool(request, home, pool, oom));
     // A capture that others began: only its requests show which pool its graph knows.
     if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) request->shard->owner->captured = true;
