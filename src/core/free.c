@@ -152,7 +152,7 @@ VR_NOINLINE static enum vram_status find_and_take_back(struct vram_allocator *al
     return status;
 }
 
-// The pair that repeats: see take_ready() of malloc.c.
+// The pair that repeats: see vr_take_ready() of cached.h.
 VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
     struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
     if (pool->pair.block != block || item->held.uses != 0) return false;

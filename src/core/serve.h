@@ -73,9 +73,6 @@ VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, ui
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
 
-// The fast way of a request to a default pool, under all locks: after fences were looked at mostly nothing else is in its way. False where
-// it is not for it; nothing has changed then.
-VR_NOINLINE bool vr_take_cached_locked(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address);
 // The whole of malloc under all locks (allocator.md §the-ladder), with a report when it fails.
 // shard: the default one of the device and stream. pool: NULL for whatever the routes say.
 VR_NOINLINE enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address);
