@@ -1,7 +1,8 @@
-// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES [own|oom]]. Parameters that
-// stay, steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000
+// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES [own|oom]]. Parameters
+// that stay, steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000
 // stacks of FRAMES (30) frames; with `own` the list of frames is the event's own, as in PyTorch's pickles, else equal stacks are one; with
-// `oom` the last event is a request that fails. The extension of OUT (.vram or .pickle) tells the format. The same arguments give the same bytes.
+// `oom` the last event is a request that fails. The extension of OUT (.vram or .pickle) tells the format. The same arguments give the same
+// bytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,7 +209,8 @@ static enum vram_status own_stacks(struct maker *maker) {
     return VRAM_OK;
 }
 
-static enum vram_status make(struct maker *maker, size_t frames, bool own, bool fails, struct vram_recording **recording, struct vram_error *error) {
+static enum vram_status make(struct maker *maker, size_t frames, bool own, bool fails, struct vram_recording **recording,
+                             struct vram_error *error) {
     VR_TRY(vr_builder_init(&maker->builder, UINT64_MAX));
     VR_TRY(make_stacks(maker, frames));
     VR_TRY(make_events(maker, fails));
