@@ -6,12 +6,15 @@
     vram.show("snapshot.pickle")                     # the page, in Jupyter
     with vram.record("step.pickle") as recorded:     # what PyTorch does in here
         step()
+    vram.allocator()                                 # the library's allocator; vram.cupy, vram.numba, ... put it under other libraries (docs/in)
 
 `vram` on the command line is the whole command; docs/guides/install.md says what of it runs where."""
+from ._allocator import Allocator, Error, OutOfMemory, process_allocator as allocator
 from ._command import Failed, main, run
 from ._recording import Recording, open
 from ._record import record
 from ._report import Page, Report, report, show
 from ._version import __version__
 
-__all__ = ["Failed", "Page", "Recording", "Report", "__version__", "main", "open", "record", "report", "run", "show"]
+__all__ = ["Allocator", "Error", "Failed", "OutOfMemory", "Page", "Recording", "Report", "__version__", "allocator", "main", "open", "record", "report", "run",
+           "show"]

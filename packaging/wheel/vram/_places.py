@@ -1,4 +1,5 @@
 """Where the parts of this package are."""
+import os
 import pathlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -15,3 +16,8 @@ def is_native():
 def library():
     """The shared library, by whichever version it has."""
     return next(iter(sorted((NATIVE / "lib").glob("libvram.so.*"))))
+
+
+def shared_library():
+    """The same, or what VRAM_LIBRARY names; None where there is none."""
+    return os.environ.get("VRAM_LIBRARY") or (str(library()) if is_native() else None)

@@ -1,8 +1,16 @@
-"""numba-cuda's own tests of its driver layer, which its wheel carries. Kernels compute nothing: assertions about values fail and do not count."""
+"""numba-cuda's own tests of its driver layer, which its wheel carries. Kernels compute nothing: assertions about values fail and do not count.
+
+usage: numba_suite.py [MODULE]   MODULE: a memory manager, as in NUMBA_CUDA_MEMORY_MANAGER"""
+import os
 import sys
 import unittest
 
 LEAST = 200
+
+if len(sys.argv) > 1:
+    os.environ["NUMBA_CUDA_MEMORY_MANAGER"] = sys.argv[1]
+    sys.path.insert(0, os.path.join(os.environ["VRAM_BUILD"], "site-packages"))
+    os.environ["PYTHONPATH"] = sys.path[0]  # of processes that tests start
 
 
 class Result(unittest.TextTestResult):

@@ -1,0 +1,232 @@
+"""The library's caching allocator in Python, on which the plugs for other libraries stand (vram.cupy, vram.numba, ...).
+
+    import vram
+    mine = vram.allocator()                    # the one of this process, made at the first call
+    address = mine.malloc(1 << 20, stream=s)   # device 0; s: an integer, as CUDA has it
+    mine.free(address)                         # work that is queued on s may still use it
+    print(mine.memory_stats()["allocated_bytes.all.peak"])
+    mine.snapshot("now.pickle")                # for `vram report`; mine.record() before has the events in it, too"""
+import ctypes
+import json
+import os
+import sys
+import threading
+
+from . import _places
+
+_OUT_OF_MEMORY, _REJECTED = 4, 5  # enum vram_status
+_STATS_BYTES, _OOM_BYTES = 8192, 1024  # more than struct vram_stats and struct vram_oom have; both are only handed on
+# The legacy default stream has two names. Memory of no stream is the second one's, and in use on the first.
+LEGACY_STREAM, LEGACY_HANDLE, PER_THREAD_STREAM = 0, 1, 2
+
+_POINTER, _TEXT, _SIZE, _U32, _U64, _INT = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
+_FUNCTIONS = {  # result, arguments
+    "vram_create": (_INT, _POINTER, _POINTER, _POINTER),
+    "vram_malloc": (_INT, _POINTER, _U32, _U64, _U64, _POINTER),
+    "vram_free": (_INT, _POINTER, _U64),
+    "vram_record_stream": (_INT, _POINTER, _U64, _U64),
+    "vram_allocated_size": (_U64, _POINTER, _U64),
+    "vram_empty_cache": (_INT, _POINTER),
+    "vram_configure": (_INT, _POINTER, _TEXT, _POINTER),
+    "vram_set_memory_limit": (_INT, _POINTER, _U32, _U64),
+    "vram_stats": (_INT, _POINTER, _U32, _POINTER),
+    "vram_stats_json": (_SIZE, _POINTER, _TEXT, _SIZE),
+    "vram_memory_info": (_INT, _POINTER, _U32, _POINTER, _POINTER),
+    "vram_device_count": (_INT, _POINTER, _POINTER),
+    "vram_last_oom": (ctypes.c_bool, _POINTER),
+    "vram_oom_text": (_SIZE, _POINTER, _TEXT, _SIZE),
+    "vram_history_start_text": (_INT, _POINTER, _TEXT, _POINTER),
+    "vram_snapshot_save": (_INT, _POINTER, _POINTER, _TEXT, _POINTER),
+    "vram_check": (_INT, _POINTER, _POINTER),
+    "vram_status_text": (_TEXT, _INT),
+    "vram_pool_create": (_INT, _POINTER, _U32, _POINTER, _POINTER),
+    "vram_pool_malloc": (_INT, _POINTER, _U64, _U64, _POINTER),
+    "vram_pool_trim": (_INT, _POINTER),
+    "vram_pool_release": (None, _POINTER),
+}
+
+
+class Error(RuntimeError):
+    """What the allocator refused; one line."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """A device has no room for a request. str() is the report."""
+
+
+class _Detail(ctypes.Structure):
+    _fields_ = [("status", _INT), ("driver_result", ctypes.c_int32), ("offset", _U64), ("message", ctypes.c_char * 512)]
+
+
+class _CreateInfo(ctypes.Structure):
+    _fields_ = [("driver", _POINTER), ("conf", _TEXT), ("tie_break", _INT), ("ignore_environment", ctypes.c_bool)]
+
+
+def _load():
+    path = _places.shared_library()
+    if path is None:
+        raise Error("this wheel has no native code, and so no allocator: take the one for Linux, or let VRAM_LIBRARY name libvram.so")
+    try:
+        c = ctypes.CDLL(path)
+    except OSError as error:
+        raise Error(f"the library cannot be loaded ({error})") from None
+    for name, (result, *arguments) in _FUNCTIONS.items():
+        function = getattr(c, name)
+        function.restype, function.argtypes = result, arguments
+    return c
+
+
+class Allocator:
+    """An allocator of its own: addresses and streams are integers. What fails raises Error, for lack of memory OutOfMemory. Any thread may call any
+    method. conf: an option string (docs/reference/options.md); None: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF."""
+
+    def __init__(self, conf=None):
+        self._c, self._process, self._handle = _load(), os.getpid(), _POINTER()
+        info, detail = _CreateInfo(conf=None if conf is None else conf.encode()), _Detail()
+        if self._c.vram_create(ctypes.byref(info), ctypes.byref(self._handle), ctypes.byref(detail)) != 0:
+            raise Error("vram: " + detail.message.decode(errors="replace"))
+
+    def _must(self, status, detail=None):
+        if status in (_OUT_OF_MEMORY, _REJECTED):
+            raise OutOfMemory(self._oom_text())
+        if status != 0:
+            said = detail.message if detail is not None and detail.message else self._c.vram_status_text(status)
+            raise Error("vram: " + said.decode(errors="replace"))
+
+    def _oom_text(self):
+        oom, text = ctypes.create_string_buffer(_OOM_BYTES), ctypes.create_string_buffer(4096)
+        if self._c.vram_last_oom(oom):
+            self._c.vram_oom_text(oom, text, len(text))
+        return text.value.decode(errors="replace") or "out of memory"
+
+    # Memory
+
+    def malloc(self, size_bytes, device=0, stream=LEGACY_STREAM):
+        """The address of new memory for use on `stream`; 0 for 0 bytes."""
+        address = _U64()
+        self._must(self._c.vram_malloc(self._handle, device, size_bytes, stream, ctypes.byref(address)))
+        return address.value
+
+    def free(self, address):
+        """Takes memory back; work that is queued on its stream may still use it. 0 is ignored, and so is what a parent process had."""
+        if self._process == os.getpid():
+            self._must(self._c.vram_free(self._handle, address))
+
+    def record_stream(self, address, stream):
+        """The memory is also used on `stream`: it is not given out again before that has passed the moment of its free."""
+        self._must(self._c.vram_record_stream(self._handle, address, stream))
+
+    def size_of(self, address):
+        """The bytes that stand at the address of live memory; 0 for any other."""
+        return self._c.vram_allocated_size(self._handle, address)
+
+    def empty_cache(self):
+        """Gives all memory that nobody uses back to the driver."""
+        self._must(self._c.vram_empty_cache(self._handle))
+
+    def pool(self, device=0):
+        """A private pool: memory that nothing else of the process gets."""
+        return Pool(self, device)
+
+    # Settings and answers
+
+    def configure(self, conf):
+        detail = _Detail()
+        self._must(self._c.vram_configure(self._handle, conf.encode(), ctypes.byref(detail)), detail)
+
+    def set_memory_limit(self, limit_bytes, device=0):
+        """The most that may be held of the device's memory; None: no limit."""
+        self._must(self._c.vram_set_memory_limit(self._handle, device, (1 << 64) - 1 if limit_bytes is None else limit_bytes))
+
+    def memory_stats(self, device=0):
+        """Counters under PyTorch's names ("allocated_bytes.all.current")."""
+        stats, text = ctypes.create_string_buffer(_STATS_BYTES), ctypes.create_string_buffer(1 << 16)
+        self._must(self._c.vram_stats(self._handle, device, stats))
+        self._c.vram_stats_json(stats, text, len(text))
+        return json.loads(text.value)
+
+    def mem_get_info(self, device=0):
+        """(free, total) bytes of the device, by the driver."""
+        free, total = _U64(), _U64()
+        self._must(self._c.vram_memory_info(self._handle, device, ctypes.byref(free), ctypes.byref(total)))
+        return free.value, total.value
+
+    def device_count(self):
+        count = _U32()
+        self._must(self._c.vram_device_count(self._handle, ctypes.byref(count)))
+        return count.value
+
+    def record(self, words="all"):
+        """The memory history, in the words of the variable VRAM_HISTORY ("all,stacks=python,max_entries=100000"); "off" ends it."""
+        detail = _Detail()
+        self._must(self._c.vram_history_start_text(self._handle, words.encode(), ctypes.byref(detail)), detail)
+
+    def snapshot(self, path):
+        """Writes what is allocated, and what record() kept, for `vram report` and PyTorch's tools; ".json" and ".vram" give other formats."""
+        detail = _Detail()
+        self._must(self._c.vram_snapshot_save(self._handle, None, os.fsencode(path).replace(b"%", b"%%"), ctypes.byref(detail)), detail)
+
+    def check(self):
+        """Raises Error where something in the allocator's state is not as it must be."""
+        detail = _Detail()
+        self._must(self._c.vram_check(self._handle, ctypes.byref(detail)), detail)
+
+
+class Pool:
+    """Memory kept apart. What it has goes back to the driver after release() and the last free."""
+
+    def __init__(self, allocator, device):
+        self._allocator, self._handle, self._c = allocator, _POINTER(), allocator._c
+        allocator._must(self._c.vram_pool_create(allocator._handle, device, None, ctypes.byref(self._handle)))
+
+    def malloc(self, size_bytes, stream=LEGACY_STREAM):
+        """As Allocator.malloc(); Allocator.free() takes it back."""
+        address = _U64()
+        self._allocator._must(self._c.vram_pool_malloc(self._handle, size_bytes, stream, ctypes.byref(address)))
+        return address.value
+
+    def trim(self):
+        """Gives segments that are wholly free back to the driver."""
+        self._allocator._must(self._c.vram_pool_trim(self._handle))
+
+    def release(self):
+        handle, self._handle = self._handle, None
+        if handle is not None and self._allocator._process == os.getpid():
+            self._c.vram_pool_release(handle)
+
+
+class Block:
+    """Memory that is freed with this object, or before by release(). stream=None: of no stream, for libraries that do not say where they use it: it
+    may be used on any at once, and is given out again when all streams that wait for the legacy default stream have passed its free. The allocator
+    may be another with the same methods: vram_torch.allocator()."""
+    __slots__ = ("address", "size_bytes", "_allocator", "__weakref__")
+
+    def __init__(self, size_bytes, device=0, stream=None, allocator=None):
+        self._allocator, self.address, self.size_bytes = None, 0, size_bytes
+        source = allocator or process_allocator()
+        if stream in (None, PER_THREAD_STREAM):  # that is another stream in each thread
+            address = source.malloc(size_bytes, device, LEGACY_HANDLE)
+            if address:
+                source.record_stream(address, LEGACY_STREAM)
+        else:
+            address = source.malloc(size_bytes, device, stream)
+        self._allocator, self.address = source, address
+
+    def release(self):
+        source, self._allocator = self._allocator, None
+        if source is not None and self.address and not sys.is_finalizing():
+            source.free(self.address)
+
+    __del__ = release
+
+
+_made, _lock = None, threading.Lock()
+
+
+def process_allocator():
+    """The allocator of this process that all plugs share, made at the first call, with the options of the environment."""
+    global _made
+    with _lock:
+        if _made is None or _made._process != os.getpid():
+            _made = Allocator()
+        return _made

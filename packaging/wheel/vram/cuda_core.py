@@ -1,0 +1,61 @@
+"""vram under cuda.core: a memory resource.
+
+    import vram.cuda_core
+    device.memory_resource = vram.cuda_core.MemoryResource(device)     # or vram.cuda_core.enable(): of the current device
+    buffer = device.allocate(1 << 20, stream=stream)
+
+docs/in/cuda-core.md."""
+import cuda.core
+
+from ._allocator import process_allocator
+
+
+class MemoryResource(cuda.core.MemoryResource):
+    """Memory in the order of streams: a buffer is of the stream it was asked for on, and is given out again when the stream on which it was closed
+    has passed that point, too."""
+
+    def __init__(self, device=0, allocator=None):
+        self._device_id = int(getattr(device, "device_id", device))
+        self._allocator = allocator or process_allocator()
+
+    def allocate(self, size, *, stream):
+        try:
+            address = self._allocator.malloc(size, self._device_id, _handle(stream))
+        except MemoryError as error:
+            raise MemoryError(f"vram: {error}") from error
+        return cuda.core.Buffer.from_handle(address, size, mr=self, stream=stream)
+
+    def deallocate(self, ptr, size, *, stream=None):
+        address = int(ptr)
+        if stream is not None and address:
+            self._allocator.record_stream(address, _handle(stream))
+        self._allocator.free(address)
+
+    @property
+    def is_device_accessible(self):
+        return True
+
+    @property
+    def is_host_accessible(self):
+        return False
+
+    @property
+    def is_managed(self):
+        return False
+
+    @property
+    def device_id(self):
+        return self._device_id
+
+
+def _handle(stream):
+    if hasattr(stream, "is_building"):
+        raise NotImplementedError("vram.cuda_core: a graph that is being built needs memory of its own: cuda.core's GraphMemoryResource")
+    return int(stream.handle)
+
+
+def enable(device=None, allocator=None):
+    """Makes vram the memory resource of a device, by default the current one; returns the resource."""
+    device = device or cuda.core.Device()
+    device.memory_resource = resource = MemoryResource(device, allocator)
+    return resource
