@@ -22,7 +22,7 @@ command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm
 # Environments of real programs; torch.compile and Triton call a C++ compiler.
 if [ "${1:-}" = real ]; then packages+=(python3-venv python3-pip python3-dev); fi
 # Packages for other systems: Debian's sources, and environments in which what was made is tried.
-if [ "${1:-}" = packages ]; then packages+=(dpkg-dev llvm python3-venv python3-pip debhelper debootstrap ruby python3-yaml); fi
+if [ "${1:-}" = packages ]; then packages+=(dpkg-dev llvm python3-venv python3-pip debhelper debootstrap ruby python3-yaml musl-tools curl); fi
 # Other allocators, in the same process as ours.
 if [ "${1:-}" = bench ]; then packages+=(libmimalloc2.0 libjemalloc2); fi
 
