@@ -3,7 +3,9 @@
 //   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
 //   bench_peers threads            of it, what two threads do
 //   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
-//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone (also live-COUNT, streams-COUNT, pools-COUNT), to count
+//   bench_peers count WORKLOAD N   N rounds of one workload with vram alone (also live-COUNT, streams-COUNT, pools-COUNT,
+//                                  fences-COUNT; and once, whatever N is, equals-COUNT and segments-COUNT, whose blocks all go in any
+//                                  order, and release-COUNT, of segments), to count
 //                                  instructions: valgrind --tool=callgrind '--toggle-collect=measured_*' ...
 //
 // Each call goes through a pointer and pays for the harness: a pair 2.8 ns and 18 instructions a call.
@@ -114,31 +116,61 @@ static uint64_t number_after(const char *name, const char *prefix) {
     return strncmp(name, prefix, length) == 0 ? strtoull(name + length, NULL, 10) : 0;
 }
 
+// So many blocks of one size, in any order.
+static void fill_equal(struct workload_run *run, uint64_t count, uint64_t size) {
+    static uint64_t sizes[WORKLOAD_SIZES];
+    for (int i = 0; i < WORKLOAD_SIZES; i++) sizes[i] = size;
+    run->sizes = sizes;
+    workload_fill(run, count);
+    workload_shuffle(run->live, count);
+}
+
+// What grows with a number in the name; NULL: it is another name.
+static workload *prepare_growing(const char *name, struct workload_run *run) {
+    const uint64_t live = number_after(name, "live-"), pools = number_after(name, "pools-"), equals = number_after(name, "equals-"),
+                   segments = number_after(name, "segments-"), release = number_after(name, "release-"),
+                   fences = number_after(name, "fences-");
+    if (live != 0) {
+        run->sizes = workload_sizes(512, 8);
+        workload_fill(run, live);
+        return measured_mixed;
+    }
+    if (pools != 0) {
+        run->peer = &peer_pool;
+        pools_make(pools);
+        return measured_pools;
+    }
+    if (equals != 0) fill_equal(run, equals, 1024);
+    if (segments + release != 0) fill_equal(run, segments + release, 20 << 20);
+    for (uint64_t i = 0; i < release; i++) run->peer->give(run->live[i]); // not counted
+    if (fences != 0) fences_make(fences);
+    return equals + segments != 0 ? measured_frees : release != 0 ? measured_release : fences != 0 ? measured_pairs : NULL;
+}
+
+static workload *prepare(const char *name, struct workload_run *run) {
+    const uint64_t streams = strcmp(name, "streams") == 0 ? 16 : number_after(name, "streams-");
+    workload *growing = prepare_growing(name, run);
+    if (growing != NULL) return growing;
+    if (streams != 0 && streams <= PEER_STREAMS) {
+        run->stream_count = streams;
+        for (uint64_t i = 0; i < streams; i++) (void)run->peer->take(run->size, peer_streams[i]);
+        if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
+        return measured_pairs;
+    }
+    if (strcmp(name, "pool") == 0) run->peer = &peer_pool;
+    if (strcmp(name, "mixed") == 0) run->sizes = workload_sizes(512, 19);
+    if (strcmp(name, "trace") == 0) run->steps = workload_trace();
+    workload_fill(run, WORKLOAD_LIVE);
+    if (run->sizes != NULL) return measured_mixed;
+    if (run->steps != NULL) return measured_trace;
+    if (strcmp(name, "record_stream") == 0) return measured_uses;
+    return strcmp(name, "pair") == 0 || strcmp(name, "pool") == 0 ? measured_pairs : NULL;
+}
+
 static int count_only(const char *name, uint64_t rounds) {
     struct workload_run run = {.peer = &peers[PEER_VRAM], .size = 1024, .stream_count = 1};
-    workload *work = measured_pairs;
-    const uint64_t live = number_after(name, "live-"), pools = number_after(name, "pools-");
-    const uint64_t streams = strcmp(name, "streams") == 0 ? 16 : number_after(name, "streams-");
-    if (live != 0) {
-        run.sizes = workload_sizes(512, 8), work = measured_mixed;
-    } else if (streams != 0 && streams <= PEER_STREAMS) {
-        run.stream_count = streams;
-        for (uint64_t i = 0; i < run.stream_count; i++) (void)run.peer->take(run.size, peer_streams[i]);
-        if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
-    } else if (strcmp(name, "pool") == 0 || pools != 0) {
-        run.peer = &peer_pool;
-        pools_make(pools);
-        if (pools != 0) work = measured_pools;
-    } else if (strcmp(name, "mixed") == 0) {
-        run.sizes = workload_sizes(512, 19), work = measured_mixed;
-    } else if (strcmp(name, "trace") == 0) {
-        run.steps = workload_trace(), work = measured_trace;
-    } else if (strcmp(name, "record_stream") == 0) {
-        work = measured_uses;
-    } else if (strcmp(name, "pair") != 0) {
-        return 2;
-    }
-    workload_fill(&run, live != 0 ? live : WORKLOAD_LIVE);
+    workload *work = prepare(name, &run);
+    if (work == NULL) return 2;
     const double begin = now_ns();
     const uint64_t calls = work(&run, rounds);
     printf("%" PRIu64 " calls of %.1f ns\n", calls, (now_ns() - begin) / (double)calls);

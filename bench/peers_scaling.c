@@ -23,14 +23,6 @@ static double least_of_chunks(struct workload_run *run, workload *work) {
     return least;
 }
 
-static void shuffle(uint64_t *items, uint64_t count) {
-    uint64_t random = 5;
-    for (uint64_t i = count; i-- > 1;) {
-        const uint64_t other = next_random(&random) % (i + 1), item = items[i];
-        items[i] = items[other], items[other] = item;
-    }
-}
-
 // Mixed sizes among more and more blocks: all allocators in turn, chunk by chunk. A million such blocks are 64 GB of the host's address
 // space.
 static void scale_live(void) {
@@ -76,7 +68,7 @@ static void scale_equals(void) {
             double begin = processor_ns();
             for (uint64_t i = 0; i < count; i++) blocks[i] = peers[p].take(1024, 0);
             take[p] = (processor_ns() - begin) / (double)count;
-            shuffle(blocks, count);
+            workload_shuffle(blocks, count);
             begin = processor_ns();
             for (uint64_t i = 0; i < count; i++) peers[p].give(blocks[i]);
             give[p] = (processor_ns() - begin) / (double)count;
@@ -137,7 +129,7 @@ static void scale_segments(void) {
         double begin = processor_ns();
         for (uint64_t i = 0; i < count; i++) blocks[i] = vram->take(20 << 20, 0);
         const double take = (processor_ns() - begin) / (double)count;
-        shuffle(blocks, count);
+        workload_shuffle(blocks, count);
         begin = processor_ns();
         for (uint64_t i = 0; i < count; i++) vram->give(blocks[i]);
         const double give = (processor_ns() - begin) / (double)count;
@@ -150,17 +142,21 @@ static void scale_segments(void) {
 }
 
 // A block waits for each of so many streams, which are busy, while pairs go on elsewhere.
-static void scale_fences(void) {
+void fences_make(uint64_t count) {
+    static uint64_t waiting;
     const struct peer *vram = &peers[PEER_VRAM];
-    uint64_t waiting = 0;
+    for (; waiting < count && waiting + 1 < PEER_STREAMS; waiting++) {
+        const uint64_t stream = peer_streams[waiting + 1], address = vram->take(4096, 0);
+        if (vram_sim_busy(simulator, 0, stream, UINT64_MAX / 8) != VRAM_OK) die("a stream has no work");
+        if (vram_record_stream(allocator, address, stream) != VRAM_OK) die("vram_record_stream failed");
+        vram->give(address);
+    }
+}
+
+static void scale_fences(void) {
     for (uint64_t count = 1; count < PEER_STREAMS; count *= 10) {
-        for (; waiting < count; waiting++) {
-            const uint64_t stream = peer_streams[waiting + 1], address = vram->take(4096, 0);
-            if (vram_sim_busy(simulator, 0, stream, UINT64_MAX / 8) != VRAM_OK) die("a stream has no work");
-            if (vram_record_stream(allocator, address, stream) != VRAM_OK) die("vram_record_stream failed");
-            vram->give(address);
-        }
-        struct workload_run run = {.peer = vram, .size = 4096, .stream_count = 1};
+        fences_make(count);
+        struct workload_run run = {.peer = &peers[PEER_VRAM], .size = 4096, .stream_count = 1};
         printf("fences wait   %8" PRIu64 "  %9.1f ns per call of a pair\n", count, least_of_chunks(&run, measured_pairs));
     }
 }

@@ -10,4 +10,7 @@ void print_scaling(void);
 void pools_make(size_t count);
 MEASURED workload measured_pools;
 
+// A block waits for each of so many other streams (one less than there are, at most), which are busy.
+void fences_make(uint64_t count);
+
 #endif

@@ -42,6 +42,18 @@ uint64_t measured_uses(struct workload_run *run, uint64_t rounds) {
     return 3 * rounds;
 }
 
+uint64_t measured_frees(struct workload_run *run, uint64_t rounds) {
+    (void)rounds;
+    for (uint64_t i = 0; i < run->live_count; i++) run->peer->give(run->live[i]);
+    return run->live_count;
+}
+
+uint64_t measured_release(struct workload_run *run, uint64_t rounds) {
+    (void)rounds;
+    if (vram_empty_cache(allocator) != VRAM_OK) die("the cache was not emptied");
+    return run->live_count;
+}
+
 uint64_t *workload_sizes(uint64_t low, unsigned powers) {
     uint64_t *sizes = calloc(WORKLOAD_SIZES, sizeof *sizes), random = 1;
     if (sizes == NULL) die("no memory");
@@ -126,6 +138,14 @@ void workload_empty(struct workload_run *run) {
     for (uint64_t i = 0; run->sizes != NULL && i < run->live_count; i++) run->peer->give(run->live[i]);
     free(run->live);
     run->live = NULL;
+}
+
+void workload_shuffle(uint64_t *items, uint64_t count) {
+    uint64_t random = 5;
+    for (uint64_t i = count; i-- > 1;) {
+        const uint64_t other = next_random(&random) % (i + 1), item = items[i];
+        items[i] = items[other], items[other] = item;
+    }
 }
 
 double workload_ns_per_call(struct workload_run *run, workload *work, uint64_t rounds) {

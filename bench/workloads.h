@@ -31,10 +31,12 @@ typedef uint64_t workload(struct workload_run *run, uint64_t rounds);
 #else
 #define MEASURED __attribute__((noinline, noipa))
 #endif
-MEASURED workload measured_pairs; // a block and its free, the streams in turn
-MEASURED workload measured_mixed; // a random one of the live blocks goes, another of a random size comes
-MEASURED workload measured_trace; // a training step after the other
-MEASURED workload measured_uses;  // used on a second stream and freed; passed when the next is asked for
+MEASURED workload measured_pairs;   // a block and its free, the streams in turn
+MEASURED workload measured_mixed;   // a random one of the live blocks goes, another of a random size comes
+MEASURED workload measured_trace;   // a training step after the other
+MEASURED workload measured_frees;   // the live blocks go, in any order: once
+MEASURED workload measured_release; // their segments go back: once
+MEASURED workload measured_uses;    // used on a second stream and freed; passed when the next is asked for
 
 // Sizes spread over powers of two from `low` on, and up to as much again.
 uint64_t *workload_sizes(uint64_t low, unsigned powers);
@@ -42,6 +44,7 @@ const struct trace_step *workload_trace(void);
 // Makes the live blocks of a mixed run, or only their places.
 void workload_fill(struct workload_run *run, uint64_t count);
 void workload_empty(struct workload_run *run);
+void workload_shuffle(uint64_t *items, uint64_t count);
 double workload_ns_per_call(struct workload_run *run, workload *work, uint64_t rounds);
 
 #endif

@@ -13,9 +13,14 @@
 #include "vram/oom.h"
 #include "vram/profile.h"
 #include "vram/recording.h"
+#include "vram/replay.h"
 #include "vram/report.h"
 
 int cmd_report(int argc, char **argv);
+
+// For each device, to compare with paged:True: a net for histories in which an event takes long, since the comparison is bounded by events
+// (vram/replay.h), and wide, so that a busy machine changes no report.
+#define PAGED_PATIENCE_NS UINT64_C(60000000000)
 
 struct settings {
     bool json, check, no_cure;
@@ -73,13 +78,17 @@ static int report_file(const char *path, const char *before, void *context) {
     struct vram_cures *cures = NULL;
     // A history that no replay takes leaves the report as it is.
     if (status == VRAM_OK && !settings->no_cure && has_oom(report)) (void)!vram_cures_find(recording, report, &cures, &error);
+    struct vram_paged_savings *savings = NULL;
+    if (status == VRAM_OK && !settings->no_cure) (void)!vram_paged_savings_find(recording, report, PAGED_PATIENCE_NS, &savings, &error);
     vram_recording_destroy(recording);
     if (status != VRAM_OK) return ui_error(facts.name, &error);
 
     const struct vram_report_source source = {.file = settings->json ? input_base_name(facts.name) : facts.name,
                                               .bytes = facts.bytes,
                                               .cures = cures == NULL ? NULL : cures->cures,
-                                              .cure_count = cures == NULL ? 0 : cures->count};
+                                              .cure_count = cures == NULL ? 0 : cures->count,
+                                              .savings = savings == NULL ? NULL : savings->savings,
+                                              .saving_count = savings == NULL ? 0 : savings->count};
     const struct vram_style style = ui_style();
     printf("%s", before);
     status = settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
@@ -87,6 +96,7 @@ static int report_file(const char *path, const char *before, void *context) {
     if (settings->fail_over_bytes != UINT64_MAX) judge(settings, source.file, report);
     const bool found = settings->check && has_oom(report);
     vram_cures_destroy(cures);
+    vram_paged_savings_destroy(savings);
     vram_report_destroy(report);
     return ui_result(status, found, facts.name, NULL);
 }
@@ -128,7 +138,7 @@ int cmd_report(int argc, char **argv) {
          .target = &settings.memory_bytes},
         {.name = "no-cure",
          .kind = ARGS_FLAG,
-         .help = "after an out of memory: do not replay the history under other settings",
+         .help = "do not replay the history under other settings: no cure after an out of memory, no comparison with paged:True",
          .target = &settings.no_cure},
         {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 when the recording has an out of memory", .target = &settings.check},
         {.name = "fail-over",

@@ -97,6 +97,8 @@ bool mcp_search(struct mcp_recording *recording, uint32_t device, const char *te
 void mcp_encode(const char *text, char *encoded, size_t capacity);
 // The frames of a call stack in an answer to `allocation` or `event`, innermost first, at most so many.
 void mcp_frames(struct mcp_answer *answer, const struct cJSON *json, int most);
+// What paged memory would have saved on this device, or (-1) on each: nothing where there is nothing to gain, or it takes too long to say.
+void mcp_say_saving(struct mcp_answer *answer, const struct mcp_recording *open, int64_t device);
 // The device of a report that the argument `device` names, else the one with the most events. NULL with a failed answer.
 const struct vram_report_device *mcp_device(const struct mcp_recording *recording, const struct cJSON *arguments,
                                             struct mcp_answer *answer);

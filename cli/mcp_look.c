@@ -175,7 +175,10 @@ void mcp_tool_why(struct mcp_server *server, const cJSON *arguments, struct mcp_
     const cJSON *named = cJSON_GetObjectItemCaseSensitive(arguments, "device");
     const struct vram_report_device *device = cJSON_IsNumber(named) ? NULL : with_oom(judged.report);
     if (device == NULL) device = mcp_device(&judged, arguments, answer);
-    if (device != NULL && device->oom_count == 0) say_gap(answer, device, open->id);
+    if (device != NULL && device->oom_count == 0) {
+        say_gap(answer, device, open->id);
+        mcp_say_saving(answer, open, device->device);
+    }
     if (device != NULL && device->oom_count != 0) {
         if (device->oom_count > 1) mcp_line(answer, "%zu requests failed; the last one:", device->oom_count);
         say_oom(answer, &device->ooms[device->oom_count - 1]);

@@ -104,6 +104,7 @@ void mcp_tool_cure(struct mcp_server *server, const cJSON *arguments, struct mcp
         mcp_line(answer, "no request failed%s: there is nothing to cure", wanted < 0 ? "" : " on this device");
         mcp_next(answer, "tune {\"file\": \"r%u\"} - would other settings need less", open->id);
     }
+    mcp_say_saving(answer, open, wanted);
     vram_cures_destroy(cures);
 }
 
@@ -194,7 +195,10 @@ static void wait_a_little(const struct mcp_tuning *tuning) {
 
 static void say_setting(struct mcp_answer *answer, const struct vram_tune_setting *setting, const char *mark) {
     mcp_line(answer, "%s%s%s: needs %s, holds %s with memory to spare, %s driver calls, %.1f ms of the driver's time%s", mark,
-             setting->conf[0] == '\0' ? "the defaults" : setting->conf, setting->today ? " (today's)" : "",
+             setting->conf[0] == '\0' ? "the defaults" : setting->conf,
+             setting->today    ? " (today's)"
+             : setting->beyond ? " (with this allocator in place of PyTorch's, which has no such option)"
+                               : "",
              setting->needed_bytes == 0 ? "(not found)" : BYTES(setting->needed_bytes), BYTES(setting->peak_reserved_bytes),
              NUMBER(setting->driver_calls), (double)setting->driver_time_ns / 1e6, setting->fits ? "" : "; does not fit");
 }
@@ -220,7 +224,8 @@ static void say_result(struct mcp_answer *answer, const struct vram_tune_result 
     if (sorted != NULL) qsort(sorted, result->setting_count, sizeof(const struct vram_tune_setting *), by_need);
     size_t shown = 0;
     for (size_t i = 0; sorted != NULL && i < result->setting_count; i++) {
-        if (sorted[i] != best && (sorted[i]->today || shown++ < SHOWN_SETTINGS)) say_setting(answer, sorted[i], "  ");
+        const bool always = sorted[i]->today || sorted[i]->beyond;
+        if (sorted[i] != best && (always || shown++ < SHOWN_SETTINGS)) say_setting(answer, sorted[i], "  ");
     }
     free(sorted);
     mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what no setting saves", id);

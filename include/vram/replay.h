@@ -264,6 +264,72 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_tune_json(const struct vram_tune_r
 VRAM_API VRAM_NODISCARD enum vram_status vram_tune_text(const struct vram_tune_result *result, const char *file,
                                                         const struct vram_style *style, vram_write write, void *user);
 
+// --- paged memory ------------------------------------------------------------------------------------------------------------------------
+// What paged memory would have saved: `paged:True`, an option of this allocator that PyTorch's own has not.
+//
+// The history is replayed with the setting that was in force, with expandable_segments:True (the nearest that PyTorch has) and with
+// paged:True, where more than a little lies between what was live and what was held. What a replay cannot know: waits of one stream for
+// another, memory outside the allocator, and what the program would do differently.
+
+struct vram_report;
+
+// X(constant, JSON name)
+#define VRAM_PAGED_VERDICTS(X)                                                                                                             \
+    X(LESS, less)       /* the history needs less memory with it */                                                                        \
+    X(AS_MUCH, as_much) /* it needs as much, to 1 %, or more */                                                                            \
+    X(LITTLE, little)   /* not replayed: at most a twentieth, or 64 MiB, of what was held was not live at the peak, and nothing failed */  \
+    X(LONG, long)       /* not replayed, or not to the end: more than 200,000 events, or the time was over */                              \
+    X(NO_REPLAY, no_replay) /* the history cannot be replayed, or there is none */                                                         \
+    X(ALREADY, already)     /* it was in force */
+
+enum vram_paged_verdict {
+#define VRAM_PAGED_VERDICT(constant, name) VRAM_PAGED_##constant,
+    VRAM_PAGED_VERDICTS(VRAM_PAGED_VERDICT)
+#undef VRAM_PAGED_VERDICT
+        VRAM_PAGED_VERDICT_COUNT
+};
+
+// What the history comes to with one setting.
+struct vram_paged_side {
+    bool known;              // it was replayed
+    bool fits;               // in room_bytes, the requests that failed included; true where nothing failed
+    uint64_t needed_bytes;   // the smallest memory in which it completes, to 1/1024 or 2 MiB; 0: not looked for (more than 25,000 events)
+    uint64_t held_bytes;     // the most that is reserved with memory to spare
+    uint64_t driver_calls;   // with memory to spare: calls that get memory or give it back
+    uint64_t driver_time_ns; // of these runs, on the simulator's clock
+};
+
+// One device.
+struct vram_paged_saving {
+    uint32_t device;
+    enum vram_paged_verdict verdict;
+    uint64_t room_bytes;               // after an out of memory: of the last one, vram_report_oom.room_bytes; 0: nothing failed
+    uint64_t live_bytes;               // with memory to spare: the most that was live at once, as blocks
+    struct vram_paged_side today;      // LESS, AS_MUCH, as the next two
+    struct vram_paged_side expandable; // with expandable_segments:True on top; not known where that was in force
+    struct vram_paged_side paged;      // with paged:True on top
+};
+
+struct vram_paged_savings {
+    struct vram_paged_saving *savings; // of each device of the report that is no host memory, ascending
+    size_t count;
+};
+
+// One word for programs ("less", "as_much", ...). Never NULL.
+VRAM_API const char *vram_paged_verdict_name(enum vram_paged_verdict verdict);
+
+// Compares on every device, in about most_ns of real time for each (0: as long as it takes); the report must be the recording's. At most
+// some 60 replays of up to 25,000 events, or 3 of up to 200,000. *savings is given to the caller. NO_HOST_MEMORY, and what
+// vram_replay_whatif() gives. Any thread.
+VRAM_API VRAM_NODISCARD enum vram_status vram_paged_savings_find(const struct vram_recording *recording, const struct vram_report *report,
+                                                                 uint64_t most_ns, struct vram_paged_savings **savings,
+                                                                 struct vram_error *error);
+// NULL is ignored.
+VRAM_API void vram_paged_savings_destroy(struct vram_paged_savings *savings);
+// What it comes to in two or three sentences, as the report has it; nothing where there is nothing to gain (LESS alone has something to
+// say, after an out of memory only where paged:True decides). Statuses as for vram_exact_json().
+VRAM_API VRAM_NODISCARD enum vram_status vram_paged_saving_text(const struct vram_paged_saving *saving, vram_write write, void *user);
+
 #ifdef __cplusplus
 }
 #endif

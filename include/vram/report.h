@@ -14,6 +14,7 @@ extern "C" {
 
 struct vram_recording;
 struct vram_cure;
+struct vram_paged_saving;
 struct vram_report_demand;
 
 // So many things of so many bytes together.
@@ -350,6 +351,8 @@ struct vram_report_source {
     uint64_t bytes;                // its size, decompressed
     const struct vram_cure *cures; // what would have let it fit (vram/explain.h), for the device and event each one names
     size_t cure_count;
+    const struct vram_paged_saving *savings; // what paged:True would have saved (vram/replay.h), for the device each one names
+    size_t saving_count;
 };
 // The report as one JSON object, keys as in docs/reference/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source,

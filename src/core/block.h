@@ -40,7 +40,7 @@ struct vr_block {
     uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
     uint32_t segment;
-    _Atomic uint32_t shard; // read without a lock by whoever frees; everything else is guarded by that shard's lock
+    _Atomic uint32_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by that shard's lock
     union {
         uint32_t child[2]; // smaller and larger ones, of a tree; those before and after it, of a list (index.h)
         struct {
@@ -58,7 +58,11 @@ struct vr_block {
             uint32_t stack; // where it was handed out, while it is not free; 0: unknown
             uint32_t words; // the name a client wrote on it; 0: none
         };
-        uint64_t labels; // both at once
+        struct {             // in a tree
+            uint32_t parent; // 0: it is the root
+            uint32_t priority;
+        };
+        uint64_t labels; // stack and words at once; meaningless while free
     };
 };
 _Static_assert(sizeof(struct vr_block) == 64, "one cache line");
@@ -85,10 +89,13 @@ struct vr_segment {
     uint32_t stack;    // where it was made, or first mapped; 0: unknown
 };
 
-// A stream that a live block was also used on: a list per block.
+// A stream that a live block was also used on: a list per block, and all of it a tree by the bits of the stream's hash, from the lowest on,
+// so that a block that thousands of streams use finds one of them at once. The newest is a leaf, the oldest the root.
 struct vr_use {
     uint64_t stream;
-    uint32_t next;
+    uint32_t next; // recorded before it
+    uint32_t oldest;
+    uint32_t child[2];
     bool captured; // recorded during a capture: over when the capture is, because captured streams must have joined
 };
 

@@ -185,7 +185,9 @@ static void give_room(struct vr_totals *totals, struct vr_counters *counters, un
 
 bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                     int64_t pending_bytes) {
-    if (!vr_counters_fit_from(counters, pool, delta, delta->of[VR_F_COUNT] > 0 ? 0 : VR_F_SPLITS)) return false;
+    if (delta->of[VR_F_COUNT] > 0 ? !vr_counters_fit(counters, pool, delta) : !vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) {
+        return false;
+    }
     vr_counters_apply(counters, pool, delta);
     totals->pending[pool] += pending;
     totals->pending_bytes[pool] += pending_bytes;
@@ -212,10 +214,38 @@ void vr_totals_apply(struct vr_totals *totals, struct vr_counters *counters, uns
     raise_peaks(totals, pool);
 }
 
+// A shard that has the whole distance to a peak went beyond it by -*slack: the peak is where it stands now. `spare`: by how much the two
+// distances of which the slack was the smaller one exceed it; NULL: there is one.
+VR_INLINE int64_t raise_to(int64_t *slack, int64_t spare[2], int64_t *peak, int64_t *peak_of_companion) {
+    const int64_t beyond = -*slack;
+    if (beyond <= 0) return 0;
+    if (spare == NULL) {
+        *peak += beyond;
+        *slack = 0;
+        return beyond;
+    }
+    int64_t *const peaks[2] = {peak, peak_of_companion};
+    for (int i = 0; i < 2; i++) {
+        spare[i] -= beyond;
+        if (spare[i] < 0) *peaks[i] -= spare[i], spare[i] = 0;
+    }
+    const int64_t room = least(spare[0], spare[1]);
+    spare[0] -= room, spare[1] -= room;
+    *slack = room;
+    return beyond + room;
+}
+
 void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
-    vr_totals_gather(totals, &counters, 1);
-    vr_totals_apply(totals, counters, pool, delta, 0, 0);
-    vr_totals_share(totals, &counters, 1, counters);
+    assert(!totals->gathered);
+    vr_counters_apply(counters, pool, delta);
+    int64_t *of_pool = totals->peak[view_of[pool]], *of_all = totals->peak[VRAM_STAT_ALL];
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        if ((counters->slack[pool][f] | counters->slack_both[f]) >= 0) continue;
+        const int other = companion(f);
+        int64_t *spare = other != f ? totals->spare[pool][f] : NULL, *spare_both = other != f ? totals->spare[VR_POOLS][f] : NULL;
+        counters->limit[pool][f] += raise_to(&counters->slack[pool][f], spare, &of_pool[f], &of_pool[other]);
+        (void)raise_to(&counters->slack_both[f], spare_both, &of_all[f], &of_all[other]);
+    }
 }
 
 static int64_t sum_of(const struct vr_totals *totals, int view, int family, int64_t (*value)(const struct vr_totals *, unsigned, int)) {

@@ -6,14 +6,19 @@ VR_INLINE uint32_t priority(uint32_t block) {
     return (uint32_t)(hash >> 32);
 }
 
-// Where a block stands in a tree: by size, age and address, or (holes) by address alone.
+// What orders a tree besides the address, which comes last: of holes nothing, in a bin of one size the age, in the others both.
+enum tree_order { BY_ADDRESS, BY_AGE, BY_SIZE };
+
+VR_INLINE enum tree_order order_of_bin(unsigned number) { return number < VR_EXACT_BINS ? BY_AGE : BY_SIZE; }
+
+// Where a block stands in a tree.
 struct tree_key {
     uint64_t size, age, address;
 };
 
-VR_INLINE struct tree_key key_of(const struct vr_index_arena *arena, bool sized, uint32_t block) {
+VR_INLINE struct tree_key key_of(const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     const struct vr_block *item = &arena->blocks[block];
-    return (struct tree_key){sized ? item->size : 0, sized ? item->age : 0, item->address};
+    return (struct tree_key){order == BY_SIZE ? item->size : 0, order != BY_ADDRESS ? item->age : 0, item->address};
 }
 
 // Without a branch: which way a search goes is not to be foreseen, and each wrong guess would cost more than the rest of the step.
@@ -22,53 +27,53 @@ VR_INLINE unsigned is_less(struct tree_key a, struct tree_key b) {
            ((unsigned)(a.size == b.size) & ((unsigned)(a.age < b.age) | ((unsigned)(a.age == b.age) & (unsigned)(a.address < b.address))));
 }
 
-VR_INLINE void insert_as(uint32_t *root, const struct vr_index_arena *arena, bool sized, uint32_t block) {
-    struct vr_block *blocks = arena->blocks;
-    uint32_t *link = root;
-    if (VR_LIKELY(*link == 0)) {
-        blocks[block].child[0] = blocks[block].child[1] = 0;
-        *link = block;
-        return;
-    }
-    const uint32_t own = priority(block);
-    const struct tree_key key = key_of(arena, sized, block);
-    while (*link != 0 && priority(*link) > own) link = &blocks[*link].child[is_less(key_of(arena, sized, *link), key)];
-    // What is below is cut in two: the smaller ones hang from the last of their right ends, the larger ones from that of their left ends.
-    uint32_t rest = *link, *ends[2] = {&blocks[block].child[0], &blocks[block].child[1]};
+VR_INLINE void hang(struct vr_block *blocks, uint32_t *link, uint32_t parent, uint32_t block) {
     *link = block;
+    blocks[block].parent = parent;
+}
+
+VR_INLINE void insert_as(uint32_t *root, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
+    struct vr_block *blocks = arena->blocks;
+    const uint32_t own = blocks[block].priority = priority(block);
+    const struct tree_key key = key_of(arena, order, block);
+    uint32_t *link = root, parent = 0;
+    while (*link != 0 && blocks[*link].priority > own) {
+        parent = *link;
+        link = &blocks[parent].child[is_less(key_of(arena, order, parent), key)];
+    }
+    // What is below is cut in two: the smaller ones hang from the last of their right ends, the larger ones from that of their left ends.
+    uint32_t rest = *link, *ends[2] = {&blocks[block].child[0], &blocks[block].child[1]}, above[2] = {block, block};
+    hang(blocks, link, parent, block);
     while (rest != 0) {
-        const unsigned smaller = is_less(key_of(arena, sized, rest), key);
-        *ends[!smaller] = rest;
+        const unsigned smaller = is_less(key_of(arena, order, rest), key);
+        hang(blocks, ends[!smaller], above[!smaller], rest);
+        above[!smaller] = rest;
         ends[!smaller] = &blocks[rest].child[smaller];
         rest = blocks[rest].child[smaller];
     }
     *ends[0] = *ends[1] = 0;
 }
 
-VR_INLINE void remove_as(uint32_t *root, const struct vr_index_arena *arena, bool sized, uint32_t block) {
+VR_INLINE void remove_as(uint32_t *root, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    uint32_t *link = root, left = blocks[block].child[0], right = blocks[block].child[1];
-    const struct tree_key key = key_of(arena, sized, block);
-    while (*link != block) {
-        assert(*link != 0);
-        link = &blocks[*link].child[is_less(key_of(arena, sized, *link), key)];
-    }
+    uint32_t parent = blocks[block].parent, left = blocks[block].child[0], right = blocks[block].child[1];
+    uint32_t *link = parent == 0 ? root : &blocks[parent].child[blocks[parent].child[1] == block];
+    assert(*link == block);
     while (left != 0 && right != 0) {
-        if (priority(left) > priority(right)) {
-            *link = left;
-            link = &blocks[left].child[1];
-            left = *link;
-        } else {
-            *link = right;
-            link = &blocks[right].child[0];
-            right = *link;
-        }
+        const unsigned side = blocks[left].priority > blocks[right].priority; // on which the one that goes up has what it is joined with
+        const uint32_t up = side ? left : right;
+        hang(blocks, link, parent, up);
+        parent = up;
+        link = &blocks[up].child[side];
+        left = side ? *link : left;
+        right = side ? right : *link;
     }
-    *link = left != 0 ? left : right;
+    *link = 0;
+    if ((left | right) != 0) hang(blocks, link, parent, left | right);
 }
 
-void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { insert_as(root, arena, false, hole); }
-void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { remove_as(root, arena, false, hole); }
+void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { insert_as(root, arena, BY_ADDRESS, hole); }
+void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { remove_as(root, arena, hole); }
 
 // The outermost block of a side: 0 the first, 1 the last.
 VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, unsigned side) {
@@ -79,20 +84,24 @@ VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, uns
 
 uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena) { return end_of(root, arena, 0); }
 
-// The neighbour of the block in order: on side 1 the one after it, on side 0 the one before it.
-VR_INLINE uint32_t beside(uint32_t root, const struct vr_index_arena *arena, bool sized, uint32_t block, unsigned side) {
-    const struct tree_key key = key_of(arena, sized, block);
+// The neighbour of a block of the tree, in order: on side 1 the one after it, on side 0 the one before it.
+VR_INLINE uint32_t beside(const struct vr_index_arena *arena, uint32_t block, unsigned side) {
+    const struct vr_block *blocks = arena->blocks;
+    if (blocks[block].child[side] != 0) return end_of(blocks[block].child[side], arena, !side);
+    uint32_t parent = blocks[block].parent;
+    while (parent != 0 && blocks[parent].child[side] == block) block = parent, parent = blocks[block].parent;
+    return parent;
+}
+
+uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, uint32_t hole) {
     uint32_t found = 0;
     while (root != 0) {
-        const struct tree_key other = key_of(arena, sized, root);
-        const unsigned beyond = side == 1 ? is_less(key, other) : is_less(other, key);
+        const unsigned beyond = arena->blocks[root].address > arena->blocks[hole].address;
         found = beyond ? root : found;
-        root = arena->blocks[root].child[beyond ? !side : side];
+        root = arena->blocks[root].child[!beyond];
     }
     return found;
 }
-
-uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, uint32_t hole) { return beside(root, arena, false, hole, 1); }
 
 VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_arena *arena, uint64_t size) {
     uint32_t found = 0;
@@ -138,23 +147,31 @@ VR_INLINE uint32_t head_of(uint32_t bin) { return bin & ((1u << VR_BLOCK_BITS) -
 VR_INLINE uint32_t length_of(uint32_t bin) { return bin >> VR_BLOCK_BITS; }
 VR_INLINE bool is_tree(uint32_t bin) { return length_of(bin) == VR_BIN_TREE; }
 
-VR_NOINLINE static void insert_into_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
+VR_INLINE void insert_into_tree_as(uint32_t *bin, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     uint32_t root = 0;
     if (is_tree(*bin)) {
         root = head_of(*bin);
     } else {
         for (uint32_t at = head_of(*bin), next; at != 0; at = next) {
             next = arena->blocks[at].child[1];
-            insert_as(&root, arena, true, at);
+            insert_as(&root, arena, order, at);
         }
     }
-    insert_as(&root, arena, true, block);
+    insert_as(&root, arena, order, block);
     *bin = vr_bin_with(root, VR_BIN_TREE);
+}
+
+VR_NOINLINE static void insert_into_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block, enum tree_order order) {
+    if (order == BY_AGE) {
+        insert_into_tree_as(bin, arena, BY_AGE, block);
+    } else {
+        insert_into_tree_as(bin, arena, BY_SIZE, block);
+    }
 }
 
 VR_NOINLINE static void remove_from_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
     uint32_t root = head_of(*bin);
-    remove_as(&root, arena, true, block);
+    remove_as(&root, arena, block);
     const struct vr_block *item = &arena->blocks[root];
     // A tree has two blocks at least.
     *bin = vr_bin_with(root, (item->child[0] | item->child[1]) == 0 ? 1 : VR_BIN_TREE);
@@ -163,9 +180,9 @@ VR_NOINLINE static void remove_from_tree(uint32_t *bin, const struct vr_index_ar
 // Into a list that is not empty, behind those that are less.
 VR_INLINE void insert_into_list(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    const struct tree_key key = key_of(arena, true, block);
+    const struct tree_key key = key_of(arena, BY_SIZE, block);
     uint32_t before = 0, after = head_of(*bin);
-    while (after != 0 && is_less(key_of(arena, true, after), key)) before = after, after = blocks[after].child[1];
+    while (after != 0 && is_less(key_of(arena, BY_SIZE, after), key)) before = after, after = blocks[after].child[1];
     blocks[block].child[0] = before;
     blocks[block].child[1] = after;
     if (after != 0) blocks[after].child[0] = block;
@@ -177,7 +194,7 @@ void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *
     if (VR_LIKELY(length_of(index->bins[bin]) < VR_MOST_LISTED)) {
         insert_into_list(&index->bins[bin], arena, block);
     } else {
-        insert_into_tree(&index->bins[bin], arena, block);
+        insert_into_tree(&index->bins[bin], arena, block, order_of_bin(bin));
     }
 }
 
@@ -211,13 +228,13 @@ VR_INLINE uint32_t end_of_bin(uint32_t bin, const struct vr_index_arena *arena, 
 
 // The neighbour of a block in its bin; 0: there is none.
 VR_INLINE uint32_t beside_in_bin(uint32_t bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
-    return is_tree(bin) ? beside(head_of(bin), arena, true, block, side) : arena->blocks[block].child[side];
+    return is_tree(bin) ? beside(arena, block, side) : arena->blocks[block].child[side];
 }
 
 // Whether a block of a list keeps its place in it with another address and size.
 static bool keeps_its_place(const struct vr_index_arena *arena, uint32_t block, struct tree_key key) {
     const uint32_t before = arena->blocks[block].child[0], after = arena->blocks[block].child[1];
-    return (before == 0 || is_less(key_of(arena, true, before), key)) && (after == 0 || is_less(key, key_of(arena, true, after)));
+    return (before == 0 || is_less(key_of(arena, BY_SIZE, before), key)) && (after == 0 || is_less(key, key_of(arena, BY_SIZE, after)));
 }
 
 void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, uint64_t address, uint64_t size) {
@@ -232,7 +249,7 @@ void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, u
 }
 
 bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block) {
-    return is_less((struct tree_key){size, vr_index_age(arena, candidate), candidate->address}, key_of(arena, true, block));
+    return is_less((struct tree_key){size, vr_index_age(arena, candidate), candidate->address}, key_of(arena, BY_SIZE, block));
 }
 
 VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena *arena, uint64_t size) {
@@ -277,16 +294,17 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 // --- the check ----------------------------------------------------------------------------------------------------------------
 
 // Whether the tree is ordered, its blocks lie between `low` and `high` (0: open), and no child's priority is above its parent's.
-static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32_t low, uint32_t high, size_t *count) {
+static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32_t parent, uint32_t low, uint32_t high, size_t *count) {
     if (root == 0) return true;
     const struct vr_block *block = &arena->blocks[root];
-    const uint32_t left = block->child[0], right = block->child[1];
-    const struct tree_key key = key_of(arena, true, root);
-    if ((low != 0 && !is_less(key_of(arena, true, low), key)) || (high != 0 && !is_less(key, key_of(arena, true, high)))) return false;
-    if ((left != 0 && priority(left) > priority(root)) || (right != 0 && priority(right) > priority(root))) return false;
-    if (block->age != vr_index_age(arena, block)) return false;
+    const struct tree_key key = key_of(arena, BY_SIZE, root);
+    if ((low != 0 && !is_less(key_of(arena, BY_SIZE, low), key)) || (high != 0 && !is_less(key, key_of(arena, BY_SIZE, high))))
+        return false;
+    if (block->parent != parent || block->priority != priority(root)) return false;
+    if (parent != 0 && block->priority > arena->blocks[parent].priority) return false;
+    if (block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
     ++*count;
-    return block->state == VR_FREE && check_tree(arena, left, low, root, count) && check_tree(arena, right, root, high, count);
+    return check_tree(arena, block->child[0], root, low, root, count) && check_tree(arena, block->child[1], root, root, high, count);
 }
 
 // Whether a list is ordered, its links go both ways, and it is as long as it says.
@@ -295,7 +313,7 @@ static bool check_list(const struct vr_index_arena *arena, uint32_t bin, size_t 
     for (uint32_t at = head_of(bin); at != 0; before = at, at = arena->blocks[at].child[1]) {
         const struct vr_block *block = &arena->blocks[at];
         if (block->child[0] != before || block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
-        if (before != 0 && !is_less(key_of(arena, true, before), key_of(arena, true, at))) return false;
+        if (before != 0 && !is_less(key_of(arena, BY_SIZE, before), key_of(arena, BY_SIZE, at))) return false;
         if (++length > VR_MOST_LISTED) return false;
     }
     *count += length;
@@ -308,7 +326,7 @@ bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *a
         const uint32_t bin = index->bins[number];
         if ((index->bitmap[number / 64] >> (number % 64) & 1) != (bin != 0)) return false;
         if (bin == 0) continue;
-        if (!(is_tree(bin) ? check_tree(arena, head_of(bin), 0, 0, count) : check_list(arena, bin, count))) return false;
+        if (!(is_tree(bin) ? check_tree(arena, head_of(bin), 0, 0, 0, count) : check_list(arena, bin, count))) return false;
         const uint32_t first = end_of_bin(bin, arena, 0), last = end_of_bin(bin, arena, 1);
         if (vr_bin_of(arena->blocks[first].size) != number || vr_bin_of(arena->blocks[last].size) != number) return false;
     }

@@ -17,6 +17,18 @@ void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
     vr_stat_add(&shard->owner->reserved[view], bytes);
 }
 
+void vr_reserved_move(struct vr_shard *from, struct vr_shard *to, int64_t bytes) {
+    struct vr_shard *const sides[] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        struct vram_pool *pool = sides[i]->owner;
+        const int64_t change = i == 0 ? -bytes : bytes;
+        if (pool == NULL) continue;
+        pool->counted = true;
+        vr_stat_add(&pool->reserved[VRAM_STAT_ALL], change);
+        vr_stat_add(&pool->reserved[VRAM_STAT_LARGE_POOL], change);
+    }
+}
+
 // Where in the device's array the first segment above `address` stands.
 static size_t position_above(const struct vr_device *device, uint64_t address) {
     size_t above;
@@ -78,7 +90,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     struct vr_block *block = vr_block_at(allocator, entry->first);
     *block =
         (struct vr_block){.address = facts->address, .size = facts->size, .segment = made, .small = small, .expandable = entry->expandable};
-    atomic_store_explicit(&block->shard, shard->number, memory_order_relaxed);
+    atomic_store_explicit(&block->shard, shard->number, memory_order_release);
     block->state = entry->expandable ? VR_HOLE : VR_FREE;
     if (allocator->arena.numbers != NULL) allocator->arena.numbers[entry->first] = vr_new_number(&allocator->arena);
     *segment = made;
@@ -108,6 +120,7 @@ void vr_segments_forgotten(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     segments->forgetting = false;
     if (segments->gone == 0) return;
+    uint32_t gone[64], gone_count = 0;
     size_t kept = 0;
     for (size_t i = 0; i < segments->count; i++) {
         const uint32_t segment = segments->items[i];
@@ -116,8 +129,12 @@ void vr_segments_forgotten(struct vr_device *device) {
             continue;
         }
         *vr_segment_at(allocator, segment) = (struct vr_segment){0};
-        vr_slab_give(&allocator->segments, segment);
+        gone[gone_count++] = segment;
+        if (gone_count < VR_COUNT_OF(gone)) continue;
+        vr_slab_give_many(&allocator->segments, gone_count, gone);
+        gone_count = 0;
     }
+    vr_slab_give_many(&allocator->segments, gone_count, gone);
     segments->count = kept;
     segments->gone = 0;
 }

@@ -1,6 +1,7 @@
 // Out of memory, for people: what was asked, where the memory was, why that could not serve, what would have helped, who held it.
 #include "present/chart.h"
 #include "present/cure_text.h"
+#include "present/paged_text.h"
 #include "present/demand_text.h"
 #include "present/oom_text.h"
 #include "present/text_parts.h"
@@ -236,6 +237,14 @@ static void print_cure(const struct oom_printer *page, const struct vram_cure *c
     vr_text_release(&sentence);
 }
 
+static void print_paged(const struct oom_printer *page, const struct vram_report_source *source) {
+    struct vr_text sentences = {0};
+    vr_paged_of_report(source, page->device->device, &sentences);
+    if (sentences.length != 0) vr_text_item(page->text, page->style, VR_GREEN, "or", MARK_COLUMNS, vr_text_string(&sentences));
+    page->text->failed = page->text->failed || sentences.failed;
+    vr_text_release(&sentences);
+}
+
 static void print_why(const struct oom_printer *page) {
     const struct vram_report_oom *oom = page->oom;
     vr_text_puts(page->text, "\n");
@@ -267,6 +276,7 @@ static void print_page(const struct oom_printer *page, const struct vram_report_
     print_holders(page);
     print_why(page);
     if (cure != NULL) print_cure(page, cure);
+    print_paged(page, source);
     if (oom->advice[0] != '\0' && (cure == NULL || cure->verdict != VRAM_CURE_SETTING))
         vr_text_item(page->text, page->style, VR_GREEN, "try", MARK_COLUMNS, oom->advice);
     if (oom->demand != NULL && (cure == NULL || cure->verdict != VRAM_CURE_SETTING)) vr_demand_list(page->text, page->style, oom->demand);

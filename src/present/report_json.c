@@ -4,6 +4,7 @@
 
 #include "present/demand_text.h"
 #include "present/cure_text.h"
+#include "present/paged_text.h"
 #include "present/report_json.h"
 #include "present/text_parts.h"
 #include "vram/oom.h"
@@ -459,6 +460,18 @@ static void put_cures(struct vr_json *json, const struct vram_report_source *sou
     vr_json_array_end(json);
 }
 
+// As the cures.
+static void put_savings(struct vr_json *json, const struct vram_report_source *source) {
+    if (source == NULL || source->savings == NULL) return;
+    vr_json_array(json, "paged");
+    for (size_t i = 0; i < source->saving_count; i++) {
+        vr_json_object(json, NULL);
+        vr_paged_json(&source->savings[i], json);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
 static void put_report(struct vr_json *json, const struct vram_report *report, const struct vram_report_source *source) {
     vr_json_object(json, NULL);
     if (source != NULL) {
@@ -477,6 +490,7 @@ static void put_report(struct vr_json *json, const struct vram_report *report, c
     vr_json_u64(json, "device_trace_lists", report->trace_lists);
     put_devices(json, report);
     put_cures(json, source);
+    put_savings(json, source);
     put_notes(json, "contradictions", report, VRAM_NOTE_CONTRADICTION);
     put_notes(json, "missing", report, VRAM_NOTE_MISSING);
     vr_json_object_end(json);

@@ -3,6 +3,7 @@
 #include "present/demand_text.h"
 #include "present/chart.h"
 #include "present/oom_text.h"
+#include "present/paged_text.h"
 #include "analyze/generation.h"
 #include "present/text_parts.h"
 #include "analyze/view.h"
@@ -176,6 +177,18 @@ static void print_peaks(struct report_printer *printer, const struct vram_report
     vr_text_puts(printer->text, "\n");
     vr_table_print(&table, printer->text, &printer->style, 4);
     vr_table_release(&table);
+}
+
+// What paged memory would have saved; after an out of memory beside the cure.
+static void print_saving(struct report_printer *printer, const struct vram_report_device *device) {
+    struct vr_text sentences = {0};
+    vr_paged_of_report(printer->source, device->device, &sentences);
+    if (sentences.length != 0 && device->oom_count == 0) {
+        vr_text_puts(printer->text, "\n");
+        vr_text_item(printer->text, &printer->style, VR_GREEN, "less", 6, vr_text_string(&sentences));
+    }
+    printer->text->failed = printer->text->failed || sentences.failed;
+    vr_text_release(&sentences);
 }
 
 static void print_timeline(struct report_printer *printer, const struct vram_report_device *device) {
@@ -375,6 +388,7 @@ static void print_device(struct report_printer *printer, const struct vram_repor
     vr_text_colour(text, &printer->style, VR_PLAIN);
     vr_text_release(&title);
     print_peaks(printer, device);
+    print_saving(printer, device);
     vr_oom_report(text, &printer->style, device, printer->source);
     print_demand(printer, device);
     print_timeline(printer, device);

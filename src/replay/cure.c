@@ -5,6 +5,8 @@
 
 #include "model/recording.h"
 #include "os/os.h"
+#include "replay/option_string.h"
+#include "replay/player.h"
 #include "replay/stage.h"
 #include "replay/trial.h"
 
@@ -14,14 +16,8 @@ enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64, REPLAYS_OF_TRIAL 
 // known and may not be made now; the next walk finds those known that were made before.
 struct vr_cure_search {
     const struct vram_recording *recording; // borrowed
-    struct vr_script script;                // of the device
-    bool has_script;
-    struct vram_whatif_result **played; // every replay so far
-    size_t played_count;
-    size_t played_capacity;
-    size_t allowed; // further replays now
-    bool paused;    // one more was wanted
-    bool done;      // the cure is known
+    struct vr_player player;                // of the device
+    bool done;                              // the cure is known
     struct vram_cure cure;
     const char *today;                      // option string that was in force
     char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
@@ -30,34 +26,11 @@ struct vr_cure_search {
     uint64_t end_ns;     // monotonic time at which the search ends; 0: none
     uint64_t longest_ns; // of the replays so far
     bool late;           // it has ended so
-    struct vram_error *error;
 };
 
 // --- one replay ---------------------------------------------------------------------------------------------------------------
-static const struct vram_whatif_result *find_played(const struct vr_cure_search *search, const struct vram_whatif_options *options) {
-    for (size_t i = 0; i < search->played_count; i++) {
-        const struct vram_whatif_result *played = search->played[i];
-        if (played->memory_bytes == options->memory_bytes && strcmp(played->conf, options->conf) == 0) return played;
-    }
-    return NULL;
-}
-
-// LIMIT where it was not made before and may not be made now (paused), or came to its end by the clock.
-static enum vram_status play(struct vr_cure_search *search, const struct vram_whatif_options *options,
-                             const struct vram_whatif_result **result) {
-    *result = find_played(search, options);
-    if (*result != NULL) return VRAM_OK;
-    search->paused = search->allowed == 0;
-    if (search->paused) return VRAM_LIMIT;
-    search->allowed--;
-    VR_TRY(vr_grow((void **)&search->played, &search->played_capacity, search->played_count + 1, sizeof *search->played));
-    VR_TRY(vr_script_play(&search->script, options, &search->played[search->played_count], search->error));
-    *result = search->played[search->played_count++];
-    return VRAM_OK;
-}
-
 static enum vram_status play_trial(void *player, const struct vram_whatif_options *options, const struct vram_whatif_result **result) {
-    return play(player, options, result);
+    return vr_player_play(player, options, result);
 }
 
 struct cure_outcome {
@@ -75,9 +48,9 @@ static enum vram_status replay(struct vr_cure_search *search, const char *conf, 
     *outcome = (struct cure_outcome){0};
     search->late = search->late || start_ns > search->end_ns || search->end_ns - start_ns < search->longest_ns;
     if (search->late) return VRAM_OK;
-    const enum vram_status status = play(search, &options, &result);
+    const enum vram_status status = vr_player_play(&search->player, &options, &result);
     const uint64_t end_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
-    search->late = !search->paused && status == VRAM_LIMIT && end_ns > search->end_ns;
+    search->late = !search->player.paused && status == VRAM_LIMIT && end_ns > search->end_ns;
     if (search->late) return VRAM_OK;
     VR_TRY(status);
     if (end_ns - start_ns > search->longest_ns) search->longest_ns = end_ns - start_ns;
@@ -88,29 +61,6 @@ static enum vram_status replay(struct vr_cure_search *search, const char *conf, 
                                          .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
     }
     return VRAM_OK;
-}
-
-// --- option strings -------------------------------------------------------------------------------------------------------------
-// Where the option that begins at `at` ends: at a comma outside brackets.
-static const char *option_end(const char *at) {
-    int depth = 0;
-    for (; *at != '\0' && (*at != ',' || depth > 0); at++) depth += (*at == '[') - (*at == ']');
-    return at;
-}
-
-// conf with its own value of the option's key replaced. False when it is the same string, or too long.
-static bool change(const char *conf, const char *option, char changed[CONF_BYTES]) {
-    const size_t key = strcspn(option, ":") + 1;
-    size_t length = 0;
-    for (const char *at = conf, *end; *at != '\0'; at = *end == ',' ? end + 1 : end) {
-        end = option_end(at);
-        if (strncmp(at, option, key) == 0) continue;
-        const int added = snprintf(changed + length, CONF_BYTES - length, "%.*s,", (int)(end - at), at);
-        if (added < 0 || (size_t)added >= CONF_BYTES - length) return false;
-        length += (size_t)added;
-    }
-    const int added = snprintf(changed + length, CONF_BYTES - length, "%s", option);
-    return added >= 0 && (size_t)added < CONF_BYTES - length && strcmp(changed, conf) != 0;
 }
 
 // --- the search -----------------------------------------------------------------------------------------------------------------
@@ -144,7 +94,7 @@ static enum vram_status try_one_change(struct vr_cure_search *search) {
     char conf[CONF_BYTES];
     for (size_t i = 0; i < VR_COUNT_OF(options); i++) {
         if (strcmp(options[i], "expandable_segments:False") == 0 && strstr(search->today, "expandable_segments") == NULL) continue;
-        if (change(search->today, options[i], conf)) VR_TRY(try_conf(search, conf));
+        if (vr_option_string_with(search->today, options[i], conf, sizeof conf)) VR_TRY(try_conf(search, conf));
     }
     return search->today[0] == '\0' ? VRAM_OK : try_conf(search, "");
 }
@@ -153,10 +103,10 @@ static enum vram_status try_two_changes(struct vr_cure_search *search) {
     static const char *const partners[] = {"garbage_collection_threshold:0.8", "roundup_power2_divisions:8", "max_split_size_mb:128"};
     char first[CONF_BYTES], second[CONF_BYTES];
     for (size_t i = 0; i < 6; i++) {
-        if (!change(search->today, options[i], first)) continue;
+        if (!vr_option_string_with(search->today, options[i], first, sizeof first)) continue;
         for (size_t p = 0; p < VR_COUNT_OF(partners); p++) {
             const bool same_key = strncmp(options[i], partners[p], strcspn(options[i], ":")) == 0;
-            if (!same_key && change(first, partners[p], second)) VR_TRY(try_conf(search, second));
+            if (!same_key && vr_option_string_with(first, partners[p], second, sizeof second)) VR_TRY(try_conf(search, second));
         }
     }
     return VRAM_OK;
@@ -164,13 +114,16 @@ static enum vram_status try_two_changes(struct vr_cure_search *search) {
 
 // The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
 static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
-    const struct vr_trial_ground ground = {
-        .scripts = &search->script, .count = 1, .memory_bytes = search->cure.room_bytes, .play = play_trial, .player = search};
+    const struct vr_trial_ground ground = {.scripts = &search->player.script,
+                                           .count = 1,
+                                           .memory_bytes = search->cure.room_bytes,
+                                           .play = play_trial,
+                                           .player = &search->player};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
         if (search->end_ns != 0 && vr_os_monotonic_ns() + REPLAYS_OF_TRIAL * search->longest_ns > search->end_ns) return VRAM_OK;
         struct vram_tune_setting setting = {.conf = search->fitting[i]};
         uint64_t runs, devices, contradictions;
-        VR_TRY(vr_trial_run(&ground, &setting, &runs, &devices, &contradictions, search->error));
+        VR_TRY(vr_trial_run(&ground, &setting, &runs, &devices, &contradictions, search->player.error));
         const uint64_t best = search->cure.needed_bytes;
         if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
         search->cure.needed_bytes = setting.needed_bytes;
@@ -221,21 +174,12 @@ static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cu
 }
 
 // --- the search as an object --------------------------------------------------------------------------------------------------
-static void forget_replays(struct vr_cure_search *search) {
-    for (size_t i = 0; i < search->played_count; i++) vram_whatif_result_destroy(search->played[i]);
-    free(search->played);
-    if (search->has_script) vr_script_release(&search->script);
-    search->played = NULL;
-    search->played_count = search->played_capacity = 0;
-    search->has_script = false;
-}
-
 static enum vram_status walk(struct vr_cure_search *search) {
     search->cure.verdict = VRAM_CURE_NO_REPLAY;
     search->cure.demand_bytes = search->cure.needed_bytes = 0;
     search->cure.tried = 0;
     search->fitting_count = 0;
-    search->paused = false;
+    search->player.paused = false;
     return find_setting(search);
 }
 
@@ -261,19 +205,16 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
 
 enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, double *share, struct vram_error *error) {
     enum vram_status status = VRAM_OK;
-    search->error = error;
-    search->allowed = replays;
     if (!search->done && replays != 0) {
-        if (!search->has_script) status = vr_script_init(&search->script, search->recording, true, search->cure.device, error);
-        search->has_script = search->has_script || status == VRAM_OK;
-        if (search->has_script) search->today = vr_text_string(&search->script.conf);
+        status = vr_player_open(&search->player, search->recording, search->cure.device, replays, error);
+        if (status == VRAM_OK) search->today = vr_text_string(&search->player.script.conf);
         if (status == VRAM_OK) status = walk(search);
-        if (search->paused) status = VRAM_OK;
-        search->done = status == VRAM_OK && !search->paused;
+        if (search->player.paused) status = VRAM_OK;
+        search->done = status == VRAM_OK && !search->player.paused;
         if (!search->done) search->cure.verdict = VRAM_CURE_UNFINISHED;
-        if (search->done || status != VRAM_OK) forget_replays(search);
+        if (search->done || status != VRAM_OK) vr_player_close(&search->player);
     }
-    const size_t most = REPLAYS_OF_SEARCH, played = search->played_count < most ? search->played_count : most - 1;
+    const size_t most = REPLAYS_OF_SEARCH, played = search->player.count < most ? search->player.count : most - 1;
     *share = search->done ? 1 : (double)played / (double)most;
     return status;
 }
@@ -282,7 +223,7 @@ const struct vram_cure *vr_cure_so_far(const struct vr_cure_search *search) { re
 
 void vr_cure_end(struct vr_cure_search *search) {
     if (search == NULL) return;
-    forget_replays(search);
+    vr_player_close(&search->player);
     if (search->cure.verdict == VRAM_CURE_SETTING) free((void *)(uintptr_t)search->cure.conf);
     free(search);
 }

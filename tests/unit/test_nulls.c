@@ -479,6 +479,11 @@ static void of_reports(void **state) {
     SAYS(vram_cures_find_within(NULL, any, 0, any, &error));
     SAYS(vram_cures_find_within(any, NULL, 0, any, &error));
     SAYS(vram_cures_find_within(any, any, 0, NULL, &error));
+    SAYS(vram_paged_savings_find(NULL, any, 0, any, &error));
+    SAYS(vram_paged_savings_find(any, NULL, 0, any, &error));
+    SAYS(vram_paged_savings_find(any, any, 0, NULL, &error));
+    REFUSES(vram_paged_saving_text(NULL, swallow, any));
+    REFUSES(vram_paged_saving_text(any, NULL, any));
     REFUSES(vram_explorer_create(NULL));
     SAYS(vram_explorer_add(NULL, any, any, 0, &error));
     SAYS(vram_explorer_add(any, NULL, any, 0, &error));

@@ -3,12 +3,13 @@
 // A page is physical memory of one shard at a time; only one that is wholly free changes hands. A window is one mapping of a page. A slot
 // is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
 // window shows them:
-//   - blocked(slot) = live slots of its shard that share a physical byte with it, itself included, + its pages of other shards;
-//   - a slot may be handed out while blocked == 0: the fast way finds it by its exact size (vr_paged_ready()) and touches no page;
+//   - a slot may be handed out while nothing blocks it: no live slot of its shard shares a physical byte with it, and no page of it is
+//     another shard's. The fast way finds one by its exact size (vr_paged_ready()), looks at the bits of those in its way, 64 at a time,
+//     and touches no page;
 //   - no run of windows without a gap shows a page twice.
 // What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
 //
-// The counters of a shard's slots are guarded by the shard's lock, all else by all locks of the device.
+// What a shard's slots say of being live is guarded by the shard's lock, all else by all locks of the device.
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
@@ -65,33 +66,50 @@ struct vr_paged_page {
     bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
+// Slots that share a byte with a slot: those of one word of vr_paged_device.live.
+struct vr_paged_way {
+    uint64_t slots;
+    uint32_t word;
+};
+
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
+    struct vr_paged_way *ways;  // slots of its shard that share a byte with it, itself not
+    uint32_t way_count;
     uint32_t block;
-    uint32_t *conflicts; // slots of its shard that share a byte with it
-    uint32_t conflict_count;
-    uint32_t size;  // of its shard's sizes
-    uint32_t place; // there
-    bool live;      // handed out
-    bool applied;   // its pages say so
-    bool dirty;     // listed, because the two may differ
-    size_t conflicts_capacity;
+    uint32_t size;          // of its shard's sizes
+    uint32_t place;         // there
+    bool live;              // handed out
+    bool applied;           // its pages say so
+    bool dirty;             // listed, because the two may differ
+    uint32_t foreign;       // of its pages, that are another shard's
+    uint32_t blocker;       // a live slot in its way, while it is hidden; 0: it is not
+    uint32_t first_waiting; // of those that are hidden because of it
+    uint32_t next_waiting;  // of those that are hidden because of the same
+    size_t ways_capacity;
     uint64_t last_use; // the device's count of settled uses
 };
 
-// Slots of one size, 64 to a word, in the order in which they were made. A bit of `ready` is set for those that are neither live nor, as
-// far as is known, blocked: of a slot that was found blocked the bit is cleared, and VR_PAGED_HIDDEN set in its count, until that is 0.
+// What the fast way looks at of a slot: the first two of its ways.
+struct vr_paged_look {
+    uint64_t slots[2]; // 0: there is no such way
+    uint32_t words[2];
+    uint32_t slot;
+    uint32_t more; // it has further ones
+};
+
+// Slots of one size, 64 to a word, in the order in which they were made. A bit of `ready` is set for those that are not live, whose pages
+// are all of their shard, and that are not hidden: a slot that was found blocked may be, until the live slot that it was found by is freed.
 struct vr_paged_size {
     uint64_t *ready;
     uint64_t *used;
-    uint64_t *some;  // a bit per word of `ready`: it may have a bit
-    uint32_t *slots; // 64 per word
-    size_t words, ready_capacity, used_capacity, some_capacity, slots_capacity;
+    uint64_t *some;              // a bit per word of `ready`: it may have a bit
+    struct vr_paged_look *looks; // 64 per word
+    size_t words, ready_capacity, used_capacity, some_capacity, looks_capacity;
     size_t count;  // of slots
     size_t full;   // so many words from the first have no place left
     uint32_t next; // entry that no size has; 0: the last
 };
-#define VR_PAGED_HIDDEN ((uint32_t)1 << 31)
 
 // Reserved addresses. Windows are made at its end; an address never shows another page than its first.
 struct vr_paged_region {
@@ -107,6 +125,7 @@ struct vr_paged_shard {
     struct vr_shard *shard;
     struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
     bool is_small;
+    bool parked;                        // of a pool that has ended: it has no pages, and `shard` is the default one of its stream
     const struct vr_source_ops *source; // of its segments
     struct vr_paged_region *regions;    // the last one grows
     size_t region_count, regions_capacity;
@@ -117,7 +136,10 @@ struct vr_paged_shard {
     struct vr_map numbers;                                // size -> its entry
     struct vr_paged_size *sizes;                          // [0] is unused
     size_t size_count, sizes_capacity;
-    uint32_t spare_size; // the first of those that no size has; 0: none
+    uint32_t spare_size;   // the first of those that no size has; 0: none
+    uint32_t *spare_slots; // entries of the device's slots: a word of `live` is of one shard
+    size_t spare_slot_count, spare_slots_capacity;
+    size_t entries; // that it has, in use or spare
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
@@ -134,10 +156,8 @@ struct vr_paged_device {
     uint32_t *spare_pages;
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots; // [0] is unused
-    uint32_t *blocked;           // of each, apart from the rest: a hand-out changes those of all in its way; may be VR_PAGED_HIDDEN
-    size_t slot_count, slots_capacity, blocked_capacity;
-    uint32_t *spare_slots;
-    size_t spare_slot_count, spare_slots_capacity;
+    uint64_t *live;              // a bit of each
+    size_t slot_count, slots_capacity, live_capacity;
     uint64_t unit;
     uint64_t held_bytes;
     uint64_t ahead_bytes; // of these, nobody's yet
@@ -169,6 +189,8 @@ VR_INLINE void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *s
 // Enters a slot under its size, ready; room must be there: vr_paged_size_room(). Takes it out.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
+// What is in the way of a slot that was entered has changed.
+void vr_paged_slot_look(const struct vr_paged_slot *slot);
 enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t size);
 void vr_paged_sizes_free(struct vr_paged_shard *own);
 VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
@@ -180,12 +202,18 @@ VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_pa
 VR_INLINE void vr_paged_ready_clear(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     own->sizes[slot->size].ready[slot->place / 64] &= ~((uint64_t)1 << slot->place % 64);
 }
-// One that is in its way is not any more.
-VR_INLINE void vr_paged_unblock(struct vr_paged_device *device, uint32_t slot) {
-    if (VR_LIKELY(--device->blocked[slot] != VR_PAGED_HIDDEN)) return;
-    device->blocked[slot] = 0;
-    vr_paged_ready_set(device->slots[slot].own, &device->slots[slot]);
+// A live slot in the way of a slot; 0: none.
+VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const struct vr_paged_slot *slot) {
+    const struct vr_paged_way *way = slot->ways;
+    for (uint32_t i = 0; i < slot->way_count; i++) {
+        const uint64_t live = device->live[way[i].word] & way[i].slots;
+        if (live != 0) return way[i].word * 64 + (uint32_t)__builtin_ctzll(live);
+    }
+    return 0;
 }
+// Nobody waits for it any more. A slot that is hidden is not.
+void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker);
+void vr_paged_unhide(struct vr_paged_device *device, uint32_t slot);
 
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
@@ -238,6 +266,9 @@ enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, b
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
 // The region of the shard that contains the address; NULL: none.
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address);
+// That of a segment of pages, and whose it is.
+struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
+                                                   struct vr_paged_shard **own);
 
 // --- windows: paged_windows.c ---------------------------------------------------------------------------------------------------------
 
@@ -288,6 +319,35 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
 // The reverse, for all pages that lie in free blocks.
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
 
+// --- pages change hands: paged_moves.c ------------------------------------------------------------------------------------------------
+
+// Until `own` has `enough` wholly free bytes. wait: its stream waits for the others where they are not done; never the host. Pages of its
+// own stream, of another pool, come in the order in which it uses them.
+enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait);
+// Of a private pool: the pages of a slot of this size that others have now, where they can be had without waiting: nothing need be mapped
+// then. The slot is ready afterwards.
+enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t size);
+
+// Of a private pool: a page for its small pool, one that this shows already where there is one.
+enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
+
+// --- private pools: paged_pools.c -------------------------------------------------------------------------------------------------------
+
+// Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
+VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }
+// Counts a page of the shard in (1) or out (-1): a pool with pages is not gone.
+VR_INLINE void vr_paged_count_page(const struct vr_paged_shard *own, int sign) {
+    if (own->shard->owner != NULL) own->shard->owner->segments += (uint32_t)sign;
+}
+// What the shard of a private pool goes on with: what a pool that has ended had. NULL: nothing.
+struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard);
+// The shard's pool ends; it has no pages any more, and the default shard of its stream is there.
+void vr_paged_park(struct vr_shard *shard);
+// Nobody holds the pool any more: what is free in it goes to the default pools of the same stream. What cannot go stays.
+void vr_paged_hand_over(struct vram_pool *pool);
+// Gives free pages of the pool back to the driver, as vr_paged_release(); those of a pool that nobody holds go to the default pools.
+enum vram_status vr_paged_release_pool(struct vram_pool *pool);
+
 // --- sleep: paged_sleep.c
 // -----------------------------------------------------------------------------------------------------------------
 
@@ -297,6 +357,10 @@ enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
 
+// What the shard has, made with the first request. NO_HOST_MEMORY.
+enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);
+// Gives one wholly free page back. DRIVER.
+enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page);
 // Gives wholly free pages of the device back to the driver, those that became free first, until `enough` bytes are. Waits for their
 // streams. DRIVER when it refuses some. Under all locks, context current.
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);

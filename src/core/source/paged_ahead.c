@@ -3,6 +3,7 @@
 #include "core/device.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
+#include "os/once.h"
 
 enum {
     PART = 32,       // of what is in use, to be ready
@@ -32,7 +33,7 @@ struct batch {
 // In the child of a fork there is no such thread: nobody may wait for it, and it may not have been at work with a lock of ours.
 static _Atomic uint64_t generation = 1;
 static struct vr_mutex at_work; // a thread has it while it holds other locks
-static _Atomic bool watches;
+static struct vr_once watches;
 
 static void before_fork(void) { vr_mutex_lock(&at_work); }
 static void in_parent(void) { vr_mutex_unlock(&at_work); }
@@ -42,7 +43,6 @@ static void in_child(void) {
 }
 
 static void watch_forks(void) {
-    if (atomic_exchange(&watches, true)) return;
     vr_mutex_init(&at_work);
     vr_os_at_fork(before_fork, in_parent, in_child);
 }
@@ -144,6 +144,7 @@ static enum vram_status book(struct vr_device *device, const struct batch *batch
         page->size = batch->page_bytes;
         page->own = own;
         vr_paged_list_append(paged, pages[i], VR_PAGED_AHEAD);
+        vr_paged_count_page(own, 1);
         vr_paged_window_add(own, pages[i], batch->address + i * batch->page_bytes);
         paged->held_bytes += page->size;
         paged->ahead_bytes += page->size;
@@ -185,7 +186,7 @@ bool vr_paged_ahead_step(struct vr_device *device) {
 
 void vr_paged_warm(struct vr_paged_shard *own) {
     struct vr_device *device = own->device->device;
-    if (own->device->is_warm || device->options.grow_ahead || wanted_at_first(device) == 0) return;
+    if (own->device->is_warm || own->shard->owner != NULL || device->options.grow_ahead || wanted_at_first(device) == 0) return;
     own->device->grown = own;
     for (bool made = true; made;) {
         struct batch batch;
@@ -243,7 +244,7 @@ static void serve(void *argument) {
 static struct vr_paged_ahead *start(struct vr_device *device) {
     struct vr_paged_ahead *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    watch_forks();
+    vr_once(&watches, watch_forks); // who comes second finds the lock made
     made->device = device;
     made->generation = atomic_load_explicit(&generation, memory_order_relaxed);
     vr_mutex_init(&made->mutex);
@@ -258,6 +259,7 @@ static struct vr_paged_ahead *start(struct vr_device *device) {
 void vr_paged_ahead_wake(struct vr_paged_shard *own) {
     struct vr_paged_device *paged = own->device;
     struct vr_device *device = paged->device;
+    if (own->shard->owner != NULL) return; // a pool may end at any time
     paged->grown = own;
     if (!device->options.grow_ahead || device->allocator->without_threads) return;
     if (paged->ahead == NULL) paged->ahead = start(device);

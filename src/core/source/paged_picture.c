@@ -114,9 +114,8 @@ static void join_free(struct block_list *list) {
 enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks,
                                  size_t *count) {
     struct block_list live = {0}, shown = {0}, list = {0};
-    struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
-    if (segment->small) own = own->small;
-    const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     enum vram_status status = vr_paged_settle(own->device);
     if (status == VRAM_OK) status = own->is_small ? collect_chain(device, segment, &live) : collect_live(device, segment, &live);
     if (status == VRAM_OK) status = collect_shown(own->device, region, vr_block_at(device->allocator, segment->first), &shown);
@@ -138,8 +137,8 @@ enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr
 }
 
 uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address) {
-    const struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
-    const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     uint64_t base = 0;
     const uint32_t page = address < region->end ? vr_paged_page_of(own->device, region, address, &base) : 0;
     if (page == 0) return 0;
@@ -167,48 +166,68 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
 
 // --- what must hold ---------------------------------------------------------------------------------------------------------------------
 
-// Live slots that share a byte with it, found anew from the pages, and pages of others.
-static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number) {
+struct in_the_way {
+    uint32_t foreign, slots, live;
+};
+
+// Pages of others, and slots that share a byte with it and how many of them are live, itself included: found anew from the pages.
+static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vram_allocator *allocator = device->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, slot->block);
     const struct vr_paged_region *region = vr_paged_region_of(slot->own, item->address);
-    uint32_t foreign = 0, count = 0;
+    struct in_the_way found = {0};
     struct vr_map counted = {0};
     for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
         const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
         const uint64_t end = item->address + item->size < base + page->size ? item->address + item->size : base + page->size;
-        foreign += page->own != slot->own;
+        found.foreign += page->own != slot->own;
         for (size_t i = 0; i < page->view_count; i++) {
             const struct vr_paged_view *view = &page->views[i];
             const struct vr_paged_slot *other = &device->slots[view->slot];
-            if (other->own != slot->own || !other->live || view->high <= at - base || end - base <= view->low) continue;
-            if (vr_map_get(&counted, view->slot + 1) == 0) count++;
+            if (other->own != slot->own || view->high <= at - base || end - base <= view->low) continue;
+            if (vr_map_get(&counted, view->slot + 1) != 0) continue;
+            found.slots++;
+            found.live += other->live;
             (void)vr_map_set(&counted, view->slot + 1, 1);
         }
         at = base + page->size;
     }
     vr_map_release(&counted);
-    return foreign + count;
+    return found;
+}
+
+static uint32_t count_bits(uint64_t word) {
+    uint32_t count = 0;
+    for (; word != 0; word &= word - 1) count++;
+    return count;
 }
 
 static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-    const uint32_t blocked = device->blocked[number] & ~VR_PAGED_HIDDEN;
-    const bool hidden = device->blocked[number] != blocked;
-    VR_INVARIANT(blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
+    const struct in_the_way found = blocked_by(device, number);
+    uint32_t slots = 1, live = slot->live;
+    for (uint32_t i = 0; i < slot->way_count; i++) {
+        slots += count_bits(slot->ways[i].slots);
+        live += count_bits(slot->ways[i].slots & device->live[slot->ways[i].word]);
+    }
+    VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && live == found.live,
+                 "a slot is not blocked by those that share its bytes", item->address);
+    VR_INVARIANT(slot->live == (device->live[number / 64] >> number % 64 & 1), "a slot does not know whether it is live", item->address);
+    const bool hidden = slot->blocker != 0;
     const struct vr_paged_size *size = &slot->own->sizes[slot->size];
     const uint64_t bit = (uint64_t)1 << slot->place % 64;
     const bool ready = (size->ready[slot->place / 64] & bit) != 0;
-    VR_INVARIANT(size->slots[slot->place] == number && (size->used[slot->place / 64] & bit) != 0, "a slot is not where its size is",
+    VR_INVARIANT(size->looks[slot->place].slot == number && (size->used[slot->place / 64] & bit) != 0, "a slot is not where its size is",
                  item->address);
-    VR_INVARIANT(ready == (!slot->live && !hidden), "a slot is ready and live, or neither", item->address);
+    VR_INVARIANT(ready == (!slot->live && !hidden && slot->foreign == 0), "a slot is ready and live, or neither", item->address);
     VR_INVARIANT(!ready || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0, "a ready slot is not found", item->address);
-    VR_INVARIANT(!hidden || blocked != 0, "a free slot is hidden", item->address);
+    VR_INVARIANT(!hidden || (device->slots[slot->blocker].live && (vr_paged_blocker(device, slot) != 0)), "a free slot is hidden",
+                 item->address);
     VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
-    VR_INVARIANT(!slot->live || blocked == 1, "two live blocks share a byte", item->address);
+    VR_INVARIANT(!slot->live || found.live + found.foreign == 1, "two live blocks share a byte", item->address);
     return VRAM_OK;
 }
 
@@ -267,6 +286,26 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
     return VRAM_OK;
 }
 
+// A pool counts at least its pages, and what no pool has any more has none.
+static enum vram_status check_owners(const struct vr_paged_device *paged, struct vram_error *error) {
+    for (const struct vram_pool *pool = paged->device->pools; pool != NULL; pool = pool->next) {
+        uint64_t pages = 0, bytes = 0;
+        for (size_t i = 1; i < paged->page_count; i++) {
+            const struct vr_paged_page *page = &paged->pages[i];
+            if (page->size == 0 || page->own->shard->owner != pool) continue;
+            pages++;
+            bytes += page->away ? 0 : page->size;
+        }
+        VR_INVARIANT(pool->segments >= pages && (uint64_t)pool->reserved[VRAM_STAT_ALL].current >= bytes,
+                     "the pages of a pool are miscounted", pool->id.first);
+    }
+    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
+        for (int list = 0; list < VR_PAGED_LISTS; list++)
+            VR_INVARIANT(!own->parked || own->first[list] == 0, "a pool that has ended has pages", own->shard->stream);
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error) {
     struct vr_paged_device *paged = device->paged;
     if (paged == NULL) return VRAM_OK;
@@ -282,6 +321,7 @@ enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *err
     }
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
         if (!own->is_small) VR_TRY(check_holes(own, error));
+    VR_TRY(check_owners(paged, error));
     VR_INVARIANT(ahead == paged->ahead_bytes, "the bytes that were made ahead are miscounted", ahead);
     VR_INVARIANT(held == paged->held_bytes, "the bytes of pages are miscounted", held);
     return VRAM_OK;

@@ -41,6 +41,7 @@ struct vr_explored_device {
     struct vr_event_selections *event_selections; // the lists of events asked for last (event_selection.h); NULL: none
     struct vr_step_searches *step_searches;       // steps, and what is looked for in them (step_search.h); NULL until asked for
     struct vr_cure_search *cure;                  // NULL until asked for (cures.h)
+    struct vr_paged_search *paged;                // NULL until asked for (savings.h)
     const int64_t *time_us;                       // by event, never falling; NULL until asked for
     int64_t *own_time_us;                         // what time_us points at where the history's times fall or are missing
 };
@@ -57,6 +58,8 @@ struct vr_explored_recording {
 struct vram_explorer {
     struct vr_explored_recording *recordings;
     size_t count, recordings_capacity;
+    char *skip;    // what queries skip for now (vr_sites_skip_for_now()); NULL: nothing
+    bool skip_new; // not all recordings know it
 };
 
 // Frees all that was worked out: in explorer.c, the only file that knows every part.

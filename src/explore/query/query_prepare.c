@@ -1,8 +1,8 @@
 // `prepare`: works out, a piece per query, what the answer to another query is made of, so that whoever asks stays free to ask
-
 // something else in between.
 #include "explore/query/selection.h"
 #include "explore/explored/cures.h"
+#include "explore/explored/savings.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/labels.h"
 #include "explore/explored/moment.h"
@@ -115,6 +115,15 @@ static enum vram_status cure(const struct vr_query *query, struct vr_explored_de
     return *worked ? vr_explored_cure(recording, device, 1, share, &found, query->error) : VRAM_OK;
 }
 
+static enum vram_status paged(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+    struct vr_explored_recording *recording = NULL;
+    const struct vram_paged_saving *found = NULL;
+    VR_TRY(vr_select_device(query, &recording, &device));
+    if (device->paged != NULL) VR_TRY(vr_explored_saving(recording, device, 0, share, &found, query->error));
+    *worked = device->paged == NULL || *share < 1;
+    return *worked ? vr_explored_saving(recording, device, 1, share, &found, query->error) : VRAM_OK;
+}
+
 // What answers are made of. `all`: of every device that is open, not only of the one asked about.
 static const struct {
     const char *query;
@@ -126,6 +135,7 @@ static const struct {
     {"leaks", {growth}, false},
     {"churn", {churn}, false},
     {"cure", {allocated, active, cure}, false},
+    {"paged", {allocated, active, paged}, false},
     {"steps", {steps}, false},
     {"ranks", {allocated, allocated_rows, allocated_curve, reserved_curve, steps}, true},
 };

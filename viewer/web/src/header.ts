@@ -5,6 +5,7 @@ import type { Changed, Frame, Panel } from "./frame";
 import { Menu } from "./menu";
 import type { Notes } from "./notes";
 import { saveCommands } from "./save";
+import type { SavingChip } from "./saving";
 import type { SearchBox } from "./search";
 import { UNCHOSEN, type Axis, type Notion, type State } from "./state";
 import { isDark } from "./theme";
@@ -57,6 +58,7 @@ export class Header implements Panel {
         private readonly frame: Frame,
         search: SearchBox,
         notes: Notes,
+        saving: SavingChip,
         help: () => void,
         axis: (axis: Axis) => void,
         private readonly pin: () => void,
@@ -85,7 +87,7 @@ export class Header implements Panel {
             this.tabList.append(tab);
         }
         this.tabList.addEventListener("keydown", (event) => this.walkTabs(event));
-        add(this.tabs, this.tabList, this.facts, notes.chip);
+        add(this.tabs, this.tabList, this.facts, saving.root, notes.chip);
     }
 
     switchTheme(): void {

@@ -64,6 +64,10 @@ async function searching(page) {
     await settles(page, (before) => new URLSearchParams(location.hash.slice(1)).get("pick") !== before, first, true, "Enter goes to the next");
     await input.press("Shift+Enter");
     await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick"), null, first, "and Shift+Enter back");
+    await page.getByRole("button", { name: "The next one found" }).click();
+    await settles(page, (before) => new URLSearchParams(location.hash.slice(1)).get("pick") !== before, first, true, "a button goes to the next");
+    await page.getByRole("button", { name: "The one found before" }).click();
+    await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick"), null, first, "and one back");
     await go(page, { view: "timeline", search: "a(b", regex: "true" });
     await settles(page, () => !document.querySelector(".message").hidden && /^Search: .{12}/.test(document.querySelector(".message").textContent), null, true, "an error in full");
     await go(page, { view: "timeline" });
@@ -116,7 +120,8 @@ async function sources(page) {
     await field.blur();
     await settles(page, () => document.querySelector('input[aria-label="Open sources with"]').hasAttribute("aria-invalid"), null, true, "an address that runs code is refused");
     await field.fill("vscode://file/{file}:{line}");
-    await field.blur();
+    await field.press("Enter");
+    await settles(page, () => document.querySelector(".settings-view").textContent.includes("Places in call stacks are links now."), null, true, "an address with {file} and {line} is taken");
     await go(page, { view: "oom" });
     await page.reload();
     await openFiles(page, [example]);
@@ -130,11 +135,17 @@ async function pages(page) {
     const path = join(mkdtempSync(join(tmpdir(), "vram-page-")), "saved.html");
     writeFileSync(path, await saved(page, "This page"));
     equal((await asked("report", "--json", path)).devices, (await asked("report", "--json", example)).devices, "the command reads the saved page");
+    const init = () => {
+        window.told = new Set();
+        new MutationObserver(() => document.querySelectorAll(".zone-title").forEach((zone) => window.told.add(zone.textContent))).observe(document, { subtree: true, childList: true });
+    };
     for (const inside of [false, true]) {
-        const second = await openPage(inside ? html : path);
+        const second = await openPage(inside ? html : path, { init });
         if (inside) await openFiles(second.page, [path]);
         await settles(second.page, () => document.querySelector("select.files option")?.textContent, null, "oom.pickle.gz", "the recording is inside");
         await settles(second.page, () => document.title, null, await page.title(), "and shown as before");
+        const told = inside ? ["Drop a recording here", "Opening saved.html\u2026"] : ["Opening oom.pickle.gz\u2026"];
+        equal(await second.page.evaluate(() => [...window.told]), told, "what is said until then");
         equal(second.errors, [], "errors of the saved page");
         await second.browser.close();
     }

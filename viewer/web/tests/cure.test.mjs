@@ -1,6 +1,6 @@
 // Out of memory: the page names the cure that `vram report` names, in its words, and goes on with anything else meanwhile.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -50,16 +50,24 @@ async function same(path, device) {
     const sentence = plain(await box.locator("p").last().textContent());
     expect(sentence.length > 20 && plain(text).includes(sentence), `${path}: '${sentence}' is not in the report`);
     equal(await page.locator(".oom-advice:visible").count(), wanted.verdict === "setting" || !advice ? 0 : 1, `${path}: advice`);
-    return { box, wanted, line };
+    // What paged memory would have done stands below, in the report's words, where it decides.
+    const { text: saving } = said.paged.find((one) => one.device === device);
+    const below = box.locator(".saving");
+    if (saving) await below.filter({ hasText: "paged:True" }).waitFor({ timeout: 120000 });
+    equal(plain(await below.textContent()), saving ?? "", `${path}: paged memory`);
+    return { box, wanted, line, saving };
 }
 
 let opened = 0;
-const { box, wanted, line } = await same(example, 0);
+const first = await same(example, 0);
+const { box, wanted, line } = first;
 equal(wanted.conf, "expandable_segments:True", "the example's cure");
 await box.getByRole("button").click();
 await box.getByRole("button", { name: "Copied" }).waitFor();
 const copied = await page.evaluate(() => navigator.clipboard.readText()).catch(() => null);
 if (copied !== null) equal(copied, line, "what was copied");
+
+expect(first.saving?.includes("completes in the same"), "the example fits with paged:True");
 
 const verdicts = new Set([wanted.verdict]);
 const cases = [
@@ -85,6 +93,31 @@ await page.waitForTimeout(300);
 equal(await page.locator(".oom-cure").count(), 0, "another view is on show");
 await page.keyboard.press("7");
 await page.locator('.oom-cure[data-verdict="setting"]').waitFor({ timeout: 120000 });
+
+// Nothing failed, and much lay between what was live and what was held: a chip on the first screen says what paged memory would need, and leads to
+// the report's sentences.
+const wasteful = made("wasteful.json", { hollow: 12, size: 0, free: 1 });
+const kept = JSON.parse(readFileSync(wasteful, "utf8"));
+kept.device_traces[0].pop();
+const last = { addr: 2 ** 41, size: 300 * MIB, stream: 0, frames: [] };
+kept.device_traces[0].push({ action: "segment_alloc", ...last }, { action: "alloc", ...last });
+kept.segments.push({ device: 0, address: 2 ** 41, total_size: 300 * MIB, stream: 0, segment_type: "large", blocks: [{ size: 300 * MIB, requested_size: 300 * MIB, state: "active_allocated" }] });
+writeFileSync(wasteful, JSON.stringify(kept));
+await page.reload();
+await go(page, { view: "timeline" });
+await openFiles(page, [wasteful]);
+const chip = page.locator(".saving-chip");
+await chip.waitFor({ timeout: 120000 });
+const { paged: [saved] } = report(wasteful);
+equal(saved.verdict, "less", "paged memory needs less");
+expect(/^paged:True: .* instead of /.test(await chip.textContent()), `the chip says '${await chip.textContent()}'`);
+equal(plain(await chip.getAttribute("title")), saved.text, "the chip's sentences");
+await chip.click();
+const told = page.locator(".oom-view .saving");
+await told.filter({ hasText: "instead of" }).waitFor({ timeout: 120000 });
+equal(plain(await told.textContent()), saved.text, "the view's sentences");
+await openFiles(page, [cases[2]]);
+await chip.waitFor({ state: "hidden" });
 
 equal(errors, [], "errors of the page");
 await browser.close();

@@ -2,6 +2,7 @@
 import { add, clear, el } from "../dom";
 import type { Engine } from "../engine";
 import { copyText } from "../save";
+import { SavingText } from "../saving";
 import { prepare, Working } from "../working";
 
 type Cure = { verdict: string; conf: string | null; index: number };
@@ -18,15 +19,19 @@ function setting(conf: string): HTMLElement {
 export class CureBox {
     private readonly working = new Working("Looking for a setting that would have fitted");
     private readonly said = el("div", { role: "status" });
+    private readonly saving: SavingText;
     readonly root = el("section", { class: "oom-cure", "aria-label": "Cure" }, el("h3", {}, "Cure"), this.working.root, this.said);
     private known = false;
     private busy = false;
 
-    constructor(private readonly engine: Engine, private readonly about: { rec: number; device: number }) {}
+    constructor(private readonly engine: Engine, private readonly about: { rec: number; device: number }) {
+        this.saving = new SavingText(engine, about);
+    }
 
     // Goes on where it stopped, until the cure is known or the view is left.
     async find(): Promise<void> {
-        if (this.known || this.busy) return;
+        if (this.known) return this.saving.find();
+        if (this.busy) return;
         this.busy = true;
         try {
             const question = { name: "cure", ...this.about };
@@ -34,6 +39,7 @@ export class CureBox {
             const { json } = await this.engine.ask<Answer>(question);
             this.known = true;
             this.tell(json);
+            await this.saving.find();
         } catch (error) {
             this.known = true;
             this.tell({ cure: null, text: `It was not found here: ${(error as Error).message}. \`vram report\` looks for it.` });
@@ -45,7 +51,7 @@ export class CureBox {
     private tell({ cure, text }: Answer): void {
         clear(this.said);
         if (cure?.verdict === "setting") add(this.said, setting(cure.conf ?? ""));
-        add(this.said, el("p", {}, text));
+        add(this.said, el("p", {}, text), this.saving.root);
         this.root.dataset.verdict = cure?.verdict ?? "";
         // What else could have helped is not needed beside a setting that does, as in the report.
         for (const advice of this.root.parentElement?.querySelectorAll<HTMLElement>(".oom-advice") ?? []) advice.hidden = cure?.verdict === "setting";

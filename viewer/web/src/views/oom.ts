@@ -2,6 +2,8 @@
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
+import { foundNames } from "../found";
+import { SavingText } from "../saving";
 import { UNCHOSEN, type State } from "../state";
 import { deviceName, worstDevice } from "../trouble";
 import { oomCard, type CardWays, type RequestStack } from "./oom-card";
@@ -37,7 +39,7 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     add(body, el("label", { class: "oom-size" }, "On a device with ", size, " GiB:"), verdict);
     measure();
     // Nothing had to fit: what is computed is by how much the peak would fall.
-    const plain = (text: string) => text.replace(/, and it fits$/, "");
+    const plain = (text: string) => text.replace(/, (and it fits|[\d.]+\s\S+ too much by itself)$/, "");
     if (!facts.demand) return;
     const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, text: plain(remedy.text), fits: false }));
     add(body, el("section", { class: "oom-demand", "aria-label": "What holds it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(facts.demand.text))), remediesBox({ ...facts.demand, remedies }));
@@ -98,13 +100,25 @@ export function oomView(app: App): View {
                 stack: async (event: number) => (await app.engine.ask<RequestStack>({ name: "event", rec, device: device.device, event })).json,
                  open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
             paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
-            if (shown.oom.length === 0) return;
+            void mark();
+            if (shown.oom.length === 0) {
+                const saving = new SavingText(app.engine, { rec, device: device.device });
+                body.append(saving.root);
+                if (!partial) await saving.find();
+                return;
+            }
             cure = box;
             if (!partial) await cure.find();
         } catch (error) {
             of = "";
             app.say((error as Error).message);
         }
+    }
+
+    // The sites that the search finds.
+    async function mark(): Promise<void> {
+        const names = await foundNames(app, "site");
+        for (const row of body.querySelectorAll<HTMLElement>("tr[data-site]")) row.classList.toggle("found-row", names?.has(row.dataset.site!) ?? false);
     }
 
     return {
@@ -115,6 +129,7 @@ export function oomView(app: App): View {
         show: () => void load(),
         update: (_state: State, changed: ReadonlySet<keyof State>) => {
             if (changed.has("rec") || changed.has("device")) void load();
+            if (changed.has("found")) void mark();
         },
         csv: () => csv(shown),
     };

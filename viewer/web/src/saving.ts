@@ -1,0 +1,64 @@
+// What paged memory would have saved: a chip beside the tabs where it is worth saying, the sentences in the view of out of memory.
+import { clear, el } from "./dom";
+import type { Engine } from "./engine";
+import { bytes } from "./format";
+import type { Changed, Frame, Panel } from "./frame";
+import type { State } from "./state";
+import { prepare } from "./working";
+
+type Side = { needed_bytes: number | null; held_bytes: number };
+type Saving = { verdict: string; today: Side | null; paged: Side | null; text: string | null };
+type About = { rec: number; device: number };
+
+// Replays the history, one after the other, with anything else between. Null where nothing is said, or `overtaken` says that nobody asks any more.
+async function findSaving(engine: Engine, about: About, overtaken: () => boolean): Promise<Saving | null> {
+    const question = { name: "paged", ...about };
+    if (!(await prepare(engine, question, () => {}, overtaken))) return null;
+    const { json } = await engine.ask<{ paged: Saving | null }>(question);
+    return json.paged?.text ? json.paged : null;
+}
+
+export class SavingText {
+    readonly root = el("div", { class: "saving", role: "status", hidden: true });
+    private known = false;
+
+    constructor(private readonly engine: Engine, private readonly about: About) {}
+
+    async find(): Promise<void> {
+        if (this.known) return;
+        const found = await findSaving(this.engine, this.about, () => !this.root.isConnected).catch(() => null);
+        this.known = this.root.isConnected;
+        this.root.textContent = found?.text ?? "";
+        this.root.hidden = found === null;
+    }
+}
+
+// What the history needs with a setting; what it would hold, where it is too long to say.
+const size = (side: Side) => bytes(side.needed_bytes ?? side.held_bytes);
+
+export class SavingChip implements Panel {
+    readonly root = el("button", { type: "button", class: "chip saving-chip", hidden: true });
+    private of = "";
+
+    constructor(private readonly frame: Frame) {
+        this.root.addEventListener("click", () => frame.store.set({ view: "oom" }));
+    }
+
+    update(state: State, _changed: Changed): void {
+        const device = this.frame.device();
+        const key = device && !this.frame.partial ? `${this.frame.recording()?.name} ${state.rec} ${device.device} ${device.events}` : "";
+        if (key === this.of) return;
+        this.of = key;
+        this.root.hidden = true;
+        if (key !== "" && device!.ooms === 0) void this.find(key, { rec: state.rec, device: device!.device });
+    }
+
+    private async find(key: string, about: About): Promise<void> {
+        const found = await findSaving(this.frame.engine, about, () => key !== this.of).catch(() => null);
+        if (!found?.today || !found.paged || key !== this.of) return;
+        clear(this.root);
+        this.root.append(`paged:True: ${size(found.paged)} instead of ${size(found.today)}`);
+        this.root.title = found.text!;
+        this.root.hidden = false;
+    }
+}
