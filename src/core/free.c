@@ -43,10 +43,14 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
         (void)vr_plain_merge(shard, kind, block, beside);
         return true;
     }
-    vr_delta_of_merge(device->allocator, item, &delta);
+    if (!item->expandable) vr_delta_of_merge(device->allocator, item, &delta);
     if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
     if (notified) vr_notify_freed(shard, item);
-    (void)vr_pool_merge(shard, block);
+    if (item->expandable == VR_EXPANDABLE_SLOT) {
+        vr_paged_give(shard, block);
+    } else {
+        (void)vr_pool_merge(shard, block);
+    }
     return true;
 }
 

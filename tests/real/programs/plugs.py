@@ -168,6 +168,77 @@ def cupy_plug():
     assert live()[0] == 0 and cupy.get_default_memory_pool().used_bytes() == kept.nbytes
 
 
+@row
+def rmm_plug():
+    """RMM's wheel carries NVIDIA's runtime; what needs none is a resource itself, on which RMM's own stand, and buffers."""
+    import rmm.mr
+    import vram.rmm
+    from rmm.pylibrmm.stream import DEFAULT_STREAM, LEGACY_DEFAULT_STREAM
+
+    vram.allocator().record("all,stacks=python")
+    resource = vram.rmm.memory_resource()
+    buffer = rmm.DeviceBuffer(size=4 * MIB, stream=DEFAULT_STREAM, mr=resource)
+    assert buffer.size == 4 * MIB and live() == (4 * MIB, 4 * MIB)
+    before = buffer.ptr
+    del buffer
+    assert live() == (0, 0)
+    again = resource.allocate(4 * MIB, LEGACY_DEFAULT_STREAM)  # the same stream by its other name
+    assert again == before
+    counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.PoolMemoryResource(resource, 8 * MIB, 16 * MIB))
+    address = counted.allocate(2 * MIB, DEFAULT_STREAM)
+    assert live()[0] == 12 * MIB and counted.allocation_counts.current_bytes == 2 * MIB
+    counted.deallocate(address, 2 * MIB, DEFAULT_STREAM)
+    limited = rmm.mr.LimitingResourceAdaptor(resource, MIB)
+    assert limited.allocate(MIB, DEFAULT_STREAM)
+    refused(MemoryError, resource.allocate, TOO_MUCH, DEFAULT_STREAM)
+    resource.deallocate(again, 4 * MIB, DEFAULT_STREAM)
+    vram.rmm.enable()
+    reported("rmm_plug", 12 * MIB)
+
+
+def jax_on_the_device():
+    """JAX takes its CUDA plug-in by itself where /dev/nvidia0 is; here it is named in a file, with the options that JAX would give it."""
+    import jax_plugins.xla_cuda13
+    from jaxlib import xla_client
+
+    library = os.path.join(os.path.dirname(jax_plugins.xla_cuda13.__file__), "xla_cuda_plugin.so")
+    with open("plugin.json", "w") as file:
+        json.dump({"library_path": library, "create_options": xla_client.generate_pjrt_gpu_plugin_options()}, file)
+    os.environ.update(PJRT_NAMES_AND_LIBRARY_PATHS=f"simulated:{os.path.abspath('plugin.json')}", JAX_PLATFORMS="simulated,cpu")
+    import jax
+
+    assert jax.devices()[0].platform == "gpu", jax.devices()
+    return jax
+
+
+@row
+def jax_program():
+    """What jax_recorded starts under `vram run`."""
+    jax = jax_on_the_device()
+    x = jax.numpy.ones((4096, 4096))
+    (x + 1).block_until_ready()
+    assert jax.devices()[0].memory_stats()["peak_bytes_in_use"] >= 2 * x.nbytes
+    try:
+        jax.numpy.ones((1 << 16, 1 << 15)).block_until_ready()
+    except jax.errors.JaxRuntimeError as error:
+        assert "RESOURCE_EXHAUSTED" in str(error), error
+    else:
+        raise AssertionError("more than the limit was given out")
+
+
+@row
+def jax_recorded():
+    """XLA has no place for another allocator. Without its preallocation, a recording from below has its memory, call sites and all."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = os.path.join(folder, "jax.vram")
+        run = [os.path.join(os.environ["VRAM_BUILD"], "cli/vram"), "run", "--limit", "4GiB", "--stacks", "c", "-o", recording, "--"]
+        subprocess.run([*run, sys.executable, os.path.abspath(__file__), "jax_program"], cwd=folder, check=True,
+                       env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"})
+        peak = json.loads(report("--json", recording))["devices"]["0"]["allocated"]["peak_bytes"]
+        assert 128 * MIB <= peak < 4 << 30, peak
+        assert "xla::" in report(recording)
+
+
 def onnx_model(width):
     import numpy
     import onnx
