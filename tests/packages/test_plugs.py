@@ -12,6 +12,7 @@ import unittest
 os.environ["VRAM_SIM"] = "manual=1,memory=1GiB"  # events wait until somebody synchronizes
 
 import vram
+import vram_torch
 from vram._allocator import Block
 
 MIB = 1 << 20
@@ -186,12 +187,16 @@ class CuPy(Base):
         self.assertEqual(self.put[-1], "its own")
 
     def test_another_allocator(self):
-        other = vram.Allocator()
-        self.plug.enable(other)
-        pointer = self.put[-1](MIB)
-        self.assertEqual((live(), other.memory_stats()["allocated_bytes.all.current"]), (0, MIB))
-        del pointer
-        self.assertEqual(other.memory_stats()["allocated_bytes.all.current"], 0)
+        for other in vram.Allocator(), vram_torch.Allocator():  # the second is PyTorch's in a program that has it
+            self.plug.enable(other)
+            pointer = self.put[-1](MIB)
+            self.assertEqual((live(), other.memory_stats()["allocated_bytes.all.current"]), (0, MIB))
+            self.assertRaises(OutOfMemoryError, self.put[-1], TOO_MUCH)
+            type(self).stream = 2
+            del pointer
+            self.assertNotEqual(self.put[-1](MIB).ptr, 0)
+            type(self).stream = 0
+            self.assertEqual(other.memory_stats()["allocated_bytes.all.current"], 0)
 
 
 class OnnxRuntime(Base):

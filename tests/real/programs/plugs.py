@@ -126,6 +126,13 @@ def cuda_core_plug():
     other = device.allocate(4 * MIB, stream=first)
     assert int(other.handle) == before
     refused(MemoryError, lambda: device.allocate(TOO_MUCH, stream=first))
+    graph = device.create_graph_builder().begin_building()
+    try:
+        device.allocate(MIB, stream=graph)
+        raise AssertionError("memory was given to a graph that is being built")
+    except NotImplementedError as error:
+        assert "GraphMemoryResource" in str(error)
+    graph.end_building()
     del other
     gc.collect()
     buffer.close()
@@ -226,17 +233,20 @@ def jax_program():
         raise AssertionError("more than the limit was given out")
 
 
+def recorded(program, *options, **variables):
+    """Runs a row of this file under `vram run`: the report's facts of device 0, and its text."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = os.path.join(folder, "plug.vram")
+        run = [os.path.join(os.environ["VRAM_BUILD"], "cli/vram"), "run", *options, "-o", recording, "--"]
+        subprocess.run([*run, sys.executable, os.path.abspath(__file__), program], cwd=folder, check=True, env={**os.environ, **variables})
+        return json.loads(report("--json", recording))["devices"]["0"], report(recording)
+
+
 @row
 def jax_recorded():
     """XLA has no place for another allocator. Without its preallocation, a recording from below has its memory, call sites and all."""
-    with tempfile.TemporaryDirectory() as folder:
-        recording = os.path.join(folder, "jax.vram")
-        run = [os.path.join(os.environ["VRAM_BUILD"], "cli/vram"), "run", "--limit", "4GiB", "--stacks", "c", "-o", recording, "--"]
-        subprocess.run([*run, sys.executable, os.path.abspath(__file__), "jax_program"], cwd=folder, check=True,
-                       env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_ALLOCATOR": "platform"})
-        peak = json.loads(report("--json", recording))["devices"]["0"]["allocated"]["peak_bytes"]
-        assert 128 * MIB <= peak < 4 << 30, peak
-        assert "xla::" in report(recording)
+    facts, text = recorded("jax_program", "--limit", "4GiB", "--stacks", "c", XLA_PYTHON_CLIENT_PREALLOCATE="false", XLA_PYTHON_CLIENT_ALLOCATOR="platform")
+    assert 128 * MIB <= facts["allocated"]["peak_bytes"] < 4 << 30 and "xla::" in text
 
 
 def onnx_model(width):
@@ -284,6 +294,28 @@ def onnxruntime_plug():
     gc.collect()
     assert live()[0] == 0, live()
     reported("<.*>", 12 * MIB)
+
+
+@row
+def onnxruntime_program():
+    """What onnxruntime_cached starts under `vram run`: an arena that grows by what is asked for, with its usual functions for memory."""
+    import numpy
+    import onnxruntime
+
+    provider = ("CUDAExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})
+    for _ in range(2):
+        session = onnxruntime.InferenceSession(onnx_model(1024), providers=[provider])
+        assert session.run(None, {"x": numpy.ones((4096, 1024), numpy.float32)})[0].shape == (4096, 1024)
+        del session
+        gc.collect()
+
+
+@row
+def onnxruntime_cached():
+    """Without a change of the program: its arenas stand on vram's cache, and the second session's finds what the first one's gave back."""
+    facts, text = recorded("onnxruntime_program", "--cache", "--stacks", "none")
+    assert facts["allocated"]["peak_bytes"] >= 36 * MIB and facts["segments"] >= 1, text
+    assert facts["events_by_action"]["segment_alloc"] < facts["events_by_action"]["alloc"], facts["events_by_action"]
 
 
 if __name__ == "__main__":
