@@ -3,13 +3,13 @@
 
 static const char watch_kind[] = "watch";
 
-struct vr_watch *vr_watch_of(struct vram_driver *driver) {
-    return driver != NULL && strcmp(driver->kind, watch_kind) == 0 ? (struct vr_watch *)(void *)driver : NULL;
+struct vr_watching *vr_watch_of(struct vram_driver *driver) {
+    return driver != NULL && strcmp(driver->kind, watch_kind) == 0 ? (struct vr_watching *)(void *)driver : NULL;
 }
 
 // --- the table --------------------------------------------------------------------------------------------------------------------
 
-size_t vr_watch_first(const struct vr_watch *watch, uint64_t address) {
+size_t vr_watch_first(const struct vr_watching *watch, uint64_t address) {
     size_t low = 0, high = watch->mapping_count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -21,7 +21,7 @@ size_t vr_watch_first(const struct vr_watch *watch, uint64_t address) {
     return low;
 }
 
-static bool reserve(struct vr_watch *watch) {
+static bool reserve(struct vr_watching *watch) {
     vr_mutex_lock(&watch->table);
     const bool room = VR_GROW(watch, mappings, watch->mapping_count + 1) == VRAM_OK;
     vr_mutex_unlock(&watch->table);
@@ -29,7 +29,7 @@ static bool reserve(struct vr_watch *watch) {
 }
 
 // There is room.
-static void insert(struct vr_watch *watch, const struct vram_mapping *mapping) {
+static void insert(struct vr_watching *watch, const struct vram_mapping *mapping) {
     vr_mutex_lock(&watch->table);
     const size_t at = vr_watch_first(watch, mapping->address);
     memmove(&watch->mappings[at + 1], &watch->mappings[at], (watch->mapping_count - at) * sizeof *watch->mappings);
@@ -38,7 +38,7 @@ static void insert(struct vr_watch *watch, const struct vram_mapping *mapping) {
     vr_mutex_unlock(&watch->table);
 }
 
-static void remove_range(struct vr_watch *watch, size_t first, size_t count) {
+static void remove_range(struct vr_watching *watch, size_t first, size_t count) {
     vr_mutex_lock(&watch->table);
     watch->mapping_count -= count;
     memmove(&watch->mappings[first], &watch->mappings[first + count], (watch->mapping_count - first) * sizeof *watch->mappings);
@@ -47,29 +47,29 @@ static void remove_range(struct vr_watch *watch, size_t first, size_t count) {
 
 // --- observers: under `order`, not under `table` ------------------------------------------------------------------------------------
 
-static void tell_mapped(const struct vr_watch *watch, struct vram_mapping mapping) {
+static void notify_mapped(const struct vr_watching *watch, struct vram_mapping mapping) {
     for (size_t i = 0; i < watch->observer_count; i++)
         if (watch->observers[i].mapped != NULL) watch->observers[i].mapped(&mapping, watch->observers[i].user);
 }
 
-static void tell_unmapping(const struct vr_watch *watch, struct vram_mapping mapping) {
+static void notify_unmapping(const struct vr_watching *watch, struct vram_mapping mapping) {
     for (size_t i = 0; i < watch->observer_count; i++)
         if (watch->observers[i].unmapping != NULL) watch->observers[i].unmapping(&mapping, watch->observers[i].user);
 }
 
-static void mapped_now(struct vr_watch *watch, struct vram_mapping mapping) {
+static void mapped_now(struct vr_watching *watch, struct vram_mapping mapping) {
     mapping.generation = ++watch->generation;
     insert(watch, &mapping);
-    tell_mapped(watch, mapping);
+    notify_mapped(watch, mapping);
 }
 
 // What lies in [address, end) goes by `give`, after everybody was told.
-static vr_cu_result unmap_by(struct vr_watch *watch, uint64_t address, uint64_t end,
-                             vr_cu_result (*give)(struct vr_watch *, const uint64_t *), const uint64_t *arguments) {
+static vr_cu_result unmap_by(struct vr_watching *watch, uint64_t address, uint64_t end,
+                             vr_cu_result (*give)(struct vr_watching *, const uint64_t *), const uint64_t *arguments) {
     vr_mutex_lock(&watch->order);
     const size_t first = vr_watch_first(watch, address);
     size_t after = first;
-    while (after < watch->mapping_count && watch->mappings[after].address < end) tell_unmapping(watch, watch->mappings[after++]);
+    while (after < watch->mapping_count && watch->mappings[after].address < end) notify_unmapping(watch, watch->mappings[after++]);
     const vr_cu_result result = give(watch, arguments);
     if (result == VR_CU_SUCCESS) {
         remove_range(watch, first, after - first);
@@ -78,7 +78,7 @@ static vr_cu_result unmap_by(struct vr_watch *watch, uint64_t address, uint64_t 
             vr_mutex_lock(&watch->table);
             watch->mappings[i].generation = ++watch->generation;
             vr_mutex_unlock(&watch->table);
-            tell_mapped(watch, watch->mappings[i]);
+            notify_mapped(watch, watch->mappings[i]);
         }
     }
     vr_mutex_unlock(&watch->order);
@@ -88,7 +88,7 @@ static vr_cu_result unmap_by(struct vr_watch *watch, uint64_t address, uint64_t 
 // --- the calls that map and unmap -------------------------------------------------------------------------------------------------------
 
 static vr_cu_result watch_mem_alloc(struct vram_driver *self, uint64_t *address, uint64_t size_bytes) {
-    struct vr_watch *watch = vr_watch_of(self);
+    struct vr_watching *watch = vr_watch_of(self);
     int device = 0;
     vr_mutex_lock(&watch->order);
     vr_cu_result result = vr_cu(watch->inner, ctx_get_device, &device);
@@ -102,7 +102,7 @@ static vr_cu_result watch_mem_alloc(struct vram_driver *self, uint64_t *address,
 
 static vr_cu_result watch_mem_map(struct vram_driver *self, uint64_t address, uint64_t size_bytes, uint64_t offset_bytes, uint64_t handle,
                                   uint64_t flags) {
-    struct vr_watch *watch = vr_watch_of(self);
+    struct vr_watching *watch = vr_watch_of(self);
     struct vr_cu_allocation_prop prop = {.type = 0};
     vr_mutex_lock(&watch->order);
     vr_cu_result result = vr_cu(watch->inner, mem_get_allocation_properties, &prop, handle);
@@ -115,11 +115,11 @@ static vr_cu_result watch_mem_map(struct vram_driver *self, uint64_t address, ui
     return result;
 }
 
-static vr_cu_result give_free(struct vr_watch *watch, const uint64_t *arguments) { return vr_cu(watch->inner, mem_free, arguments[0]); }
-static vr_cu_result give_free_async(struct vr_watch *watch, const uint64_t *arguments) {
+static vr_cu_result give_free(struct vr_watching *watch, const uint64_t *arguments) { return vr_cu(watch->inner, mem_free, arguments[0]); }
+static vr_cu_result give_free_async(struct vr_watching *watch, const uint64_t *arguments) {
     return vr_cu(watch->inner, mem_free_async, arguments[0], arguments[1]);
 }
-static vr_cu_result give_unmap(struct vr_watch *watch, const uint64_t *arguments) {
+static vr_cu_result give_unmap(struct vr_watching *watch, const uint64_t *arguments) {
     return vr_cu(watch->inner, mem_unmap, arguments[0], arguments[1]);
 }
 
@@ -136,7 +136,7 @@ static vr_cu_result watch_mem_unmap(struct vram_driver *self, uint64_t address, 
 // With a handle of the fabric where the device has such; a driver may still refuse them (no fabric manager, no permission): then without.
 static vr_cu_result watch_mem_create(struct vram_driver *self, uint64_t *handle, uint64_t size_bytes,
                                      const struct vr_cu_allocation_prop *prop, uint64_t flags) {
-    struct vr_watch *watch = vr_watch_of(self);
+    struct vr_watching *watch = vr_watch_of(self);
     const uint32_t device = prop == NULL ? VRAM_MAX_DEVICES : (uint32_t)prop->location.id;
     if (device < VRAM_MAX_DEVICES && prop->location.type == VR_CU_MEM_LOCATION_TYPE_DEVICE) {
         vr_mutex_lock(&watch->order);
@@ -155,10 +155,10 @@ static vr_cu_result watch_mem_create(struct vram_driver *self, uint64_t *handle,
 // --- all others: handed on -------------------------------------------------------------------------------------------------------------
 // clang-format off
 #define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
-#define WITH_INNER(...) (((struct vr_watch *)(void *)self)->inner, __VA_ARGS__)
+#define WITH_INNER(...) (((struct vr_watching *)(void *)self)->inner, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)                    \
     static vr_cu_result call_watch_##member WITH_SELF parameters {                     \
-        return ((struct vr_watch *)(void *)self)->inner->calls->member WITH_INNER arguments; \
+        return ((struct vr_watching *)(void *)self)->inner->calls->member WITH_INNER arguments; \
     }
 #include "driver/calls.def"
 #undef X
@@ -172,7 +172,7 @@ static const struct vr_driver_calls handed_on = {
 
 // The table of calls is the driver's own: all that are handed on, but for those that are watched.
 struct watch_driver {
-    struct vr_watch watch;
+    struct vr_watching watch;
     struct vr_driver_calls calls;
 };
 
@@ -182,7 +182,7 @@ static bool host_of_inner(struct vram_driver *self, int device, uint64_t *bytes)
 }
 
 static void destroy(struct vram_driver *driver) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     vr_mutex_destroy(&watch->order);
     vr_mutex_destroy(&watch->table);
     free(watch->mappings);
@@ -219,7 +219,7 @@ enum vram_status vram_driver_watch(struct vram_driver *inner, struct vram_driver
 // ---------------------------------------------------------------------------------------------------------------
 
 enum vram_status vram_watch_add(struct vram_driver *driver, const struct vram_mapping_observer *observer) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE(watch && observer);
     vr_mutex_lock(&watch->order);
     const enum vram_status status = VR_GROW(watch, observers, watch->observer_count + 1);
@@ -235,7 +235,7 @@ enum vram_status vram_watch_add(struct vram_driver *driver, const struct vram_ma
 }
 
 enum vram_status vram_watch_remove(struct vram_driver *driver, const struct vram_mapping_observer *observer) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE(watch && observer);
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&watch->order);
@@ -252,7 +252,7 @@ enum vram_status vram_watch_remove(struct vram_driver *driver, const struct vram
 
 enum vram_status vram_watch_mappings(struct vram_driver *driver, uint64_t address, uint64_t size_bytes, struct vram_mapping *mappings,
                                      size_t capacity, size_t *count) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE(watch && (mappings || capacity == 0) && count && size_bytes != 0 && address <= UINT64_MAX - size_bytes);
     vr_mutex_lock(&watch->table);
     const size_t first = vr_watch_first(watch, address);

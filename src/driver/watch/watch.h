@@ -6,7 +6,7 @@
 #include "os/os.h"
 #include "vram/network.h"
 
-struct vr_watch {
+struct vr_watching {
     struct vram_driver head;
     struct vram_driver *inner; // borrowed
     // `order` is held from before a call of the driver until everybody was told of it: mappings, calls and observers are in one order.
@@ -21,12 +21,12 @@ struct vr_watch {
 };
 
 // NULL for another driver.
-struct vr_watch *vr_watch_of(struct vram_driver *driver);
+struct vr_watching *vr_watch_of(struct vram_driver *driver);
 // The first mapping whose end is above the address. Under `table`.
-size_t vr_watch_first(const struct vr_watch *watch, uint64_t address);
+size_t vr_watch_first(const struct vr_watching *watch, uint64_t address);
 // The device's primary context is current from here on; `before` for vr_watch_leave(). The driver's answer.
-vr_cu_result vr_watch_enter(const struct vr_watch *watch, uint32_t device, uint64_t *before);
-void vr_watch_leave(const struct vr_watch *watch, uint32_t device, uint64_t before);
-bool vr_watch_has(const struct vr_watch *watch, uint32_t device, int attribute);
+vr_cu_result vr_watch_enter(const struct vr_watching *watch, uint32_t device, uint64_t *before);
+void vr_watch_leave(const struct vr_watching *watch, uint32_t device, uint64_t before);
+bool vr_watch_has(const struct vr_watching *watch, uint32_t device, int attribute);
 
 #endif

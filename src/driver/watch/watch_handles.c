@@ -3,12 +3,12 @@
 
 enum { HOST_PAGE_BYTES = 4096 };
 
-bool vr_watch_has(const struct vr_watch *watch, uint32_t device, int attribute) {
+bool vr_watch_has(const struct vr_watching *watch, uint32_t device, int attribute) {
     int value = 0;
     return vr_cu(watch->inner, device_get_attribute, &value, attribute, (int)device) == VR_CU_SUCCESS && value != 0;
 }
 
-vr_cu_result vr_watch_enter(const struct vr_watch *watch, uint32_t device, uint64_t *before) {
+vr_cu_result vr_watch_enter(const struct vr_watching *watch, uint32_t device, uint64_t *before) {
     uint64_t context = 0;
     vr_cu_result result = vr_cu(watch->inner, ctx_get_current, before);
     if (result == VR_CU_SUCCESS) result = vr_cu(watch->inner, primary_ctx_retain, &context, (int)device);
@@ -18,7 +18,7 @@ vr_cu_result vr_watch_enter(const struct vr_watch *watch, uint32_t device, uint6
     return result;
 }
 
-void vr_watch_leave(const struct vr_watch *watch, uint32_t device, uint64_t before) {
+void vr_watch_leave(const struct vr_watching *watch, uint32_t device, uint64_t before) {
     (void)vr_cu(watch->inner, ctx_set_current, before);
     (void)vr_cu(watch->inner, primary_ctx_release, (int)device);
 }
@@ -35,7 +35,7 @@ static enum vram_status failed(struct vram_error *error, const char *call, vr_cu
 // --- DMA buffers ------------------------------------------------------------------------------------------------------------------------
 
 // The largest generation behind a range; 0: a byte of it is not mapped.
-static uint64_t generation_of(struct vr_watch *watch, uint64_t address, uint64_t size_bytes, uint32_t *device) {
+static uint64_t generation_of(struct vr_watching *watch, uint64_t address, uint64_t size_bytes, uint32_t *device) {
     struct vram_mapping one;
     size_t count = 0;
     uint64_t largest = 0;
@@ -50,7 +50,7 @@ static uint64_t generation_of(struct vr_watch *watch, uint64_t address, uint64_t
 
 enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address, uint64_t size_bytes, struct vram_dma_buf *buffer,
                                     struct vram_error *error) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE_OR_FAIL(error, watch && buffer && size_bytes != 0 && address <= UINT64_MAX - size_bytes - HOST_PAGE_BYTES);
     const uint64_t low = address - address % HOST_PAGE_BYTES;
     const uint64_t high = (address + size_bytes + HOST_PAGE_BYTES - 1) / HOST_PAGE_BYTES * HOST_PAGE_BYTES;
@@ -75,7 +75,7 @@ enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address
 
 enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address, struct vram_fabric_handle *handle,
                                    struct vram_error *error) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE_OR_FAIL(error, watch && handle);
     struct vram_mapping mapping;
     size_t count = 0;
@@ -100,7 +100,7 @@ enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
     return VRAM_OK;
 }
 
-static vr_cu_result open_to(const struct vr_watch *watch, uint32_t device, uint64_t address, uint64_t size_bytes) {
+static vr_cu_result open_to(const struct vr_watching *watch, uint32_t device, uint64_t address, uint64_t size_bytes) {
     struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
     uint64_t count = 0;
     int devices = 0;
@@ -116,7 +116,7 @@ static vr_cu_result open_to(const struct vr_watch *watch, uint32_t device, uint6
 }
 
 // Reserves addresses for a physical allocation and maps it. By the watching driver's own calls: it is told.
-static vr_cu_result place(struct vr_watch *watch, uint32_t device, uint64_t handle, uint64_t size_bytes, uint64_t *address) {
+static vr_cu_result place(struct vr_watching *watch, uint32_t device, uint64_t handle, uint64_t size_bytes, uint64_t *address) {
     struct vram_driver *driver = &watch->head;
     uint64_t at = 0;
     vr_cu_result result = vr_cu(driver, mem_address_reserve, &at, size_bytes, 0, 0, 0);
@@ -135,7 +135,7 @@ static vr_cu_result place(struct vr_watch *watch, uint32_t device, uint64_t hand
 
 enum vram_status vram_fabric_import(struct vram_driver *driver, uint32_t device, const struct vram_fabric_handle *handle, uint64_t *address,
                                     struct vram_error *error) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE_OR_FAIL(error, watch && handle && address && handle->offset < handle->allocation_bytes);
     uint64_t before = 0, physical = 0, at = 0;
     unsigned char bytes[VRAM_FABRIC_BYTES];
@@ -155,13 +155,13 @@ enum vram_status vram_fabric_import(struct vram_driver *driver, uint32_t device,
     return VRAM_OK;
 }
 
-static vr_cu_result take_down(struct vr_watch *watch, uint64_t address, uint64_t size_bytes) {
+static vr_cu_result take_down(struct vr_watching *watch, uint64_t address, uint64_t size_bytes) {
     const vr_cu_result result = vr_cu(&watch->head, mem_unmap, address, size_bytes);
     return result == VR_CU_SUCCESS ? vr_cu(&watch->head, mem_address_free, address, size_bytes) : result;
 }
 
 enum vram_status vram_fabric_release(struct vram_driver *driver, const struct vram_fabric_handle *handle, uint64_t address) {
-    struct vr_watch *watch = vr_watch_of(driver);
+    struct vr_watching *watch = vr_watch_of(driver);
     VR_REQUIRE(watch && handle && address >= handle->offset);
     struct vram_mapping mapping;
     size_t count = 0;
@@ -174,7 +174,7 @@ enum vram_status vram_fabric_release(struct vram_driver *driver, const struct vr
 // --- pools of one handle a segment
 // ------------------------------------------------------------------------------------------------------------
 
-static struct vr_cu_allocation_prop prop_of(const struct vr_watch *watch, uint32_t device) {
+static struct vr_cu_allocation_prop prop_of(const struct vr_watching *watch, uint32_t device) {
     const bool rdma = vr_watch_has(watch, device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
     const bool files = vr_watch_has(watch, device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED);
     return (struct vr_cu_allocation_prop){
@@ -185,7 +185,7 @@ static struct vr_cu_allocation_prop prop_of(const struct vr_watch *watch, uint32
     };
 }
 
-static bool rounded(const struct vr_watch *watch, uint32_t device, uint64_t *size_bytes) {
+static bool rounded(const struct vr_watching *watch, uint32_t device, uint64_t *size_bytes) {
     const struct vr_cu_allocation_prop prop = prop_of(watch, device);
     uint64_t granularity = 0;
     const vr_cu_result result = vr_cu(watch->inner, mem_get_allocation_granularity, &granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM);
@@ -195,7 +195,7 @@ static bool rounded(const struct vr_watch *watch, uint32_t device, uint64_t *siz
 }
 
 static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
-    struct vr_watch *watch = vr_watch_of(user);
+    struct vr_watching *watch = vr_watch_of(user);
     const struct vr_cu_allocation_prop prop = prop_of(watch, device);
     uint64_t handle = 0, address = 0;
     (void)stream;
@@ -208,7 +208,7 @@ static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, 
 }
 
 static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
-    struct vr_watch *watch = vr_watch_of(user);
+    struct vr_watching *watch = vr_watch_of(user);
     (void)stream;
     if (rounded(watch, device, &size_bytes)) (void)take_down(watch, address, size_bytes);
 }
