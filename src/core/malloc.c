@@ -329,6 +329,33 @@ VR_NOINLINE static enum vram_status serve(struct vr_shard *shard, uint64_t size_
     return status;
 }
 
+// The same where the gate is not 0. Where somebody listens who takes no stack of the call, the lock that is held will do.
+VR_NOINLINE static enum vram_status serve_gated(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    const struct vr_device *device = shard->device;
+    const bool without_stack = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_LISTENER &&
+                               size_bytes - 1 < VR_REQUEST_LIMIT - 1 && !vr_takes_stack(device, VR_LEVEL_STATE);
+    bool served = false;
+    if (VR_LIKELY(without_stack)) {
+        const uint32_t ready = shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE].ready;
+        vr_current_stack_set(0);
+        served = take_ready(device->allocator, shard, size_bytes, address);
+        if (VR_LIKELY(served)) {
+            vr_notify_hand_out(shard, vr_block_at(device->allocator, ready));
+        } else {
+            served = take_notified(shard, size_bytes, address);
+        }
+    }
+    vr_shard_unlock(shard);
+    enum vram_status status = VRAM_OK;
+    if (VR_UNLIKELY(!served) && size_bytes != 0) {
+        status = serve_slowly(shard, size_bytes, address);
+    } else if (VR_UNLIKELY(!served)) {
+        *address = 0;
+    }
+    VR_NO_TAIL_CALL();
+    return status;
+}
+
 // A stream that was not met before, or whose shard is not where the search for it begins, or whose lock somebody has.
 VR_NOINLINE static enum vram_status find_and_serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
                                                    uint64_t *address) {
@@ -353,7 +380,9 @@ enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal,
     enum vram_status status = VRAM_OK;
     if (VR_UNLIKELY(shard == NULL) || !vr_shard_try_lock(shard)) {
         status = find_and_serve(allocator, ordinal, size_bytes, stream, address);
-    } else if (atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_ready(allocator, shard, size_bytes, address)) {
+    } else if (VR_UNLIKELY(atomic_load_explicit(&device->gate, memory_order_relaxed) != 0)) {
+        status = serve_gated(shard, size_bytes, address);
+    } else if (take_ready(allocator, shard, size_bytes, address)) {
         vr_shard_unlock(shard);
     } else {
         status = serve(shard, size_bytes, address);
