@@ -1,8 +1,8 @@
 // vram/driver.h: where device memory comes from.
 //
 // A driver is the CUDA driver API behind one handle. There are four: NVIDIA's and AMD's HIP runtime, found at run time; the simulated one,
-// which needs no GPU (below); and a wrapper that fails chosen calls, for tests. An allocator borrows its driver: the driver must outlive every allocator made
-// on it.
+// which needs no GPU (below); and a wrapper that fails chosen calls, for tests. An allocator borrows its driver: the driver must outlive
+// every allocator made on it.
 #ifndef VRAM_DRIVER_H
 #define VRAM_DRIVER_H
 

@@ -9,7 +9,8 @@
 
 // An optional function may be missing from a release; a call then says NOT_SUPPORTED. As in cuda.c: what came with CUDA 10 or later.
 enum { FIRST_OPTIONAL_VERSION = 10000, MOST_DEVICES = 64 };
-// From here on the structures of virtual memory are CUDA's, and those of copies are ours. HIP counts 10,000,000 * major + 100,000 * minor + patch.
+// From here on the structures of virtual memory are CUDA's, and those of copies are ours. HIP counts 10,000,000 * major + 100,000 * minor +
+// patch.
 #define FIRST_VIRTUAL_MEMORY_VERSION 60000000
 
 // HIP's functions as the table declares them; those that are translated have types of their own.
