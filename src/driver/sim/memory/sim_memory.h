@@ -5,10 +5,11 @@
 #include "driver/sim/sim_calls.h"
 #include "driver/sim/sim_ranges.h"
 #include "driver/sim/sim_slots.h"
+#include "os/os.h"
 
 #define VR_SIM_GRANULARITY (2 * VR_MIB)        // of cuMemCreate, cuMemMap and reservations
 #define VR_SIM_LIMIT       ((uint64_t)1 << 56) // no device address at or above
-#define VR_SIM_PAGE_BYTES  4096                // host page: backed memory comes in these
+#define VR_SIM_PAGE_BYTES  vr_os_page_bytes()  // host page: backed memory comes in these
 
 // What occupies device address space.
 enum vr_sim_kind {
