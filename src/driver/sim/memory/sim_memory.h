@@ -181,6 +181,9 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
 vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index);
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
+// A handle of the fabric, 64 bytes: of the ticket of a physical allocation; and the ticket of such a handle, as vr_sim_shared_take().
+vr_cu_result vr_sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket, void *handle);
+vr_cu_result vr_sim_fabric_take(struct vr_sim *sim, const void *handle, uint32_t *index);
 // Where the host sees the entry's memory. False when the host has no memory.
 bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host);
 
