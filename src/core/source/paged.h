@@ -331,7 +331,8 @@ enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t siz
 // Of a private pool: a page for its small pool, one that this shows already where there is one.
 enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
 
-// --- private pools: paged_pools.c -------------------------------------------------------------------------------------------------------
+// --- private pools: paged_pools.c, paged_park.c
+// -------------------------------------------------------------------------------------------------------
 
 // Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
 VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }

@@ -9,6 +9,11 @@ struct vr_watching *vr_watch_of(struct vram_driver *driver) {
 
 // --- the table --------------------------------------------------------------------------------------------------------------------
 
+bool vr_watch_has(const struct vr_watching *watch, uint32_t device, int attribute) {
+    int value = 0;
+    return vr_cu(watch->inner, device_get_attribute, &value, attribute, (int)device) == VR_CU_SUCCESS && value != 0;
+}
+
 size_t vr_watch_first(const struct vr_watching *watch, uint64_t address) {
     size_t low = 0, high = watch->mapping_count;
     while (low < high) {

@@ -3,11 +3,6 @@
 
 enum { HOST_PAGE_BYTES = 4096 };
 
-bool vr_watch_has(const struct vr_watching *watch, uint32_t device, int attribute) {
-    int value = 0;
-    return vr_cu(watch->inner, device_get_attribute, &value, attribute, (int)device) == VR_CU_SUCCESS && value != 0;
-}
-
 vr_cu_result vr_watch_enter(const struct vr_watching *watch, uint32_t device, uint64_t *before) {
     uint64_t context = 0;
     vr_cu_result result = vr_cu(watch->inner, ctx_get_current, before);

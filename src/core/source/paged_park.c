@@ -1,0 +1,58 @@
+// What a private pool on pages leaves to the next one: its records, and addresses whose windows need no driver call.
+#include "core/device.h"
+#include "core/shards.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+static uint32_t chain_of(const struct vr_paged_shard *own, size_t region) {
+    const struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[region].segment);
+    return own->is_small ? segment->first : 0;
+}
+
+// Records and segments belong to this shard from now on. No slot is live, and of the small pool nothing is mapped.
+static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
+    struct vr_paged_device *device = own->device;
+    const struct vram_allocator *allocator = device->device->allocator;
+    for (size_t i = 0; i < own->region_count; i++) {
+        const uint32_t hole = chain_of(own, i);
+        if (hole != 0) vr_hole_remove(own->shard, hole);
+        vr_segment_at(allocator, own->regions[i].segment)->shard = to->number;
+        const uint32_t first = vr_segment_at(allocator, own->regions[i].segment)->first;
+        atomic_store_explicit(&vr_block_at(allocator, first)->shard, to->number, memory_order_relaxed);
+        if (hole != 0) vr_hole_insert(to, hole);
+    }
+    for (size_t i = 1; i < device->slot_count; i++) {
+        if (device->slots[i].own != own) continue;
+        atomic_store_explicit(&vr_block_at(allocator, device->slots[i].block)->shard, to->number, memory_order_relaxed);
+    }
+    own->shard = to;
+}
+
+struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
+    struct vr_paged_shard *best = NULL;
+    if (shard->owner == NULL) return NULL;
+    for (struct vr_paged_shard *own = shard->device->paged->shards; own != NULL; own = own->next) {
+        if (!own->parked || own->is_small) continue;
+        if (best == NULL || own->shard->stream == shard->stream) best = own;
+    }
+    if (best == NULL) return NULL;
+    rehome(best, shard);
+    if (best->small != NULL) rehome(best->small, shard);
+    best->parked = false;
+    if (best->small != NULL) best->small->parked = false;
+    return best;
+}
+
+void vr_paged_park(struct vr_shard *shard) {
+    struct vr_paged_shard *own = shard->paged;
+    if (own == NULL) return;
+    struct vr_shard *home = vr_shard_find(shard->device, shard->stream);
+    rehome(own, home);
+    own->parked = true;
+    if (own->small != NULL) {
+        rehome(own->small, home);
+        own->small->parked = true;
+    }
+    if (own->device->grown == own) own->device->grown = NULL;
+    shard->paged = NULL;
+}
