@@ -34,7 +34,7 @@ static void look_at_pool(const struct pl_call *call, uint64_t pool, uint32_t dev
 }
 
 // Before it fails a driver gives back what pools do not need: what they still have then is a part of the answer why.
-static bool is_told(int32_t result) { return result == PL_SUCCESS || result == PL_OUT_OF_MEMORY; }
+static bool pool_matters(int32_t result) { return result == PL_SUCCESS || result == PL_OUT_OF_MEMORY; }
 
 int32_t pl_on_mem_alloc_async(const struct pl_slot *slot, uint64_t *address, uint64_t size, uint64_t stream) {
     struct pl_call call;
@@ -48,7 +48,7 @@ int32_t pl_on_mem_alloc_async(const struct pl_slot *slot, uint64_t *address, uin
         if (!served) result = PL_REAL(slot, (uint64_t *, uint64_t, uint64_t), (address, size, stream));
     }
     if (result == PL_SUCCESS && !served) find_device(&call, *address);
-    if (is_told(result) && !served) look_at_pool(&call, 0, call.target);
+    if (pool_matters(result) && !served) look_at_pool(&call, 0, call.target);
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, size);
     return result;
 }
@@ -63,7 +63,7 @@ int32_t pl_on_mem_alloc_from_pool(const struct pl_slot *slot, uint64_t *address,
     if (pl_charge(&call, PL_ASYNC, call.device, size))
         result = PL_REAL(slot, (uint64_t *, uint64_t, uint64_t, uint64_t), (address, size, pool, stream));
     if (result == PL_SUCCESS) find_device(&call, *address);
-    if (is_told(result)) look_at_pool(&call, pool, call.target);
+    if (pool_matters(result)) look_at_pool(&call, pool, call.target);
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, size);
     return result;
 }

@@ -39,7 +39,7 @@ static enum vram_report_oom_cause out_of_reach(const struct vram_report_oom *oom
 
 // The system has no memory left to pin, or a limit keeps it: of a container, of the process, of the driver.
 static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) {
-    if (vr_oom_host_is_told(oom) && oom->device_free_bytes >= oom->size_bytes) return VRAM_OOM_LIMIT;
+    if (vr_oom_host_is_known(oom) && oom->device_free_bytes >= oom->size_bytes) return VRAM_OOM_LIMIT;
     const uint64_t pinned = oom->allocated_bytes + oom->pending_bytes, without_others = oom->device_free_bytes + oom->outside_bytes;
     return oom->outside_bytes > pinned && oom->size_bytes <= without_others ? VRAM_OOM_OUTSIDE : VRAM_OOM_FULL;
 }

@@ -21,7 +21,7 @@ static void put_host_cause(const struct vram_report_oom *oom, struct vr_text *ou
         vr_text_printf(out, "%s of the system's memory were used otherwise, and %s were left for ", vr_bytes(oom->outside_bytes).text,
                        vr_bytes(oom->device_free_bytes).text);
         vr_text_printf(out, "the %s asked for; only %s were pinned", vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
-    } else if (vr_oom_host_is_told(oom)) {
+    } else if (vr_oom_host_is_known(oom)) {
         vr_text_printf(out, "%s were pinned, and the system had %s available, ", vr_bytes(pinned).text,
                        vr_bytes(oom->device_free_bytes).text);
         vr_text_printf(out, "less than the %s asked for", vr_bytes(oom->size_bytes).text);
