@@ -1,8 +1,8 @@
 // bench_capacity.c: in how little memory recorded programs run: the smallest device on which each history completes, divided by what no
 // allocator can do without (the peak of active bytes, rounded to 512 each, rounded up to 2 MiB).
 // usage: bench_capacity [--passes N] [--repeat | --time | --fragmentation | --cold] [--only SETTING]... RECORDING...
-//   --passes N       a history counts as that many, one after the other (default 1)
-//   --time           instead: processor time of a served pair, by passes that call no driver
+//   --passes N       a history counts as that many, one after the other (default 1; with --time 30)
+//   --time           instead: processor time of a served pair, by the quickest pass
 //   --repeat         instead: driver calls per pass with 6 passes in 1.01 times the bound, of histories whose bound is 1 GiB and more
 //   --fragmentation  instead: what is reserved beyond what lives, both at their peaks, on a device that has enough: as a share of what is
 //                    reserved (the measure of STAlloc, arXiv 2507.16274: 1 - allocated / reserved), and how much less it is than by default
@@ -10,7 +10,7 @@
 //                    prices, on a device that has enough: of the thread that asks, and of all threads
 // "ahead" is growth ahead, paged:True,grow_ahead:True: between two requests its thread does all there is to do, as where the program
 // computes for longer than that takes.
-//   --only SETTING   that one beside the default
+//   --only SETTING   that one beside the default (default: that alone)
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #include "vram/recordings.h"
 #include "vram/vram.h"
 
-enum { PASSES = 6, PASSES_TIMED = 30, SETTINGS = 5, MOST = 256 };
+enum { PASSES = 6, PASSES_TIMED = 30, MOST_PASSES = 1000, SETTINGS = 5, MOST = 256 };
 
 static const char *const confs[SETTINGS] = {"", "expandable_segments:True", "max_split_size_mb:128", "paged:True",
                                             "paged:True,grow_ahead:True"};
@@ -229,7 +229,7 @@ static double now_ns(void) {
 
 // What a job that completed took.
 struct taken {
-    uint64_t calls[PASSES_TIMED]; // of each pass
+    uint64_t calls[MOST_PASSES];  // of each pass
     double least_ns;              // of a pass
     uint64_t reserved;            // at the peak
     uint64_t driver_ns, ahead_ns; // the simulated driver's time, and what of it was growth ahead
@@ -354,7 +354,7 @@ static void repeat(struct job *job, struct sums *sums) {
     fflush(stdout);
 }
 
-static void time_pairs(struct job *job, struct sums *sums) {
+static void time_pairs(struct job *job, unsigned passes, struct sums *sums) {
     size_t pairs = 0;
     for (size_t i = 0; i < job->pass_count; i++) pairs += job->pass[i].size_bytes != 0 && job->pass[i].size_bytes != UINT64_MAX;
     if (pairs < 200) return;
@@ -363,7 +363,7 @@ static void time_pairs(struct job *job, struct sums *sums) {
     for (int s = 0; s < SETTINGS; s++) {
         if (skipped[s]) continue;
         struct taken taken = {0};
-        if (!play_job(job, confs[s], (uint64_t)1 << 40, PASSES_TIMED, &taken)) return;
+        if (!play_job(job, confs[s], (uint64_t)1 << 40, passes, &taken)) return;
         if (s == 0) by_default = taken.least_ns;
         printf(" %10.1f", taken.least_ns / (double)pairs);
         note(sums, s, taken.least_ns / by_default);
@@ -422,7 +422,7 @@ static int play_file(const char *file, unsigned passes, enum mode mode, struct s
                 switch (mode) {
                 case CAPACITY: measure(&job, passes, sums); break;
                 case REPEAT: repeat(&job, sums); break;
-                case TIME: time_pairs(&job, sums); break;
+                case TIME: time_pairs(&job, passes == 1 ? PASSES_TIMED : passes, sums); break;
                 case FRAGMENTATION: fragment(&job, sums); break;
                 case COLD: cold(&job, sums); break;
                 }
@@ -475,8 +475,8 @@ static void tell_all(struct sums *sums, enum mode mode) {
 static bool skip_all_but(const char *name) {
     static bool any;
     bool known = false;
-    for (int s = 1; s < SETTINGS; s++) {
-        if (!any) skipped[s] = true;
+    for (int s = 0; s < SETTINGS; s++) {
+        if (!any && s != 0) skipped[s] = true;
         if (strcmp(names[s], name) != 0) continue;
         skipped[s] = false;
         known = true;
@@ -504,7 +504,7 @@ static int read_options(int argc, char **argv, unsigned *passes, enum mode *mode
             return 0;
         }
     }
-    return *passes == 0 || *passes > PASSES_TIMED || at == argc ? 0 : at;
+    return *passes == 0 || *passes > MOST_PASSES || at == argc ? 0 : at;
 }
 
 int main(int argc, char **argv) {

@@ -3,7 +3,7 @@
     check_instructions.py BENCH_PEERS COMPILER [--learn]
 
 Instructions are counted by callgrind, between two lengths of one workload, so that a busy machine and what comes before make no difference.
-What a history makes of a pair's three events is counted inside of its listener, reading per event of a recording that is made for it.
+A pair that is recorded is counted whole, three events and all, reading per event of a recording that is made for it.
 The figures hold for the compiler that instructions.tsv names; with another one the test is passed over by name (77), as where valgrind is
 missing. --learn writes the table anew.
 """
@@ -36,7 +36,7 @@ def counted(program, workload, rounds):
 
 def recorded(program, mode):
     history = pathlib.Path(program).with_name("bench_history")
-    few, many = (run_counted("vr_tracer_notify", history, mode, str(rounds))[1] for rounds in (20000, 40000))
+    few, many = (run_counted("measured_pairs", history, mode, str(rounds))[1] for rounds in (20000, 40000))
     return (many - few) / 20000
 
 

@@ -26,6 +26,12 @@ struct embedding {
     int code; // the worst of those that are not
 };
 
+// The page says which frames to skip, once it is known that they can be.
+static int put_skip(struct vram_recording *recording, vram_write write, void *user) {
+    const int code = input_skip_frames(recording);
+    return code == CLI_OK ? view_page_skip(input_skip, write, user) : code;
+}
+
 // Every recording that can be read; what cannot was told on standard error.
 static int put_recordings(vram_write write, void *user, void *context) {
     struct embedding *embedding = context;
@@ -35,7 +41,9 @@ static int put_recordings(vram_write write, void *user, void *context) {
         struct input_facts facts;
         int code = input_recording(path, &recording, &facts);
         if (code == CLI_OK) {
-            code = view_page_recording(recording, strcmp(path, "-") == 0 ? facts.name : input_base_name(path), write, user);
+            if (embedding->put == 0 && input_skip != NULL) code = put_skip(recording, write, user);
+            if (code == CLI_OK)
+                code = view_page_recording(recording, strcmp(path, "-") == 0 ? facts.name : input_base_name(path), write, user);
             vram_recording_destroy(recording);
             if (code != CLI_OK) return code;
             embedding->put++;
@@ -121,6 +129,10 @@ static int add_all(struct vram_explorer *explorer, const struct input_files *fil
         struct input_facts facts;
         struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
         int code = input_recording(files->paths[i], &recording, &facts);
+        if (code == CLI_OK) {
+            code = input_skip_frames(recording);
+            if (code != CLI_OK) vram_recording_destroy(recording);
+        }
         if (code == CLI_OK && vram_explorer_add(explorer, recording, input_base_name(facts.name), facts.bytes, &error) != VRAM_OK) {
             vram_recording_destroy(recording);
             code = ui_error(files->paths[i], &error);
@@ -172,6 +184,7 @@ int cmd_view(int argc, char **argv) {
          .help = "answer from this process, until it is interrupted: for files beyond a browser's memory",
          .target = &serves},
         {.name = "port", .kind = ARGS_COUNT, .value = "N", .help = "with --serve: the port (default: any free one)", .target = &port},
+        SKIP_OPTION,
         INPUT_OPTION,
         {.name = NULL},
     };

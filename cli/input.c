@@ -442,14 +442,19 @@ const char *input_base_name(const char *path) {
     return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
+int input_skip_frames(struct vram_recording *recording) {
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    if (input_skip == NULL || vram_recording_skip_frames(recording, input_skip, &error) == VRAM_OK) return CLI_OK;
+    ui_say("vram: --skip %s: %s", input_skip, error.message);
+    return CLI_USAGE;
+}
+
 int input_named_recording(const char *path, struct vram_recording **recording, struct input_facts *facts) {
     const int code = input_recording(path, recording, facts);
-    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     if (code != CLI_OK) return code;
     (void)!vram_recording_symbolize(*recording, NULL, NULL);
-    if (input_skip == NULL || vram_recording_skip_frames(*recording, input_skip, &error) == VRAM_OK) return CLI_OK;
+    if (input_skip_frames(*recording) == CLI_OK) return CLI_OK;
     vram_recording_destroy(*recording);
     *recording = NULL;
-    ui_say("vram: --skip %s: %s", input_skip, error.message);
     return CLI_USAGE;
 }

@@ -42,6 +42,9 @@ extern const char *input_skip;
 // recording.
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 
+// What --skip says, done to a recording. CLI_USAGE with a line on standard error for what is no expression.
+int input_skip_frames(struct vram_recording *recording);
+
 // The same, with the names of machine code that this machine knows; without memory for them it stays as it is.
 int input_named_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 

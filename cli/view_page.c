@@ -137,3 +137,9 @@ int view_page_recording(const struct vram_recording *recording, const char *name
     if (status != VRAM_OK && status != VRAM_IO) return ui_error(name, &error);
     return sent ? CLI_OK : CLI_BAD_INPUT;
 }
+
+int view_page_skip(const char *expression, vram_write write, void *user) {
+    const bool sent =
+        put(write, user, "<meta name=\"vram-skip\" content=\"") && put_name(write, user, expression) && put(write, user, "\">\n");
+    return sent ? CLI_OK : CLI_BAD_INPUT;
+}

@@ -16,4 +16,7 @@ int view_page_write(bool served, view_page_filler *fill, void *context, vram_wri
 // Writes a recording as an element of the page: vram's own format, gzip, base64. `name` is made harmless. An exit code, as above.
 int view_page_recording(const struct vram_recording *recording, const char *name, vram_write write, void *user);
 
+// Writes which frames name no call site, as --skip has it; before any recording. An exit code, as above.
+int view_page_skip(const char *expression, vram_write write, void *user);
+
 #endif

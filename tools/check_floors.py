@@ -99,6 +99,8 @@ def quoted_problem(root, source, name):
     if target is None:
         return "no such file"
     here, there = room_of(source), room_of(target)
+    if here == "include" and target.suffix == ".hpp" and source.suffix != ".hpp":
+        return "a header of C++ in one of C"
     if here == there or (there == "include" and here != "include"):
         return None
     if here == "include":
@@ -117,8 +119,8 @@ def quoted_problem(root, source, name):
 
 def angle_problem(source, name):
     text = source.as_posix()
-    if not text.startswith(("src/", "include/")) or text.startswith(SYSTEM_FOLDERS):
-        return None
+    if not text.startswith(("src/", "include/")) or text.startswith(SYSTEM_FOLDERS) or source.suffix == ".hpp":
+        return None  # a plug for a library of C++ includes that one's headers
     stem = name[:-2] if name.endswith(".h") else name
     if stem not in C_HEADERS:
         return "headers of the operating system belong into src/os/posix"

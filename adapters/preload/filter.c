@@ -1,6 +1,7 @@
 // filter.c: what the thunks of dlsym() and its kin ask: is this name one of ours, and what is given out in its place.
 //
-// A circle that stays: the thunks (thunks_x86_64.S) call the filters, and a lookup of "dlsym" is answered with the address of its thunk.
+// A circle that stays: the thunks (thunks_x86_64.S, thunks_aarch64.S) call the filters, and a lookup of "dlsym" is answered with the
+// address of its thunk.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

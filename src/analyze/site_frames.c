@@ -37,20 +37,35 @@ static bool is_skipped(const struct vr_model *model, const struct vr_finder *fin
     return vr_finder_matches(finder, text);
 }
 
-enum vram_status vram_recording_skip_frames(struct vram_recording *recording, const char *expression, struct vram_error *error) {
-    VR_REQUIRE_OR_FAIL(error, recording && expression);
+// Why a frame is skipped, in model->frames.skipped.
+enum { FOR_GOOD = 1, FOR_NOW = 2 };
+
+static enum vram_status skip(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,
+                             struct vram_error *error) {
     struct vr_model *model = &recording->model;
+    const bool some = *expression != '\0';
     struct vr_finder finder;
-    VR_TRY(vr_finder_init(&finder, expression, true, error));
+    if (some) VR_TRY(vr_finder_init(&finder, expression, true, error));
     uint8_t *skipped = calloc((size_t)model->frames.count + 1, sizeof *skipped);
     if (skipped == NULL) {
-        vr_finder_release(&finder);
+        if (some) vr_finder_release(&finder);
         return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     }
-    for (uint32_t i = 0; i < model->frames.count; i++)
-        skipped[i] = is_skipped(model, &finder, i) || (model->frames.skipped != NULL && model->frames.skipped[i] != 0);
-    vr_finder_release(&finder);
+    for (uint32_t i = 0; i < model->frames.count; i++) {
+        if (model->frames.skipped != NULL) skipped[i] = model->frames.skipped[i] & keeps;
+        if (some && is_skipped(model, &finder, i)) skipped[i] |= why;
+    }
+    if (some) vr_finder_release(&finder);
     free(model->frames.skipped);
     model->frames.skipped = skipped;
     return VRAM_OK;
+}
+
+enum vram_status vram_recording_skip_frames(struct vram_recording *recording, const char *expression, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, recording && expression);
+    return skip(recording, expression, FOR_GOOD | FOR_NOW, FOR_GOOD, error);
+}
+
+enum vram_status vr_sites_skip_for_now(struct vram_recording *recording, const char *expression, struct vram_error *error) {
+    return skip(recording, expression, FOR_GOOD, FOR_NOW, error);
 }

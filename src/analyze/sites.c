@@ -21,6 +21,8 @@ void vr_sites_release(struct vr_sites *sites) {
     *sites = (struct vr_sites){0};
 }
 
+void vr_sites_forget(struct vr_sites *sites) { memset(sites->site, 0, (size_t)sites->model->stacks.count * sizeof *sites->site); }
+
 enum vr_frame_kind vr_sites_kind(struct vr_sites *sites, uint32_t frame) {
     const uint8_t *skipped = sites->model->frames.skipped;
     if (skipped != NULL && skipped[frame] != 0) return VR_FRAME_SKIPPED;

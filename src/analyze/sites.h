@@ -29,6 +29,10 @@ uint32_t vr_sites_innermost(struct vr_sites *sites, uint32_t stack);
 enum vr_frame_kind vr_sites_kind(struct vr_sites *sites, uint32_t frame);
 // Whether the frame is folded where this stack is shown.
 bool vr_sites_folds(struct vr_sites *sites, uint32_t stack, uint32_t frame);
+// Chosen anew when next asked for: what is skipped has changed.
+void vr_sites_forget(struct vr_sites *sites);
+// As vram_recording_skip_frames(), in place of what an earlier call of this skipped; "": nothing.
+enum vram_status vr_sites_skip_for_now(struct vram_recording *recording, const char *expression, struct vram_error *error);
 // "file:line:function" of a frame, or "<no frames>". NO_HOST_MEMORY.
 enum vram_status vr_sites_name(const struct vr_sites *sites, uint32_t frame, struct vr_arena *arena, const char **name);
 

@@ -40,7 +40,7 @@ struct vr_block {
     uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
     uint32_t segment;
-    _Atomic uint32_t shard; // read without a lock by whoever frees; everything else is guarded by that shard's lock
+    _Atomic uint32_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by that shard's lock
     union {
         uint32_t child[2]; // smaller and larger ones, of a tree; those before and after it, of a list (index.h)
         struct {

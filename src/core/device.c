@@ -218,7 +218,7 @@ uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t addr
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (block == 0) return 0;
     const struct vr_block *item = vr_block_at(allocator, block);
-    *device = allocator->shards[atomic_load_explicit(&item->shard, memory_order_relaxed)]->device;
+    *device = allocator->shards[atomic_load_explicit(&item->shard, memory_order_acquire)]->device;
     vr_device_lock(*device);
     if (vr_shard_of(allocator, item)->device == *device && item->state == VR_ALLOCATED && item->address == address) return block;
     vr_device_unlock(*device);

@@ -105,7 +105,7 @@ VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t a
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (VR_UNLIKELY(block == 0)) return 0;
     const struct vr_block *item = vr_block_at(allocator, block);
-    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_relaxed);
+    const uint32_t number = atomic_load_explicit(&item->shard, memory_order_acquire);
     struct vr_shard *candidate = allocator->shards[number];
     vr_shard_lock(candidate);
     if (vr_is_allocated_at(item, address, candidate)) {

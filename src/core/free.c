@@ -24,6 +24,15 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
     return true;
 }
 
+// The pair that repeats: see take_ready() of malloc.c.
+VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
+    struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
+    if (pool->pair.block != block || item->held.uses != 0) return false;
+    item->state = VR_LAZY;
+    pool->lazy = pool->ready = block;
+    return true;
+}
+
 // notified: somebody listens, a constant to the compiler.
 VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     struct vr_device *device = shard->device;
@@ -43,10 +52,14 @@ VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
         (void)vr_plain_merge(shard, kind, block, beside);
         return true;
     }
-    vr_delta_of_merge(device->allocator, item, &delta);
+    if (!item->expandable) vr_delta_of_merge(device->allocator, item, &delta);
     if (VR_UNLIKELY(!vr_shard_book(shard, kind, &delta, VR_F_SPLITS))) return false;
     if (notified) vr_notify_freed(shard, item);
-    (void)vr_pool_merge(shard, block);
+    if (item->expandable == VR_EXPANDABLE_SLOT) {
+        vr_paged_give(shard, block);
+    } else {
+        (void)vr_pool_merge(shard, block);
+    }
     return true;
 }
 
@@ -136,6 +149,22 @@ VR_NOINLINE static enum vram_status take_back(struct vram_allocator *allocator, 
     return status;
 }
 
+// The same where somebody listens. Who takes no stack of the call is told of a pair that repeats here.
+VR_NOINLINE static enum vram_status take_back_without_stack(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block,
+                                                            uint64_t address) {
+    struct vr_block *item = vr_block_at(allocator, block);
+    enum vram_status status = VRAM_OK;
+    if (VR_LIKELY(!vr_takes_stack(shard->device, VR_LEVEL_ALL)) && put_back_ready(shard, item, block)) {
+        vr_current_stack_set(0);
+        vr_notify_freed(shard, item);
+        vr_shard_unlock(shard);
+    } else {
+        status = take_back_notified(allocator, shard, block, address);
+    }
+    VR_NO_TAIL_CALL();
+    return status;
+}
+
 // Nothing of ours starts there, or somebody has the lock of its shard.
 VR_NOINLINE static enum vram_status find_and_take_back(struct vram_allocator *allocator, uint64_t address) {
     struct vr_shard *shard = NULL;
@@ -146,15 +175,6 @@ VR_NOINLINE static enum vram_status find_and_take_back(struct vram_allocator *al
                                                    : VRAM_OK;
     VR_NO_TAIL_CALL();
     return status;
-}
-
-// The pair that repeats: see take_ready() of malloc.c.
-VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
-    struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
-    if (pool->pair.block != block || item->held.uses != 0) return false;
-    item->state = VR_LAZY;
-    pool->lazy = pool->ready = block;
-    return true;
 }
 
 // A leaf, as vram_malloc() is.
@@ -168,7 +188,9 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     } else if (!vr_is_allocated_at(item, address, shard)) {
         vr_shard_unlock(shard);
         status = find_and_take_back(allocator, address);
-    } else if (VR_LIKELY(!vr_has_listener(shard->device)) && put_back_ready(shard, item, block)) {
+    } else if (VR_UNLIKELY(vr_has_listener(shard->device))) {
+        status = take_back_without_stack(allocator, shard, block, address);
+    } else if (put_back_ready(shard, item, block)) {
         vr_shard_unlock(shard);
     } else {
         status = take_back(allocator, shard, block, address);

@@ -46,6 +46,11 @@ struct vr_index {
     uint32_t bins[VR_BINS];
 };
 
+VR_INLINE bool vr_index_is_empty(const struct vr_index *index) {
+    uint64_t any = 0;
+    for (unsigned i = 0; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
+    return any == 0;
+}
 void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 // What is left of the two when others are in the block's bin.

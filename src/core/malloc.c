@@ -143,6 +143,31 @@ VR_INLINE bool take_plain(const struct vr_alloc_request *request, uint32_t block
     return true;
 }
 
+// A slot of paged memory, which has the size of the request; the pool is settled.
+VR_INLINE bool take_slot(const struct vr_alloc_request *request, bool notified, uint64_t *address) {
+    struct vr_shard *shard = request->shard;
+    struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_pool *pool = &shard->pool[request->kind];
+    const uint32_t block = vr_paged_ready(shard, request->rounded);
+    if (VR_UNLIKELY(block == 0 || request->rounded >= shard->device->options.max_split_bytes)) return false;
+    const struct vr_delta delta = {
+        {[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)request->rounded, [VR_F_REQUESTED] = (int64_t)request->size_bytes}};
+    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    struct vr_block *item = vr_block_at(allocator, block);
+    vr_paged_take(shard, block);
+    item->state = VR_ALLOCATED;
+    item->requested = request->size_bytes;
+    item->held.uses = item->held.pending = 0;
+    item->labels = 0;
+    vr_address_map_set(&allocator->addresses, item->address, block);
+    pool->last = block;
+    pool->last_rounded = request->rounded;
+    pool->pair.splits = pool->pair.split_bytes = 0;
+    if (notified) vr_notify_hand_out(shard, item);
+    *address = item->address;
+    return true;
+}
+
 // notified: somebody listens (a constant to the compiler, so that the way without costs nothing).
 VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool notified, uint64_t *address) {
     const struct vram_allocator *allocator = shard->device->allocator;
@@ -156,6 +181,7 @@ VR_INLINE bool take_cached(struct vr_shard *shard, uint64_t size_bytes, bool not
     const struct vr_block *item = vr_block_at(allocator, pool->lazy);
     if (VR_UNLIKELY(!shard->plain || (pool->lazy != 0 && item->expandable))) {
         vr_pool_settle(shard, kind);
+        if (shard->paged != NULL && kind == VR_LARGE && vr_index_is_empty(&pool->index)) return take_slot(&request, notified, address);
         block = vr_pool_search(shard, kind, rounded, shard->expandable);
         return VR_LIKELY(block != 0) && take_found(&request, block, notified, address);
     }
@@ -303,6 +329,33 @@ VR_NOINLINE static enum vram_status serve(struct vr_shard *shard, uint64_t size_
     return status;
 }
 
+// The same where the gate is not 0. Where somebody listens who takes no stack of the call, the lock that is held will do.
+VR_NOINLINE static enum vram_status serve_gated(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    const struct vr_device *device = shard->device;
+    const bool without_stack = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_LISTENER &&
+                               size_bytes - 1 < VR_REQUEST_LIMIT - 1 && !vr_takes_stack(device, VR_LEVEL_STATE);
+    bool served = false;
+    if (VR_LIKELY(without_stack)) {
+        const uint32_t ready = shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE].ready;
+        vr_current_stack_set(0);
+        served = take_ready(device->allocator, shard, size_bytes, address);
+        if (VR_LIKELY(served)) {
+            vr_notify_hand_out(shard, vr_block_at(device->allocator, ready));
+        } else {
+            served = take_notified(shard, size_bytes, address);
+        }
+    }
+    vr_shard_unlock(shard);
+    enum vram_status status = VRAM_OK;
+    if (VR_UNLIKELY(!served) && size_bytes != 0) {
+        status = serve_slowly(shard, size_bytes, address);
+    } else if (VR_UNLIKELY(!served)) {
+        *address = 0;
+    }
+    VR_NO_TAIL_CALL();
+    return status;
+}
+
 // A stream that was not met before, or whose shard is not where the search for it begins, or whose lock somebody has.
 VR_NOINLINE static enum vram_status find_and_serve(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
                                                    uint64_t *address) {
@@ -327,7 +380,9 @@ enum vram_status vram_malloc(struct vram_allocator *allocator, uint32_t ordinal,
     enum vram_status status = VRAM_OK;
     if (VR_UNLIKELY(shard == NULL) || !vr_shard_try_lock(shard)) {
         status = find_and_serve(allocator, ordinal, size_bytes, stream, address);
-    } else if (atomic_load_explicit(&device->gate, memory_order_relaxed) == 0 && take_ready(allocator, shard, size_bytes, address)) {
+    } else if (VR_UNLIKELY(atomic_load_explicit(&device->gate, memory_order_relaxed) != 0)) {
+        status = serve_gated(shard, size_bytes, address);
+    } else if (take_ready(allocator, shard, size_bytes, address)) {
         vr_shard_unlock(shard);
     } else {
         status = serve(shard, size_bytes, address);

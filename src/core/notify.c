@@ -13,19 +13,19 @@ void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
     vr_current_stack_set(stack);
 }
 
-static void send(struct vr_device *device, struct vr_record *record) {
+VR_INLINE void send(struct vr_device *device, struct vr_record *record) {
     const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_relaxed);
     if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->listening.sequence, 1, memory_order_relaxed);
     // Of a call that began while a client listened.
-    if (!listener->foreign) record->stack = vr_history_stack(record->stack);
+    if (!listener->foreign && VR_UNLIKELY(vr_stack_is_foreign(record->stack))) record->stack = vr_history_stack(record->stack);
     listener->record(record, listener->user);
 }
 
-static struct vram_pool_id pool_of(const struct vr_shard *shard) {
+VR_INLINE struct vram_pool_id pool_of(const struct vr_shard *shard) {
     return shard->owner == NULL ? (struct vram_pool_id){0, 0} : shard->owner->id;
 }
 
-static struct vr_record of_block(const struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
+VR_INLINE struct vr_record of_block(const struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
     const uint32_t current = vr_current_stack;
     return (struct vr_record){
         .address = block->address,
@@ -58,7 +58,8 @@ void vr_notify_freed(struct vr_shard *shard, struct vr_block *block) {
 
 void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block) {
     block->stack = vr_current_stack_kept();
-    vr_notify_block_now(shard, VR_RECORD_ALLOC, block);
+    struct vr_record record = of_block(shard, VR_RECORD_ALLOC, block);
+    send(shard->device, &record);
 }
 
 static struct vr_record of_range(const struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment,

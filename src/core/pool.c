@@ -8,7 +8,8 @@ static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t 
 }
 
 static uint32_t tightest_expandable(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t found) {
-    while (vr_block_at(allocator, found)->expandable) {
+    // One that touches none is no larger than those that come after it.
+    while (vr_block_at(allocator, found)->expandable && effective_size(allocator, found) != vr_block_at(allocator, found)->size) {
         const uint32_t next = vr_index_next(&pool->index, &allocator->arena, found);
         if (next == 0 || effective_size(allocator, next) >= effective_size(allocator, found)) break;
         found = next;
@@ -73,7 +74,7 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     high->previous = block;
     high->next = low->next;
     high->segment = low->segment;
-    atomic_store_explicit(&high->shard, shard->number, memory_order_relaxed);
+    atomic_store_explicit(&high->shard, shard->number, memory_order_release);
     high->state = low->state;
     high->small = low->small;
     high->expandable = low->expandable;

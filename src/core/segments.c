@@ -78,7 +78,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     struct vr_block *block = vr_block_at(allocator, entry->first);
     *block =
         (struct vr_block){.address = facts->address, .size = facts->size, .segment = made, .small = small, .expandable = entry->expandable};
-    atomic_store_explicit(&block->shard, shard->number, memory_order_relaxed);
+    atomic_store_explicit(&block->shard, shard->number, memory_order_release);
     block->state = entry->expandable ? VR_HOLE : VR_FREE;
     if (allocator->arena.numbers != NULL) allocator->arena.numbers[entry->first] = vr_new_number(&allocator->arena);
     *segment = made;

@@ -138,11 +138,9 @@ static int by_stream(const void *a, const void *b) {
 }
 
 static bool has_free_block(const struct vr_shard *shard) {
-    uint64_t any = 0;
-    for (unsigned p = 0; p < VR_POOLS; p++) {
-        for (size_t i = 0; i < VR_SUMMARY_WORDS; i++) any |= shard->pool[p].index.summary[i];
-    }
-    return any != 0;
+    for (unsigned p = 0; p < VR_POOLS; p++)
+        if (!vr_index_is_empty(&shard->pool[p].index)) return true;
+    return false;
 }
 
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count) {

@@ -60,6 +60,7 @@ void vram_explorer_destroy(struct vram_explorer *explorer) {
         vram_recording_destroy(explorer->recordings[i].recording);
     }
     free(explorer->recordings);
+    free(explorer->skip);
     free(explorer);
 }
 
@@ -88,7 +89,10 @@ enum vram_status vram_explorer_add(struct vram_explorer *explorer, struct vram_r
     struct vr_explored_recording *explored = &explorer->recordings[explorer->count];
     memset(explored, 0, sizeof *explored);
     const enum vram_status status = look_at(explored, recording, name, bytes, error);
-    if (status == VRAM_OK) explorer->count++;
+    if (status == VRAM_OK) {
+        explorer->count++;
+        explorer->skip_new = explorer->skip_new || explorer->skip != NULL;
+    }
     if (status != VRAM_OK) release(explored);
     return status;
 }
@@ -100,10 +104,45 @@ static vr_query_function find(const char *name) {
     return NULL;
 }
 
+// Other call sites make other groups, roles and cures: everything that was worked out goes.
+static void forget(struct vr_explored_recording *recording) {
+    vr_sites_forget(&recording->sites);
+    for (size_t d = 0; d < recording->views.count; d++) {
+        const struct vr_view *view = recording->devices[d].view;
+        vr_explored_release(&recording->devices[d]);
+        recording->devices[d] = (struct vr_explored_device){.view = view};
+    }
+}
+
+// The parameter `skip`, which every query may have: frames that name no call site in this answer. INVALID_ARGUMENT for what is no
+// expression.
+static enum vram_status use_skip(struct vram_explorer *explorer, const char *expression, struct vram_error *error) {
+    const bool same = strcmp(expression, explorer->skip == NULL ? "" : explorer->skip) == 0;
+    if (same && !explorer->skip_new) return VRAM_OK;
+    char *kept = malloc(strlen(expression) + 1);
+    if (kept == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(kept, expression, strlen(expression) + 1);
+    for (size_t i = 0; i < explorer->count; i++) {
+        const enum vram_status status = vr_sites_skip_for_now(explorer->recordings[i].recording, expression, error);
+        if (status != VRAM_OK) {
+            explorer->skip_new = explorer->skip_new || i != 0;
+            free(kept);
+            return status;
+        }
+        forget(&explorer->recordings[i]);
+    }
+    free(explorer->skip);
+    explorer->skip = kept;
+    explorer->skip_new = false;
+    return VRAM_OK;
+}
+
 static enum vram_status answer_query(struct vram_explorer *explorer, const struct vr_parameters *parameters, vram_write write, void *user,
                                      struct vram_error *error) {
     const vr_query_function answerer = find(parameters->name);
     if (answerer == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no query '%.40s'", parameters->name);
+    const char *skip = vr_parameter_text(parameters, "skip");
+    VR_TRY(use_skip(explorer, skip == NULL ? "" : skip, error));
     struct vr_answer answer;
     vr_answer_init(&answer);
     enum vram_status status = answerer(&(struct vr_query){explorer, parameters, &answer, error});

@@ -9,6 +9,7 @@
 
 #include "history/thread_text.h"
 #include "os/os.h"
+#include "os/single_threaded.h"
 
 // "Without bound": more events than this are kept of no device. 16 GiB of address space.
 #define VR_RING_MOST ((uint64_t)1 << 28)
@@ -39,6 +40,11 @@ struct vr_ring {
 
 VR_INLINE void vr_ring_lock(struct vr_ring *ring) {
     uint32_t expected = 0;
+    if (vr_is_single_threaded()) {
+        assert(atomic_load_explicit(&ring->lock, memory_order_relaxed) == 0);
+        atomic_store_explicit(&ring->lock, 1, memory_order_relaxed);
+        return;
+    }
     while (!atomic_compare_exchange_weak_explicit(&ring->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
         expected = 0;
         vr_os_yield();
@@ -57,6 +63,16 @@ VR_INLINE struct vr_event *vr_ring_next_locked(struct vr_ring *ring) {
     if (ring->kept < ring->reserved) ring->kept++;
     ring->stored++;
     return event;
+}
+
+// Room for `count` events one behind the other, where nothing is left to decide; NULL where vr_ring_next_locked() has to. With the lock.
+VR_INLINE struct vr_event *vr_ring_room_locked(struct vr_ring *ring, uint64_t count) {
+    const uint64_t next = ring->next;
+    if (VR_UNLIKELY(next + count >= ring->reserved)) return NULL; // also where none are reserved
+    ring->next = next + count;
+    if (ring->kept != ring->reserved) ring->kept = next + count; // it was not full yet: vr_ring_check_locked()
+    ring->stored += count;
+    return &ring->events[next];
 }
 
 // How many of the events count. With the lock.

@@ -65,10 +65,14 @@ VR_INLINE void take_code(struct taking *taking, struct vr_walk *walk, struct vr_
     while (python->frame != 0 && taking->count < taking->limit) put_group(taking, python);
 }
 
+// Where a walk begins. On x86-64 that is the caller: a function's frame pointer points at the caller's, the return address lies above it,
+// and the caller's frame above that. On aarch64 this pair is where the compiler put it in the function's frame, and where that ends only
+// its rule tells: the walk begins in a function of ours, and leaves the frames up to the one that holds `frame`.
 struct caller {
     uint64_t pc;
     uint64_t sp;
     uint64_t bp;
+    uint64_t frame; // 0: the walk is at the caller
 };
 
 VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller,
@@ -84,6 +88,7 @@ VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, u
             taking.hash = stacks->secret;
             if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&python);
             if (!vr_walk_begin(&walk, caller->pc, caller->sp, caller->bp)) break;
+            if (caller->frame != 0 && !vr_walk_leave(&walk, caller->frame)) break;
             take_code(&taking, &walk, &python, skip);
             if (!walk.unsure || !vr_walk_outdated(&walk)) break;
         }
@@ -108,25 +113,37 @@ void vram_stack_spare(void (*function)(void *argument), void *argument) {
     if (function != NULL) vr_os_on_spare_stack(function, argument);
 }
 
-// The frame pointer of the caller of a function lies where that function's own points, the return address above.
-VR_UNSANITIZED VR_INLINE uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip,
-                                            const void *frame_address) {
+// `own` is the frame address of the function that this is inlined into.
+VR_UNSANITIZED VR_INLINE struct caller find_caller(const void *frame_address, const void *own) {
     const volatile uint64_t *frame = frame_address;
-    const struct caller caller = {.pc = frame[1], .sp = (uint64_t)(uintptr_t)frame + 16, .bp = frame[0]};
-    return stacks->max_frames <= SMALL ? take_small(stacks, kind, skip, &caller) : take_large(stacks, kind, skip, &caller);
+#if defined(__aarch64__)
+    struct caller caller = {.bp = (uint64_t)(uintptr_t)own, .frame = (uint64_t)(uintptr_t)frame};
+    __asm__ volatile("adr %0, . + 4\n\tmov %1, sp" : "=r"(caller.pc), "=r"(caller.sp));
+    return caller;
+#else
+    (void)own;
+    return (struct caller){.pc = frame[1], .sp = (uint64_t)(uintptr_t)frame + 16, .bp = frame[0]};
+#endif
+}
+
+VR_INLINE uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
+    return stacks->max_frames <= SMALL ? take_small(stacks, kind, skip, caller) : take_large(stacks, kind, skip, caller);
 }
 
 // These functions keep a frame pointer because they ask for it.
 VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip) {
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
-    const uint32_t id = take_from(stacks, kind, skip, __builtin_frame_address(0));
+    const struct caller caller = find_caller(__builtin_frame_address(0), __builtin_frame_address(0));
+    const uint32_t id = take_from(stacks, kind, skip, &caller);
     VR_NO_TAIL_CALL();
     return id;
 }
 
 VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take_at(struct vram_stacks *stacks, enum vram_stack_kind kind, const void *frame_address) {
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
-    const uint32_t id = take_from(stacks, kind, 0, frame_address == NULL ? __builtin_frame_address(0) : frame_address);
+    const void *own = __builtin_frame_address(0);
+    const struct caller caller = find_caller(frame_address == NULL ? own : frame_address, own);
+    const uint32_t id = take_from(stacks, kind, 0, &caller);
     VR_NO_TAIL_CALL();
     return id;
 }

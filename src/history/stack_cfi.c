@@ -1,7 +1,11 @@
 #include "history/stack_cfi.h"
 
-// DWARF's numbers of the registers that matter here.
-enum { REG_BP = 6, REG_SP = 7, REG_RA = 16 };
+// DWARF's numbers of the registers that matter here: of each architecture's ABI.
+#if defined(__aarch64__)
+enum { REG_BP = 29, REG_SP = 31, REG_RA = 30, RA_BY_CALL = false };
+#else
+enum { REG_BP = 6, REG_SP = 7, REG_RA = 16, RA_BY_CALL = true }; // a call itself puts the return address below the CFA
+#endif
 enum { REMEMBERED = 8 };
 
 static const struct vr_cfi_rule chain = {.kind = VR_CFI_CHAIN};
@@ -19,7 +23,7 @@ static uint64_t take(struct cursor *cursor, size_t bytes) {
         cursor->bad = true;
         return 0;
     }
-    memcpy(&value, cursor->at, bytes); // little-endian, as x86-64 is
+    memcpy(&value, cursor->at, bytes); // little-endian, as x86-64 and aarch64 are
     cursor->at += bytes;
     return value;
 }
@@ -85,6 +89,7 @@ struct unwind_row {
     int64_t bp_offset;
     struct cursor bp_expression;
     enum rule_place ra;
+    int64_t ra_offset;
 };
 
 struct machine {
@@ -112,7 +117,8 @@ static void put_register(struct machine *machine, uint64_t number, enum rule_pla
         machine->row.bp = place;
         machine->row.bp_offset = offset;
     } else if (number == REG_RA) {
-        machine->row.ra = place == AT_CFA && offset != -8 ? ELSEWHERE : place;
+        machine->row.ra = RA_BY_CALL && place == AT_CFA && offset != -8 ? ELSEWHERE : place;
+        machine->row.ra_offset = offset;
     }
 }
 
@@ -127,6 +133,7 @@ static void restore(struct machine *machine, uint64_t number) {
         machine->row.bp_offset = machine->initial.bp_offset;
     } else if (number == REG_RA) {
         machine->row.ra = machine->initial.ra;
+        machine->row.ra_offset = machine->initial.ra_offset;
     }
 }
 
@@ -209,7 +216,8 @@ static void run_extended(struct machine *machine, struct cursor *cursor, unsigne
         put_register(machine, take_uleb(cursor), ELSEWHERE, 0);
         (void)take_block(cursor);
         break;
-    case 0x2e: (void)take_uleb(cursor); break; // GNU_args_size
+    case 0x2d: cursor->bad = RA_BY_CALL; break; // AARCH64_negate_ra_state: the walk takes signatures off any return address
+    case 0x2e: (void)take_uleb(cursor); break;  // GNU_args_size
     default: cursor->bad = true; break;
     }
 }
@@ -250,7 +258,7 @@ static bool find_cfa(const struct unwind_row *row, struct vr_cfi_rule *rule) {
     int64_t offset = row->cfa_offset;
     bool dereferenced = false;
     if (number == UINT64_MAX && !simple_expression(row->cfa_expression, &number, &offset, &dereferenced)) return false;
-    if ((number != REG_BP && number != REG_SP) || !fits(offset, 1 << 23)) return false;
+    if ((number != REG_BP && number != REG_SP) || offset % 8 != 0 || !fits(offset, 1 << 23)) return false;
     if (number == REG_SP) {
         rule->kind = dereferenced ? VR_CFI_DEREF_SP : VR_CFI_SP;
     } else {
@@ -278,13 +286,25 @@ static bool find_saved(const struct unwind_row *row, struct vr_cfi_rule *rule) {
     return offset % 8 == 0 && fits(offset, 1 << 17);
 }
 
+static bool find_return_address(const struct unwind_row *row, struct vr_cfi_rule *rule) {
+    if (RA_BY_CALL) return row->ra == AT_CFA;
+    if (row->ra == SAME) {
+        rule->in_link = true;
+        return true;
+    }
+    if (row->ra != AT_CFA || row->ra_offset % 8 != 0 || !fits(row->ra_offset, 1 << 17) || rule->bp == VR_CFI_AT_BP) return false;
+    if (rule->bp == VR_CFI_SAME) rule->saved = (int32_t)row->ra_offset;
+    rule->beside = ((int32_t)row->ra_offset - rule->saved) / 8;
+    return fits(rule->beside, 4); // what compilers save as a pair lies side by side
+}
+
 static struct vr_cfi_rule make_rule(const struct machine *machine) {
     struct vr_cfi_rule rule = {.kind = VR_CFI_NONE};
     if (machine->signal) rule.kind = VR_CFI_SIGNAL;
     if (machine->row.ra == UNDEFINED) rule.kind = VR_CFI_END;
     if (rule.kind != VR_CFI_NONE) return rule;
-    if (machine->row.ra != AT_CFA || !find_cfa(&machine->row, &rule) || !find_saved(&machine->row, &rule)) return chain;
-    return rule;
+    const bool found = find_cfa(&machine->row, &rule) && find_saved(&machine->row, &rule) && find_return_address(&machine->row, &rule);
+    return found ? rule : chain;
 }
 
 // --- finding the entry ---------------------------------------------------------------------------------------------------------
@@ -348,7 +368,7 @@ static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, st
                 (void)take(&data, 1);
             } else if (*letters == 'S') {
                 machine->signal = true;
-            } else {
+            } else if (RA_BY_CALL || (*letters != 'B' && *letters != 'G')) { // which key signs return addresses; tagged stacks
                 return false;
             }
         }
@@ -360,7 +380,7 @@ static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, st
 }
 
 struct vr_cfi_rule vr_cfi_find(const struct vr_cfi_tables *tables, uint64_t pc) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     if (tables->header == NULL) return chain;
     struct cursor cursor = cursor_at(tables, find_entry(tables, pc));
     const uint64_t length = take(&cursor, 4);

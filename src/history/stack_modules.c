@@ -114,22 +114,23 @@ static void note_counts(void *context, uint64_t loads, uint64_t unloads) {
 bool vr_modules_current(void) {
     struct load_counts counts;
     vr_os_modules_hold(note_counts, &counts);
-    return counts.loads == atomic_load_explicit(&modules.loads, memory_order_relaxed) &&
-           counts.unloads == atomic_load_explicit(&modules.unloads, memory_order_relaxed);
+    return counts.loads == atomic_load_explicit(&modules.loads, memory_order_acquire) &&
+           counts.unloads == atomic_load_explicit(&modules.unloads, memory_order_acquire);
 }
 
-void vr_modules_refresh_locked(bool *changed) {
+void vr_modules_refresh_locked(void (*forget)(void)) {
     struct load_counts before;
     vr_os_modules_hold(note_counts, &before);
-    *changed = before.unloads != atomic_load_explicit(&modules.unloads, memory_order_relaxed) ||
-               before.loads != atomic_load_explicit(&modules.loads, memory_order_relaxed);
-    if (!modules.failed && !*changed) return;
+    const bool changed = before.unloads != atomic_load_explicit(&modules.unloads, memory_order_relaxed) ||
+                         before.loads != atomic_load_explicit(&modules.loads, memory_order_relaxed);
+    if (!modules.failed && !changed) return;
+    if (changed) forget();
     modules.failed = false;
     for (size_t i = 0; i < modules.count; i++) modules.rows[i].loaded = false;
     vr_os_modules(visit, NULL);
     // What came or went between the two looks is seen at the next refresh: the counts are those from before.
-    atomic_store_explicit(&modules.loads, before.loads, memory_order_relaxed);
-    atomic_store_explicit(&modules.unloads, before.unloads, memory_order_relaxed);
+    atomic_store_explicit(&modules.loads, before.loads, memory_order_release);
+    atomic_store_explicit(&modules.unloads, before.unloads, memory_order_release);
 }
 
 const struct vr_code_module *vr_modules_find_locked(uint64_t address) {

@@ -29,9 +29,10 @@ VR_INLINE uint32_t vr_code_generation(uint64_t word) { return (uint32_t)(word >>
 void vr_modules_lock(void);
 void vr_modules_unlock(void);
 
-// Brings the list up to date if anything was loaded or unloaded. *changed: something was, since the last call.
-void vr_modules_refresh_locked(bool *changed);
-// Whether anything was loaded or unloaded since then, by the loader's counts. Needs no lock.
+// Brings the list up to date if anything was loaded or unloaded since the last call. forget() is called then, before anybody can see by
+// vr_modules_current() that the list is new.
+void vr_modules_refresh_locked(void (*forget)(void));
+// Whether nothing was loaded or unloaded since then, by the loader's counts. Needs no lock. Who finds it so sees what forget() did.
 bool vr_modules_current(void);
 // The module that holds `address` now; NULL for none. Valid until the next refresh.
 const struct vr_code_module *vr_modules_find_locked(uint64_t address);

@@ -18,33 +18,46 @@ static struct {
     } entry[WAYS];
 } cache[SETS] __attribute__((aligned(64)));
 
-// A packed rule, from bit 0: kind 4, place of rbp 2, unsure 1, free 1, generation 15, free 1, saved / 8 16 bits, offset 24 bits.
-#define UNSURE ((uint64_t)1 << 6)
+// A packed rule, from bit 0: kind 4, place of the frame pointer 2, unsure 1, in link 1, generation 15, free 1, saved / 8 16 bits,
+// beside 3 bits, offset / 8 21 bits.
+#define UNSURE  ((uint64_t)1 << 6)
+#define IN_LINK ((uint64_t)1 << 7)
+
+#if defined(__aarch64__)
+enum { LINKED = true, ADDRESS_BITS = 48 };
+#else
+enum { LINKED = false, ADDRESS_BITS = 47 };
+#endif
 
 static uint64_t pack(struct vr_cfi_rule rule, uint32_t generation, bool unsure) {
-    return (uint64_t)rule.kind | (uint64_t)rule.bp << 4 | (unsure ? UNSURE : 0) | (uint64_t)generation << 8 |
-           ((uint64_t)(uint16_t)(rule.saved / 8)) << 24 | ((uint64_t)(uint32_t)rule.offset & 0xffffff) << 40;
+    return (uint64_t)rule.kind | (uint64_t)rule.bp << 4 | (unsure ? UNSURE : 0) | (rule.in_link ? IN_LINK : 0) | (uint64_t)generation << 8 |
+           ((uint64_t)(uint16_t)(rule.saved / 8)) << 24 | ((uint64_t)(uint32_t)rule.beside & 7) << 40 |
+           ((uint64_t)(uint32_t)(rule.offset / 8) & 0x1fffff) << 43;
 }
 VR_INLINE unsigned rule_kind(uint64_t rule) { return rule & 15; }
 VR_INLINE unsigned rule_bp(uint64_t rule) { return rule >> 4 & 3; }
 VR_INLINE uint32_t rule_generation(uint64_t rule) { return (uint32_t)(rule >> 8) & 0x7fff; }
 VR_INLINE int64_t rule_saved(uint64_t rule) { return (int64_t)(int16_t)(rule >> 24) * 8; }
-VR_INLINE int64_t rule_offset(uint64_t rule) { return (int64_t)rule >> 40; }
+VR_INLINE int64_t rule_offset(uint64_t rule) { return ((int64_t)rule >> 43) * 8; }
+// From the CFA to the return address.
+VR_INLINE int64_t rule_return(uint64_t rule) { return LINKED ? rule_saved(rule) + ((int64_t)(rule << 21) >> 61) * 8 : -8; }
 
 VR_INLINE size_t set_of(uint64_t pc) { return (size_t)(pc * 0x9e3779b97f4a7c15u >> 52); }
 
-// How often rules were forgotten: a walk in which that happened may have used rules from before.
+// How often rules began or ended to be forgotten: a walk in which that happened may have used rules from before.
 static _Atomic uint64_t forgotten;
 
-// Also when something was only loaded: code may now lie where there was no module.
+// Also when something was only loaded: code may now lie where there was no module. A walk that begins in the middle sees the end of it, or
+// that the list of modules is not new yet.
 static void forget_rules(void) {
-    atomic_fetch_add_explicit(&forgotten, 1, memory_order_release);
+    atomic_fetch_add_explicit(&forgotten, 1, memory_order_acq_rel);
     for (size_t set = 0; set < SETS; set++) {
         for (size_t way = 0; way < WAYS; way++) {
             atomic_store_explicit(&cache[set].entry[way].mixed, 0, memory_order_relaxed);
             atomic_store_explicit(&cache[set].entry[way].rule, 0, memory_order_relaxed);
         }
     }
+    atomic_fetch_add_explicit(&forgotten, 1, memory_order_release);
 }
 
 struct question {
@@ -52,6 +65,15 @@ struct question {
     const struct vr_code_module *module;
     struct vr_cfi_rule rule;
 };
+
+// A signal handler of aarch64 returns to where the kernel says, and code that emulates a kernel has no tables there: its two instructions,
+// `mov x8, #139; svc #0`, are what one goes by (so does GCC's own unwinder).
+static bool is_signal_return(uint64_t pc) {
+    uint32_t code[2];
+    if (!LINKED || (pc & 3) != 0 || !vr_os_is_mapped(pc, pc + sizeof code)) return false;
+    memcpy(code, (const void *)(uintptr_t)pc, sizeof code);
+    return code[0] == 0xd2801168 && code[1] == 0xd4000001;
+}
 
 static void answer(void *context) {
     struct question *question = context;
@@ -67,10 +89,9 @@ static void make_new_rule(void *argument) {
     const uint64_t pc = made->pc;
     struct question question = {.pc = pc, .rule = {.kind = VR_CFI_CHAIN}};
     vr_modules_lock();
-    bool changed;
-    vr_modules_refresh_locked(&changed);
-    if (changed) forget_rules();
+    vr_modules_refresh_locked(forget_rules);
     question.module = vr_modules_find_locked(pc - 1);
+    if (question.module == NULL && is_signal_return(pc)) question.rule.kind = VR_CFI_SIGNAL;
     const bool kept = question.module == NULL || vr_modules_hold_locked(answer, &question);
     const bool unsure = question.module == NULL || !question.module->lasting;
     const uint64_t rule = pack(question.rule, question.module == NULL ? 0 : question.module->generation, unsure);
@@ -104,12 +125,11 @@ VR_INLINE uint64_t find_rule(uint64_t pc) {
 }
 
 bool vr_walk_outdated(const struct vr_walk *walk) {
+    const bool current = vr_modules_current(); // asked first: what made it so is seen then
     if (walk->epoch != atomic_load_explicit(&forgotten, memory_order_acquire)) return true;
-    if (VR_LIKELY(vr_modules_current())) return false;
+    if (VR_LIKELY(current)) return false;
     vr_modules_lock();
-    bool changed;
-    vr_modules_refresh_locked(&changed);
-    forget_rules();
+    vr_modules_refresh_locked(forget_rules); // unless somebody else has done so meanwhile
     vr_modules_unlock();
     return true;
 }
@@ -154,16 +174,23 @@ VR_INLINE bool readable(const struct vr_walk *walk, uint64_t address) {
     return address >= walk->sp && address <= walk->high - 8 && (address & 7) == 0;
 }
 
-// Out of the frame that the kernel made for a signal handler: `sp` is at its struct ucontext. The interrupted instruction is not behind
-// a call, so its address is raised by one to look like a return address.
+// Out of the frame that the kernel made for a signal handler: `sp` is at its struct ucontext (x86-64), or at the siginfo of 128 bytes
+// before it (aarch64). The interrupted instruction is not behind a call, so its address is raised by one to look like a return address.
 VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64_t *cfa) {
-    enum { REGISTERS = 40, RBP = REGISTERS + 10 * 8, RSP = REGISTERS + 15 * 8, RIP = REGISTERS + 16 * 8 };
-    if (!readable(walk, walk->sp) || walk->high - walk->sp < RIP + 8) return false;
-    const uint64_t sp = load(walk->sp + RSP);
-    walk->bp = load(walk->sp + RBP);
-    walk->pc = load(walk->sp + RIP) + 1;
+#if defined(__aarch64__)
+    enum { REGISTERS = 128 + 176 + 8 }; // regs[31], sp, pc of its struct sigcontext
+    enum { BP = REGISTERS + 29 * 8, LINK = REGISTERS + 30 * 8, SP = REGISTERS + 31 * 8, PC = REGISTERS + 32 * 8 };
+#else
+    enum { REGISTERS = 40, BP = REGISTERS + 10 * 8, LINK = BP, SP = REGISTERS + 15 * 8, PC = REGISTERS + 16 * 8 };
+#endif
+    if (!readable(walk, walk->sp) || walk->high - walk->sp < PC + 8) return false;
+    const uint64_t sp = load(walk->sp + SP);
+    walk->bp = load(walk->sp + BP);
+    walk->link = LINKED ? load(walk->sp + LINK) : 0;
+    walk->pc = load(walk->sp + PC) + 1;
+    walk->low = false;
     if (!is_in(&stack, sp) && !find_stack(sp)) return false;
-    *cfa = walk->sp + RIP + 8;
+    *cfa = walk->sp + PC + 8;
     walk->high = stack.high;
     walk->sp = sp;
     return true;
@@ -172,7 +199,13 @@ VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64
 VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint64_t *cfa) {
     const uint64_t offset = (uint64_t)rule_offset(rule);
     switch (rule_kind(rule)) {
-    case VR_CFI_SP: *cfa = walk->sp + offset; break;
+    case VR_CFI_SP:
+        *cfa = walk->sp + offset;
+        if (!LINKED || !walk->low) break;
+        // A function with a frame pointer points at where it saved the caller's.
+        if (rule_bp(rule) != VR_CFI_AT_CFA) return false;
+        *cfa = walk->bp - (uint64_t)rule_saved(rule);
+        break;
     case VR_CFI_BP: *cfa = walk->bp + offset; break;
     case VR_CFI_DEREF_SP:
         if (!readable(walk, walk->sp + offset)) return false;
@@ -185,8 +218,20 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
     case VR_CFI_CHAIN: *cfa = walk->bp + 16; break;
     default: return false;
     }
-    return *cfa > walk->sp && *cfa <= walk->high && (*cfa & 7) == 0;
+    const uint64_t least = LINKED && (rule & IN_LINK) != 0 ? walk->sp : walk->sp + 1; // what calls nothing may have no frame
+    return *cfa >= least && *cfa <= walk->high && (*cfa & 7) == 0;
 }
+
+// Where the frame's function returns to; 0 when it cannot be told.
+VR_UNSANITIZED VR_INLINE uint64_t find_return(const struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
+    if (LINKED && (rule & IN_LINK) != 0) return walk->link;
+    const uint64_t at = cfa + (uint64_t)(rule_kind(rule) == VR_CFI_CHAIN ? -8 : rule_return(rule));
+    return readable(walk, at) ? load(at) : 0;
+}
+
+// Return addresses of aarch64 may be signed, in the bits above an address.
+VR_INLINE uint64_t plain_address(uint64_t pc) { return LINKED ? pc & (((uint64_t)1 << ADDRESS_BITS) - 1) : pc; }
+VR_INLINE bool is_code(uint64_t pc) { return pc != 0 && pc >> ADDRESS_BITS == 0; }
 
 VR_UNSANITIZED VR_INLINE bool find_bp(struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
     uint64_t at;
@@ -211,11 +256,23 @@ VR_UNSANITIZED bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t 
     if ((rule & UNSURE) != 0) walk->unsure = true;
     if (VR_UNLIKELY(rule_kind(rule) == VR_CFI_SIGNAL)) return leave_signal(walk, cfa);
     uint64_t end;
-    if (!find_cfa(walk, rule, &end) || !readable(walk, end - 8) || !find_bp(walk, rule, end)) return false;
-    walk->pc = load(end - 8);
+    if (!find_cfa(walk, rule, &end)) return false;
+    const uint64_t back = find_return(walk, rule, end);
+    if (back == 0 || !find_bp(walk, rule, end)) return false;
+    walk->pc = plain_address(back);
     walk->sp = end;
+    walk->link = 0;
+    walk->low = LINKED && rule_kind(rule) == VR_CFI_CHAIN; // the caller's frame begins somewhere above
     *cfa = end;
-    return walk->pc != 0 && walk->pc >> 47 == 0;
+    return is_code(walk->pc);
+}
+
+bool vr_walk_leave(struct vr_walk *walk, uint64_t address) {
+    uint64_t word, cfa;
+    do {
+        if (!vr_walk_next(walk, &word, &cfa)) return false;
+    } while (walk->sp <= address);
+    return true;
 }
 
 // The same for many frames, with all that changes in registers. What is not of the two common forms is left to vr_walk_next().
@@ -228,7 +285,8 @@ VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t 
         const uint64_t rule = find_rule(pc);
         const unsigned kind = rule_kind(rule);
         const uint64_t end = (kind == VR_CFI_SP ? sp : bp) + (uint64_t)rule_offset(rule);
-        const bool common = (kind == VR_CFI_SP || kind == VR_CFI_BP) && rule_bp(rule) != VR_CFI_AT_BP;
+        const bool plain = !LINKED || ((rule & IN_LINK) == 0 && !walk->low);
+        const bool common = (kind == VR_CFI_SP || kind == VR_CFI_BP) && rule_bp(rule) != VR_CFI_AT_BP && plain;
         if (VR_UNLIKELY(!common || high != walk->high)) {
             walk->pc = pc;
             walk->sp = sp;
@@ -249,9 +307,12 @@ VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t 
             if (at < sp || at > high - 8) break;
             bp = load(at);
         }
-        pc = load(end - 8);
+        const uint64_t back = end + (uint64_t)rule_return(rule);
+        if (LINKED && (back < sp || back > high - 8)) break;
+        if (LINKED) walk->link = 0;
+        pc = plain_address(load(back));
         sp = end;
-        more = pc != 0 && pc >> 47 == 0;
+        more = is_code(pc);
     }
     if ((all & UNSURE) != 0) walk->unsure = true;
     *hash = sum;

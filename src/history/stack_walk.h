@@ -19,11 +19,15 @@ struct vr_walk {
     uint64_t bp;    // its frame pointer there
     uint64_t high;  // end of the stack
     uint64_t epoch; // of the rules at the begin
+    uint64_t link;  // aarch64: the link register, in a frame that a signal interrupted; else 0
+    bool low;       // aarch64: sp is known to lie below the frame's, no more
     bool unsure;    // the walk met code that may have been unloaded
 };
 
 // Begins at a caller: its return address, stack pointer and frame pointer. False when the thread's stack is not known.
 bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp);
+// Leaves all frames that end at or below `address`, and the one that holds it. False when there was no caller to be found on the way.
+bool vr_walk_leave(struct vr_walk *walk, uint64_t address);
 // Moves to the caller. *word is the frame that walk->pc stood for, *cfa the end of its part of the stack. False when there is no caller
 // that could be found; *word is set all the same.
 bool vr_walk_next(struct vr_walk *walk, uint64_t *word, uint64_t *cfa);

@@ -102,45 +102,62 @@ VR_INLINE void make_event(const struct vr_record *record, uint32_t flags, uint64
     if (VR_UNLIKELY(record->action == VR_RECORD_ANNOTATE)) event->origin.metadata = record->words;
 }
 
-// Into the file: one event, or both halves of a free that is complete; `first` false: only its second half.
-VR_NOINLINE static void put_in_file(struct vr_tracer *tracer, struct vr_stream *stream, uint32_t number, const struct vr_record *record,
-                                    bool first) {
+// Into the file: one event, or both halves of a free that is complete.
+VR_NOINLINE static void put_in_file(struct vr_tracer *tracer, struct vr_stream *stream, uint32_t number, const struct vr_record *record) {
     const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
+    const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
+    if (!first && !second) return;
     struct vr_event event;
     make_event(record, flags, 0, &event);
     if (!first) event.action = VR_ACTION_FREE_COMPLETED;
     vr_stream_event(stream, tracer->stacks, number, &event, first && second);
 }
 
-void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
-    assert(number < VR_TRACER_RINGS && record->action < VR_RECORD_COUNT);
-    const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed);
+// With the ring's lock: where it begins again or has no room yet, and where not everything is stored.
+VR_NOINLINE static void store_otherwise(struct vr_ring *ring, const struct vr_record *record, uint32_t flags, uint64_t ticks) {
     const bool first = (flags >> record->action & 1) == 0;
     const bool second = record->completed && (flags >> VR_RECORD_FREE_COMPLETED & 1) == 0;
-    if (VR_UNLIKELY(!first && !second)) return;
-    struct vr_stream *stream = atomic_load_explicit(&tracer->streams[number], memory_order_acquire);
-    if (VR_UNLIKELY(stream != NULL)) {
-        put_in_file(tracer, stream, number, record, first);
-        return;
-    }
+    struct vr_event *slot = first ? vr_ring_next_locked(ring) : NULL;
+    if (slot != NULL) make_event(record, flags, ticks, slot);
+    struct vr_event *next = second ? vr_ring_next_locked(ring) : NULL;
+    if (next == NULL) return;
+    make_event(record, flags, ticks, next);
+    next->action = VR_ACTION_FREE_COMPLETED;
+}
+
+// Into the ring.
+VR_NOINLINE static void put_in_ring(const struct vr_record *record, const struct vr_tracer *tracer, struct vr_ring *ring) {
     const uint64_t ticks = vr_os_ticks();
-    struct vr_ring *ring = &tracer->rings[number];
+    const uint32_t flags = atomic_load_explicit(&tracer->flags, memory_order_relaxed), second = (uint32_t)record->completed;
     vr_ring_lock(ring);
-    struct vr_event *slot = first ? vr_ring_next_locked(ring) : NULL, *next = second ? vr_ring_next_locked(ring) : NULL;
-    if (VR_LIKELY(slot != NULL)) make_event(record, flags, ticks, slot);
-    if (next != NULL) {
-        if (VR_LIKELY(slot != NULL))
-            *next = *slot;
-        else
-            make_event(record, flags, ticks, next);
-        next->action = VR_ACTION_FREE_COMPLETED;
+    struct vr_event *slot = (flags & VR_TRACER_SKIPS) == 0 ? vr_ring_room_locked(ring, 1 + second) : NULL;
+    if (VR_UNLIKELY(slot == NULL)) {
+        store_otherwise(ring, record, flags, ticks);
+    } else {
+        make_event(record, flags, ticks, slot);
+        if (second != 0) {
+            slot[1] = slot[0];
+            slot[1].action = VR_ACTION_FREE_COMPLETED;
+        }
     }
     vr_ring_unlock(ring);
 }
 
+VR_INLINE void notify(struct vr_tracer *tracer, const struct vr_record *record, uint32_t number) {
+    assert(number < VR_TRACER_RINGS && record->action < VR_RECORD_COUNT);
+    struct vr_stream *stream = atomic_load_explicit(&tracer->streams[number], memory_order_acquire);
+    if (VR_UNLIKELY(stream != NULL)) {
+        put_in_file(tracer, stream, number, record);
+    } else {
+        put_in_ring(record, tracer, &tracer->rings[number]);
+    }
+}
+
+void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) { notify(tracer, record, number); }
+
 // A pool that sleeps changes no address, and its blocks live on: in a history it is a span of time. Without memory there is none.
-static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record) {
+VR_NOINLINE static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record) {
     const bool begins = record->action == VR_RECORD_SEGMENT_UNMAP;
     struct vr_mark mark = {.ticks = vr_os_ticks(), .stage = begins ? VR_STAGE_START : VR_STAGE_END, .device = (uint8_t)record->device};
     struct vr_text name = {0};
@@ -160,7 +177,7 @@ static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record)
 
 static void listen(const struct vr_record *record, void *user) {
     if (VR_LIKELY(!record->asleep)) {
-        vr_tracer_notify(user, record->device, record);
+        notify(user, record, record->device);
     } else if (record->address == 0) {
         mark_sleep(user, record);
     }

@@ -27,7 +27,7 @@ enum vram_status vr_player_play(struct vr_player *player, const struct vram_what
     if (player->paused) return VRAM_LIMIT;
     player->allowed--;
     VR_TRY(vr_grow((void **)&player->played, &player->capacity, player->count + 1, sizeof *player->played));
-    VR_TRY(vr_script_play(&player->script, options, &player->played[player->count], player->error));
+    VR_TRY(vr_script_play(&player->script, options, false, &player->played[player->count], player->error));
     *result = player->played[player->count++];
     return VRAM_OK;
 }

@@ -43,8 +43,9 @@ enum vram_status vr_script_init(struct vr_script *script, const struct vram_reco
                                 struct vram_error *error);
 void vr_script_release(struct vr_script *script);
 
-// vram_replay_whatif() of a recording made ready; of the options, one_device and device count no more.
-enum vram_status vr_script_play(const struct vr_script *script, const struct vram_whatif_options *options,
+// vram_replay_whatif() of a recording made ready; of the options, one_device and device count no more. only_sums: when the most was
+// reserved is not asked; that event is then VRAM_NO_OFFSET.
+enum vram_status vr_script_play(const struct vr_script *script, const struct vram_whatif_options *options, bool only_sums,
                                 struct vram_whatif_result **result, struct vram_error *error);
 
 #endif

@@ -9,6 +9,9 @@ struct trial {
     const struct vr_trial_ground *ground;
     struct vram_tune_setting *setting;
     uint64_t runs, devices, contradictions;
+    // A run with `completed_with` bytes held `held` of them at most and completed; so does one with any memory in between, see completes().
+    bool infers;
+    uint64_t held, completed_with;
     struct vram_error *error;
 };
 
@@ -26,7 +29,7 @@ uint64_t vr_memory_calls(const struct vram_whatif_device *device) {
 // What one run over all recordings came to.
 struct trial_outcome {
     bool completed;
-    uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions;
+    uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions, recorded_ooms;
 };
 
 static void add_device(struct trial_outcome *outcome, const struct vram_whatif_device *device) {
@@ -41,6 +44,7 @@ static void add_device(struct trial_outcome *outcome, const struct vram_whatif_d
     outcome->calls += vr_memory_calls(device);
     outcome->time_ns += device->driver_time_ns;
     outcome->retries += device->retries;
+    outcome->recorded_ooms += device->recorded_ooms;
 }
 
 // With 0 for memory to spare. A run that only asks whether it fits ends at the first recording that does not.
@@ -54,7 +58,7 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
         struct vram_whatif_result *own = NULL;
         const struct vram_whatif_result *result = NULL;
         VR_TRY(trial->ground->play != NULL ? trial->ground->play(trial->ground->player, &options, &result)
-                                           : vr_script_play(&trial->ground->scripts[i], &options, &own, trial->error));
+                                           : vr_script_play(&trial->ground->scripts[i], &options, true, &own, trial->error));
         if (result == NULL) result = own;
         for (size_t d = 0; d < result->device_count; d++) add_device(outcome, &result->devices[d]);
         vram_whatif_result_destroy(own);
@@ -63,14 +67,48 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
     return VRAM_OK;
 }
 
+// Whether nothing but a request that the driver refuses depends on how much memory there is. Of the options that tuning tries the others
+// do: garbage is collected from a fraction of it on, expandable segments reserve by it.
+static bool ignores_memory(const char *conf) {
+    static const char *const options[] = {"max_split_size_mb:", "roundup_power2_divisions:"};
+    for (const char *at = conf; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        size_t i = 0;
+        while (i < VR_COUNT_OF(options) && strncmp(at, options[i], strlen(options[i])) != 0) i++;
+        if (i == VR_COUNT_OF(options)) return false;
+    }
+    return true;
+}
+
+static bool all_ignore_memory(const struct trial *trial) {
+    if (!trial->setting->today) return ignores_memory(trial->setting->conf);
+    size_t i = 0;
+    while (i < trial->ground->count && ignores_memory(vr_text_string(&trial->ground->scripts[i].conf))) i++;
+    return i == trial->ground->count;
+}
+
+// Whether it completes in this memory. With less memory than a run had that completed, but not less than that run held, nothing changes:
+// whatever the driver granted still fits, whatever it refused does not. Memory to spare refuses nothing.
+static enum vram_status completes(struct trial *trial, uint64_t memory_bytes, bool *completed) {
+    struct trial_outcome outcome;
+    *completed = trial->infers && memory_bytes >= trial->held && memory_bytes <= trial->completed_with;
+    if (*completed) return VRAM_OK;
+    VR_TRY(run(trial, memory_bytes, true, &outcome));
+    *completed = outcome.completed;
+    if (outcome.completed) {
+        trial->held = outcome.peak_reserved;
+        trial->completed_with = memory_bytes;
+    }
+    return VRAM_OK;
+}
+
 // A memory in which it completes: what it holds with memory to spare, or more where the recording has requests that failed.
 static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t *enough) {
-    struct trial_outcome outcome;
+    bool completed = false;
     *enough = 0;
     uint64_t memory = vr_round_up(held == 0 ? STEP : held, STEP);
     for (int attempt = 0; attempt < 48; attempt++) {
-        VR_TRY(run(trial, memory, true, &outcome));
-        if (outcome.completed) {
+        VR_TRY(completes(trial, memory, &completed));
+        if (completed) {
             *enough = memory;
             return VRAM_OK;
         }
@@ -80,13 +118,13 @@ static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t
 }
 
 static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high, uint64_t *needed) {
-    struct trial_outcome outcome;
+    bool completed = false;
     const uint64_t precision = high / 1024 > STEP ? high / 1024 : STEP;
     while (high - low > precision) {
         const uint64_t middle = low + vr_round_up((high - low) / 2, STEP);
         if (middle >= high) break;
-        VR_TRY(run(trial, middle, true, &outcome));
-        if (outcome.completed)
+        VR_TRY(completes(trial, middle, &completed));
+        if (completed)
             high = middle;
         else
             low = middle;
@@ -96,8 +134,12 @@ static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high,
 }
 
 static enum vram_status find_needed(struct trial *trial, const struct trial_outcome *spare, uint64_t *needed) {
-    struct trial_outcome outcome;
+    bool completed = false;
     uint64_t enough;
+    trial->infers = all_ignore_memory(trial);
+    trial->held = spare->peak_reserved;
+    // A request that failed where the program was recorded is made only in a memory that has an end.
+    trial->completed_with = spare->completed && spare->recorded_ooms == 0 ? UINT64_MAX : 0;
     VR_TRY(find_enough(trial, spare->peak_reserved, &enough));
     if (enough == 0) {
         *needed = 0;
@@ -105,8 +147,8 @@ static enum vram_status find_needed(struct trial *trial, const struct trial_outc
     }
     const uint64_t least = vr_round_up(spare->peak_active == 0 ? 1 : spare->peak_active, STEP);
     if (least < enough) {
-        VR_TRY(run(trial, least, true, &outcome));
-        if (outcome.completed) {
+        VR_TRY(completes(trial, least, &completed));
+        if (completed) {
             *needed = least;
             return VRAM_OK;
         }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/record.h"
+#include "core/state.h"
 #include "os/os.h"
 #include "replay/recorded_rules.h"
 #include "replay/script.h"
@@ -16,6 +17,7 @@ struct whatif {
     const struct vr_script_device *script;
     const struct vr_recorded_device *recorded; // the script's
     const struct vram_whatif_options *options;
+    bool only_sums; // nobody asks for the event after which the most was reserved
     struct vr_replay_stage stage;
     struct vram_whatif_device *device; // the result
     uint32_t pytorch;                  // whose rules, where the settings name none
@@ -235,16 +237,17 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
         VR_TRY(start_recorded(whatif, start, error));
         read_meter(whatif->stage.driver, &before);
     }
-    vr_allocator_set_recorder(whatif->stage.allocator, listen, whatif);
+    // Paged memory tells at once what it settles later where nobody listens; a trial must come to what a replay shows.
+    if (!whatif->only_sums || whatif->stage.allocator->options.paged) vr_allocator_set_recorder(whatif->stage.allocator, listen, whatif);
     if (!recorded) VR_TRY(start_cold(whatif, start));
     VR_TRY(replay_events(whatif));
     vr_allocator_set_recorder(whatif->stage.allocator, NULL, NULL);
     return take_results(whatif, &before);
 }
 
-static enum vram_status run_device(const struct vr_script_device *script, const struct vram_whatif_options *options, const char *conf,
-                                   struct vram_whatif_device *device, struct vram_error *error) {
-    struct whatif whatif = {.script = script, .recorded = &script->recorded, .options = options, .device = device};
+static enum vram_status run_device(const struct vr_script_device *script, const struct vram_whatif_options *options, bool only_sums,
+                                   const char *conf, struct vram_whatif_device *device, struct vram_error *error) {
+    struct whatif whatif = {.script = script, .recorded = &script->recorded, .options = options, .only_sums = only_sums, .device = device};
     whatif.pytorch = vr_recorded_rules(script->recorded.model).likely;
     struct vram_error detail = {0};
     device->device = script->recorded.device;
@@ -268,14 +271,14 @@ static enum vram_status run_device(const struct vr_script_device *script, const 
 }
 
 // --- the whole recording ------------------------------------------------------------------------------------------------------
-static enum vram_status run_all(const struct vr_script *script, const struct vram_whatif_options *options, const char *conf,
+static enum vram_status run_all(const struct vr_script *script, const struct vram_whatif_options *options, bool only_sums,
                                 struct vram_whatif_result *result, struct vram_error *error) {
     result->devices = calloc(script->device_count + 1, sizeof *result->devices);
     if (result->devices == NULL) return VRAM_NO_HOST_MEMORY;
     result->finished = true;
     for (size_t i = 0; i < script->device_count; i++) {
         struct vram_whatif_device *device = &result->devices[result->device_count++];
-        VR_TRY(run_device(&script->devices[i], options, conf, device, error));
+        VR_TRY(run_device(&script->devices[i], options, only_sums, result->conf, device, error));
         result->finished = result->finished && !device->out_of_memory && !device->contradiction;
     }
     return VRAM_OK;
@@ -291,7 +294,7 @@ static enum vram_status choose_conf(const struct vr_script *script, const char *
     return status;
 }
 
-enum vram_status vr_script_play(const struct vr_script *script, const struct vram_whatif_options *options,
+enum vram_status vr_script_play(const struct vr_script *script, const struct vram_whatif_options *options, bool only_sums,
                                 struct vram_whatif_result **result, struct vram_error *error) {
     struct vram_whatif_result *made = calloc(1, sizeof *made);
     enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(script, options->conf, made);
@@ -299,7 +302,7 @@ enum vram_status vr_script_play(const struct vr_script *script, const struct vra
         made->memory_bytes = options->memory_bytes;
         made->start = options->start;
         made->profile = options->profile;
-        status = run_all(script, options, made->conf, made, error);
+        status = run_all(script, options, only_sums, made, error);
     }
     if (status != VRAM_OK) {
         vram_whatif_result_destroy(made);
@@ -316,7 +319,7 @@ enum vram_status vram_replay_whatif(const struct vram_recording *recording, cons
     if (options == NULL) options = &defaults;
     struct vr_script script;
     VR_TRY(vr_script_init(&script, recording, options->one_device, options->device, error));
-    const enum vram_status status = vr_script_play(&script, options, result, error);
+    const enum vram_status status = vr_script_play(&script, options, false, result, error);
     vr_script_release(&script);
     return status;
 }

@@ -33,6 +33,8 @@ done
 for compiler in g++ clang++; do
     command -v "$compiler" >/dev/null || continue
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix-consumer"/headers/*.c
+    # What the plugs stand on; they themselves need the headers of their libraries (tests/real/plugs).
+    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix/include/vram/plug.hpp"
     "$compiler" -std=c++20 -I"$prefix/include" -x c++ "$consumer/consumer.c" -x none "$libdir/libvram.a" -pthread -ldl -lm \
         -o "$prefix-consumer/consumer_cxx"
     "$prefix-consumer/consumer_cxx"

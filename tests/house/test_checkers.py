@@ -21,6 +21,7 @@ class Floors(unittest.TestCase):
     GOOD = {
         "include/vram/vram.h": '#include "vram/status.h"\n',
         "include/vram/status.h": "#include <stdint.h>\n",
+        "include/vram/plug.hpp": "#include <new>\n",
         "src/base/base.h": '#include "vram/status.h"\n#include <string.h>\n',
         "src/os/os.h": "",
         "src/os/posix/threads.c": '#include <pthread.h>\n#include "os/os.h"\n',
@@ -47,6 +48,7 @@ class Floors(unittest.TestCase):
         "internal header in a public one": ("include/vram/x.h", '#include "../../src/base/base.h"\n', "a public header may"),
         "system header": ("src/core/x.c", "#include <unistd.h>\n", "belong into src/os/posix"),
         "system header in a public one": ("include/vram/x.h", "#include <sys/mman.h>\n", "belong into src/os/posix"),
+        "header of C++ in one of C": ("include/vram/x.h", '#include "vram/plug.hpp"\n', "a header of C++"),
         "time": ("src/core/x.c", "#include <time.h>\n", "reached through os/os.h"),
         "missing file": ("src/core/x.c", '#include "core/none.h"\n', "no such file"),
         "stand-in above the driver": ("standins/libcuda/x.c", '#include "core/index.h"\n', "standins/libcuda may not look at core"),

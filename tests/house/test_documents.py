@@ -24,7 +24,7 @@ def text(name):
 
 def words_of(*folders):
     """All the words of the sources in some folders."""
-    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".c", ".def", ".py", ".ts")]
+    files = [path for folder in folders for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (".h", ".c", ".def", ".py", ".ts", ".rs", ".go")]
     return {word for path in files if "node_modules" not in path.parts for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 
@@ -48,11 +48,14 @@ class Documents(unittest.TestCase):
 
     def test_every_header_is_described(self):
         rows = re.findall(r"^\| (`vram/.*?) \|", text("docs/reference/headers.md"), re.MULTILINE)
-        named = sorted(name for row in rows for name in re.findall(r"`vram/(\w+\.h)`", row))
-        headers = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "include/vram").iterdir()}
+        named = sorted(name for row in rows for name in re.findall(r"`vram/(\w+\.h(?:pp)?)`", row))
+        files = [path.name for path in (ROOT / "include/vram").iterdir()]
+        headers = {name.removesuffix(".h"): text(f"include/vram/{name}") for name in files if name.endswith(".h")}
         # An old name is a header that only includes the new one.
         moved = {name: found[1] for name, found in ((name, re.match(r"// vram/\w+\.h: now vram/(\w+)\.h", headers[name])) for name in headers) if found}
-        self.assertEqual(named, sorted(f"{name}.h" for name in headers.keys() - moved.keys() - {"vram", "recordings"}))
+        plugs = [name for name in files if not name.endswith(".h")]
+        self.assertEqual(named, sorted([*plugs, *(f"{name}.h" for name in headers.keys() - moved.keys() - {"vram", "recordings"})]))
+        self.assertEqual([name for name in plugs if text(f"include/vram/{name}").count("\n") > 100], [])
         names = text("docs/reference/headers.md").partition("Until the next release")[2].partition("\n\n")[0]
         for old, new in moved.items():
             self.assertIn(f'#include "vram/{new}.h"', headers[old])
@@ -141,7 +144,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(self.names_missing(r"\b(v(?:ram|r)_\w+)\(", words), [])
 
     def test_variables_and_constants_in_documents_exist(self):
-        words = words_of("include", "src", "adapters", "standins", "cli", "viewer", "tests")
+        words = words_of("include", "src", "adapters", "standins", "cli", "viewer", "tests", "bindings")
         words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
         self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
 

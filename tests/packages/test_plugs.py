@@ -12,6 +12,7 @@ import unittest
 os.environ["VRAM_SIM"] = "manual=1,memory=1GiB"  # events wait until somebody synchronizes
 
 import vram
+import vram_torch
 from vram._allocator import Block
 
 MIB = 1 << 20
@@ -186,12 +187,149 @@ class CuPy(Base):
         self.assertEqual(self.put[-1], "its own")
 
     def test_another_allocator(self):
-        other = vram.Allocator()
-        self.plug.enable(other)
-        pointer = self.put[-1](MIB)
-        self.assertEqual((live(), other.memory_stats()["allocated_bytes.all.current"]), (0, MIB))
-        del pointer
-        self.assertEqual(other.memory_stats()["allocated_bytes.all.current"], 0)
+        for other in vram.Allocator(), vram_torch.Allocator():  # the second is PyTorch's in a program that has it
+            self.plug.enable(other)
+            pointer = self.put[-1](MIB)
+            self.assertEqual((live(), other.memory_stats()["allocated_bytes.all.current"]), (0, MIB))
+            self.assertRaises(OutOfMemoryError, self.put[-1], TOO_MUCH)
+            type(self).stream = 2
+            del pointer
+            self.assertNotEqual(self.put[-1](MIB).ptr, 0)
+            type(self).stream = 0
+            self.assertEqual(other.memory_stats()["allocated_bytes.all.current"], 0)
+
+
+class OnnxRuntime(Base):
+    """Addresses of functions in the options of the CUDA provider."""
+
+    def functions(self, **options):
+        import vram.onnxruntime as plug
+        told = plug.provider_options(**options)
+        self.assertTrue(all(isinstance(value, str) for value in told.values()))
+        kinds = (ctypes.c_void_p, ctypes.c_size_t), (None, ctypes.c_void_p), (None,)
+        names = ("gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache")
+        return told, *(ctypes.CFUNCTYPE(*kind)(int(told[name])) for kind, name in zip(kinds, names))
+
+    def test_functions(self):
+        told, allocate, free, empty = self.functions(cudnn_conv_algo_search="HEURISTIC")
+        self.assertEqual((told["device_id"], told["cudnn_conv_algo_search"], told["use_ep_level_unified_stream"]), ("0", "HEURISTIC", "1"))
+        address = allocate(MIB)
+        self.assertEqual(live(), MIB)
+        free(address)
+        _, allocate_other, free_other, empty_other = self.functions()
+        other = allocate_other(MIB)
+        self.assertNotEqual(other, address)  # another session's
+        free_other(other)
+        self.assertEqual(allocate(MIB), address)
+        free(address)
+        free(None)
+        empty()
+        empty_other()
+        self.assertEqual(live("reserved"), 0)
+
+    def test_failures(self):
+        import vram.onnxruntime as plug
+        told, allocate, free, _ = self.functions()
+        self.assertIsNone(allocate(TOO_MUCH))
+        self.assertIsInstance(plug.last_error(), MemoryError)
+        free(12345)
+        self.assertIn("given out", str(plug.last_error()))
+        self.assertRaisesRegex(ValueError, "user_compute_stream", plug.provider_options, user_compute_stream="1")
+
+
+class Stream:
+    """What says a stream's handle by CUDA's protocol for Python."""
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    def __cuda_stream__(self):
+        return 0, self.handle
+
+
+def stream():
+    made = ctypes.c_void_p()
+    synchronize()
+    assert driver.cuStreamCreate(ctypes.byref(made), 1) == 0  # non-blocking
+    return made.value
+
+
+class Rmm(Base):
+    """rmm.mr.CallbackMemoryResource and set_per_device_resource()."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.resources = {}
+        made = module("rmm.mr", CallbackMemoryResource=lambda allocate, deallocate: types.SimpleNamespace(allocate=allocate, deallocate=deallocate),
+                      set_per_device_resource=cls.resources.__setitem__)
+        module("rmm", mr=made)
+        import vram.rmm
+        vram.rmm.enable()
+
+    def test_streams(self):
+        self.assertEqual(list(self.resources), [0])
+        resource, first, second = self.resources[0], Stream(stream()), Stream(stream())
+        address = resource.allocate(MIB, first)
+        resource.deallocate(address, MIB, first)
+        self.assertEqual(resource.allocate(MIB, first), address)  # in the order of its stream: at once
+        resource.deallocate(address, MIB, second)
+        self.assertEqual((live(), live("active")), (0, MIB))
+        other = resource.allocate(MIB, first)
+        self.assertNotEqual(other, address)
+        synchronize()
+        again = resource.allocate(MIB, first)
+        self.assertEqual(again, address)
+        resource.deallocate(other, MIB, first)
+        resource.deallocate(again, MIB, first)
+        self.assertRaises(MemoryError, resource.allocate, TOO_MUCH, first)
+
+    def test_default_streams(self):
+        resource = self.resources[0]
+        address = resource.allocate(MIB, Stream(0))
+        resource.deallocate(address, MIB, Stream(1))  # the same stream by its other name
+        self.assertEqual(live("active"), 0)
+        self.assertEqual(resource.allocate(MIB, Stream(1)), address)
+        resource.deallocate(address, MIB, Stream(2))
+        synchronize()
+        self.assertEqual(resource.allocate(0, Stream(0)), 0)
+        resource.deallocate(0, 0, Stream(2))
+
+
+class TensorRT(Base):
+    """IGpuAsyncAllocator and IGpuAllocator of TensorRT 10 and 11."""
+
+    @classmethod
+    def setUpClass(cls):
+        module("tensorrt", IGpuAsyncAllocator=type("IGpuAsyncAllocator", (), {}))
+        import vram.tensorrt
+        cls.plug = vram.tensorrt.GpuAllocator()
+
+    def test_streams(self):
+        plug, first, second = self.plug, stream(), stream()
+        address = plug.allocate_async(MIB, 256, first, 0)  # as its bindings call it
+        self.assertIs(plug.deallocate_async(address, first), True)
+        self.assertEqual(plug.allocate_async(size=MIB, alignment=256, flags=1, stream=first), address)  # as its documents say
+        self.assertIs(plug.deallocate_async(address, second), True)
+        self.assertEqual((live(), live("active")), (0, MIB))
+        synchronize()
+        for flags, handle in (0, 0), (1, 0), (0, 1), (1, 1):  # the legacy default stream
+            address = plug.allocate_async(MIB, 256, handle, flags)
+            plug.deallocate_async(address, 0)
+            self.assertEqual(live("active"), 0)
+
+    def test_without_streams(self):
+        address = self.plug.allocate(MIB, 256, 0)
+        self.assertIs(self.plug.deallocate(address), True)
+        self.assertEqual(live("active"), MIB)
+        synchronize()
+
+    def test_failures(self):
+        self.assertEqual(self.plug.allocate_async(TOO_MUCH, 256, 0, 0), 0)
+        self.assertIn("4.00 GiB", str(self.plug.last_error))
+        self.assertEqual(self.plug.allocate(MIB, 4096, 0), 0)
+        self.assertIn("4096", str(self.plug.last_error))
+        self.assertIs(self.plug.deallocate(12345), False)
+        self.assertEqual(self.plug.reallocate(12345, 256, MIB), 0)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,16 @@ static const struct vram_tune_setting *find(const struct vram_tune_result *resul
 
 #define MIB ((uint64_t)1 << 20)
 
+// Played, whatever the search took from other replays.
+static bool completes_in(const struct vram_recording *recording, const struct vram_tune_setting *setting) {
+    struct vram_whatif_result *played = NULL;
+    const struct vram_whatif_options options = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = setting->needed_bytes};
+    assert_int_equal(VRAM_OK, vram_replay_whatif(recording, &options, &played, NULL));
+    const bool finished = played->finished;
+    vram_whatif_result_destroy(played);
+    return finished;
+}
+
 static void what_is_needed_is_found(void **state) {
     (void)state;
     struct vram_recording *recording = fragmenting();
@@ -77,6 +87,8 @@ static void what_is_needed_is_found(void **state) {
     assert_int_equal(expandable->needed_bytes, (1400 + 20 * 10) * MIB);
     assert_int_equal(result->settings[result->best].needed_bytes, 1400 * MIB);
     assert_true(result->settings[0].today && strcmp(result->settings[0].conf, "") == 0);
+    for (size_t i = 0; i < result->setting_count; i++) assert_true(completes_in(recording, &result->settings[i]));
+    assert_in_range(result->runs, 1, 153); // 167 where every trial is played
     vram_tune_result_destroy(result);
     vram_recording_destroy(recording);
 }

@@ -255,6 +255,33 @@ static void bad_questions_are_answered_with_a_sentence(void **state) {
     vr_text_release(&made.json);
 }
 
+static void a_query_says_which_frames_name_no_site(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 4096, \"size\": 512, \"stream\": 0, \"frames\": ["
+        "{\"filename\": \"wrap.py\", \"line\": 1, \"name\": \"alloc\"}, {\"filename\": \"model.py\", \"line\": 2, \"name\": \"f\"}, "
+        "{\"filename\": \"main.py\", \"line\": 3, \"name\": \"main\"}]}]]}";
+    struct vram_explorer *explorer = open_text(text);
+    struct vram_error error;
+    struct bytes none = {0};
+    expect_text(explorer, "groups", "wrap.py:1:alloc");
+    expect_text(explorer, "groups?skip=wrap", "model.py:2:f");
+    expect_text(explorer, "groups?skip=wrap%7Cmodel", "main.py:3:main");
+    expect_text(explorer, "allocation?row=0&skip=wrap", "\"site\": 1");
+    assert_int_equal(vram_explorer_ask(explorer, "groups?skip=%28", keep, &none, &error), VRAM_INVALID_ARGUMENT);
+    assert_true(strlen(error.message) > 10 && none.length == 0);
+    expect_text(explorer, "groups", "wrap.py:1:alloc");
+    // A recording that comes later is told, too; what was skipped for good stays.
+    struct vram_recording *second = NULL;
+    assert_int_equal(vram_recording_read_memory(text, strlen(text), "second", &second, &error), VRAM_OK);
+    assert_int_equal(vram_recording_skip_frames(second, "wrap", &error), VRAM_OK);
+    expect_text(explorer, "groups?skip=model", "wrap.py:1:alloc");
+    assert_int_equal(vram_explorer_add(explorer, second, "second", 0, &error), VRAM_OK);
+    expect_text(explorer, "groups?rec=1&skip=model", "main.py:3:main");
+    expect_text(explorer, "groups?rec=1", "model.py:2:f");
+    vram_explorer_destroy(explorer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_curve_has_every_low_and_high),
@@ -263,6 +290,7 @@ int main(void) {
         cmocka_unit_test(what_is_live_is_found_from_checkpoints),
         cmocka_unit_test(shapes_lie_on_each_other),
         cmocka_unit_test(bad_questions_are_answered_with_a_sentence),
+        cmocka_unit_test(a_query_says_which_frames_name_no_site),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,9 +35,16 @@ static void a_ring_keeps_its_newest(void **state) {
             free(events);
         } else {
             vr_ring_lock(&ring);
-            struct vr_event *event = vr_ring_next_locked(&ring);
-            assert_non_null(event);
-            *event = (struct vr_event){.address = stored++};
+            const uint64_t wanted = 1 + draw % 2, before = ring.stored;
+            struct vr_event *event = draw % 3 == 0 ? vr_ring_room_locked(&ring, wanted) : NULL;
+            if (event != NULL) {
+                for (uint64_t k = 0; k < wanted; k++) event[k] = (struct vr_event){.address = stored++};
+                assert_int_equal(ring.stored, before + wanted);
+            } else { // it begins again, or has no room yet
+                event = vr_ring_next_locked(&ring);
+                assert_non_null(event);
+                *event = (struct vr_event){.address = stored++};
+            }
             vr_ring_unlock(&ring);
         }
         vr_ring_lock(&ring);

@@ -46,6 +46,16 @@ _FUNCTIONS = {  # result, arguments
 }
 
 
+_ALLOCATE = ctypes.CFUNCTYPE(_U64, _U64, _U32, _U64, _POINTER)
+_DEALLOCATE = ctypes.CFUNCTYPE(None, _U64, _U64, _U32, _U64, _POINTER)
+_thread = threading.local()
+
+
+class _PoolOptions(ctypes.Structure):
+    _fields_ = [("allocate", _ALLOCATE), ("deallocate", _DEALLOCATE), ("user", _POINTER), ("switches", ctypes.c_bool * 4), ("tag", _TEXT),
+                ("first", _U64), ("second", _U64)]
+
+
 class Error(RuntimeError):
     """What the allocator refused; one line."""
 
@@ -76,12 +86,35 @@ def _load():
     return c
 
 
+class _Guarded:
+    """The library, where functions of Python are called under its locks: the garbage that Python may collect there is freed when the outermost call
+    of the thread is over."""
+
+    def __init__(self, c):
+        self._c = c
+
+    def __getattr__(self, name):
+        function = getattr(self._c, name)
+
+        def call(*arguments):
+            outermost, _thread.inside = not getattr(_thread, "inside", False), True
+            try:
+                return function(*arguments)
+            finally:
+                _thread.inside = not outermost
+                garbage, _thread.garbage = (getattr(_thread, "garbage", []), []) if outermost else ([], getattr(_thread, "garbage", []))
+                for allocator, address in garbage:
+                    allocator.free(address)
+
+        return call
+
+
 class Allocator:
     """An allocator of its own: addresses and streams are integers. What fails raises Error, for lack of memory OutOfMemory. Any thread may call any
     method. conf: an option string (docs/reference/options.md); None: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF."""
 
     def __init__(self, conf=None):
-        self._c, self._process, self._handle = _load(), os.getpid(), _POINTER()
+        self._c, self._process, self._handle, self._kept = _load(), os.getpid(), _POINTER(), []
         info, detail = _CreateInfo(conf=None if conf is None else conf.encode()), _Detail()
         if self._c.vram_create(ctypes.byref(info), ctypes.byref(self._handle), ctypes.byref(detail)) != 0:
             raise Error("vram: " + detail.message.decode(errors="replace"))
@@ -109,7 +142,9 @@ class Allocator:
 
     def free(self, address):
         """Takes memory back; work that is queued on its stream may still use it. 0 is ignored, and so is what a parent process had."""
-        if self._process == os.getpid():
+        if getattr(_thread, "inside", False):
+            _thread.garbage = [*getattr(_thread, "garbage", []), (self, address)]
+        elif self._process == os.getpid():
             self._must(self._c.vram_free(self._handle, address))
 
     def record_stream(self, address, stream):
@@ -124,9 +159,10 @@ class Allocator:
         """Gives all memory that nobody uses back to the driver."""
         self._must(self._c.vram_empty_cache(self._handle))
 
-    def pool(self, device=0):
-        """A private pool: memory that nothing else of the process gets."""
-        return Pool(self, device)
+    def pool(self, device=0, functions=None):
+        """A private pool: memory that nothing else of the process gets. functions: where its segments come from and go to, by allocate(size_bytes),
+        which returns an address, 0 for none, and deallocate(address, size_bytes); called under locks: they must not call the allocator."""
+        return Pool(self, device, functions)
 
     # Settings and answers
 
@@ -175,9 +211,17 @@ class Allocator:
 class Pool:
     """Memory kept apart. What it has goes back to the driver after release() and the last free."""
 
-    def __init__(self, allocator, device):
-        self._allocator, self._handle, self._c = allocator, _POINTER(), allocator._c
-        allocator._must(self._c.vram_pool_create(allocator._handle, device, None, ctypes.byref(self._handle)))
+    def __init__(self, allocator, device, functions=None):
+        self._allocator, self._handle, options = allocator, _POINTER(), _PoolOptions()
+        if functions is not None:
+            allocate, deallocate = functions
+            options.allocate = _ALLOCATE(lambda size, _device, _stream, _user: allocate(size))
+            options.deallocate = _DEALLOCATE(lambda address, size, _device, _stream, _user: deallocate(address, size))
+            if not isinstance(allocator._c, _Guarded):
+                allocator._c = _Guarded(allocator._c)
+            allocator._kept.append(options)  # the library calls them as long as memory of the pool is about
+        self._c = allocator._c
+        allocator._must(self._c.vram_pool_create(allocator._handle, device, ctypes.byref(options), ctypes.byref(self._handle)))
 
     def malloc(self, size_bytes, stream=LEGACY_STREAM):
         """As Allocator.malloc(); Allocator.free() takes it back."""
@@ -195,22 +239,35 @@ class Pool:
             self._c.vram_pool_release(handle)
 
 
+def malloc_on(source, size_bytes, device, stream):
+    """malloc() of an Allocator for a stream as a library names it. None: of no stream, for a library that does not say where memory is used: it may be
+    on any stream at once, and is given out again when all streams that wait for the legacy default stream have passed its free. So is memory
+    of a thread's own default stream, whose handle is another stream in each thread."""
+    if stream not in (None, PER_THREAD_STREAM):
+        return source.malloc(size_bytes, device, LEGACY_STREAM if stream == LEGACY_HANDLE else stream)
+    address = source.malloc(size_bytes, device, LEGACY_HANDLE)
+    if address:
+        source.record_stream(address, LEGACY_STREAM)
+    return address
+
+
+def free_on(source, address, stream):
+    """free() on a stream, which may be another than the memory's own: what is queued there by now may use it, too. None: on its own."""
+    if address and stream is not None:
+        source.record_stream(address, LEGACY_STREAM if stream in (LEGACY_HANDLE, PER_THREAD_STREAM) else stream)
+    source.free(address)
+
+
 class Block:
-    """Memory that is freed with this object, or before by release(). stream=None: of no stream, for libraries that do not say where they use it: it
-    may be used on any at once, and is given out again when all streams that wait for the legacy default stream have passed its free. The allocator
-    may be another with the same methods: vram_torch.allocator()."""
+    """Memory that is freed with this object, or before by release(); stream as for malloc_on(). The allocator may be another with the same methods:
+    vram_torch.allocator()."""
     __slots__ = ("address", "size_bytes", "_allocator", "__weakref__")
 
     def __init__(self, size_bytes, device=0, stream=None, allocator=None):
         self._allocator, self.address, self.size_bytes = None, 0, size_bytes
         source = allocator or process_allocator()
-        if stream in (None, PER_THREAD_STREAM):  # that is another stream in each thread
-            address = source.malloc(size_bytes, device, LEGACY_HANDLE)
-            if address:
-                source.record_stream(address, LEGACY_STREAM)
-        else:
-            address = source.malloc(size_bytes, device, stream)
-        self._allocator, self.address = source, address
+        self.address = malloc_on(source, size_bytes, device, stream)
+        self._allocator = source
 
     def release(self):
         source, self._allocator = self._allocator, None

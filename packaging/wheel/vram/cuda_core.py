@@ -7,7 +7,7 @@
 docs/in/cuda-core.md."""
 import cuda.core
 
-from ._allocator import process_allocator
+from ._allocator import free_on, malloc_on, process_allocator
 
 
 class MemoryResource(cuda.core.MemoryResource):
@@ -20,16 +20,13 @@ class MemoryResource(cuda.core.MemoryResource):
 
     def allocate(self, size, *, stream):
         try:
-            address = self._allocator.malloc(size, self._device_id, _handle(stream))
+            address = malloc_on(self._allocator, size, self._device_id, _handle(stream))
         except MemoryError as error:
             raise MemoryError(f"vram: {error}") from error
         return cuda.core.Buffer.from_handle(address, size, mr=self, stream=stream)
 
     def deallocate(self, ptr, size, *, stream=None):
-        address = int(ptr)
-        if stream is not None and address:
-            self._allocator.record_stream(address, _handle(stream))
-        self._allocator.free(address)
+        free_on(self._allocator, int(ptr), None if stream is None else _handle(stream))
 
     @property
     def is_device_accessible(self):

@@ -632,6 +632,7 @@ static void free_shard(struct vr_paged_shard *own) {
     free(own->regions);
     free(own->holes);
     free(own->dirty);
+    free(own->spare_slots);
     vr_paged_sizes_free(own);
     free(own);
 }
@@ -645,7 +646,7 @@ void vr_paged_close(struct vr_device *device) {
         free(paged->pages[i].views);
         free(paged->pages[i].shown);
     }
-    for (size_t i = 1; i < paged->slot_count; i++) free(paged->slots[i].conflicts);
+    for (size_t i = 1; i < paged->slot_count; i++) free(paged->slots[i].ways);
     while (paged->shards != NULL) {
         struct vr_paged_shard *own = paged->shards;
         paged->shards = own->next;
@@ -655,8 +656,7 @@ void vr_paged_close(struct vr_device *device) {
     free(paged->pages);
     free(paged->spare_pages);
     free(paged->slots);
-    free(paged->blocked);
-    free(paged->spare_slots);
+    free(paged->live);
     free(paged);
     device->paged = NULL;
 }

@@ -3,12 +3,13 @@
 // A page is physical memory of one shard at a time; only one that is wholly free changes hands. A window is one mapping of a page. A slot
 // is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
 // window shows them:
-//   - blocked(slot) = live slots of its shard that share a physical byte with it, itself included, + its pages of other shards;
-//   - a slot may be handed out while blocked == 0: the fast way finds it by its exact size (vr_paged_ready()) and touches no page;
+//   - a slot may be handed out while nothing blocks it: no live slot of its shard shares a physical byte with it, and no page of it is
+//     another shard's. The fast way finds one by its exact size (vr_paged_ready()), looks at the bits of those in its way, 64 at a time,
+//     and touches no page;
 //   - no run of windows without a gap shows a page twice.
 // What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
 //
-// The counters of a shard's slots are guarded by the shard's lock, all else by all locks of the device.
+// What a shard's slots say of being live is guarded by the shard's lock, all else by all locks of the device.
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
@@ -65,33 +66,50 @@ struct vr_paged_page {
     bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
+// Slots that share a byte with a slot: those of one word of vr_paged_device.live.
+struct vr_paged_way {
+    uint64_t slots;
+    uint32_t word;
+};
+
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
+    struct vr_paged_way *ways;  // slots of its shard that share a byte with it, itself not
+    uint32_t way_count;
     uint32_t block;
-    uint32_t *conflicts; // slots of its shard that share a byte with it
-    uint32_t conflict_count;
-    uint32_t size;  // of its shard's sizes
-    uint32_t place; // there
-    bool live;      // handed out
-    bool applied;   // its pages say so
-    bool dirty;     // listed, because the two may differ
-    size_t conflicts_capacity;
+    uint32_t size;          // of its shard's sizes
+    uint32_t place;         // there
+    bool live;              // handed out
+    bool applied;           // its pages say so
+    bool dirty;             // listed, because the two may differ
+    uint32_t foreign;       // of its pages, that are another shard's
+    uint32_t blocker;       // a live slot in its way, while it is hidden; 0: it is not
+    uint32_t first_waiting; // of those that are hidden because of it
+    uint32_t next_waiting;  // of those that are hidden because of the same
+    size_t ways_capacity;
     uint64_t last_use; // the device's count of settled uses
 };
 
-// Slots of one size, 64 to a word, in the order in which they were made. A bit of `ready` is set for those that are neither live nor, as
-// far as is known, blocked: of a slot that was found blocked the bit is cleared, and VR_PAGED_HIDDEN set in its count, until that is 0.
+// What the fast way looks at of a slot: the first two of its ways.
+struct vr_paged_look {
+    uint64_t slots[2]; // 0: there is no such way
+    uint32_t words[2];
+    uint32_t slot;
+    uint32_t more; // it has further ones
+};
+
+// Slots of one size, 64 to a word, in the order in which they were made. A bit of `ready` is set for those that are not live, whose pages
+// are all of their shard, and that are not hidden: a slot that was found blocked may be, until the live slot that it was found by is freed.
 struct vr_paged_size {
     uint64_t *ready;
     uint64_t *used;
-    uint64_t *some;  // a bit per word of `ready`: it may have a bit
-    uint32_t *slots; // 64 per word
-    size_t words, ready_capacity, used_capacity, some_capacity, slots_capacity;
+    uint64_t *some;              // a bit per word of `ready`: it may have a bit
+    struct vr_paged_look *looks; // 64 per word
+    size_t words, ready_capacity, used_capacity, some_capacity, looks_capacity;
     size_t count;  // of slots
     size_t full;   // so many words from the first have no place left
     uint32_t next; // entry that no size has; 0: the last
 };
-#define VR_PAGED_HIDDEN ((uint32_t)1 << 31)
 
 // Reserved addresses. Windows are made at its end; an address never shows another page than its first.
 struct vr_paged_region {
@@ -117,7 +135,10 @@ struct vr_paged_shard {
     struct vr_map numbers;                                // size -> its entry
     struct vr_paged_size *sizes;                          // [0] is unused
     size_t size_count, sizes_capacity;
-    uint32_t spare_size; // the first of those that no size has; 0: none
+    uint32_t spare_size;   // the first of those that no size has; 0: none
+    uint32_t *spare_slots; // entries of the device's slots: a word of `live` is of one shard
+    size_t spare_slot_count, spare_slots_capacity;
+    size_t entries; // that it has, in use or spare
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
@@ -134,10 +155,8 @@ struct vr_paged_device {
     uint32_t *spare_pages;
     size_t spare_page_count, spare_pages_capacity;
     struct vr_paged_slot *slots; // [0] is unused
-    uint32_t *blocked;           // of each, apart from the rest: a hand-out changes those of all in its way; may be VR_PAGED_HIDDEN
-    size_t slot_count, slots_capacity, blocked_capacity;
-    uint32_t *spare_slots;
-    size_t spare_slot_count, spare_slots_capacity;
+    uint64_t *live;              // a bit of each
+    size_t slot_count, slots_capacity, live_capacity;
     uint64_t unit;
     uint64_t held_bytes;
     uint64_t ahead_bytes; // of these, nobody's yet
@@ -169,6 +188,8 @@ VR_INLINE void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *s
 // Enters a slot under its size, ready; room must be there: vr_paged_size_room(). Takes it out.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
+// What is in the way of a slot that was entered has changed.
+void vr_paged_slot_look(const struct vr_paged_slot *slot);
 enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t size);
 void vr_paged_sizes_free(struct vr_paged_shard *own);
 VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
@@ -180,12 +201,18 @@ VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_pa
 VR_INLINE void vr_paged_ready_clear(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     own->sizes[slot->size].ready[slot->place / 64] &= ~((uint64_t)1 << slot->place % 64);
 }
-// One that is in its way is not any more.
-VR_INLINE void vr_paged_unblock(struct vr_paged_device *device, uint32_t slot) {
-    if (VR_LIKELY(--device->blocked[slot] != VR_PAGED_HIDDEN)) return;
-    device->blocked[slot] = 0;
-    vr_paged_ready_set(device->slots[slot].own, &device->slots[slot]);
+// A live slot in the way of a slot; 0: none.
+VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const struct vr_paged_slot *slot) {
+    const struct vr_paged_way *way = slot->ways;
+    for (uint32_t i = 0; i < slot->way_count; i++) {
+        const uint64_t live = device->live[way[i].word] & way[i].slots;
+        if (live != 0) return way[i].word * 64 + (uint32_t)__builtin_ctzll(live);
+    }
+    return 0;
 }
+// Nobody waits for it any more. A slot that is hidden is not.
+void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker);
+void vr_paged_unhide(struct vr_paged_device *device, uint32_t slot);
 
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);

@@ -3,6 +3,7 @@
 #include "core/device.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
+#include "os/once.h"
 
 enum {
     PART = 32,       // of what is in use, to be ready
@@ -32,7 +33,7 @@ struct batch {
 // In the child of a fork there is no such thread: nobody may wait for it, and it may not have been at work with a lock of ours.
 static _Atomic uint64_t generation = 1;
 static struct vr_mutex at_work; // a thread has it while it holds other locks
-static _Atomic bool watches;
+static struct vr_once watches;
 
 static void before_fork(void) { vr_mutex_lock(&at_work); }
 static void in_parent(void) { vr_mutex_unlock(&at_work); }
@@ -42,7 +43,6 @@ static void in_child(void) {
 }
 
 static void watch_forks(void) {
-    if (atomic_exchange(&watches, true)) return;
     vr_mutex_init(&at_work);
     vr_os_at_fork(before_fork, in_parent, in_child);
 }
@@ -243,7 +243,7 @@ static void serve(void *argument) {
 static struct vr_paged_ahead *start(struct vr_device *device) {
     struct vr_paged_ahead *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    watch_forks();
+    vr_once(&watches, watch_forks); // who comes second finds the lock made
     made->device = device;
     made->generation = atomic_load_explicit(&generation, memory_order_relaxed);
     vr_mutex_init(&made->mutex);

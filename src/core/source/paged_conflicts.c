@@ -1,21 +1,49 @@
-// By which the fast way knows that a slot is free: what is in its way is counted.
+// By which the fast way knows that a slot is free: a bit of each live one, and of each slot the bits that are in its way.
 #include "core/source/paged.h"
+
+void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *blocker) {
+    for (uint32_t number = blocker->first_waiting, next; number != 0; number = next) {
+        struct vr_paged_slot *slot = &device->slots[number];
+        next = slot->next_waiting;
+        slot->blocker = slot->next_waiting = 0;
+        if (slot->foreign == 0) vr_paged_ready_set(slot->own, slot);
+    }
+    blocker->first_waiting = 0;
+}
+
+void vr_paged_unhide(struct vr_paged_device *device, uint32_t number) {
+    struct vr_paged_slot *slot = &device->slots[number];
+    if (slot->blocker == 0) return;
+    uint32_t *link = &device->slots[slot->blocker].first_waiting;
+    while (*link != number) link = &device->slots[*link].next_waiting;
+    *link = slot->next_waiting;
+    slot->blocker = slot->next_waiting = 0;
+    if (slot->foreign == 0) vr_paged_ready_set(slot->own, slot);
+}
 
 void vr_paged_give(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_shard *own = shard->paged;
+    struct vr_paged_device *device = own->device;
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const uint32_t number = item->previous;
-    struct vr_paged_slot *slot = &own->device->slots[number];
-    uint32_t *blocked = own->device->blocked;
-    const uint32_t *conflicts = slot->conflicts, count = slot->conflict_count;
-    assert(slot->block == block && slot->own == own && blocked[number] == 1 && slot->live);
-    for (uint32_t i = 0; i < count; i++) vr_paged_unblock(own->device, conflicts[i]);
-    blocked[number] = 0;
+    struct vr_paged_slot *slot = &device->slots[number];
+    assert(slot->block == block && slot->own == own && slot->live && slot->foreign == 0 && vr_paged_blocker(device, slot) == 0);
+    device->live[number / 64] &= ~((uint64_t)1 << number % 64);
+    if (VR_UNLIKELY(slot->first_waiting != 0)) vr_paged_unhide_all(device, slot);
     vr_paged_ready_set(own, slot);
     slot->live = false;
     item->state = VR_FREE;
     vr_paged_note(own, slot, number);
 }
 
-void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t slot) { device->blocked[slot]++; }
-void vr_paged_slot_return(struct vr_paged_device *device, uint32_t slot) { vr_paged_unblock(device, slot); }
+void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t number) {
+    struct vr_paged_slot *slot = &device->slots[number];
+    assert(!slot->live);
+    slot->foreign++;
+    vr_paged_ready_clear(slot->own, slot);
+}
+
+void vr_paged_slot_return(struct vr_paged_device *device, uint32_t number) {
+    struct vr_paged_slot *slot = &device->slots[number];
+    if (--slot->foreign == 0 && slot->blocker == 0) vr_paged_ready_set(slot->own, slot);
+}

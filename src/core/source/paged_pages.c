@@ -180,11 +180,8 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     struct vr_paged_shard *own = shard->paged;
     const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
     struct vr_paged_slot *slot = &own->device->slots[number];
-    uint32_t *blocked = own->device->blocked;
-    assert(slot->block == block && slot->own == own && blocked[number] == 0);
-    const uint32_t *conflicts = slot->conflicts, count = slot->conflict_count;
-    for (uint32_t i = 0; i < count; i++) blocked[conflicts[i]]++;
-    blocked[number] = 1;
+    assert(slot->block == block && slot->own == own && !slot->live && slot->foreign == 0 && vr_paged_blocker(own->device, slot) == 0);
+    own->device->live[number / 64] |= (uint64_t)1 << number % 64;
     vr_paged_ready_clear(own, slot);
     slot->live = true;
     vr_paged_note(own, slot, number);

@@ -167,48 +167,68 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
 
 // --- what must hold ---------------------------------------------------------------------------------------------------------------------
 
-// Live slots that share a byte with it, found anew from the pages, and pages of others.
-static uint32_t blocked_by(const struct vr_paged_device *device, uint32_t number) {
+struct in_the_way {
+    uint32_t foreign, slots, live;
+};
+
+// Pages of others, and slots that share a byte with it and how many of them are live, itself included: found anew from the pages.
+static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vram_allocator *allocator = device->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, slot->block);
     const struct vr_paged_region *region = vr_paged_region_of(slot->own, item->address);
-    uint32_t foreign = 0, count = 0;
+    struct in_the_way found = {0};
     struct vr_map counted = {0};
     for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
         const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
         const uint64_t end = item->address + item->size < base + page->size ? item->address + item->size : base + page->size;
-        foreign += page->own != slot->own;
+        found.foreign += page->own != slot->own;
         for (size_t i = 0; i < page->view_count; i++) {
             const struct vr_paged_view *view = &page->views[i];
             const struct vr_paged_slot *other = &device->slots[view->slot];
-            if (other->own != slot->own || !other->live || view->high <= at - base || end - base <= view->low) continue;
-            if (vr_map_get(&counted, view->slot + 1) == 0) count++;
+            if (other->own != slot->own || view->high <= at - base || end - base <= view->low) continue;
+            if (vr_map_get(&counted, view->slot + 1) != 0) continue;
+            found.slots++;
+            found.live += other->live;
             (void)vr_map_set(&counted, view->slot + 1, 1);
         }
         at = base + page->size;
     }
     vr_map_release(&counted);
-    return foreign + count;
+    return found;
+}
+
+static uint32_t count_bits(uint64_t word) {
+    uint32_t count = 0;
+    for (; word != 0; word &= word - 1) count++;
+    return count;
 }
 
 static enum vram_status check_slot(const struct vr_paged_device *device, uint32_t number, struct vram_error *error) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
-    const uint32_t blocked = device->blocked[number] & ~VR_PAGED_HIDDEN;
-    const bool hidden = device->blocked[number] != blocked;
-    VR_INVARIANT(blocked == blocked_by(device, number), "a slot is not blocked by those that share its bytes", item->address);
+    const struct in_the_way found = blocked_by(device, number);
+    uint32_t slots = 1, live = slot->live;
+    for (uint32_t i = 0; i < slot->way_count; i++) {
+        slots += count_bits(slot->ways[i].slots);
+        live += count_bits(slot->ways[i].slots & device->live[slot->ways[i].word]);
+    }
+    VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && live == found.live,
+                 "a slot is not blocked by those that share its bytes", item->address);
+    VR_INVARIANT(slot->live == (device->live[number / 64] >> number % 64 & 1), "a slot does not know whether it is live", item->address);
+    const bool hidden = slot->blocker != 0;
     const struct vr_paged_size *size = &slot->own->sizes[slot->size];
     const uint64_t bit = (uint64_t)1 << slot->place % 64;
     const bool ready = (size->ready[slot->place / 64] & bit) != 0;
-    VR_INVARIANT(size->slots[slot->place] == number && (size->used[slot->place / 64] & bit) != 0, "a slot is not where its size is",
+    VR_INVARIANT(size->looks[slot->place].slot == number && (size->used[slot->place / 64] & bit) != 0, "a slot is not where its size is",
                  item->address);
-    VR_INVARIANT(ready == (!slot->live && !hidden), "a slot is ready and live, or neither", item->address);
+    VR_INVARIANT(ready == (!slot->live && !hidden && slot->foreign == 0), "a slot is ready and live, or neither", item->address);
     VR_INVARIANT(!ready || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0, "a ready slot is not found", item->address);
-    VR_INVARIANT(!hidden || blocked != 0, "a free slot is hidden", item->address);
+    VR_INVARIANT(!hidden || (device->slots[slot->blocker].live && (vr_paged_blocker(device, slot) != 0)), "a free slot is hidden",
+                 item->address);
     VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
-    VR_INVARIANT(!slot->live || blocked == 1, "two live blocks share a byte", item->address);
+    VR_INVARIANT(!slot->live || found.live + found.foreign == 1, "two live blocks share a byte", item->address);
     return VRAM_OK;
 }
 

@@ -1,30 +1,45 @@
 // Slots by their exact size: the first that is free is found without a look at those that are not, however many there are.
 #include "core/source/paged.h"
 
-enum { PATIENCE = 8 }; // blocked slots that a search passes by before it hides further ones: a few cost less than to find them anew
+enum { PATIENCE = 5 }; // blocked slots that a search passes by before it hides further ones: a few cost less than to find them anew
+
+// Not looked at again before that one is freed.
+static void hide(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
+    struct vr_paged_slot *slot = &own->device->slots[number], *other = &own->device->slots[blocker];
+    slot->blocker = blocker;
+    slot->next_waiting = other->first_waiting;
+    other->first_waiting = number;
+    vr_paged_ready_clear(own, slot);
+}
 
 // The slot at the lowest place of the word that is not blocked; 0: none.
-static uint32_t ready_in(struct vr_paged_size *size, size_t word, uint32_t *blocked, unsigned *passed) {
+static uint32_t ready_in(struct vr_paged_shard *own, const struct vr_paged_size *size, size_t word, unsigned *passed) {
+    const uint64_t *live = own->device->live;
+    const struct vr_paged_look *looks = &size->looks[word * 64];
     for (uint64_t ready = size->ready[word]; ready != 0; ready &= ready - 1) {
-        const uint32_t slot = size->slots[word * 64 + (unsigned)__builtin_ctzll(ready)];
-        if (VR_LIKELY(blocked[slot] == 0)) return slot;
-        if (++*passed <= PATIENCE) continue;
-        blocked[slot] |= VR_PAGED_HIDDEN;
-        size->ready[word] &= ~(ready & (~ready + 1));
+        const struct vr_paged_look *look = &looks[(unsigned)__builtin_ctzll(ready)];
+        const uint64_t blocked = (live[look->words[0]] & look->slots[0]) | (live[look->words[1]] & look->slots[1]);
+        if ((blocked | look->more) == 0) return look->slot;
+        if (VR_UNLIKELY(blocked == 0 || *passed == PATIENCE)) {
+            const uint32_t blocker = vr_paged_blocker(own->device, &own->device->slots[look->slot]);
+            if (blocker == 0) return look->slot;
+            if (*passed == PATIENCE) hide(own, look->slot, blocker);
+        }
+        *passed += *passed != PATIENCE;
     }
     return 0;
 }
 
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
     if (VR_UNLIKELY(shard->asleep)) return 0;
-    const struct vr_paged_shard *own = shard->paged;
+    struct vr_paged_shard *own = shard->paged;
     const uint64_t number = vr_map_get(&own->numbers, rounded);
     if (number == 0) return 0;
     struct vr_paged_size *size = &own->sizes[number];
     unsigned passed = 0;
     for (size_t i = 0; i * 64 < size->words; i++) {
         for (uint64_t some = size->some[i]; some != 0; some &= some - 1) {
-            const uint32_t slot = ready_in(size, i * 64 + (unsigned)__builtin_ctzll(some), own->device->blocked, &passed);
+            const uint32_t slot = ready_in(own, size, i * 64 + (unsigned)__builtin_ctzll(some), &passed);
             if (VR_LIKELY(slot != 0)) return own->device->slots[slot].block;
             if (size->ready[i * 64 + (unsigned)__builtin_ctzll(some)] == 0) size->some[i] &= ~(some & (~some + 1));
         }
@@ -55,11 +70,21 @@ enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t bytes) 
     VR_TRY(VR_GROW(size, ready, size->words + 1));
     VR_TRY(VR_GROW(size, used, size->words + 1));
     VR_TRY(VR_GROW(size, some, size->words / 64 + 1));
-    VR_TRY(VR_GROW(size, slots, (size->words + 1) * 64));
+    VR_TRY(VR_GROW(size, looks, (size->words + 1) * 64));
     size->ready[size->words] = size->used[size->words] = 0;
     if (size->words % 64 == 0) size->some[size->words / 64] = 0;
     size->words++;
     return VRAM_OK;
+}
+
+void vr_paged_slot_look(const struct vr_paged_slot *slot) {
+    struct vr_paged_look *look = &slot->own->sizes[slot->size].looks[slot->place];
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct vr_paged_way way = i < slot->way_count ? slot->ways[i] : (struct vr_paged_way){0};
+        look->slots[i] = way.slots;
+        look->words[i] = way.word;
+    }
+    look->more = slot->way_count > 2;
 }
 
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t bytes) {
@@ -71,7 +96,8 @@ void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t byt
     item->size = (uint32_t)number;
     item->place = (uint32_t)(size->full * 64 + bit);
     size->used[size->full] |= (uint64_t)1 << bit;
-    size->slots[item->place] = slot;
+    size->looks[item->place].slot = slot;
+    vr_paged_slot_look(item);
     size->count++;
     vr_paged_ready_set(own, item);
 }
@@ -95,7 +121,7 @@ void vr_paged_sizes_free(struct vr_paged_shard *own) {
         free(own->sizes[i].ready);
         free(own->sizes[i].used);
         free(own->sizes[i].some);
-        free(own->sizes[i].slots);
+        free(own->sizes[i].looks);
     }
     free(own->sizes);
     vr_map_release(&own->numbers);

@@ -5,34 +5,70 @@ enum { MOST_SLOTS = 1 << 16 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status take_entry(struct vr_paged_device *device, uint32_t *slot) {
-    if (device->spare_slot_count != 0) {
-        *slot = device->spare_slots[device->spare_slot_count - 1];
-        return VRAM_OK;
-    }
-    if (device->slot_count == 0) device->slot_count = 1;
-    VR_TRY(VR_GROW(device, slots, device->slot_count + 1));
-    VR_TRY(VR_GROW(device, blocked, device->slot_count + 1));
-    VR_TRY(VR_GROW(device, spare_slots, device->slot_count + 1));
-    *slot = (uint32_t)device->slot_count;
-    device->slots[*slot] = (struct vr_paged_slot){0};
+// 64 entries at a time are a shard's, so that it alone changes their word of `live`. Kept when there is no memory for more.
+static enum vram_status add_entries(struct vr_paged_shard *own) {
+    struct vr_paged_device *device = own->device;
+    const size_t first = device->slot_count;
+    VR_TRY(VR_GROW(device, slots, first + 64));
+    VR_TRY(VR_GROW(device, live, first / 64 + 1));
+    VR_TRY(VR_GROW(own, spare_slots, own->entries + 64));
+    memset(&device->slots[first], 0, 64 * sizeof *device->slots);
+    device->live[first / 64] = 0;
+    for (size_t i = 64; i-- > 0;)
+        if (first + i != 0) own->spare_slots[own->spare_slot_count++] = (uint32_t)(first + i);
+    own->entries += 64;
+    device->slot_count += 64;
     return VRAM_OK;
 }
 
-static void keep_entry(struct vr_paged_device *device, uint32_t slot) {
-    if (slot == device->slot_count) {
-        device->slot_count++;
-    } else {
-        device->spare_slot_count--;
+static enum vram_status take_entry(struct vr_paged_shard *own, uint32_t *slot) {
+    if (own->spare_slot_count == 0) VR_TRY(add_entries(own));
+    *slot = own->spare_slots[own->spare_slot_count - 1];
+    return VRAM_OK;
+}
+
+static void keep_entry(struct vr_paged_shard *own) {
+    own->spare_slot_count--;
+    own->device->live_slots++;
+}
+
+static struct vr_paged_way *way_to(const struct vr_paged_slot *slot, uint32_t other) {
+    for (uint32_t i = 0; i < slot->way_count; i++) {
+        if (slot->ways[i].word == other / 64) return &slot->ways[i];
     }
-    device->live_slots++;
+    return NULL;
 }
 
 static bool has_conflict(const struct vr_paged_slot *slot, uint32_t other) {
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        if (slot->conflicts[i] == other) return true;
+    const struct vr_paged_way *way = way_to(slot, other);
+    return way != NULL && (way->slots >> other % 64 & 1) != 0;
+}
+
+// There is room for one way more.
+static void add_conflict(struct vr_paged_slot *slot, uint32_t other) {
+    struct vr_paged_way *way = way_to(slot, other);
+    if (way == NULL) {
+        way = &slot->ways[slot->way_count++];
+        *way = (struct vr_paged_way){.word = other / 64};
     }
-    return false;
+    way->slots |= (uint64_t)1 << other % 64;
+}
+
+static void drop_conflict(struct vr_paged_slot *slot, uint32_t other) {
+    struct vr_paged_way *way = way_to(slot, other);
+    way->slots &= ~((uint64_t)1 << other % 64);
+    if (way->slots == 0) *way = slot->ways[--slot->way_count];
+}
+
+// All slots in the way of one: begin with *way = 0 and *left = 0.
+static uint32_t next_conflict(const struct vr_paged_slot *slot, uint32_t *way, uint64_t *left) {
+    if (*left == 0) {
+        if (*way == slot->way_count) return 0;
+        *left = slot->ways[(*way)++].slots;
+    }
+    const uint32_t number = slot->ways[*way - 1].word * 64 + (uint32_t)__builtin_ctzll(*left);
+    *left &= *left - 1;
+    return number;
 }
 
 // Room for a view of a page and all that follows from it, and the conflicts themselves on the side of the new slot alone.
@@ -46,9 +82,9 @@ static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t nu
         const struct vr_paged_view *view = &item->views[i];
         struct vr_paged_slot *other = &device->slots[view->slot];
         if (other->own != slot->own || view->high <= low || high <= view->low || has_conflict(slot, view->slot)) continue;
-        VR_TRY(VR_GROW(slot, conflicts, slot->conflict_count + 1));
-        VR_TRY(VR_GROW(other, conflicts, other->conflict_count + 1));
-        slot->conflicts[slot->conflict_count++] = view->slot;
+        VR_TRY(VR_GROW(slot, ways, slot->way_count + 1));
+        VR_TRY(VR_GROW(other, ways, other->way_count + 1));
+        add_conflict(slot, view->slot);
     }
     return VRAM_OK;
 }
@@ -81,15 +117,15 @@ static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk
         struct vr_paged_page *page = vr_paged_page_at(device, walk.page);
         page->views[page->view_count++] = (struct vr_paged_view){number, walk.low, walk.high};
     }
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        struct vr_paged_slot *other = &device->slots[slot->conflicts[i]];
-        other->conflicts[other->conflict_count++] = number;
+    uint64_t left = 0;
+    for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
+        add_conflict(&device->slots[other], number);
+        vr_paged_slot_look(&device->slots[other]);
     }
     slot->block = record;
-    device->blocked[number] = 0;
     vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
     slot->last_use = ++device->uses;
-    keep_entry(device, number);
+    keep_entry(own);
 }
 
 // --- forgetting -------------------------------------------------------------------------------------------------------------------------
@@ -111,18 +147,18 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     struct vr_paged_slot *slot = &device->slots[number];
     assert(!slot->live && !slot->dirty);
+    vr_paged_unhide(device, number);
     vr_paged_slot_remove(slot->own, number);
     forget_views(device, number);
-    for (uint32_t i = 0; i < slot->conflict_count; i++) {
-        struct vr_paged_slot *other = &device->slots[slot->conflicts[i]];
-        uint32_t at = 0;
-        while (other->conflicts[at] != number) at++;
-        other->conflicts[at] = other->conflicts[--other->conflict_count];
+    uint64_t left = 0;
+    for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
+        drop_conflict(&device->slots[other], number);
+        vr_paged_slot_look(&device->slots[other]);
     }
-    free(slot->conflicts);
+    free(slot->ways);
     vr_shard_recycle(slot->own->shard, slot->block);
+    slot->own->spare_slots[slot->own->spare_slot_count++] = number;
     *slot = (struct vr_paged_slot){0};
-    device->spare_slots[device->spare_slot_count++] = number;
     device->live_slots--;
 }
 
@@ -149,21 +185,21 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     VR_TRY(vr_shard_reserve_records(shard, 2));
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
-    VR_TRY(take_entry(device, &number));
+    VR_TRY(take_entry(own, &number));
     device->slots[number] = (struct vr_paged_slot){.own = own};
     const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
     struct page_walk walk = start;
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
     if (status != VRAM_OK) {
-        free(device->slots[number].conflicts);
+        free(device->slots[number].ways);
         device->slots[number] = (struct vr_paged_slot){0};
         return status;
     }
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
     *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
-    atomic_store_explicit(&item->shard, shard->number, memory_order_relaxed);
+    atomic_store_explicit(&item->shard, shard->number, memory_order_release);
     item->previous = number; // it has no neighbours
     item->state = VR_FREE;
     commit(own, number, start, record);

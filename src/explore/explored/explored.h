@@ -58,6 +58,8 @@ struct vr_explored_recording {
 struct vram_explorer {
     struct vr_explored_recording *recordings;
     size_t count, recordings_capacity;
+    char *skip;    // what queries skip for now (vr_sites_skip_for_now()); NULL: nothing
+    bool skip_new; // not all recordings know it
 };
 
 // Frees all that was worked out: in explorer.c, the only file that knows every part.

@@ -31,14 +31,21 @@ static int ask_counter(void) {
     return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d >> 8 & 1) != 0 ? STEADY : NOT_STEADY;
 }
 
-uint64_t vr_os_ticks(void) {
-    static _Atomic int counter; // threads that ask at once get the same answer
+static _Atomic int counter; // threads that ask at once get the same answer
+
+// A function of its own, so that the usual way needs no stack.
+VR_NOINLINE static uint64_t ticks_otherwise(void) {
     int known = atomic_load_explicit(&counter, memory_order_relaxed);
     if (known == NOT_ASKED) {
         known = ask_counter();
         atomic_store_explicit(&counter, known, memory_order_relaxed);
     }
     return known == STEADY ? __builtin_ia32_rdtsc() : vr_os_monotonic_ns();
+}
+
+uint64_t vr_os_ticks(void) {
+    if (VR_LIKELY(atomic_load_explicit(&counter, memory_order_relaxed) == STEADY)) return __builtin_ia32_rdtsc();
+    return ticks_otherwise();
 }
 #elif defined(__aarch64__)
 uint64_t vr_os_ticks(void) {

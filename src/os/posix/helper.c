@@ -40,14 +40,16 @@ static int begin(void *argument) {
     return 0;
 }
 
-// Not by fork(), whose hooks take locks that the caller may hold, and which tells the program of its child's end.
+// Not by fork(), whose hooks take locks that the caller may hold, and which tells the program of its child's end. Where the kernel is
+// emulated (qemu-user) it must be told: no other copy can be made there.
 static pid_t make_copy(struct beginning *beginning) {
     sigset_t all, before;
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) return -1;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const pid_t made = clone(begin, (char *)stack + STACK_BYTES, 0, beginning);
+    pid_t made = clone(begin, (char *)stack + STACK_BYTES, 0, beginning);
+    if (made < 0 && errno == EINVAL) made = clone(begin, (char *)stack + STACK_BYTES, SIGCHLD, beginning);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)munmap(stack, STACK_BYTES);
     return made;
@@ -100,6 +102,6 @@ void vr_os_helper_end(const struct vr_os_helper *helper) {
     assert(helper != NULL);
     (void)close(helper->in);
     (void)kill(helper->process, SIGKILL);
-    while (waitpid(helper->process, NULL, __WCLONE) < 0 && errno == EINTR) {
+    while (waitpid(helper->process, NULL, __WALL) < 0 && errno == EINTR) {
     }
 }

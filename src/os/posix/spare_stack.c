@@ -15,7 +15,7 @@
 #define SANITIZED 1
 #endif
 #endif
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SANITIZED)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SANITIZED)
 
 enum { SPARE_BYTES = 256 * 1024 };
 
@@ -39,6 +39,39 @@ static void give_spare(struct spare *spare) {
     if (!atomic_compare_exchange_strong(&rests, &none, spare)) (void)munmap(spare, SPARE_BYTES);
 }
 
+#if defined(__aarch64__)
+// In assembly: a compiler's tables would count from the stack pointer, with which nobody could unwind while that is elsewhere.
+void vr_call_on_stack(void *top, void (*function)(void *argument), void *argument) __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n\t"
+        ".hidden vr_call_on_stack\n\t"
+        ".global vr_call_on_stack\n\t"
+        ".type vr_call_on_stack, %function\n\t"
+        ".balign 16\n"
+        "vr_call_on_stack:\n\t"
+        ".cfi_startproc\n\t"
+        "hint #34\n\t" // bti c
+        "stp x29, x30, [sp, #-16]!\n\t"
+        ".cfi_def_cfa_offset 16\n\t"
+        ".cfi_offset 29, -16\n\t"
+        ".cfi_offset 30, -8\n\t"
+        "mov x29, sp\n\t"
+        ".cfi_def_cfa_register 29\n\t"
+        "mov sp, x0\n\t"
+        "mov x0, x2\n\t"
+        "blr x1\n\t"
+        "mov sp, x29\n\t"
+        ".cfi_def_cfa_register 31\n\t"
+        "ldp x29, x30, [sp], #16\n\t"
+        ".cfi_restore 29\n\t"
+        ".cfi_restore 30\n\t"
+        ".cfi_def_cfa_offset 0\n\t"
+        "ret\n\t"
+        ".cfi_endproc\n\t"
+        ".size vr_call_on_stack, . - vr_call_on_stack\n\t"
+        ".popsection");
+
+static void call_on(void *top, void (*function)(void *argument), void *argument) { vr_call_on_stack(top, function, argument); }
+#else
 // Asking for its frame's address makes it keep a frame pointer, by which it can be unwound while the stack pointer is elsewhere.
 VR_NOINLINE static void call_on(void *top, void (*function)(void *argument), void *argument) {
     void *frame = __builtin_frame_address(0);
@@ -51,6 +84,7 @@ VR_NOINLINE static void call_on(void *top, void (*function)(void *argument), voi
                      : "rbx", "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
                        "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
 }
+#endif
 
 void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
     assert(function != NULL);

@@ -102,7 +102,7 @@ async function decode() {
     }
 }
 
-const rows = { llama_cpp_decode: decode };
+const rows = { llama_cpp_decode: decode, llama_cpp_cached: decode };
 await rows[process.argv[2]]();
 console.log("ok");
 process.exit(0);

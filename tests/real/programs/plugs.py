@@ -126,6 +126,13 @@ def cuda_core_plug():
     other = device.allocate(4 * MIB, stream=first)
     assert int(other.handle) == before
     refused(MemoryError, lambda: device.allocate(TOO_MUCH, stream=first))
+    graph = device.create_graph_builder().begin_building()
+    try:
+        device.allocate(MIB, stream=graph)
+        raise AssertionError("memory was given to a graph that is being built")
+    except NotImplementedError as error:
+        assert "GraphMemoryResource" in str(error)
+    graph.end_building()
     del other
     gc.collect()
     buffer.close()
@@ -166,6 +173,151 @@ def cupy_plug():
     vram.cupy.disable()
     kept = cupy.empty(MIB, numpy.float32)
     assert live()[0] == 0 and cupy.get_default_memory_pool().used_bytes() == kept.nbytes
+
+
+@row
+def rmm_plug():
+    """RMM's wheel carries NVIDIA's runtime; what needs none is a resource itself, on which RMM's own stand, and buffers."""
+    import rmm.mr
+    import vram.rmm
+    from rmm.pylibrmm.stream import DEFAULT_STREAM, LEGACY_DEFAULT_STREAM
+
+    vram.allocator().record("all,stacks=python")
+    resource = vram.rmm.memory_resource()
+    buffer = rmm.DeviceBuffer(size=4 * MIB, stream=DEFAULT_STREAM, mr=resource)
+    assert buffer.size == 4 * MIB and live() == (4 * MIB, 4 * MIB)
+    before = buffer.ptr
+    del buffer
+    assert live() == (0, 0)
+    again = resource.allocate(4 * MIB, LEGACY_DEFAULT_STREAM)  # the same stream by its other name
+    assert again == before
+    counted = rmm.mr.StatisticsResourceAdaptor(rmm.mr.PoolMemoryResource(resource, 8 * MIB, 16 * MIB))
+    address = counted.allocate(2 * MIB, DEFAULT_STREAM)
+    assert live()[0] == 12 * MIB and counted.allocation_counts.current_bytes == 2 * MIB
+    counted.deallocate(address, 2 * MIB, DEFAULT_STREAM)
+    limited = rmm.mr.LimitingResourceAdaptor(resource, MIB)
+    assert limited.allocate(MIB, DEFAULT_STREAM)
+    refused(MemoryError, resource.allocate, TOO_MUCH, DEFAULT_STREAM)
+    resource.deallocate(again, 4 * MIB, DEFAULT_STREAM)
+    vram.rmm.enable()
+    reported("rmm_plug", 12 * MIB)
+
+
+def jax_on_the_device():
+    """JAX takes its CUDA plug-in by itself where /dev/nvidia0 is; here it is named in a file, with the options that JAX would give it."""
+    import jax_plugins.xla_cuda13
+    from jaxlib import xla_client
+
+    library = os.path.join(os.path.dirname(jax_plugins.xla_cuda13.__file__), "xla_cuda_plugin.so")
+    with open("plugin.json", "w") as file:
+        json.dump({"library_path": library, "create_options": xla_client.generate_pjrt_gpu_plugin_options()}, file)
+    os.environ.update(PJRT_NAMES_AND_LIBRARY_PATHS=f"simulated:{os.path.abspath('plugin.json')}", JAX_PLATFORMS="simulated,cpu")
+    import jax
+
+    assert jax.devices()[0].platform == "gpu", jax.devices()
+    return jax
+
+
+@row
+def jax_program():
+    """What jax_recorded starts under `vram run`."""
+    jax = jax_on_the_device()
+    x = jax.numpy.ones((4096, 4096))
+    (x + 1).block_until_ready()
+    assert jax.devices()[0].memory_stats()["peak_bytes_in_use"] >= 2 * x.nbytes
+    try:
+        jax.numpy.ones((1 << 16, 1 << 15)).block_until_ready()
+    except jax.errors.JaxRuntimeError as error:
+        assert "RESOURCE_EXHAUSTED" in str(error), error
+    else:
+        raise AssertionError("more than the limit was given out")
+
+
+def recorded(program, *options, **variables):
+    """Runs a row of this file under `vram run`: the report's facts of device 0, and its text."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = os.path.join(folder, "plug.vram")
+        run = [os.path.join(os.environ["VRAM_BUILD"], "cli/vram"), "run", *options, "-o", recording, "--"]
+        subprocess.run([*run, sys.executable, os.path.abspath(__file__), program], cwd=folder, check=True, env={**os.environ, **variables})
+        return json.loads(report("--json", recording))["devices"]["0"], report(recording)
+
+
+@row
+def jax_recorded():
+    """XLA has no place for another allocator. Without its preallocation, a recording from below has its memory, call sites and all."""
+    facts, text = recorded("jax_program", "--limit", "4GiB", "--stacks", "c", XLA_PYTHON_CLIENT_PREALLOCATE="false", XLA_PYTHON_CLIENT_ALLOCATOR="platform")
+    assert 128 * MIB <= facts["allocated"]["peak_bytes"] < 4 << 30 and "xla::" in text
+
+
+def onnx_model(width):
+    import numpy
+    import onnx
+
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"]), onnx.helper.make_node("Relu", ["y"], ["z"])]
+    weights = onnx.helper.make_tensor("w", 1, [width, width], numpy.ones((width, width), numpy.float32).tobytes(), raw=True)
+    inputs, outputs = ([onnx.helper.make_tensor_value_info(name, 1, ["rows", width])] for name in "xz")
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", inputs, outputs, [weights]), opset_imports=[onnx.helper.make_opsetid("", 17)])
+    model.ir_version = 9
+    return model.SerializeToString()
+
+
+@row
+def onnxruntime_plug():
+    import threading
+
+    import numpy
+    import onnxruntime
+    import vram.onnxruntime
+
+    vram.allocator().record("all,stacks=python")
+    x = numpy.ones((512, 1024), numpy.float32)
+    first, second = (onnxruntime.InferenceSession(onnx_model(1024), providers=[("CUDAExecutionProvider", vram.onnxruntime.provider_options())])
+                     for _ in range(2))
+    assert first.get_providers()[0] == "CUDAExecutionProvider" and live()[0] == 8 * MIB  # weights
+    assert first.run(None, {"x": x})[0].shape == x.shape and live()[0] == 8 * MIB
+    threads = [threading.Thread(target=lambda session: [session.run(None, {"x": x}) for _ in range(20)], args=[session]) for session in (first, second) * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    del threads
+    assert live() == (8 * MIB, 8 * MIB) and vram.onnxruntime.last_error() is None
+    vram.allocator().set_memory_limit(256 * MIB)
+    try:
+        first.run(None, {"x": numpy.ones((128 * 1024, 1024), numpy.float32)})
+    except Exception as error:
+        assert "CUDAExternalAllocator" in str(error) and "512.00 MiB" in str(vram.onnxruntime.last_error()), error
+    else:
+        raise AssertionError("more than the limit was given out")
+    assert first.run(None, {"x": x})[0].shape == x.shape
+    del first, second
+    gc.collect()
+    assert live()[0] == 0, live()
+    reported("<.*>", 12 * MIB)
+
+
+@row
+def onnxruntime_program():
+    """What onnxruntime_cached starts under `vram run`: an arena that grows by what is asked for, with its usual functions for memory."""
+    import numpy
+    import onnxruntime
+
+    provider = ("CUDAExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})
+    for _ in range(2):
+        session = onnxruntime.InferenceSession(onnx_model(1024), providers=[provider])
+        assert session.run(None, {"x": numpy.ones((4096, 1024), numpy.float32)})[0].shape == (4096, 1024)
+        del session
+        gc.collect()
+
+
+@row
+def onnxruntime_cached():
+    """Without a change of the program: its arenas stand on vram's cache, which asks the driver less often than ONNX Runtime asks it."""
+    with tempfile.NamedTemporaryFile() as log:
+        facts, text = recorded("onnxruntime_program", "--cache", "--stacks", "none", VRAM_SIM_LOG=log.name)
+        asked = len(re.findall(rb"\bcuMemAlloc(?:_v2)?\b", log.read()))
+    assert facts["allocated"]["peak_bytes"] >= 36 * MIB, text
+    assert 0 < asked < facts["events_by_action"]["alloc"], (asked, facts["events_by_action"])
 
 
 if __name__ == "__main__":

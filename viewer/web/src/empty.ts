@@ -29,6 +29,11 @@ export function emptyState(frame: Frame): HTMLElement {
     );
 }
 
+// In its place while something is read: nobody is asked for a file that is there already.
+export function openingState(names: string): HTMLElement {
+    return el("section", { class: "empty", "aria-label": "Opening" }, el("div", { class: "zone" }, el("p", { class: "zone-title opening" }, `Opening ${names}\u2026`)));
+}
+
 // Says of a recording that is open why there is nothing to see.
 export function explainEmpty(root: HTMLElement, recording: string | undefined): void {
     const why = root.querySelector<HTMLElement>(".empty-why")!;

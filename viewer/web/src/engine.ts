@@ -12,20 +12,20 @@ export interface Engine {
     ask<T = Record<string, unknown>>(question: Question): Promise<Answer<T>>;
 }
 
+let skipped: string | undefined;
+
+// Frames that name no call site, of all that is asked from now on.
+export function skipFrames(expression: string): void {
+    skipped = expression === "" ? undefined : expression;
+}
+
 export function questionText({ name, ...values }: Question): string {
-    const pairs = Object.entries(values).filter(([, value]) => value !== undefined);
+    const pairs = Object.entries({ skip: skipped, ...values }).filter(([, value]) => value !== undefined);
     return pairs.length === 0 ? name : `${name}?${pairs.map(([key, value]) => `${key}=${encodeURIComponent(asRecorded(String(value)))}`).join("&")}`;
 }
 
 function inline(id: string): string {
     return document.getElementById(id)?.textContent?.trim() ?? "";
-}
-
-export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> {
-    const binary = atob(text);
-    const bytes = new Uint8Array(binary.length);
-    for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-    return bytes;
 }
 
 // The blob without its gzip wrapping, or as it is when it has none.
@@ -44,7 +44,7 @@ const NEEDED = ["DecompressionStream", "WebAssembly", "Worker"];
 
 const OWN_MAGIC = "VRAM"; // from the second byte on
 const PREVIEW_LEAST = 8 << 20;
-const PREVIEW_BYTES = 2 << 20;
+const PREVIEW_BYTES = 1 << 20; // some 150,000 events, that are there in a fifth of a second
 
 export class WorkerEngine implements Engine {
     private readonly worker: Worker;
@@ -60,12 +60,12 @@ export class WorkerEngine implements Engine {
         };
     }
 
-    static async create(): Promise<WorkerEngine> {
+    // The worker unpacks the engine: the page is there meanwhile.
+    static create(): WorkerEngine {
         const absent = NEEDED.find((name) => !(name in globalThis));
         if (absent) throw new Error(`This browser has no ${absent}: the page needs Firefox 113, Chromium 111, Safari 16.4 or newer. \`vram view --serve\` does without.`);
         const engine = new WorkerEngine();
-        const code = await (await unwrapped(new Blob([bytesOfBase64(inline("engine"))]))).arrayBuffer();
-        engine.worker.postMessage({ kind: "start", engine: code } satisfies ToWorker, [code]);
+        engine.worker.postMessage({ kind: "start", engine: inline("engine") } satisfies ToWorker);
         return engine;
     }
 

@@ -2,8 +2,8 @@
 import type { App, Device, Matches, Recording, View } from "./app";
 import { Details } from "./details";
 import { add, clear, el } from "./dom";
-import { emptyState, explainEmpty } from "./empty";
-import { WorkerEngine, type Engine } from "./engine";
+import { emptyState, explainEmpty, openingState } from "./empty";
+import { skipFrames, WorkerEngine, type Engine } from "./engine";
 import { bytes, count } from "./format";
 import type { Changed, Frame, Opened, Panel } from "./frame";
 import { Header } from "./header";
@@ -11,8 +11,8 @@ import { Help } from "./help";
 import { installKeys } from "./keys";
 import { Minimap } from "./minimap";
 import { Notes } from "./notes";
+import { embeddedIn, embeddedNames, embeddedSkip, unpacked } from "./pages";
 import { SavingChip } from "./saving";
-import { embeddedIn, unpacked } from "./pages";
 import { SearchBox } from "./search";
 import { PinBar } from "./pins";
 import { ServerEngine } from "./server";
@@ -25,7 +25,7 @@ import { visible } from "./visible";
 
 class Page implements Frame, App {
     readonly store = new Store();
-    readonly views: readonly View[];
+    views: readonly View[];
     readonly canOpen: boolean;
     recordings: Recording[] = [];
     readonly opened: Opened[] = [];
@@ -37,6 +37,8 @@ class Page implements Frame, App {
     private readonly picker = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open" });
     private panels: Panel[] = [];
     private empty: HTMLElement | null = null;
+    private counted: readonly Recording[] = []; // whose failed requests are counted
+    private opening = ""; // the names of what is being read
     private shown: View | null = null;
     private failure = "";
     private wrongLink = ""; // what the address named that is not there
@@ -46,6 +48,7 @@ class Page implements Frame, App {
     constructor(readonly engine: Engine) {
         this.canOpen = !(engine instanceof ServerEngine);
         applyTheme(this.store);
+        skipFrames(this.store.state.skip);
         this.views = makers.map((make) => make(this));
     }
 
@@ -162,6 +165,7 @@ class Page implements Frame, App {
     }
 
     async openAll(given: readonly Opened[]): Promise<void> {
+        this.tellOpening(given.map(({ name }) => visible(name)).join(", "));
         const files = await unpacked(given);
         const failures: string[] = [];
         const before = this.recordings.length;
@@ -187,9 +191,17 @@ class Page implements Frame, App {
         }
         await this.list();
         this.loading.hidden = true;
+        this.tellOpening("");
         this.say(failures.join("\n"));
         // What was just opened is what one wants to see, unless a link said otherwise.
         if (before !== 0 && this.recordings.length > before) this.store.set({ rec: before, device: -1, from: 0, to: 0, event: NaN, pick: "" });
+    }
+
+    // What is read while there is nothing else to show; "" when it is done.
+    tellOpening(names: string): void {
+        if (this.opening === names) return;
+        this.opening = names;
+        if (!this.device()) this.refresh(new Set());
     }
 
     // No link says what to show: the beginning of a file is as good as any other part.
@@ -209,7 +221,12 @@ class Page implements Frame, App {
     // Asks again what is open.
     async list(): Promise<void> {
         const { recordings } = (await this.engine.ask<{ recordings: Recording[] }>({ name: "list" })).json;
-        await countOoms(this.engine, recordings, this.recordings);
+        // Of a beginning nobody asks: the whole will say it.
+        if (this.partial) for (const { devices } of recordings) for (const device of devices) device.ooms = 0;
+        else {
+            await countOoms(this.engine, recordings, this.counted);
+            this.counted = recordings;
+        }
         this.recordings = recordings;
         this.refresh(null);
     }
@@ -242,12 +259,19 @@ class Page implements Frame, App {
     }
 
     private refresh(changed: Changed): void {
+        // What views have worked out is of other call sites.
+        if (changed?.has("skip")) {
+            skipFrames(this.store.state.skip);
+            this.shown?.hide?.();
+            this.views = makers.map((make) => make(this));
+            changed = null;
+        }
         if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
         const { state } = this.store;
         const chosen = this.view();
         applyTheme(this.store);
         for (const panel of this.panels) panel.update(state, changed);
-        const root = this.device() ? chosen.root : (this.empty ??= emptyState(this));
+        const root = this.device() ? chosen.root : this.opening !== "" ? openingState(this.opening) : (this.empty ??= emptyState(this));
         this.stage.setAttribute("aria-labelledby", `tab-${chosen.id}`);
         const fresh = this.stage.firstElementChild !== root;
         if (fresh) {
@@ -255,7 +279,7 @@ class Page implements Frame, App {
             this.shown = chosen;
             this.stage.replaceChildren(root);
         }
-        if (!this.device()) return explainEmpty(root, this.recording()?.name);
+        if (!this.device()) return root === this.empty ? explainEmpty(root, this.recording()?.name) : undefined;
         if (fresh || changed === null) chosen.show(state);
         else chosen.update(state, changed);
     }
@@ -263,12 +287,17 @@ class Page implements Frame, App {
 
 async function main(): Promise<void> {
     const server = ServerEngine.ofPage();
-    const page = new Page(server ?? (await WorkerEngine.create()));
+    const page = new Page(server ?? WorkerEngine.create());
     page.build(document.getElementById("app")!);
     window.addEventListener("unhandledrejection", (event) => page.say((event.reason as Error)?.message ?? String(event.reason)));
-    const files = embeddedIn(document);
+    const names = server ? "what the server has" : embeddedNames(document);
+    if (names === "") return;
+    page.tellOpening(names);
+    const skip = embeddedSkip(document);
+    if (skip !== "" && page.store.state.skip === "") page.store.set({ skip });
     if (server) await page.list().catch((error: Error) => page.say(error.message));
-    else if (files.length !== 0) await page.openAll(files);
+    else await page.openAll(await embeddedIn(document));
+    page.tellOpening("");
 }
 
 main().catch((error: Error) => add(document.body, el("p", { class: "message", role: "alert" }, error.message)));

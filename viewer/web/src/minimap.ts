@@ -1,6 +1,7 @@
 // The strip: the totals of the whole history, the marks on it, and the window as a brush.
 import { clear, el } from "./dom";
 import { byteTicks, tickBytes, xTicks } from "./draw/axes";
+import { Strip } from "./draw/strip";
 import { bytes, count, counted, duration } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import { askOnce } from "./once";
@@ -15,11 +16,12 @@ type Drag = { kind: "new" | "move" | "from" | "to"; start: number; from: number;
 const HEADROOM = 10; // pixels above the curve
 const GRAB = 6; // pixels at each side of an edge
 const MOST_SPANS = 2000;
-const SAY_MS = 60;
+const SAY_MS = 200; // at rest: between two turns of a wheel nobody reads
 
 export class Minimap implements Panel {
     readonly root: HTMLElement;
-    private readonly canvas = el("canvas", { role: "img" });
+    private readonly strip = new Strip({ role: "img" });
+    private readonly canvas = this.strip.canvas;
     private readonly brush = el("div", { class: "brush" });
     private readonly handles: Record<"from" | "to", HTMLElement>;
     private readonly scale = el("div", { class: "strip-scale" });
@@ -81,15 +83,18 @@ export class Minimap implements Panel {
         const ticket = ++this.asked;
         const { rec, axis } = this.frame.store.state;
         const common = { rec, device: device.device }; // as marksOf() asks
-        const [curve, marks] = await Promise.all([
-            this.frame.engine.ask({ name: "curve", ...common, axis, pixels: Math.min(pixels, 4096) }),
-            askOnce<{ marks: Mark[] }>(this.frame, { name: "marks", ...common }),
-        ]);
+        const asked = this.frame.engine.ask({ name: "curve", ...common, axis, pixels: Math.min(pixels, 4096) });
+        const marks = askOnce<{ marks: Mark[] }>(this.frame, { name: "marks", ...common });
+        const curve = await asked;
         if (ticket !== this.asked) return;
         this.curve = Object.fromEntries(["allocated_high", "active_high", "reserved_high"].map((name) => [name, curve.column(name)]));
-        this.marks = marks.json.marks;
-        this.paint();
+        this.marks = [];
+        this.paint(); // the marks come when they are known
         this.place(this.frame.store.state);
+        const known = (await marks).json.marks;
+        if (ticket !== this.asked || known.length === 0) return;
+        this.marks = known;
+        this.paint();
     }
 
     private x(position: number): number {
@@ -105,17 +110,17 @@ export class Minimap implements Panel {
         const curve = this.curve;
         const { clientWidth: width, clientHeight: height } = this.root;
         if (!curve || width === 0) return;
-        const ratio = devicePixelRatio;
-        this.canvas.width = width * ratio;
-        this.canvas.height = height * ratio;
-        const context = this.canvas.getContext("2d")!;
-        context.scale(ratio, ratio);
         const style = getComputedStyle(this.root);
         const colour = (name: string) => style.getPropertyValue(name);
         let top = 1;
         for (const column of Object.values(curve)) for (const value of column) if (value > top) top = value;
-        const room = height - HEADROOM;
         this.drawScale(top, width, height);
+        this.strip.fill(0, 0, width, height, devicePixelRatio, (context) => this.paintCurves(context, curve, top, width, height, colour));
+        this.canvas.setAttribute("aria-label", `Memory over the whole history, up to ${bytes(top)}; ${counted(this.marks.length, "mark")}`);
+    }
+
+    private paintCurves(context: OffscreenCanvasRenderingContext2D, curve: Record<string, Numbers>, top: number, width: number, height: number, colour: (name: string) => string): void {
+        const room = height - HEADROOM;
         for (const [name, fill] of [["reserved_high", "--reserved"], ["active_high", "--active"], ["allocated_high", "--allocated"]]) {
             const values = curve[name];
             context.fillStyle = colour(fill);
@@ -130,7 +135,6 @@ export class Minimap implements Panel {
             context.fill();
         }
         this.paintMarks(context, height, colour);
-        this.canvas.setAttribute("aria-label", `Memory over the whole history, up to ${bytes(top)}; ${counted(this.marks.length, "mark")}`);
     }
 
     // How much, at the left, and when, below: few ticks, each with its number on a ground of its own.
@@ -153,7 +157,7 @@ export class Minimap implements Panel {
         }
     }
 
-    private paintMarks(context: CanvasRenderingContext2D, height: number, colour: (name: string) => string): void {
+    private paintMarks(context: OffscreenCanvasRenderingContext2D, height: number, colour: (name: string) => string): void {
         const time = this.frame.store.state.axis === "time";
         context.fillStyle = colour("--accent");
         context.globalAlpha = 0.55;

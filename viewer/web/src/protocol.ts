@@ -2,7 +2,7 @@
 import { parseAnswer } from "./exact";
 
 export type ToWorker =
-    | { kind: "start"; engine: ArrayBuffer }
+    | { kind: "start"; engine: string } // gzip in base64
     | { kind: "open" | "preview"; id: number; name: string; file: Blob }
     | { kind: "ask"; id: number; question: string };
 

@@ -60,7 +60,7 @@ export async function copyText(text: string): Promise<void> {
 
 async function savePage(frame: Frame): Promise<void> {
     try {
-        download(await pageOf(frame.opened), fileName(frame, "html"));
+        download(await pageOf(frame.opened, frame.store.state.skip), fileName(frame, "html"));
     } catch (error) {
         frame.say(`The page could not be saved: ${(error as Error).message}`);
     }

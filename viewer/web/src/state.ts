@@ -21,6 +21,7 @@ export type State = {
     other: number; // the recording to compare with; -1: none
     step: number; // the step (from 1) at which recordings are compared; 0: the peak of each, -1: the end
     base: number; // the step that `step` is compared with where one recording is compared with itself
+    skip: string; // an expression over file:line:function: frames that name no call site
     pins: string; // events with notes (pins.ts)
     dark: boolean | null; // null: as the system says
     found: number; // counts answers to the search; not part of the URL
@@ -43,6 +44,7 @@ export const initial: State = {
     other: -1,
     step: 0,
     base: 1,
+    skip: "",
     pins: "",
     dark: null,
     found: 0,

@@ -20,6 +20,7 @@ export class SortTable<Row> {
     private rows: readonly Row[] = [];
     private by: number;
     private falling = true;
+    private sortedByReader = false;
 
     constructor(
         label: string,
@@ -32,6 +33,13 @@ export class SortTable<Row> {
         const table = el("table", { class: "sort-table", "aria-label": label }, el("thead", {}, this.head), this.body);
         this.root = el("div", { class: "table-scroll" }, table, this.rest);
         this.body.addEventListener("keydown", (event) => this.onKey(event));
+        this.drawHead();
+    }
+
+    // The order to begin with, until the reader chooses another.
+    fallFirst(falling: boolean): void {
+        if (this.sortedByReader) return;
+        this.falling = falling;
         this.drawHead();
     }
 
@@ -55,6 +63,7 @@ export class SortTable<Row> {
     }
 
     private sort(column: number): void {
+        this.sortedByReader = true;
         this.falling = column === this.by ? !this.falling : this.columns[column].number === true;
         this.by = column;
         this.drawHead();

@@ -86,7 +86,7 @@ export class TroubleBanner implements Panel {
             this.root,
             el("p", { role: "status" }, el("b", {}, `${devices.length > 1 ? `${name[0].toUpperCase()}${name.slice(1)}` : "The program"} ran out of memory${times}`), `${what}.${others}${away}`),
             this.why,
-            el("button", { type: "button", class: "link", onclick: () => this.frame.store.set(here ? { view: "oom" } : { view: "oom", device: worst.device, ...UNCHOSEN }) }, here ? "Why it failed" : `Why it failed on ${name}`),
+            el("button", { type: "button", class: "link", onclick: () => this.frame.store.set(here ? { view: "oom" } : { view: "oom", device: worst.device, ...UNCHOSEN }) }, here ? "Why it failed, and what to change" : `Why it failed on ${name}, and what to change`),
         );
         this.root.hidden = this.frame.store.state.view === "oom";
     }

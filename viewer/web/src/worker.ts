@@ -1,4 +1,5 @@
 // The worker: holds the engine, feeds it files as a stream of slices, passes questions on.
+import { bytesOfBase64 } from "./base64";
 import type { FromWorker, ToWorker } from "./protocol";
 
 declare const self: {
@@ -72,7 +73,7 @@ function withText(text: string, call: (address: number) => number): number {
     return result;
 }
 
-async function start(bytes: ArrayBuffer): Promise<void> {
+async function start(packed: string): Promise<void> {
     // The C library asks for file descriptors that nobody uses.
     const absent = () => ENOSYS;
     const clock = (_id: number, _precision: bigint, time: number) => {
@@ -83,7 +84,8 @@ async function start(bytes: ArrayBuffer): Promise<void> {
         page: { page_read: readPage, page_answer: takeAnswer },
         wasi_snapshot_preview1: { clock_time_get: clock, fd_close: absent, fd_seek: absent, fd_write: absent },
     };
-    const { instance } = await WebAssembly.instantiate(bytes, imports);
+    const code = new Blob([bytesOfBase64(packed)]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const { instance } = await WebAssembly.instantiate(await new Response(code).arrayBuffer(), imports);
     engine = instance.exports as unknown as Exports;
     engine._initialize();
     // The secret of its hash tables: WebAssembly lays nothing out at random.

@@ -116,7 +116,8 @@ async function sources(page) {
     await field.blur();
     await settles(page, () => document.querySelector('input[aria-label="Open sources with"]').hasAttribute("aria-invalid"), null, true, "an address that runs code is refused");
     await field.fill("vscode://file/{file}:{line}");
-    await field.blur();
+    await field.press("Enter");
+    await settles(page, () => document.querySelector(".settings-view").textContent.includes("Places in call stacks are links now."), null, true, "an address with {file} and {line} is taken");
     await go(page, { view: "oom" });
     await page.reload();
     await openFiles(page, [example]);
@@ -130,11 +131,17 @@ async function pages(page) {
     const path = join(mkdtempSync(join(tmpdir(), "vram-page-")), "saved.html");
     writeFileSync(path, await saved(page, "This page"));
     equal((await asked("report", "--json", path)).devices, (await asked("report", "--json", example)).devices, "the command reads the saved page");
+    const init = () => {
+        window.told = new Set();
+        new MutationObserver(() => document.querySelectorAll(".zone-title").forEach((zone) => window.told.add(zone.textContent))).observe(document, { subtree: true, childList: true });
+    };
     for (const inside of [false, true]) {
-        const second = await openPage(inside ? html : path);
+        const second = await openPage(inside ? html : path, { init });
         if (inside) await openFiles(second.page, [path]);
         await settles(second.page, () => document.querySelector("select.files option")?.textContent, null, "oom.pickle.gz", "the recording is inside");
         await settles(second.page, () => document.title, null, await page.title(), "and shown as before");
+        const told = inside ? ["Drop a recording here", "Opening saved.html\u2026"] : ["Opening oom.pickle.gz\u2026"];
+        equal(await second.page.evaluate(() => [...window.told]), told, "what is said until then");
         equal(second.errors, [], "errors of the saved page");
         await second.browser.close();
     }

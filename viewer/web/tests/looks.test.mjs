@@ -26,19 +26,20 @@ writeFileSync(made, JSON.stringify({ segments: [segment], device_traces: [events
 
 // Before a text is painted on a canvas its colour and what lies under it there are noted; the page itself asks for no pixels.
 function watch() {
-    const read = CanvasRenderingContext2D.prototype.getImageData;
-    const paint = CanvasRenderingContext2D.prototype.fillText;
     window.painted = new Map();
-    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
-        const { a, d, e, f } = this.getTransform();
-        const size = parseFloat(/(\d+(?:\.\d+)?)px/.exec(this.font)[1]);
-        const width = this.measureText(text).width;
-        const left = this.textAlign === "right" ? x - width : this.textAlign === "center" ? x - width / 2 : x;
-        const middle = this.textBaseline === "middle" ? y : y - size * 0.35;
-        const under = read.call(this, Math.round(left * a + e + 1), Math.round(middle * d + f), Math.max(1, Math.round(width * a - 2)), 1).data;
-        if (this.canvas.isConnected) window.painted.set(text, { ink: this.fillStyle, under: [...under] });
-        paint.call(this, text, x, y, ...rest);
-    };
+    for (const { prototype } of [CanvasRenderingContext2D, OffscreenCanvasRenderingContext2D]) {
+        const { getImageData: read, fillText: paint } = prototype;
+        prototype.fillText = function (text, x, y, ...rest) {
+            const { a, d, e, f } = this.getTransform();
+            const size = parseFloat(/(\d+(?:\.\d+)?)px/.exec(this.font)[1]);
+            const width = this.measureText(text).width;
+            const left = this.textAlign === "right" ? x - width : this.textAlign === "center" ? x - width / 2 : x;
+            const middle = this.textBaseline === "middle" ? y : y - size * 0.35;
+            const under = read.call(this, Math.round(left * a + e + 1), Math.round(middle * d + f), Math.max(1, Math.round(width * a - 2)), 1).data;
+            if (this.canvas.isConnected !== false) window.painted.set(text, { ink: this.fillStyle, under: [...under] });
+            paint.call(this, text, x, y, ...rest);
+        };
+    }
 }
 function lowPainted() {
     const channel = (value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);

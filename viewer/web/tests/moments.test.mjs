@@ -93,6 +93,16 @@ equal([roles["/home/me/model.py:20:forward"], roles["/home/me/model.py:5:__init_
 await go(page, { view: "leaks", search: "model.py:21" });
 await settles(page, () => [...document.querySelectorAll(".leaks-view tr.found-row .site")].map((cell) => cell.title).filter((name, i, all) => all.indexOf(name) === i), null, ["/home/me/model.py:21:forward"], "marked among temporary allocations");
 
+// So in the tables of Compare and in the lanes of a step.
+await go(page, { view: "compare", search: "model.py:21" });
+const marks = (selector) => [...document.querySelectorAll(selector)].map((cell) => cell.title);
+await settles(page, marks, ".compare-view tr.found-row .site", ["/home/me/model.py:21:forward"], "marked among the differences");
+await go(page, { view: "compare" });
+await settles(page, marks, ".compare-view tr.found-row .site", [], "and not without a search");
+await go(page, { view: "step", step: 1, search: "model.py:21" });
+await page.locator('select[aria-label="A lane per"]').selectOption("site");
+await settles(page, marks, ".found-lane .step-name", ["/home/me/model.py:21:forward"], "and the lane of it");
+
 // A pool as its envelope: held, in use, free.
 await go(page, { view: "segments" });
 await page.waitForSelector(".chart-stage[data-ready]");

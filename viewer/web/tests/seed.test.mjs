@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { openEngine } from "../../../bench/engine.mjs";
 import { equal, expect, finish, html } from "./check.mjs";
 
@@ -21,9 +21,9 @@ async function begin() {
     const exports = new Proxy({}, { get: (_, name) => (name === "memory" ? new WebAssembly.Memory({ initial: 1 }) : (...values) => calls.push([name, ...values])) });
     const self = { postMessage() {} };
     const crypto = { getRandomValues: (room) => (drawn = room.set([0x12345678, 0x9abcdef0])) ?? room };
-    runInContext(script, createContext({ self, crypto, performance, TextEncoder, TextDecoder, WebAssembly: { instantiate: async () => ({ instance: { exports } }) } }));
-    self.onmessage({ data: { kind: "start", engine: new ArrayBuffer(0) } });
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    runInContext(script, createContext({ self, crypto, performance, TextEncoder, TextDecoder, Blob, Response, DecompressionStream, Uint8Array, atob, WebAssembly: { instantiate: async () => ({ instance: { exports } }) } }));
+    self.onmessage({ data: { kind: "start", engine: gzipSync("").toString("base64") } });
+    await new Promise((resolve) => setTimeout(resolve, 200));
     return calls;
 }
 equal(await begin(), [["_initialize"], ["engine_seed", 0x12345678, 0x9abcdef0]], "what the worker calls first");

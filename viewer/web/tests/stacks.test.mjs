@@ -1,10 +1,11 @@
 // The user's line first: the call site on top of a stack, what is none of the program's folded there and in the tree, the whole stack beside the
 // pointer, machine code without a name, borders that can be moved.
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage } from "./browser.mjs";
-import { asked, equal, expect, finish, go, html, settles } from "./check.mjs";
+import { asked, equal, expect, finish, go, html, settles, vram } from "./check.mjs";
 import { address, loop } from "./loop.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
@@ -39,6 +40,31 @@ equal(shown, groups.map((group) => group.name), "the groups of the page are the 
 expect(shown.some((name) => name === "/home/me/model.py:20:forward") && shown.some((name) => name.includes("AddmmBackward0::apply") || name.includes("model.py:5")), "lines of the program, and what tells of the backward pass");
 const skipped = await asked("report", "--site", "--json", "--skip", "model\\.py", path);
 expect(skipped.groups.every((group) => !group.name.includes("model.py")) && skipped.groups.some((group) => group.name.includes("train.py:9:main")), "--skip names the caller");
+
+// So in the page: in Settings, in every view, in the link, and in a page that the command makes.
+await go(page, { view: "settings" });
+const field = page.locator('input[aria-label="Frames that name no call site"]');
+await field.fill("mod(");
+await field.press("Enter");
+await settles(page, () => document.querySelector('input[aria-label="Frames that name no call site"]').getAttribute("aria-invalid"), null, "true", "what is no expression is told");
+await field.fill("model\\.py");
+await field.press("Enter");
+await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("skip"), null, "model\\.py", "what is skipped is in the link");
+const names = () => [...document.querySelectorAll(".peak-view tbody tr .site")].map((site) => site.title);
+await page.keyboard.press("Escape");
+await page.locator("main").focus();
+await page.keyboard.press("5");
+await settles(page, names, null, skipped.groups.map((group) => group.name), "the groups are those of the command");
+await go(page, { view: "timeline", pick: `b${address(100).toString(16)}_0`, skip: "model\\.py" });
+await settles(page, () => document.querySelector(".details .frame-site .frame-place")?.textContent, null, "me/train.py:9", "and the stack has the caller on top");
+await go(page, { view: "peak" });
+await settles(page, names, null, groups.map((group) => group.name), "without it they are as before");
+const told = join(folder, "told.html");
+execFileSync(vram, ["view", "--skip", "model\\.py", "--no-open", "-o", told, path]);
+const inside = await openPage(told, { fragment: "#view=peak" });
+await settles(inside.page, names, null, skipped.groups.map((group) => group.name), "`vram view --skip` puts it into the page");
+equal(inside.errors, [], "errors of that page");
+await inside.browser.close();
 
 // What the pointer is told: the site, then its callers.
 await go(page, { view: "timeline" });

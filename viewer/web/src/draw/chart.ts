@@ -427,12 +427,10 @@ export class Chart {
     private paint(): void {
         this.frame = 0;
         if (!this.root.isConnected) return;
-        const began = performance.now();
         const view = this.view();
         this.layers.paint(this.scene, this.marks, view, (this.theme ??= themeOf(this.root)), this.emphasis);
         this.paintOver(view);
         this.stage.dataset.box = JSON.stringify({ ...view.box, heights: [view.low, view.high] });
-        this.stage.dataset.paint = (performance.now() - began).toFixed(2);
     }
     // What follows the pointer and the choice: nothing else is painted for them.
     private outline(row: number | undefined, view: View): number[] {

@@ -9,7 +9,10 @@ import { CanvasPen, type Pen } from "./pen";
 import { drawCurves, drawUnder } from "./picture";
 import { painterFor, type Shown } from "./painter";
 import type { Emphasis } from "./quads";
+import { Strip } from "./strip";
 
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((value, i) => value === b[i]);
+const HIDDEN = { "aria-hidden": "true" };
 const SPACE = "http://www.w3.org/2000/svg";
 const CURVE_LEGEND = 18; // pixels of a curve's sample beside its name
 
@@ -84,27 +87,6 @@ const pathOf = (points: ArrayLike<number>, left: number, top: number): string =>
     return path;
 };
 
-// A strip of the stage with a canvas of its own: a small one costs a frame nothing while it stays as it is.
-class Strip {
-    readonly canvas = el("canvas", { "aria-hidden": "true" });
-    private at = "";
-
-    fill(left: number, top: number, width: number, height: number, ratio: number, draw: (pen: Pen) => void): void {
-        const { canvas } = this;
-        const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-        const at = `${left} ${top} ${w} ${h} ${ratio}`;
-        if (at !== this.at) {
-            this.at = at;
-            [canvas.width, canvas.height] = [w, h];
-            [canvas.style.left, canvas.style.top, canvas.style.width, canvas.style.height] = [left, top, width, height].map((value) => `${value}px`);
-        }
-        const context = canvas.getContext("2d")!;
-        context.setTransform(ratio, 0, 0, ratio, -left * ratio, -top * ratio);
-        context.clearRect(left, top, width, height);
-        draw(new CanvasPen(context));
-    }
-}
-
 export class Layers {
     readonly stage: HTMLElement;
     private readonly shapes = el("canvas", { "aria-hidden": "true", class: "chart-shapes" });
@@ -114,15 +96,16 @@ export class Layers {
     private readonly overlay = svgElement("svg", "chart-overlay");
     private readonly parts = {} as Record<Over, SVGPathElement>;
     private readonly drawn = {} as Record<Over, string>;
-    private readonly heights = new Strip();
-    private readonly axis = new Strip();
-    private readonly marks = new Strip();
+    private readonly heights = new Strip(HIDDEN);
+    private readonly axis = new Strip(HIDDEN);
+    private readonly marks = new Strip(HIDDEN);
     // Where WebGL2 draws the shapes: what is under and over them.
-    private readonly under = new Strip();
-    private readonly curves = new Strip();
+    private readonly under = new Strip(HIDDEN);
+    private readonly curves = new Strip(HIDDEN);
     private readonly names = el("div", { class: "chart-names" });
     readonly painter;
     private leveled: readonly unknown[] = [];
+    private spanned: readonly unknown[] = [];
     private named: readonly unknown[] = [];
     private boxed = "";
 
@@ -151,19 +134,19 @@ export class Layers {
     private paintHeights(scene: Scene | null, view: View, theme: Theme): void {
         const { box, low, high, height, ratio } = view;
         const now = [scene, theme, height, ratio, low, high, box.left, box.width];
-        if (!now.some((value, i) => value !== this.leveled[i])) return;
+        if (same(now, this.leveled)) return;
         this.leveled = now;
         const { y } = mappingOf(view);
         let path = "";
         if (scene && !scene.yText && !scene.axis) for (const value of byteTicks(low, high, Math.max(2, box.height / 46))) path += `M0 ${Math.round(y(value)) + 0.5 - box.top}h${box.width}`;
         this.levels.setAttribute("d", path);
-        this.heights.fill(0, 0, box.left + 1, height, ratio, (pen) => scene && paintHeights(pen, scene, view, theme));
+        this.heights.fill(0, 0, box.left + 1, height, ratio, (context) => scene && paintHeights(new CanvasPen(context), scene, view, theme));
     }
 
     private nameCurves(scene: Scene | null): void {
         const curves = scene?.picture.curves ?? [];
         const now = curves.flatMap(({ name, colour }) => [name, colour]);
-        if (now.length === this.named.length && now.every((value, i) => value === this.named[i])) return;
+        if (same(now, this.named)) return;
         this.named = now;
         this.names.replaceChildren(
             ...curves.filter(({ name }) => name !== "").map(({ name, colour, dash }) => {
@@ -175,18 +158,26 @@ export class Layers {
     }
 
     paint(scene: Scene | null, marks: Mark[], view: View, theme: Theme, emphasis: Omit<Emphasis, "faint">): void {
-        const { box, from, to, width, height, ratio, byTime } = view;
+        const { box, ratio } = view;
         this.placeBox(box);
         this.paintHeights(scene, view, theme);
         this.nameCurves(scene);
         if (scene) this.painter.place(view, { ...emphasis, faint: theme.faint }, theme.groundRgb);
         if (!this.painter.whole) {
             const place = scene && { ...mappingOf(view), placing: placingOf(scene, view), box };
-            this.under.fill(box.left, box.top, box.width, box.height, ratio, (pen) => place && drawUnder(pen, scene.picture, place, theme.groundRgb));
-            this.curves.fill(box.left, box.top, box.width, box.height, ratio, (pen) => place && drawCurves(pen, scene.picture, place));
+            this.under.fill(box.left, box.top, box.width, box.height, ratio, (context) => place && drawUnder(new CanvasPen(context), scene.picture, place, theme.groundRgb));
+            this.curves.fill(box.left, box.top, box.width, box.height, ratio, (context) => place && drawCurves(new CanvasPen(context), scene.picture, place));
         }
-        this.axis.fill(0, box.top + box.height, width, height - box.top - box.height, ratio, (pen) => drawXAxis(pen, box, from, to, byTime, theme));
-        this.marks.fill(0, 0, width, box.top, ratio, (pen) => scene && drawMarks(pen, marks, box, from, to, byTime, theme));
+        this.paintSpan(scene, marks, view, theme);
+    }
+
+    // What hangs on the window alone: the axis below, marks above, and their lines.
+    private paintSpan(scene: Scene | null, marks: Mark[], { box, from, to, width, height, ratio, byTime }: View, theme: Theme): void {
+        const now = [scene === null, marks, theme, from, to, width, height, ratio, byTime, box.left, box.top, box.width, box.height];
+        if (same(now, this.spanned)) return;
+        this.spanned = now;
+        this.axis.fill(0, box.top + box.height, width, height - box.top - box.height, ratio, (context) => drawXAxis(new CanvasPen(context), box, from, to, byTime, theme));
+        this.marks.fill(0, 0, width, box.top, ratio, (context) => scene && drawMarks(new CanvasPen(context), marks, box, from, to, byTime, theme));
         const lines = scene ? markLines(marks, box, from, to, byTime) : { alarms: [], moments: [] };
         for (const name of ["alarms", "moments"] as const) this.set(name, lines[name].map((at) => `M${Math.round((at - box.left) * 10) / 10} 0v${box.height}`).join(""));
     }
@@ -204,6 +195,7 @@ export class Layers {
 
     empty(): void {
         this.painter.clear();
+        this.spanned = [];
         for (const name of OVER) this.set(name, "");
     }
 }

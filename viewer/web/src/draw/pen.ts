@@ -32,6 +32,7 @@ function widthOf(text: string, style: TextStyle): number {
 }
 
 export class CanvasPen implements Pen {
+    private lettering = ""; // font and alignment that are set: setting them costs more than a short text
     constructor(private readonly context: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D) {}
 
     rect(x: number, y: number, width: number, height: number, fill: string): void {
@@ -56,8 +57,12 @@ export class CanvasPen implements Pen {
     text(x: number, y: number, text: string, fill: string, style: TextStyle = {}): void {
         const { context } = this;
         context.fillStyle = fill;
-        context.font = font(style);
-        context.textAlign = style.align ?? "left";
+        const wanted = `${font(style)} ${style.align}`;
+        if (wanted !== this.lettering) {
+            this.lettering = wanted;
+            context.font = font(style);
+            context.textAlign = style.align ?? "left";
+        }
         context.fillText(text, x, y);
     }
     image(source: HTMLCanvasElement, x: number, y: number, width: number, height: number): void {
@@ -72,6 +77,7 @@ export class CanvasPen implements Pen {
         context.clip();
         draw();
         context.restore();
+        this.lettering = "";
     }
     textWidth(text: string, style: TextStyle = {}): number {
         return widthOf(text, style);

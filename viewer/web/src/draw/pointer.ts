@@ -2,13 +2,20 @@
 import type { Chart } from "./chart";
 
 const CLICK_PIXELS = 4;
+const CORNER_MS = 200;
 
 export function followPointer(canvas: HTMLElement, chart: Chart): void {
     let drag: { x: number; y: number; lastX: number; lastY: number; selects: boolean; moved: boolean } | null = null;
+    // Where the chart lies is asked for once in a while: it makes the browser look whether anything has moved.
+    let corner: { left: number; top: number; until: number } = { left: 0, top: 0, until: 0 };
     const local = (event: MouseEvent): [number, number] => {
-        const { left, top } = canvas.getBoundingClientRect();
-        return [event.clientX - left, event.clientY - top];
+        if (event.timeStamp > corner.until || event.type === "pointerdown") {
+            const { left, top } = canvas.getBoundingClientRect();
+            corner = { left, top, until: event.timeStamp + CORNER_MS };
+        }
+        return [event.clientX - corner.left, event.clientY - corner.top];
     };
+    for (const moving of ["scroll", "resize"]) window.addEventListener(moving, () => (corner.until = 0), { capture: true, passive: true });
 
     canvas.addEventListener(
         "wheel",

@@ -1,11 +1,29 @@
 // What is said beside the pointer: at once what the picture knows, a moment later what the engine knows.
-import { add, clear, el } from "../dom";
+import { el } from "../dom";
 import type { Details } from "./tips";
 
 const REST_MS = 60;
 
+// Lines whose elements stay where only their texts change, as they do at every move of the mouse.
+class Lines {
+    private readonly texts: Text[] = [];
+    constructor(readonly root: HTMLElement) {}
+
+    set(lines: readonly string[]): void {
+        while (this.texts.length > lines.length) this.texts.pop()!.parentElement!.remove();
+        lines.forEach((line, i) => {
+            const text = (this.texts[i] ??= this.root.appendChild(el("div", {})).appendChild(document.createTextNode("")));
+            if (text.data !== line) text.data = line;
+        });
+        this.root.hidden = lines.length === 0;
+    }
+}
+
 export class Tip {
-    readonly root = el("div", { class: "chart-tip", hidden: true, role: "status" });
+    private readonly title = document.createTextNode("");
+    private readonly lines = new Lines(el("section", {}));
+    private readonly stack = new Lines(el("section", { class: "tip-stack" }));
+    readonly root = el("div", { class: "chart-tip", hidden: true, role: "status" }, el("strong", {}, this.title), this.lines.root, this.stack.root);
     private about = NaN; // the row it speaks of
     private at: [number, number] = [0, 0];
     private resting = 0;
@@ -66,9 +84,9 @@ export class Tip {
     }
 
     private fill(title: string, lines: readonly string[], stack: readonly string[] = []): void {
-        clear(this.root);
-        add(this.root, el("strong", {}, title), ...lines.filter((line) => line !== "").map((line) => el("div", {}, line)));
-        if (stack.length > 0) add(this.root, el("div", { class: "tip-stack" }, ...stack.map((line) => el("div", {}, line))));
+        if (this.title.data !== title) this.title.data = title;
+        this.lines.set(lines.filter((line) => line !== ""));
+        this.stack.set(stack);
     }
 
     // At the side that has room, so that nothing has to be measured; moved by the compositor alone.

@@ -3,6 +3,7 @@
 import type { App, Device, View } from "../app";
 import { add, clear, el } from "../dom";
 import { Flame, type TreeJson } from "../draw/flame";
+import { foundNames } from "../found";
 import { bytes, count, counted } from "../format";
 import { latest } from "../latest";
 import type { Answer, Numbers } from "../protocol";
@@ -57,6 +58,7 @@ class Compare {
     private readonly askCompare;
     private readonly askTree;
     private asked = "";
+    private shown: CompareJson | null = null;
     private chosen = "";
     private most = 1;
     private steps = 0; // that both sides have
@@ -216,17 +218,19 @@ class Compare {
     private async drawCurves(a: About, b: About, shown: CompareJson | null, wanted: () => boolean): Promise<void> {
         const { engine, recordings, store } = this.app;
         const { notion, step } = store.state;
-        const by = this.steps > 0 ? { name: "steps", from: 0, to: this.steps } : { name: "curve" };
         const alone = a.rec === b.rec && a.device === b.device;
+        // Its peak may lie before the first step, its end after the last: the whole history has both.
+        const steps = alone && step <= 0 ? 0 : this.steps;
+        const by = steps > 0 ? { name: "steps", from: 0, to: steps } : { name: "curve" };
         const answers = await Promise.all((alone ? [a] : [a, b]).map((about) => engine.ask({ ...by, ...about, notion, pixels: PIXELS })));
         if (!wanted()) return;
-        const starts = (i: number) => (this.steps > 0 ? answers[i].column("step_event") : null);
+        const starts = (i: number) => (steps > 0 ? answers[i].column("step_event") : null);
         const moments = shown ? [
             { letter: "A", at: this.placed(shown.a.event, a, starts(0)), bytes: shown.a.bytes },
             { letter: "B", at: this.placed(shown.b.event, b, starts(answers.length - 1)), bytes: shown.b.bytes },
         ] : [];
-        const high = this.steps > 0 ? "high" : `${notion}_high`;
-        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), this.steps, this.steps > 0 && step > 0 ? Math.min(step, this.steps) : 0, moments);
+        const high = steps > 0 ? "high" : `${notion}_high`;
+        this.curves.show(answers.map((answer, i) => ({ title: recordings[[a, b][i].rec].name, high: answer.column(high) })), steps, step > 0 ? Math.min(step, steps) : 0, moments);
     }
 
     private async showRanks(wanted: () => boolean): Promise<void> {
@@ -268,6 +272,7 @@ class Compare {
             this.app.say("");
             if (differences) this.show(differences.json);
             if (tree) this.flame.show(tree);
+            if (differences) await this.mark();
             await this.drawCurves(a, b, differences?.json ?? null, wanted);
             await this.showRanks(wanted);
         } catch (error) {
@@ -275,12 +280,30 @@ class Compare {
         }
     }
 
+    // What the search finds on either side.
+    async mark(): Promise<void> {
+        const { shown } = this;
+        if (!shown) return;
+        const matches = this.app.matches();
+        const { rec } = this.app.store.state;
+        const by = this.by.value;
+        const names = await foundNames(this.app, by, [{ rec, device: shown.a.device, event: shown.a.event }, { rec: this.second(), device: shown.b.device, event: shown.b.event }]);
+        if (matches !== this.app.matches() || shown !== this.shown) return;
+        this.table.found = names && ((pair) => names.has(pair.name));
+        this.table.draw();
+        this.flame.matches = matches ? (stack) => matches.has(NaN, stack) : () => false;
+        this.flame.draw();
+    }
+
     private show(json: CompareJson): void {
+        this.shown = json;
         this.titles = [json.a.name, json.b.name];
         this.most = Math.max(1, ...json.groups.map((pair) => Math.abs(pair.other_bytes - pair.bytes)));
-const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
+        const side = (letter: string, { bytes: held, event }: Side) => el("span", { "data-side": letter, "data-bytes": held, "data-event": event }, `${letter} ${bytes(held)} ${event < 0 ? "before the first event" : `at event ${count(event)}`}`);
         const change = json.b.bytes - json.a.bytes;
         this.facts.replaceChildren(side("A", json.a), ", ", side("B", json.b), ": ", el("strong", { "data-bytes": change }, signed(change)));
+        // What shrank comes first where nothing grew.
+        this.table.fallFirst(json.groups.some((pair) => pair.other_bytes > pair.bytes));
         this.table.show(json.groups);
     }
 
@@ -321,6 +344,7 @@ export function compareView(app: App): View {
         hide: () => compare.hide(),
         update: (_, changed) => {
             void compare.load();
+            if (changed.has("found")) void compare.mark();
             if (changed.has("dark")) compare.paint();
         },
         svg: compare.svg,

@@ -2,6 +2,7 @@
 import type { App, View } from "../app";
 import { el } from "../dom";
 import { css, colourOf, themeOf } from "../draw/colour";
+import { foundNames } from "../found";
 import { bytes, count, counted } from "../format";
 import { latest } from "../latest";
 import type { Numbers } from "../protocol";
@@ -208,15 +209,10 @@ class Leaks {
     // Which groups have to do with the search: of all that was made.
     async mark(): Promise<void> {
         const matches = this.app.matches();
-        const { rec, notion, search, regex } = this.app.store.state;
         const by = this.by.value;
-        let names: ReadonlySet<string> | null = null;
-        if (matches) {
-            const { json } = await this.app.engine.ask<{ groups: { name: string; found_bytes: number }[] }>({ name: "groups", rec, device: this.app.device()?.device, notion, made: 1, by, top: 100000, find: search.trim(), find_regex: regex ? 1 : 0 });
-            names = new Set(json.groups.filter((group) => group.found_bytes > 0).map((group) => group.name));
-        }
+        const names = await foundNames(this.app, by);
         if (matches !== this.app.matches() || by !== this.by.value) return;
-        this.growers.found = this.churners.found = names && ((group: { name: string }) => names!.has(group.name));
+        this.growers.found = this.churners.found = names && ((group: { name: string }) => names.has(group.name));
         this.growers.draw();
         this.churners.draw();
     }

@@ -113,7 +113,7 @@ function holders(list: Holder[], lead: ((site: string) => void) | null, rest: HT
     const rows = list.map((holder) => {
         const fill = el("span", { class: "oom-fill is-allocated" });
         fill.style.width = `${(100 * holder.bytes) / most}%`;
-        return el("tr", {}, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, lead && !holder.site.startsWith("<") ? el("button", { type: "button", class: "link", title: "Its blocks at that moment", onclick: () => lead(holder.site) }, holder.site) : el("span", {}, holder.site)));
+        return el("tr", { "data-site": holder.site }, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, lead && !holder.site.startsWith("<") ? el("button", { type: "button", class: "link", title: "Its blocks at that moment", onclick: () => lead(holder.site) }, holder.site) : el("span", {}, holder.site)));
     });
     return el("table", { class: "plain-table" }, el("tbody", {}, ...rows, rest));
 }

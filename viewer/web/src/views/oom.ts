@@ -2,6 +2,7 @@
 import type { App, Device, View } from "../app";
 import { add, clear, csvText, el } from "../dom";
 import { bytes, count, counted, percent } from "../format";
+import { foundNames } from "../found";
 import { SavingText } from "../saving";
 import { UNCHOSEN, type State } from "../state";
 import { deviceName, worstDevice } from "../trouble";
@@ -99,6 +100,7 @@ export function oomView(app: App): View {
                 stack: async (event: number) => (await app.engine.ask<RequestStack>({ name: "event", rec, device: device.device, event })).json,
                  open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
             paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
+            void mark();
             if (shown.oom.length === 0) {
                 const saving = new SavingText(app.engine, { rec, device: device.device });
                 body.append(saving.root);
@@ -113,6 +115,12 @@ export function oomView(app: App): View {
         }
     }
 
+    // The sites that the search finds.
+    async function mark(): Promise<void> {
+        const names = await foundNames(app, "site");
+        for (const row of body.querySelectorAll<HTMLElement>("tr[data-site]")) row.classList.toggle("found-row", names?.has(row.dataset.site!) ?? false);
+    }
+
     return {
         id: "oom",
         title: "Out of memory",
@@ -121,6 +129,7 @@ export function oomView(app: App): View {
         show: () => void load(),
         update: (_state: State, changed: ReadonlySet<keyof State>) => {
             if (changed.has("rec") || changed.has("device")) void load();
+            if (changed.has("found")) void mark();
         },
         csv: () => csv(shown),
     };

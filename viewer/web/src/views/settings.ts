@@ -94,6 +94,27 @@ function sources(): HTMLElement {
     return el("section", {}, el("h2", {}, "Sources"), el("p", {}, el("label", {}, "Open with ", input), " ", said));
 }
 
+// Frames of the program's own wrappers: no call site is named by them, in any view.
+function skipping(app: App): HTMLElement {
+    const input = el("input", { type: "text", "aria-label": "Frames that name no call site", placeholder: "utils\\.py:.*:alloc", spellcheck: "false" });
+    const said = el("span", { class: "quiet-text", role: "status" });
+    input.value = app.store.state.skip;
+    const use = async () => {
+        const skip = input.value.trim();
+        input.removeAttribute("aria-invalid");
+        said.textContent = "";
+        try {
+            await app.engine.ask({ name: "list", skip });
+            app.store.set({ skip });
+        } catch (error) {
+            input.setAttribute("aria-invalid", "true");
+            said.textContent = (error as Error).message;
+        }
+    };
+    input.addEventListener("change", () => void use());
+    return el("section", {}, el("h2", {}, "Call sites"), el("p", {}, el("label", {}, "Frames that name none (file:line:function, a regular expression) ", input), " ", said));
+}
+
 export function settingsView(app: App): View {
     const body = el("div", { class: "scroll-body settings-view" });
     const root = el("div", { class: "fill scroll" }, body);
@@ -114,7 +135,7 @@ export function settingsView(app: App): View {
             if (ticket !== asked) return;
             shown = answer.json;
             paint(body, shown);
-            body.append(sources());
+            body.append(skipping(app), sources());
         } catch (error) {
             of = "";
             app.say((error as Error).message);

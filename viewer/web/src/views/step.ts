@@ -4,6 +4,7 @@ import type { App, View } from "../app";
 import { clear, csvText, el, xmlText } from "../dom";
 import { css, colourOf, themeOf, type Theme } from "../draw/colour";
 import { seedGroups } from "../draw/seeds";
+import { foundNames } from "../found";
 import { bytes, count, counted, duration } from "../format";
 import { latest } from "../latest";
 import type { Numbers } from "../protocol";
@@ -133,6 +134,7 @@ class Step {
             if (!answer || key !== this.asked) return;
             this.app.say("");
             this.show(answer.json, answer.column("bytes"), answer.column("pass"));
+            await this.mark();
         } catch (error) {
             this.asked = "";
             this.app.say((error as Error).message);
@@ -145,7 +147,7 @@ class Step {
         // In the order in which the step comes to them, what was there before first.
         own.sort((a, b) => a.first - b.first || b.high - a.high);
         const rest = lane(json.lanes.length);
-        const others: Row[] = json.distinct > json.lanes.length ? [{ name: `${counted(json.distinct - json.lanes.length, "other")}`, made_bytes: 0, made_count: 0, kept_bytes: 0, first: json.to, values: rest, high: json.others_peak_bytes, at: json.lanes.length, rest: true }] : [];
+        const others: Row[] = json.distinct > json.lanes.length ? [{ name: `${counted(json.distinct - json.lanes.length, "other")}`, made_bytes: 0, made_count: 0, kept_bytes: 0, peak_bytes: json.others_peak_bytes, first: json.to, values: rest, high: json.others_peak_bytes, at: json.lanes.length, rest: true }] : [];
         this.rows = [...own, ...others].filter((row) => row.high > 0);
         this.passOf = pass;
         const made = json.lanes.reduce((sum, one) => sum + one.made_bytes, 0);
@@ -238,6 +240,14 @@ class Step {
         this.tip.style.top = `${event.clientY - room.top + this.tip.parentElement!.scrollTop + 12}px`;
     }
 
+    // Lanes that hold anything of what the search finds.
+    async mark(): Promise<void> {
+        const matches = this.app.matches();
+        const names = await foundNames(this.app, this.by.value);
+        if (matches !== this.app.matches()) return;
+        [...this.lanes.children].forEach((lane, i) => lane.classList.toggle("found-lane", names?.has(this.rows[i]?.name) ?? false));
+    }
+
     onKey(event: KeyboardEvent): boolean {
         if ((event.key !== "[" && event.key !== "]") || this.steps === 0) return false;
         this.goTo(this.chosen() + (event.key === "]" ? 1 : -1));
@@ -272,7 +282,10 @@ export function stepView(app: App): View {
         keys: [["[ ]", "the step before, the next one"]],
         onKey: (event) => step.onKey(event),
         show: () => void step.load(),
-        update: () => void step.load(),
+        update: (_, changed) => {
+            void step.load();
+            if (changed.has("found")) void step.mark();
+        },
         svg: step.svg,
         csv: step.csv,
     };

@@ -1,0 +1,22 @@
+# A toolchain: for aarch64 Linux, by Debian's cross compiler. -DVRAM_ARM64_ROOT=FOLDER is an arm64 Debian with the libraries and programs that
+# are looked for; tools/check_arm64.sh makes one, in which the folder leads to itself, so that the paths that are found mean the same there.
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES VRAM_ARM64_ROOT)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(prefix /usr/bin/aarch64-linux-gnu)
+set(CMAKE_C_COMPILER ${prefix}-gcc)
+set(CMAKE_CXX_COMPILER ${prefix}-g++)
+set(CMAKE_ASM_COMPILER ${prefix}-gcc)
+foreach(tool IN ITEMS ar ranlib nm objcopy objdump strip readelf addr2line)
+  string(TOUPPER ${tool} upper)
+  set(CMAKE_${upper} ${prefix}-${tool} CACHE FILEPATH "")
+endforeach()
+set(CMAKE_LINKER ${prefix}-ld CACHE FILEPATH "")
+find_program(CMAKE_MAKE_PROGRAM NAMES ninja make) # this machine's
+if(VRAM_ARM64_ROOT)
+  set(CMAKE_SYSROOT ${VRAM_ARM64_ROOT})
+  foreach(kind IN ITEMS PROGRAM LIBRARY INCLUDE PACKAGE)
+    set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+  endforeach()
+endif()
