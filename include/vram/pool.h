@@ -114,7 +114,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, 
 struct vram_checkpoint;
 // Remembers which blocks of the pool are live, and where; a block that was freed and waits for other streams is none. *checkpoint is given
 // to the caller: vram_checkpoint_destroy(). NO_HOST_MEMORY; ASLEEP here and for a restore while the pool sleeps; UNSUPPORTED here and below
-// with backend:cudaMallocAsync.
+// with backend:cudaMallocAsync, and of a pool that has memory of paged:True (one that no graph knew when it grew).
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkpoint **checkpoint);
 // NULL is ignored.
 VRAM_API void vram_checkpoint_destroy(struct vram_checkpoint *checkpoint);

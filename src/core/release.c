@@ -2,6 +2,7 @@
 #include "core/release.h"
 #include "core/shards.h"
 #include "core/sleep/sleepers.h"
+#include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
 static const struct vr_source_ops *source_of(const struct vram_allocator *allocator, const struct vr_block *block) {
@@ -99,7 +100,8 @@ enum vram_status vr_release_pool(struct vram_pool *pool) {
     if (sleeper != NULL) vr_sleeper_trim(sleeper, pool->device);
     const enum vram_status small = vr_release_kind(pool->shards, pool->shard_count, VR_SMALL);
     const enum vram_status large = vr_release_kind(pool->shards, pool->shard_count, VR_LARGE);
-    return small != VRAM_OK ? small : large;
+    const enum vram_status pages = vr_paged_release_pool(pool);
+    return small != VRAM_OK ? small : large != VRAM_OK ? large : pages;
 }
 
 static bool walk_kind(struct vr_shard *const *shards, size_t count, unsigned kind, vr_cached_visitor visit, void *user, size_t *walked) {

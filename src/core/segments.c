@@ -17,6 +17,18 @@ void vr_reserved_add(struct vr_shard *shard, bool small, int64_t bytes) {
     vr_stat_add(&shard->owner->reserved[view], bytes);
 }
 
+void vr_reserved_move(struct vr_shard *from, struct vr_shard *to, int64_t bytes) {
+    struct vr_shard *const sides[] = {from, to};
+    for (int i = 0; i < 2; i++) {
+        struct vram_pool *pool = sides[i]->owner;
+        const int64_t change = i == 0 ? -bytes : bytes;
+        if (pool == NULL) continue;
+        pool->counted = true;
+        vr_stat_add(&pool->reserved[VRAM_STAT_ALL], change);
+        vr_stat_add(&pool->reserved[VRAM_STAT_LARGE_POOL], change);
+    }
+}
+
 // Where in the device's array the first segment above `address` stands.
 static size_t position_above(const struct vr_device *device, uint64_t address) {
     size_t above;

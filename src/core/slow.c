@@ -92,7 +92,7 @@ static uint32_t borrow(struct vr_alloc_request *request) {
             if (block == 0 || vr_shard_reserve_records(pool->shards[i], 8) != VRAM_OK) continue;
             request->shard = pool->shards[i];
             request->shard->device->stats.moved_bytes += (int64_t)request->rounded;
-            vr_pool_remove(request->shard, block);
+            if (!vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_remove(request->shard, block);
             return block;
         }
     }
@@ -181,7 +181,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
     VR_TRY(vr_complete_frees(device, home->stream));
     VR_TRY(choose_pool(request, home, pool, oom));
     // A capture that others began: only its requests show which pool its graph knows.
-    if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) request->shard->owner->captured = true;
+    if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) vr_private_mark_captured(request->shard->owner);
     uint32_t block = search(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         bool freed = false;

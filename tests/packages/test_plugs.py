@@ -140,6 +140,14 @@ class Allocator(Base):
         self.assertRegex(done.stderr.splitlines()[-1], "no native code.*VRAM_LIBRARY")
 
 
+class Plugs(unittest.TestCase):
+    def test_each_is_short(self):
+        folder = os.path.dirname(vram.__file__)
+        lines = {name: sum(1 for _ in open(os.path.join(folder, name), encoding="utf-8")) for name in (
+            "cupy.py", "numba.py", "cuda_core.py", "rmm.py", "onnxruntime.py", "tensorrt.py", "nccl.py")}
+        self.assertLessEqual(max(lines.values()), 100, lines)
+
+
 def module(name, **content):
     made = sys.modules[name] = types.ModuleType(name)
     made.__dict__.update(content)

@@ -330,6 +330,21 @@ static void pools_of_the_users_own_are_not_shared(void **state) {
     expect_end(&world);
 }
 
+static void segments_that_can_sleep_say_why(void **state) {
+    struct vr_world world;
+    size_t size = 0;
+    unsigned char handle[VRAM_HANDLE_BYTES];
+    struct vram_error error;
+    const struct vr_world_options options = {.sim = {.backed = true}, .conf = "sleepable:True"};
+    (void)state;
+    EXPECT_OK(vr_world_open(&world, &options));
+    const uint64_t address = expect_malloc(&world, 1000, 0);
+    EXPECT_STATUS(UNSUPPORTED, vram_export(world.allocator, address, handle, sizeof handle, &size, &error));
+    assert_non_null(strstr(error.message, "can sleep"));
+    expect_free(&world, address);
+    expect_end(&world);
+}
+
 // A simulator without bytes has nothing to share, and says so.
 static void a_driver_without_handles_is_named(void **state) {
     (void)state;
@@ -560,6 +575,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(exports_end),
         cmocka_unit_test(what_cannot_be_shared_says_why),
         cmocka_unit_test(pools_of_the_users_own_are_not_shared),
+        cmocka_unit_test(segments_that_can_sleep_say_why),
         cmocka_unit_test(a_driver_without_handles_is_named),
         cmocka_unit_test(damaged_handles_do_no_harm),
         cmocka_unit_test(a_release_in_a_capture_waits),

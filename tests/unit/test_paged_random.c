@@ -18,6 +18,7 @@ enum { THREAD_SANITIZER = 1 };
 enum { THREAD_SANITIZER = 0 };
 #endif
 
+enum { MEM_POOLS = 3 };
 enum { MIB = 1 << 20, STEP = 2 * MIB, MAX_LIVE = 96, MAX_PROMISES = 64, POINTS = 24 };
 
 static uint64_t operations = 100000, first_seed = 1;
@@ -40,7 +41,8 @@ struct program {
     size_t live_count;
     unsigned streams;
     uint32_t devices;
-    struct vram_pool *pool; // of the graph that is captured now and then on device 0's stream 1; NULL: none is
+    struct vram_pool *pool;           // of the graph that is captured now and then on device 0's stream 1; NULL: none is
+    struct vram_pool *mem[MEM_POOLS]; // pools of the user on device 0; NULL: there is none now
     bool captures, faults;
     uint64_t nth;                      // calls until the next fault
     uint64_t end_ns[VR_WORLD_STREAMS]; // of what device 0's streams were given to do
@@ -168,8 +170,10 @@ static void one_malloc(struct program *program) {
     struct live_block block = {.device = (uint32_t)draw(program, program->devices),
                                .stream = (unsigned)draw(program, program->streams),
                                .pattern = vr_mix64(program->random)};
-    const enum vram_status status = vram_malloc(program->world.allocator, block.device, draw_size(program),
-                                                program->world.stream[block.device][block.stream], &block.address);
+    struct vram_pool *pool = block.device == 0 && draw(program, 3) == 0 ? program->mem[draw(program, MEM_POOLS)] : NULL;
+    const uint64_t stream = program->world.stream[block.device][block.stream], size_bytes = draw_size(program);
+    const enum vram_status status = pool == NULL ? vram_malloc(program->world.allocator, block.device, size_bytes, stream, &block.address)
+                                                 : vram_pool_malloc(pool, size_bytes, stream, &block.address);
     passed(program, status);
     if (status != VRAM_OK) return;
     block.size_bytes = expect_size(&program->world, block.address);
@@ -196,6 +200,20 @@ static void draw_fault(struct program *program) {
     program->nth = draw(program, 60);
 }
 
+static void switch_mem_pool(struct program *program) {
+    struct vram_pool **pool = &program->mem[draw(program, MEM_POOLS)];
+    if (*pool == NULL) {
+        const enum vram_status status = vram_pool_create(program->world.allocator, 0, NULL, pool);
+        passed(program, status);
+        if (status != VRAM_OK) *pool = NULL;
+    } else if (draw(program, 2) == 0) {
+        passed(program, vram_pool_trim(*pool));
+    } else {
+        vram_pool_release(*pool);
+        *pool = NULL;
+    }
+}
+
 static void switch_capture(struct program *program) {
     if (program->captures) {
         end(&program->world, program->pool, program->world.stream[0][1]);
@@ -211,6 +229,8 @@ static void one_operation(struct program *program) {
     draw_fault(program);
     if (program->pool != NULL && draw(program, 40) == 0) {
         switch_capture(program);
+    } else if (draw(program, 150) == 0) {
+        switch_mem_pool(program);
     } else if (kind == 0) {
         passed(program, vram_empty_cache(allocator));
     } else if (kind < 6) {
@@ -246,6 +266,7 @@ static void open_program(struct program *program, uint64_t seed) {
                                              .without_record = true};
     EXPECT_OK(vr_world_open(&program->world, &options));
     if (!program->faults && seed % 2 == 0) program->pool = expect_graph_pool(&program->world);
+    if (!program->faults && seed % 8 == 1) EXPECT_OK(vram_pool_create(program->world.allocator, 0, NULL, &program->pool));
 }
 
 static void close_program(struct program *program) {
@@ -253,6 +274,7 @@ static void close_program(struct program *program) {
     if (program->captures) switch_capture(program);
     while (program->live_count != 0) one_free(program);
     if (program->pool != NULL) vram_pool_release(program->pool);
+    for (int i = 0; i < MEM_POOLS; i++) vram_pool_release(program->mem[i]);
     EXPECT_OK(vram_sim_complete_all(program->world.sim));
     hold_promises(program);
     assert_int_equal(program->promise_count, 0);

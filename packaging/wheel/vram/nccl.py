@@ -4,7 +4,6 @@
     memory = vram.nccl.Memory(device)
     memory.register(comm)                      # ncclComm_t as an integer; segments that come later are registered as they come
     address = memory.malloc(1 << 20, device, stream)
-    memory.free(address)
 
 It has the methods of vram.allocator() that plugs call: vram.cupy.enable(memory), vram.cuda_core.MemoryResource(device, memory). docs/in/nccl.md."""
 import ctypes
@@ -66,9 +65,8 @@ class Memory:
         registrations[comm] = handle
 
     def _leave(self, comm, registrations):
-        handle = registrations.pop(comm, None)
-        if handle is not None:
-            self._must("ncclCommDeregister", ctypes.c_void_p(comm), handle)
+        if comm in registrations:
+            self._must("ncclCommDeregister", ctypes.c_void_p(comm), registrations.pop(comm))
 
     def _must(self, name, *arguments):
         result = getattr(self._nccl, name)(*arguments)

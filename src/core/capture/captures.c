@@ -58,7 +58,7 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
         if (error != NULL) error->driver_result = result;
         return VRAM_DRIVER;
     }
-    pool->captured = true;
+    vr_private_mark_captured(pool);
     return VRAM_OK;
 }
 
@@ -138,7 +138,7 @@ static enum vram_status enter(struct vr_device *device, struct vram_pool *pool, 
     vr_capture_count(device->allocator, true);
     vr_device_lock(device);
     const enum vram_status status = enter_locked(device, pool, stream, true);
-    if (status == VRAM_OK && pool != NULL) pool->captured = true;
+    if (status == VRAM_OK && pool != NULL) vr_private_mark_captured(pool);
     if (status != VRAM_OK) count_out(device);
     vr_device_unlock(device);
     return status;

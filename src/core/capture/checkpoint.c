@@ -3,6 +3,8 @@
 #include "core/serve.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
 
 struct saved_block {
     uint64_t address;
@@ -38,6 +40,24 @@ static enum vram_status settle(struct vr_device *device) {
     return status;
 }
 
+// Paged memory has no pieces whose places would come back: only that of pools which a graph does not know is made of it.
+static bool has_slots(const struct vram_pool *pool) {
+    for (size_t i = 0; i < pool->shard_count; i++)
+        if (pool->shards[i]->paged != NULL) return true;
+    return false;
+}
+
+static enum vram_status list_slots(const struct vram_pool *pool, struct vram_checkpoint *list) {
+    const struct vr_paged_device *paged = pool->device->paged;
+    for (size_t i = 1; paged != NULL && i < paged->slot_count; i++) {
+        const struct vr_paged_slot *slot = &paged->slots[i];
+        if (slot->own == NULL || slot->own->shard->owner != pool || vr_paged_block_of(slot)->state != VR_ALLOCATED) continue;
+        VR_TRY(VR_GROW(list, blocks, list->count + 1));
+        list->blocks[list->count++] = save(pool->device->allocator, vr_paged_block_of(slot));
+    }
+    return VRAM_OK;
+}
+
 // Lists the mapped pieces of a pool: the live ones, or all.
 static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
@@ -45,6 +65,7 @@ static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live
     for (size_t i = 0; i < device->segments.count; i++) {
         uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first;
         if (vr_shard_of(allocator, vr_block_at(allocator, at))->owner != pool) continue;
+        if (vr_segment_at(allocator, device->segments.items[i])->source->block_containing != NULL) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
             if (block->state == VR_HOLE || (only_live && block->state != VR_ALLOCATED)) continue;
@@ -63,6 +84,7 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
     vr_device_lock(pool->device);
     enum vram_status status = vr_sleeper_of(pool->device, pool) != NULL ? VRAM_ASLEEP : settle(pool->device);
+    if (status == VRAM_OK && has_slots(pool)) status = VRAM_UNSUPPORTED;
     if (status == VRAM_OK) status = list_pieces(pool, false, made);
     vr_device_unlock(pool->device);
     if (status != VRAM_OK) {
@@ -161,6 +183,7 @@ static enum vram_status check_places(const struct vram_pool *pool, const struct 
 // *all: the pool's pieces as they were.
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
     if (vr_sleeper_of(pool->device, pool) != NULL) return VRAM_ASLEEP;
+    if (has_slots(pool)) return VRAM_UNSUPPORTED;
     VR_TRY(settle(pool->device));
     VR_TRY(list_pieces(pool, false, all));
     VR_TRY(check_places(pool, checkpoint));
@@ -200,6 +223,11 @@ enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_che
     return vr_checked(pool->device->allocator, status);
 }
 
+static int by_address(const void *a, const void *b) {
+    const struct saved_block *x = a, *y = b;
+    return VR_ORDER(x->address, y->address);
+}
+
 enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t *addresses, size_t count, bool *equal) {
     VR_REQUIRE(pool && equal && (addresses || count == 0));
     uint64_t *sorted = malloc((count + 1) * sizeof *sorted);
@@ -208,8 +236,10 @@ enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t 
     qsort(sorted, count, sizeof *sorted, vr_order_u64);
     struct vram_checkpoint live = {0};
     vr_device_lock(pool->device);
-    const enum vram_status status = list_pieces(pool, true, &live);
+    enum vram_status status = list_pieces(pool, true, &live);
+    if (status == VRAM_OK) status = list_slots(pool, &live);
     vr_device_unlock(pool->device);
+    if (live.count != 0) qsort(live.blocks, live.count, sizeof *live.blocks, by_address);
     bool same = live.count == count;
     for (size_t i = 0; same && i < count; i++) same = live.blocks[i].address == sorted[i];
     free(live.blocks);

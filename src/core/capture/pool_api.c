@@ -5,6 +5,8 @@
 #include "core/release.h"
 #include "core/serve.h"
 #include "core/source/backend.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
 
 // --- life -----------------------------------------------------------------------------------------------------------------------------
 
@@ -271,6 +273,23 @@ static void count_block(const struct vr_block *block, struct vram_pool_stats *st
     if (block->state == VR_FREE) stats->free_bytes += block->size;
 }
 
+// What of its pages no block has is free.
+static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *stats) {
+    const struct vr_paged_device *paged = pool->device->paged;
+    uint64_t bytes = 0, used = 0;
+    for (size_t i = 1; paged != NULL && i < paged->slot_count; i++) {
+        const struct vr_paged_slot *slot = &paged->slots[i];
+        if (slot->own == NULL || slot->own->shard->owner != pool || !slot->live) continue;
+        count_block(vr_paged_block_of(slot), stats);
+        used += vr_paged_block_of(slot)->size;
+    }
+    for (size_t i = 1; paged != NULL && i < paged->page_count; i++) {
+        const struct vr_paged_page *page = &paged->pages[i];
+        if (page->size != 0 && page->own->shard->owner == pool && !page->own->is_small) bytes += page->size;
+    }
+    stats->free_bytes += bytes - used;
+}
+
 enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
     VR_REQUIRE(pool && stats);
     struct vr_device *device = pool->device;
@@ -282,8 +301,10 @@ enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats 
     for (size_t i = 0; i < device->segments.count; i++) {
         uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first;
         if (!belongs(pool, vr_block_at(allocator, at))) continue;
+        if (vr_segment_at(allocator, device->segments.items[i])->source->block_containing != NULL) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
     }
+    count_slots(pool, stats);
     vr_device_unlock(device);
     return VRAM_OK;
 }

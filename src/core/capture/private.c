@@ -1,8 +1,17 @@
 // The life of private pools.
 #include "core/capture/private.h"
 #include "core/device.h"
+#include "core/shards.h"
 #include "core/sleep/sleepers.h"
+#include "core/source/paged.h"
 #include "core/source/source_ops.h"
+
+// What it grows by then is another source.
+void vr_private_mark_captured(struct vram_pool *pool) {
+    if (pool->captured) return;
+    pool->captured = true;
+    vr_pool_apply_options(pool);
+}
 
 void vr_private_retain(struct vram_pool *pool) { pool->references++; }
 void vr_private_drop(struct vram_pool *pool) {
@@ -29,7 +38,11 @@ static void drop_empty_reservations(struct vr_shard *shard) {
     }
 }
 
-static bool is_dead(const struct vram_pool *pool) { return pool->references == 0 && pool->segments == 0; }
+// Pages that a graph may have known go once the streams have been waited for (vr_release_pool()).
+static bool is_dead(struct vram_pool *pool) {
+    if (pool->references == 0 && pool->segments != 0 && !pool->captured) vr_paged_hand_over(pool);
+    return pool->references == 0 && pool->segments == 0;
+}
 
 struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id) {
     struct vram_pool *pool = device->pools;
@@ -61,6 +74,7 @@ static void bury(struct vram_pool *pool) {
     keep_stats(pool);
     vr_sleeper_forget(pool->device, pool);
     for (size_t i = 0; i < pool->shard_count; i++) {
+        vr_paged_park(pool->shards[i]);
         drop_empty_reservations(pool->shards[i]);
         retire_shard(pool->device, pool->shards[i]);
     }

@@ -52,6 +52,9 @@ VR_INLINE bool vr_private_is_shared(const struct vram_pool *pool, const struct v
     return options->share_live_pools && !pool->captured && !pool->options.for_graph;
 }
 
+// A graph may know addresses of the pool from now on. Under all locks.
+void vr_private_mark_captured(struct vram_pool *pool);
+
 // References, under all locks. Dropping the last makes the pool freeable.
 void vr_private_retain(struct vram_pool *pool);
 void vr_private_drop(struct vram_pool *pool);

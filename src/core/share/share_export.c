@@ -11,7 +11,7 @@ struct shared_block {
     struct vr_device *device;
     struct vr_context_guard guard;
     bool locked;
-    bool foreign; // memory from functions of the user's own
+    const char *refusal; // why memory of this source cannot be shared; NULL: it can
     struct vr_segment *segment;
     uint64_t base, extent_bytes; // of the plain segment
     uint64_t address, size_bytes, requested_bytes;
@@ -33,6 +33,14 @@ static struct mapped_page mapped_at(const struct vr_device *device, const struct
     return (struct mapped_page){segment->pages[page], page, bytes};
 }
 
+static const char *refusal_of(const struct vr_source_ops *source) {
+    if (source->sharing != VR_SHARING_NONE) return NULL;
+    return source->vacate != NULL
+               ? "segments that can sleep (sleepable:True, pools with a tag) cannot be shared; with expandable_segments:True or paged:True "
+                 "their pages can, until they sleep"
+               : "memory of a pool with functions of its own cannot be shared";
+}
+
 static void describe(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *item = vr_block_at(allocator, block);
     struct vr_segment *segment = vr_segment_at(allocator, item->segment);
@@ -42,7 +50,7 @@ static void describe(struct shared_block *shared, struct vram_allocator *allocat
     shared->requested_bytes = item->requested;
     shared->base = segment->address;
     shared->extent_bytes = segment->size;
-    shared->foreign = segment->source->sharing == VR_SHARING_NONE;
+    shared->refusal = refusal_of(segment->source);
     if (segment->source->sharing != VR_SHARING_PAGES) return;
     uint64_t at = segment->address + mapped_at(shared->device, segment, item->address).entry * segment->page_size;
     shared->base = at;
@@ -171,8 +179,7 @@ static enum vram_status write_handle(struct shared_block *shared, unsigned char 
         .page_bytes = shared->pages == 0 ? 0 : shared->segment->page_size,
         .pages = shared->pages,
     };
-    if (shared->foreign)
-        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "memory of a pool with functions of its own cannot be shared");
+    if (shared->refusal != NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "%s", shared->refusal);
     if (capacity < wanted)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the handle of this block takes %llu bytes",
                        (unsigned long long)wanted);

@@ -35,8 +35,9 @@ static struct vr_paged_shard *make_shard(struct vr_shard *shard, bool is_small) 
     return made;
 }
 
-static enum vram_status own_of(struct vr_shard *shard, struct vr_paged_shard **own) {
+enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own) {
     VR_TRY(make_device(shard->device));
+    if (shard->paged == NULL) shard->paged = vr_paged_unpark(shard);
     if (shard->paged == NULL) shard->paged = make_shard(shard, false);
     if (shard->paged == NULL) return VRAM_NO_HOST_MEMORY;
     if (shard->paged->small == NULL) shard->paged->small = make_shard(shard, true);
@@ -53,57 +54,6 @@ static enum vram_status find_free(struct vr_paged_shard *own, uint64_t size, uin
     if (*block != 0) return VRAM_OK;
     const struct vr_paged_range *hole = vr_paged_hole_fit(own, size);
     return hole == NULL ? VRAM_OK : vr_paged_slot_make(own, hole->low, size, block);
-}
-
-// --- pages of other streams -------------------------------------------------------------------------------------------------------------
-
-static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {
-    for (uint32_t page = from->first[VR_PAGED_FREE]; page != 0 && to->free_bytes < enough;) {
-        const struct vr_paged_page *item = vr_paged_page_at(from->device, page);
-        const uint32_t next = item->next;
-        if (item->freed > until) break;
-        VR_TRY(vr_paged_page_move(from->device, page, to));
-        from->device->device->stats.moved_bytes += (int64_t)item->size;
-        page = next;
-    }
-    return VRAM_OK;
-}
-
-// Brings up to date which of its free pages the stream is done with. A stream that captures says nothing.
-static enum vram_status look_at(struct vr_paged_shard *other) {
-    struct vr_device *device = other->device->device;
-    if (vr_stream_is_capturing(device, other->shard->stream)) return VRAM_OK;
-    if (other->fence == 0) {
-        VR_TRY(vr_event_at(device, other->shard->stream, &other->fence));
-        other->fence_at = other->device->uses;
-    }
-    if (other->fence == 0) return VRAM_OK;
-    bool passed = false;
-    VR_TRY(vr_event_passed(device, other->fence, &passed));
-    if (!passed) return VRAM_OK;
-    other->passed = other->fence_at;
-    vr_event_return(device, other->fence);
-    other->fence = 0;
-    return VRAM_OK;
-}
-
-// Until `own` has `enough` wholly free bytes. wait: its stream waits for the others where they are not done; never the host.
-static enum vram_status take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
-    struct vr_device *device = own->device->device;
-    for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
-        if (other == own || other->is_small || other->shard->asleep) continue;
-        VR_TRY(vr_paged_small_return(other));
-        if (wait) VR_TRY(vr_paged_claim_all(other));
-        if (other->free_bytes == 0) continue;
-        if (!wait) {
-            VR_TRY(look_at(other));
-            VR_TRY(take_free(other, own, other->passed, enough));
-        } else if (!vr_stream_is_capturing(device, other->shard->stream)) {
-            VR_TRY(vr_streams_order(device, other->shard->stream, own->shard->stream));
-            VR_TRY(take_free(other, own, UINT64_MAX, enough));
-        }
-    }
-    return VRAM_OK;
 }
 
 // --- new pages --------------------------------------------------------------------------------------------------------------------------
@@ -165,6 +115,7 @@ static enum vram_status create(struct vr_paged_shard *own, uint64_t size, uint32
     vr_paged_list_append(device, *page, VR_PAGED_FREE);
     device->held_bytes += size;
     device->live_pages++;
+    vr_paged_count_page(own, 1);
     return VRAM_OK;
 }
 
@@ -173,7 +124,8 @@ static void destroy(struct vr_paged_device *device, uint32_t page) {
     vr_paged_list_remove(device, page);
     device->held_bytes -= item->size;
     device->live_pages--;
-    vr_drop_handle(device->device, item->handle);
+    vr_paged_count_page(item->own, -1);
+    if (!item->away) vr_drop_handle(device->device, item->handle);
     vr_paged_page_give(device, page);
 }
 
@@ -371,7 +323,7 @@ static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_
 
 static enum vram_status grow_from_others(struct vr_paged_shard *own, uint64_t size, bool wait, uint32_t *block) {
     const uint64_t before = own->free_bytes;
-    VR_TRY(take_from_others(own, vr_round_up(size, own->device->unit), wait));
+    VR_TRY(vr_paged_take_from_others(own, vr_round_up(size, own->device->unit), wait));
     return own->free_bytes == before ? VRAM_OK : find_free(own, size, block);
 }
 
@@ -389,7 +341,7 @@ bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
     const uint64_t needed = vr_round_up(size, own->device->unit);
     uint64_t free_bytes = 0;
     for (const struct vr_paged_shard *other = own->device->shards; other != NULL && free_bytes < needed; other = other->next)
-        free_bytes += other->is_small ? 0 : other->free_bytes;
+        free_bytes += other->is_small || (other != own && vr_paged_is_kept(other)) ? 0 : other->free_bytes;
     return free_bytes < needed && vr_paged_hole_fit(own, size) == NULL;
 }
 
@@ -399,6 +351,9 @@ static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, ui
     vr_paged_slots_prune(own->device);
     VR_TRY(vr_paged_evict(own->device));
     *block = 0;
+    VR_TRY(find_free(own, size, block));
+    if (*block != 0) return VRAM_OK;
+    VR_TRY(vr_paged_take_for_slot(own, size));
     VR_TRY(find_free(own, size, block));
     if (*block != 0) return VRAM_OK;
     // With reclaim_streams memory that others do not use goes before new memory, and the stream waits for them.
@@ -471,12 +426,16 @@ static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, ui
     struct vr_shard *shard = own->shard;
     VR_TRY(vr_paged_settle(own->device));
     uint32_t page = page_for_small(own, false);
+    if (page == 0 && shard->owner != NULL) {
+        VR_TRY(vr_paged_take_for_small(own));
+        page = page_for_small(own, true);
+    }
     enum vram_status status = page != 0 ? show_to_small(own, page) : create_for_small(own, &page);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
         const enum vram_status refused = status;
-        status = take_from_others(own, own->device->unit, false);
+        status = vr_paged_take_from_others(own, own->device->unit, false);
         if (status == VRAM_OK && own->free_bytes == 0 && !vr_any_captures(own->device->device))
-            status = take_from_others(own, own->device->unit, true);
+            status = vr_paged_take_from_others(own, own->device->unit, true);
         page = page_for_small(own, true);
         if (status == VRAM_OK) status = page != 0 ? show_to_small(own, page) : refused;
     }
@@ -491,7 +450,7 @@ static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, ui
 static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
     struct vr_paged_shard *own = NULL;
     uint32_t found = 0;
-    VR_TRY(own_of(shard, &own));
+    VR_TRY(vr_paged_shard_of(shard, &own));
     VR_TRY(small ? grow_small(own, rounded, &found) : grow_large(own, rounded, &found));
     *block = found;
     return VRAM_OK;
@@ -499,11 +458,13 @@ static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounde
 
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status release_page(struct vr_paged_device *device, uint32_t page) {
+enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page) {
     const struct vr_paged_page *item = vr_paged_page_at(device, page);
     while (item->window_count != 0) VR_TRY(vr_paged_unmap(device, page, item->window_count - 1));
-    vr_reserved_add(item->own->shard, false, -(int64_t)item->size);
-    device->device->stats.num_device_free++;
+    if (!item->away) {
+        vr_reserved_add(item->own->shard, false, -(int64_t)item->size);
+        device->device->stats.num_device_free++;
+    }
     destroy(device, page);
     return VRAM_OK;
 }
@@ -514,7 +475,7 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     paged->grown = NULL; // nothing is made ahead before somebody has to grow again
     VR_TRY(vr_paged_settle(paged));
     for (struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
-        if (own->is_small || own->shard->asleep) continue;
+        if (own->is_small || own->shard->asleep || vr_paged_is_kept(own)) continue;
         VR_TRY(vr_paged_small_return(own));
         VR_TRY(vr_paged_claim_all(own));
     }
@@ -527,8 +488,8 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
         for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0 && returned < enough; page = next) {
             next = vr_paged_page_at(paged, page)->next;
             const uint64_t size = vr_paged_page_at(paged, page)->size;
-            if (own->shard->asleep) break;
-            const enum vram_status status = release_page(paged, page);
+            if (own->shard->asleep || vr_paged_is_kept(own)) break;
+            const enum vram_status status = vr_paged_page_release(paged, page);
             if (status == VRAM_OK) returned += size;
             if (first == VRAM_OK) first = status;
         }
@@ -538,13 +499,6 @@ enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
 
 // --- the table --------------------------------------------------------------------------------------------------------------------------
 
-static const struct vr_paged_region *region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
-                                                       struct vr_paged_shard **own) {
-    *own = device->allocator->shards[segment->shard]->paged;
-    if (segment->small) *own = (*own)->small;
-    return vr_paged_region_of(*own, segment->address);
-}
-
 static const struct vr_paged_window *window_at(const struct vr_paged_page *page, uint64_t address) {
     const struct vr_paged_window *window = page->windows;
     while (window->address != address) window++;
@@ -553,7 +507,7 @@ static const struct vr_paged_window *window_at(const struct vr_paged_page *page,
 
 static void drop(struct vr_device *device, struct vr_segment *segment) {
     struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = region_of_segment(device, segment, &own);
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
         const uint32_t unit = region->units[(at - region->address) / own->device->unit];
         if (unit == 0) continue;
@@ -570,7 +524,7 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
 static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
     const struct vr_cu_access_desc access = vr_access_of(peer);
     struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = region_of_segment(device, segment, &own);
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
         const uint32_t unit = region->units[(at - region->address) / own->device->unit];
         if (unit == 0 || window_at(vr_paged_page_at(own->device, unit - 1), at)->away) continue;
@@ -583,7 +537,7 @@ static enum vram_status allow(struct vr_device *device, const struct vr_segment 
 static uint64_t page_at(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *base,
                         uint64_t *size) {
     struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = region_of_segment(device, segment, &own);
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     const uint32_t page = vr_paged_page_of(own->device, region, address, base);
     if (page == 0) return 0;
     *size = vr_paged_page_at(own->device, page)->size;

@@ -125,6 +125,7 @@ struct vr_paged_shard {
     struct vr_shard *shard;
     struct vr_paged_shard *small; // its small pool's pages, which are no slots: a chain of blocks. NULL: none, or it is that itself
     bool is_small;
+    bool parked;                        // of a pool that has ended: it has no pages, and `shard` is the default one of its stream
     const struct vr_source_ops *source; // of its segments
     struct vr_paged_region *regions;    // the last one grows
     size_t region_count, regions_capacity;
@@ -265,6 +266,9 @@ enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, b
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
 // The region of the shard that contains the address; NULL: none.
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address);
+// That of a segment of pages, and whose it is.
+struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
+                                                   struct vr_paged_shard **own);
 
 // --- windows: paged_windows.c ---------------------------------------------------------------------------------------------------------
 
@@ -315,6 +319,35 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
 // The reverse, for all pages that lie in free blocks.
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
 
+// --- pages change hands: paged_moves.c ------------------------------------------------------------------------------------------------
+
+// Until `own` has `enough` wholly free bytes. wait: its stream waits for the others where they are not done; never the host. Pages of its
+// own stream, of another pool, come in the order in which it uses them.
+enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait);
+// Of a private pool: the pages of a slot of this size that others have now, where they can be had without waiting: nothing need be mapped
+// then. The slot is ready afterwards.
+enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t size);
+
+// Of a private pool: a page for its small pool, one that this shows already where there is one.
+enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
+
+// --- private pools: paged_pools.c -------------------------------------------------------------------------------------------------------
+
+// Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
+VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }
+// Counts a page of the shard in (1) or out (-1): a pool with pages is not gone.
+VR_INLINE void vr_paged_count_page(const struct vr_paged_shard *own, int sign) {
+    if (own->shard->owner != NULL) own->shard->owner->segments += (uint32_t)sign;
+}
+// What the shard of a private pool goes on with: what a pool that has ended had. NULL: nothing.
+struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard);
+// The shard's pool ends; it has no pages any more, and the default shard of its stream is there.
+void vr_paged_park(struct vr_shard *shard);
+// Nobody holds the pool any more: what is free in it goes to the default pools of the same stream. What cannot go stays.
+void vr_paged_hand_over(struct vram_pool *pool);
+// Gives free pages of the pool back to the driver, as vr_paged_release(); those of a pool that nobody holds go to the default pools.
+enum vram_status vr_paged_release_pool(struct vram_pool *pool);
+
 // --- sleep: paged_sleep.c
 // -----------------------------------------------------------------------------------------------------------------
 
@@ -324,6 +357,10 @@ enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
 
+// What the shard has, made with the first request. NO_HOST_MEMORY.
+enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);
+// Gives one wholly free page back. DRIVER.
+enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page);
 // Gives wholly free pages of the device back to the driver, those that became free first, until `enough` bytes are. Waits for their
 // streams. DRIVER when it refuses some. Under all locks, context current.
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);

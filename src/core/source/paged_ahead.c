@@ -144,6 +144,7 @@ static enum vram_status book(struct vr_device *device, const struct batch *batch
         page->size = batch->page_bytes;
         page->own = own;
         vr_paged_list_append(paged, pages[i], VR_PAGED_AHEAD);
+        vr_paged_count_page(own, 1);
         vr_paged_window_add(own, pages[i], batch->address + i * batch->page_bytes);
         paged->held_bytes += page->size;
         paged->ahead_bytes += page->size;
@@ -185,7 +186,7 @@ bool vr_paged_ahead_step(struct vr_device *device) {
 
 void vr_paged_warm(struct vr_paged_shard *own) {
     struct vr_device *device = own->device->device;
-    if (own->device->is_warm || device->options.grow_ahead || wanted_at_first(device) == 0) return;
+    if (own->device->is_warm || own->shard->owner != NULL || device->options.grow_ahead || wanted_at_first(device) == 0) return;
     own->device->grown = own;
     for (bool made = true; made;) {
         struct batch batch;
@@ -258,6 +259,7 @@ static struct vr_paged_ahead *start(struct vr_device *device) {
 void vr_paged_ahead_wake(struct vr_paged_shard *own) {
     struct vr_paged_device *paged = own->device;
     struct vr_device *device = paged->device;
+    if (own->shard->owner != NULL) return; // a pool may end at any time
     paged->grown = own;
     if (!device->options.grow_ahead || device->allocator->without_threads) return;
     if (paged->ahead == NULL) paged->ahead = start(device);

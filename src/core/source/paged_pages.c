@@ -213,6 +213,11 @@ enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t pag
         if (device->slots[slot].own == to) vr_paged_slot_return(device, slot);
     }
     vr_paged_list_remove(device, page);
+    if (from->shard->owner != to->shard->owner) {
+        vr_paged_count_page(from, -1);
+        vr_paged_count_page(to, 1);
+        vr_reserved_move(from->shard, to->shard, item->away ? 0 : (int64_t)item->size);
+    }
     item->own = to;
     vr_paged_list_append(device, page, to->is_small ? VR_PAGED_FULL : VR_PAGED_FREE);
     return VRAM_OK;

@@ -114,9 +114,8 @@ static void join_free(struct block_list *list) {
 enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks,
                                  size_t *count) {
     struct block_list live = {0}, shown = {0}, list = {0};
-    struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
-    if (segment->small) own = own->small;
-    const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     enum vram_status status = vr_paged_settle(own->device);
     if (status == VRAM_OK) status = own->is_small ? collect_chain(device, segment, &live) : collect_live(device, segment, &live);
     if (status == VRAM_OK) status = collect_shown(own->device, region, vr_block_at(device->allocator, segment->first), &shown);
@@ -138,8 +137,8 @@ enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr
 }
 
 uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address) {
-    const struct vr_paged_shard *own = device->allocator->shards[segment->shard]->paged;
-    const struct vr_paged_region *region = vr_paged_region_of(own, segment->address);
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     uint64_t base = 0;
     const uint32_t page = address < region->end ? vr_paged_page_of(own->device, region, address, &base) : 0;
     if (page == 0) return 0;
@@ -287,6 +286,26 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
     return VRAM_OK;
 }
 
+// A pool counts at least its pages, and what no pool has any more has none.
+static enum vram_status check_owners(const struct vr_paged_device *paged, struct vram_error *error) {
+    for (const struct vram_pool *pool = paged->device->pools; pool != NULL; pool = pool->next) {
+        uint64_t pages = 0, bytes = 0;
+        for (size_t i = 1; i < paged->page_count; i++) {
+            const struct vr_paged_page *page = &paged->pages[i];
+            if (page->size == 0 || page->own->shard->owner != pool) continue;
+            pages++;
+            bytes += page->away ? 0 : page->size;
+        }
+        VR_INVARIANT(pool->segments >= pages && (uint64_t)pool->reserved[VRAM_STAT_ALL].current >= bytes,
+                     "the pages of a pool are miscounted", pool->id.first);
+    }
+    for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next) {
+        for (int list = 0; list < VR_PAGED_LISTS; list++)
+            VR_INVARIANT(!own->parked || own->first[list] == 0, "a pool that has ended has pages", own->shard->stream);
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *error) {
     struct vr_paged_device *paged = device->paged;
     if (paged == NULL) return VRAM_OK;
@@ -302,6 +321,7 @@ enum vram_status vr_paged_check(struct vr_device *device, struct vram_error *err
     }
     for (const struct vr_paged_shard *own = paged->shards; own != NULL; own = own->next)
         if (!own->is_small) VR_TRY(check_holes(own, error));
+    VR_TRY(check_owners(paged, error));
     VR_INVARIANT(ahead == paged->ahead_bytes, "the bytes that were made ahead are miscounted", ahead);
     VR_INVARIANT(held == paged->held_bytes, "the bytes of pages are miscounted", held);
     return VRAM_OK;

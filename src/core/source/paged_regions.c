@@ -3,6 +3,8 @@
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
+#define PRIVATE_FIRST (4 * VR_GIB)
+
 static size_t table_bytes(const struct vr_paged_device *device, uint64_t size) { return (size_t)(size / device->unit) * sizeof(uint32_t); }
 
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address) {
@@ -10,6 +12,19 @@ struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uin
         if (address - own->regions[i].address < own->regions[i].size) return &own->regions[i];
     }
     return NULL;
+}
+
+struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
+                                                   struct vr_paged_shard **own) {
+    struct vr_paged_shard *near = device->allocator->shards[segment->shard]->paged;
+    if (near != NULL && segment->small) near = near->small;
+    struct vr_paged_region *region = near == NULL ? NULL : vr_paged_region_of(near, segment->address);
+    for (struct vr_paged_shard *at = device->paged->shards; region == NULL; at = at->next) {
+        region = vr_paged_region_of(at, segment->address);
+        near = at;
+    }
+    *own = near;
+    return region;
 }
 
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base) {
@@ -23,11 +38,21 @@ uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_
     return 0;
 }
 
+// Address space for all that a stream can have and once more; of private pools, of which there may be many, each region is twice as large
+// as the one before.
+static uint64_t region_bytes(const struct vr_paged_shard *own, uint64_t least) {
+    const uint64_t full = own->device->device->total_bytes * 2;
+    uint64_t size = own->shard->owner == NULL ? full : PRIVATE_FIRST;
+    for (size_t i = 0; i < own->region_count && size < full; i++) size *= 2;
+    if (size > full) size = full;
+    return vr_round_up(size > least * 2 ? size : least * 2, own->device->unit);
+}
+
 static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
     struct vr_device *device = own->device->device;
     VR_TRY(VR_GROW(own, regions, own->region_count + 1));
     struct vr_segment facts = {.page_size = own->device->unit, .source = own->source};
-    facts.size = vr_round_up(device->total_bytes * 2 > least * 2 ? device->total_bytes * 2 : least * 2, own->device->unit);
+    facts.size = region_bytes(own, least);
     void *units = NULL;
     VR_TRY(vr_os_reserve(table_bytes(own->device, facts.size), &units));
     const vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &facts.address, facts.size, 0, 0, 0);

@@ -12,13 +12,6 @@ static struct vr_paged_page *page_at(const struct vr_paged_shard *own, const str
     return page->own->shard->owner == own->shard->owner ? page : NULL;
 }
 
-static const struct vr_paged_region *region_of(const struct vr_device *device, const struct vr_segment *segment,
-                                               struct vr_paged_shard **own) {
-    *own = device->allocator->shards[segment->shard]->paged;
-    if (segment->small) *own = (*own)->small;
-    return vr_paged_region_of(*own, segment->address);
-}
-
 static void count(struct vr_paged_page *page, bool asleep) {
     struct vr_paged_shard *own = page->own;
     struct vr_device *device = own->device->device;
@@ -58,7 +51,7 @@ static void vacate_page(struct vr_device *device, struct vr_paged_page *page, ui
 
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
     struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = region_of(device, segment, &own);
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
         struct vr_paged_page *page = page_at(own, region, at);
         if (page != NULL) vacate_page(device, page, held);
@@ -98,7 +91,7 @@ static enum vram_status populate_page(struct vr_device *device, struct vr_paged_
 
 enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
     struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = region_of(device, segment, &own);
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     const uint64_t end = address + size < region->end ? address + size : region->end;
     uint64_t at = address;
     (void)vr_paged_page_of(own->device, region, address, &at); // a page may begin before

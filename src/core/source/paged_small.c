@@ -69,16 +69,18 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
     for (uint64_t at = low; at < high; at += vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base))->size)
         windows += vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base))->window_count;
     VR_TRY(VR_GROW(own, holes, own->hole_count + windows)); // then no move can fail
+    int64_t bytes = 0;                                      // that the pages have, unless they sleep
     for (uint64_t at = low, size = 0; at < high; at += size) {
         const uint32_t page = vr_paged_page_of(own->device, region, at, &base);
         size = vr_paged_page_at(own->device, page)->size;
+        bytes += vr_paged_page_at(own->device, page)->away ? 0 : (int64_t)size;
         VR_TRY(vr_paged_page_move(own->device, page, own));
     }
     vr_pool_remove(shard, block);
     (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
     segment->mapped -= high - low;
-    vr_reserved_add(shard, true, -(int64_t)(high - low));
-    vr_reserved_add(shard, false, (int64_t)(high - low));
+    vr_reserved_add(shard, true, -bytes);
+    vr_reserved_add(shard, false, bytes);
     return VRAM_OK;
 }
 
@@ -91,7 +93,7 @@ enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
         size_t count, items_capacity;
     } listed = {0};
     enum vram_status status = VRAM_OK;
-    if (own->small == NULL) return VRAM_OK;
+    if (own->small == NULL || own->parked) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, own->device->unit); at != 0 && status == VRAM_OK;
          at = vr_index_next(index, &allocator->arena, at)) {
         const struct vr_block *item = vr_block_at(allocator, at);

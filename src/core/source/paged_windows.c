@@ -161,7 +161,7 @@ bool vr_paged_may_wait(const struct vr_paged_device *device) {
 // When a slot in the window was used last; UINT64_MAX: it has to stay.
 static uint64_t last_use_of(const struct vr_paged_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
     uint64_t newest = 0;
-    if (window->own->is_small && window->own == page->own) return UINT64_MAX;
+    if ((window->own->is_small && window->own == page->own) || vr_paged_is_kept(window->own)) return UINT64_MAX;
     for (size_t i = 0; i < page->view_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
         const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);

@@ -1,0 +1,127 @@
+// Pages change hands: between streams, and between the pools of one stream. Only wholly free ones do, once their stream is done with them
+// or the new one waits for it.
+#include "core/capture/captures.h"
+#include "core/device.h"
+#include "core/source/paged.h"
+
+enum { MOST_LOOKED_AT = 256 }; // slots of a size whose pages are looked for
+
+// The shard may lend what is free in it: its addresses are no graph's, and it has memory.
+static bool lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->asleep && !vr_paged_is_kept(own); }
+
+static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {
+    for (uint32_t page = from->first[VR_PAGED_FREE]; page != 0 && to->free_bytes < enough;) {
+        const struct vr_paged_page *item = vr_paged_page_at(from->device, page);
+        const uint32_t next = item->next;
+        if (item->freed > until) break;
+        VR_TRY(vr_paged_page_move(from->device, page, to));
+        from->device->device->stats.moved_bytes += (int64_t)item->size;
+        page = next;
+    }
+    return VRAM_OK;
+}
+
+// Brings up to date which of its free pages the stream is done with. A stream that captures says nothing.
+static enum vram_status look_at(struct vr_paged_shard *other) {
+    struct vr_device *device = other->device->device;
+    if (vr_stream_is_capturing(device, other->shard->stream)) return VRAM_OK;
+    if (other->fence == 0) {
+        VR_TRY(vr_event_at(device, other->shard->stream, &other->fence));
+        other->fence_at = other->device->uses;
+    }
+    if (other->fence == 0) return VRAM_OK;
+    bool passed = false;
+    VR_TRY(vr_event_passed(device, other->fence, &passed));
+    if (!passed) return VRAM_OK;
+    other->passed = other->fence_at;
+    vr_event_return(device, other->fence);
+    other->fence = 0;
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
+    struct vr_device *device = own->device->device;
+    for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
+        if (other == own || !lends(other)) continue;
+        VR_TRY(vr_paged_small_return(other));
+        if (wait) VR_TRY(vr_paged_claim_all(other));
+        if (other->free_bytes == 0) continue;
+        if (other->shard->stream == own->shard->stream && !vr_is_capturing(device, own->shard->stream)) {
+            VR_TRY(take_free(other, own, UINT64_MAX, enough));
+        } else if (!wait) {
+            VR_TRY(look_at(other));
+            VR_TRY(take_free(other, own, other->passed, enough));
+        } else if (!vr_stream_is_capturing(device, other->shard->stream)) {
+            VR_TRY(vr_streams_order(device, other->shard->stream, own->shard->stream));
+            VR_TRY(take_free(other, own, UINT64_MAX, enough));
+        }
+    }
+    return VRAM_OK;
+}
+
+// --- the pages of a slot
+// ------------------------------------------------------------------------------------------------------------------
+
+// Whether the page is the shard's own, or may be at once.
+static enum vram_status can_have(struct vr_paged_shard *own, const struct vr_paged_page *page, bool *can) {
+    struct vr_paged_shard *other = page->own;
+    *can = other == own;
+    if (*can || !lends(other) || page->list != VR_PAGED_FREE) return VRAM_OK;
+    *can = other->shard->stream == own->shard->stream && !vr_is_capturing(own->device->device, own->shard->stream);
+    if (*can) return VRAM_OK;
+    if (page->freed > other->passed) VR_TRY(look_at(other));
+    *can = page->freed <= other->passed;
+    return VRAM_OK;
+}
+
+// All pages of the slot, or none.
+static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_block *item, bool *taken) {
+    struct vr_paged_device *device = own->device;
+    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+    uint64_t base = 0;
+    *taken = true;
+    for (uint64_t at = item->address; at < item->address + item->size && *taken;) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
+        VR_TRY(can_have(own, page, taken));
+        at = base + page->size;
+    }
+    for (uint64_t at = item->address; at < item->address + item->size && *taken;) {
+        const uint32_t number = vr_paged_page_of(device, region, at, &base);
+        const struct vr_paged_page *page = vr_paged_page_at(device, number);
+        at = base + page->size;
+        if (page->own == own) continue;
+        VR_TRY(vr_paged_page_move(device, number, own));
+        device->device->stats.moved_bytes += (int64_t)page->size;
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t bytes) {
+    const struct vr_paged_device *device = own->device;
+    const uint64_t number = vr_map_get(&own->numbers, bytes);
+    if (number == 0 || own->shard->owner == NULL) return VRAM_OK;
+    const struct vr_paged_size *size = &own->sizes[number];
+    bool taken = false;
+    for (size_t place = 0; place < size->words * 64 && place < MOST_LOOKED_AT && !taken; place++) {
+        if ((size->used[place / 64] >> place % 64 & 1) == 0) continue;
+        const struct vr_paged_slot *slot = &device->slots[size->looks[place].slot];
+        if (slot->live || slot->foreign == 0 || vr_paged_blocker(device, slot) != 0) continue;
+        VR_TRY(take_pages(own, vr_paged_block_of(slot), &taken));
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own) {
+    struct vr_paged_device *device = own->device;
+    if (own->free_bytes != 0) return VRAM_OK;
+    for (uint32_t number = 1; number < device->page_count; number++) {
+        const struct vr_paged_page *page = vr_paged_page_at(device, number);
+        bool can = page->size != 0 && page->list == VR_PAGED_FREE && vr_paged_small_window(own->small, number) != 0;
+        if (can) VR_TRY(can_have(own, page, &can));
+        if (!can) continue;
+        VR_TRY(vr_paged_page_move(device, number, own));
+        device->device->stats.moved_bytes += (int64_t)page->size;
+        return VRAM_OK;
+    }
+    return vr_paged_take_from_others(own, device->unit, false);
+}

@@ -1,0 +1,140 @@
+// Private pools on pages. They draw on the pages of the device as everybody does; what a graph may know stays. When a pool has ended its
+// pages go to the default pools of the same stream, and its addresses wait for the next pool: their windows need no driver call then.
+#include "core/device.h"
+#include "core/shards.h"
+#include "core/sleep/sleepers.h"
+#include "core/source/paged.h"
+#include "core/source/source_ops.h"
+
+// --- the next pool ----------------------------------------------------------------------------------------------------------------------
+
+static uint32_t chain_of(const struct vr_paged_shard *own, size_t region) {
+    const struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[region].segment);
+    return own->is_small ? segment->first : 0;
+}
+
+// Records and segments belong to this shard from now on. No slot is live, and of the small pool nothing is mapped.
+static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
+    struct vr_paged_device *device = own->device;
+    const struct vram_allocator *allocator = device->device->allocator;
+    for (size_t i = 0; i < own->region_count; i++) {
+        const uint32_t hole = chain_of(own, i);
+        if (hole != 0) vr_hole_remove(own->shard, hole);
+        vr_segment_at(allocator, own->regions[i].segment)->shard = to->number;
+        const uint32_t first = vr_segment_at(allocator, own->regions[i].segment)->first;
+        atomic_store_explicit(&vr_block_at(allocator, first)->shard, to->number, memory_order_relaxed);
+        if (hole != 0) vr_hole_insert(to, hole);
+    }
+    for (size_t i = 1; i < device->slot_count; i++) {
+        if (device->slots[i].own != own) continue;
+        atomic_store_explicit(&vr_block_at(allocator, device->slots[i].block)->shard, to->number, memory_order_relaxed);
+    }
+    own->shard = to;
+}
+
+struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
+    struct vr_paged_shard *best = NULL;
+    if (shard->owner == NULL) return NULL;
+    for (struct vr_paged_shard *own = shard->device->paged->shards; own != NULL; own = own->next) {
+        if (!own->parked || own->is_small) continue;
+        if (best == NULL || own->shard->stream == shard->stream) best = own;
+    }
+    if (best == NULL) return NULL;
+    rehome(best, shard);
+    if (best->small != NULL) rehome(best->small, shard);
+    best->parked = false;
+    if (best->small != NULL) best->small->parked = false;
+    return best;
+}
+
+void vr_paged_park(struct vr_shard *shard) {
+    struct vr_paged_shard *own = shard->paged;
+    if (own == NULL) return;
+    struct vr_shard *home = vr_shard_find(shard->device, shard->stream);
+    rehome(own, home);
+    own->parked = true;
+    if (own->small != NULL) {
+        rehome(own->small, home);
+        own->small->parked = true;
+    }
+    if (own->device->grown == own) own->device->grown = NULL;
+    shard->paged = NULL;
+}
+
+// --- the end of a pool ------------------------------------------------------------------------------------------------------------------
+
+// Nothing lives in a pool that sleeps: its pages have no memory, and need none.
+static void forget_away(struct vr_paged_shard *own) {
+    for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
+        next = vr_paged_page_at(own->device, page)->next;
+        if (vr_paged_page_at(own->device, page)->away) (void)!vr_paged_page_release(own->device, page);
+    }
+}
+
+static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
+    const struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
+    if (sleeper == NULL || vr_sleeper_live(device, sleeper) != 0) return;
+    for (size_t at = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, pool, &at);
+        if (number == 0) break;
+        struct vr_segment *segment = vr_segment_at(device->allocator, number);
+        if (segment->source != &vr_source_paged && segment->source != &vr_source_paged_small) return;
+    }
+    for (size_t at = 0;;) {
+        const uint32_t number = vr_sleeper_next_segment(device, pool, &at);
+        if (number == 0) break;
+        vr_blocks_wake(device, vr_segment_at(device->allocator, number));
+    }
+    vr_sleeper_forget(device, pool);
+}
+
+static void hand_over(struct vr_shard *shard) {
+    struct vr_paged_shard *own = shard->paged;
+    const struct vr_shard *home = vr_shard_find(shard->device, shard->stream);
+    if (own == NULL || home == NULL || shard->asleep || home->asleep) return;
+    struct vr_paged_shard *to = NULL;
+    if (vr_paged_small_return(own) != VRAM_OK || vr_paged_claim_all(own) != VRAM_OK) return;
+    forget_away(own);
+    if (vr_paged_shard_of(vr_shard_find(shard->device, shard->stream), &to) != VRAM_OK) return;
+    for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
+        next = vr_paged_page_at(own->device, page)->next;
+        if (vr_paged_page_move(own->device, page, to) != VRAM_OK) return;
+    }
+}
+
+void vr_paged_hand_over(struct vram_pool *pool) {
+    struct vr_paged_device *paged = pool->device->paged;
+    if (paged == NULL || pool->references != 0 || vr_paged_settle(paged) != VRAM_OK) return;
+    wake_empty(pool->device, pool);
+    for (size_t i = 0; i < pool->shard_count; i++) hand_over(pool->shards[i]);
+}
+
+// --- giving back ------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_paged_release_pool(struct vram_pool *pool) {
+    struct vr_paged_device *paged = pool->device->paged;
+    if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
+    if (pool->references == 0) {
+        // Graphs may have been launched on whatever stream.
+        if (pool->captured) VR_TRY(vr_driver_status(vr_cu(pool->device->allocator->driver, ctx_synchronize, 0)));
+        vr_paged_hand_over(pool);
+        return VRAM_OK;
+    }
+    VR_TRY(vr_paged_settle(paged));
+    enum vram_status first = VRAM_OK;
+    bool waited = false;
+    for (size_t i = 0; i < pool->shard_count; i++) {
+        struct vr_paged_shard *own = pool->shards[i]->paged;
+        if (own == NULL || own->shard->asleep) continue;
+        VR_TRY(vr_paged_small_return(own));
+        VR_TRY(vr_paged_claim_all(own));
+        if (own->free_bytes != 0 && !waited) VR_TRY(vr_paged_wait(paged));
+        waited |= own->free_bytes != 0;
+        for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
+            next = vr_paged_page_at(paged, page)->next;
+            const enum vram_status status = vr_paged_page_release(paged, page);
+            if (first == VRAM_OK) first = status;
+        }
+    }
+    return first;
+}
