@@ -16,6 +16,7 @@
 #   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make vscode            the extension for Visual Studio Code, into build/packages
+#   make check-arm64       the tests for aarch64, under qemu-user in an arm64 Debian of its own (as root; TESTS="^run" for some of them)
 #   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
 #   make install           installs build/release under PREFIX
@@ -24,10 +25,11 @@ FUZZ_SECONDS ?= 60
 RECORDING ?=
 ROWS ?=
 VERSIONS ?=
+TESTS ?=
 export FUZZ_SECONDS
 
 VRAM_SOURCES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram/sources
-.PHONY: all setup demo test check-asan check-tsan check-real torch-native fuzz bench nightly amalgamation deb check-deb release npx check-packages format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release npx check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -87,6 +89,10 @@ npx: all
 
 vscode: all
 	packaging/vscode/build.py build/release/viewer/viewer.html build/packages
+
+check-arm64: all
+	@tools/setup.sh arm64
+	tools/check_arm64.sh "$(TESTS)"
 
 check-packages: all
 	ctest --test-dir build/release --output-on-failure -R '^packages\.'

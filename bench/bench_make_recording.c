@@ -1,7 +1,8 @@
-// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES [own]]. Parameters that
-// stay, steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000
-// stacks of FRAMES (30) frames; with `own` the list of frames is the event's own, as in PyTorch's pickles, else equal stacks are one. The
-// extension of OUT (.vram or .pickle) tells the format. The same arguments give the same bytes.
+// Makes a recording of any length, as a long training job would leave it: bench_make_recording EVENTS OUT [FRAMES [own|oom]]. Parameters
+// that stay, steps whose activations are made and then freed in the opposite order, buffers that come and go; every event has one of 20,000
+// stacks of FRAMES (30) frames; with `own` the list of frames is the event's own, as in PyTorch's pickles, else equal stacks are one; with
+// `oom` the last event is a request that fails. The extension of OUT (.vram or .pickle) tells the format. The same arguments give the same
+// bytes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,11 +114,30 @@ static void step(struct maker *maker) {
     }
 }
 
-static enum vram_status make_events(struct maker *maker) {
+// More than the device has left, by the stack of the event before.
+static void fail(struct maker *maker) {
+    struct vr_history *history = &maker->history;
+    const uint32_t stack = history->stack[history->count - 1];
+    const size_t i = history->count;
+    maker->wanted = i + 1;
+    event(maker, VR_ACTION_OOM, 0, UINT64_C(4) << 30, stack);
+    history->address[i] = (uint64_t)512 << 20; // what the driver has free
+}
+
+static enum vram_status make_events(struct maker *maker, bool fails) {
     VR_TRY(vr_columns_grow(&vr_history_columns, &maker->history, &maker->capacity, maker->wanted, &maker->builder.budget));
+    maker->wanted -= fails;
     for (uint32_t p = 0; p < PARAMETERS && !done(maker); p++) take(maker, p, size(maker, 6));
     while (!done(maker)) step(maker);
-    return vr_columns_finish(&vr_history_columns, &maker->history, maker->history.count);
+    if (fails) fail(maker);
+    VR_TRY(vr_columns_finish(&vr_history_columns, &maker->history, maker->history.count));
+    if (!fails) return VRAM_OK;
+    // The only event that has other values than the rest.
+    uint32_t *apart = calloc(maker->history.count, sizeof *apart);
+    if (apart == NULL) return VRAM_NO_HOST_MEMORY;
+    apart[maker->history.count - 1] = VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE;
+    maker->history.has.apart = apart;
+    return VRAM_OK;
 }
 
 static void put_block(struct vr_blocks *blocks, uint64_t address, uint64_t bytes, uint64_t asked, uint32_t stack) {
@@ -189,10 +209,11 @@ static enum vram_status own_stacks(struct maker *maker) {
     return VRAM_OK;
 }
 
-static enum vram_status make(struct maker *maker, size_t frames, bool own, struct vram_recording **recording, struct vram_error *error) {
+static enum vram_status make(struct maker *maker, size_t frames, bool own, bool fails, struct vram_recording **recording,
+                             struct vram_error *error) {
     VR_TRY(vr_builder_init(&maker->builder, UINT64_MAX));
     VR_TRY(make_stacks(maker, frames));
-    VR_TRY(make_events(maker));
+    VR_TRY(make_events(maker, fails));
     VR_TRY(make_picture(maker));
     VR_TRY(add_keys(maker));
     if (own) VR_TRY(own_stacks(maker));
@@ -212,8 +233,9 @@ int main(int argc, char **argv) {
     struct vram_error error = {.status = VRAM_OK};
     struct maker *maker = calloc(1, sizeof *maker);
     const bool own_lists = argc == 5 && strcmp(argv[4], "own") == 0;
-    if (argc < 3 || argc > 5 || (argc == 5 && !own_lists) || maker == NULL) {
-        fprintf(stderr, "usage: bench_make_recording EVENTS OUT [FRAMES [own]]\n");
+    const bool fails = argc == 5 && strcmp(argv[4], "oom") == 0;
+    if (argc < 3 || argc > 5 || (argc == 5 && !own_lists && !fails) || maker == NULL) {
+        fprintf(stderr, "usage: bench_make_recording EVENTS OUT [FRAMES [own|oom]]\n");
         return 2;
     }
     const long frames = argc > 3 ? atol(argv[3]) : 30;
@@ -222,7 +244,7 @@ int main(int argc, char **argv) {
     if (frames < 1 || frames > MOST_FRAMES || maker->wanted < 2 || file == NULL) return 2;
     const char *extension = strrchr(argv[2], '.');
     const bool own = extension != NULL && strcmp(extension, ".vram") == 0;
-    enum vram_status status = make(maker, (size_t)frames, own_lists, &recording, &error);
+    enum vram_status status = make(maker, (size_t)frames, own_lists, fails, &recording, &error);
     if (status == VRAM_OK) status = vram_recording_write(recording, own ? VRAM_FORMAT_VRAM : VRAM_FORMAT_PICKLE, put, file, &error);
     if (fclose(file) != 0 && status == VRAM_OK) status = VRAM_IO;
     if (status != VRAM_OK) fprintf(stderr, "%s\n", error.message[0] != '\0' ? error.message : vram_status_text(status));

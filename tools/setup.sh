@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's packages; only what is missing, so that it also works offline
-# where everything is there. Usage: tools/setup.sh [real|bench|packages]; `real` adds what `make check-real` needs, `bench` what `make bench` compares with,
-# `packages` what makes and tries packages for other systems.
+# where everything is there. Usage: tools/setup.sh [real|bench|packages|arm64]; `real` adds what `make check-real` needs, `bench` what `make bench` compares with,
+# `packages` what makes and tries packages for other systems, `arm64` what `make check-arm64` and the wheel for arm64 need.
 set -euo pipefail
 
 # git, make and a C compiler with its headers; ninja and cmake build; pkg-config is tried by the install test.
@@ -23,6 +23,8 @@ command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm
 if [ "${1:-}" = real ]; then packages+=(python3-venv python3-pip python3-dev); fi
 # Packages for other systems: Debian's sources, and environments in which what was made is tried.
 if [ "${1:-}" = packages ]; then packages+=(dpkg-dev llvm python3-venv python3-pip debhelper debootstrap ruby python3-yaml); fi
+# Another processor: its compilers and C library, an emulation of it, and a Debian for it to run in.
+if [ "${1:-}" = arm64 ]; then packages+=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static debootstrap); fi
 # Other allocators, in the same process as ours.
 if [ "${1:-}" = bench ]; then packages+=(libmimalloc2.0 libjemalloc2); fi
 

@@ -2,7 +2,7 @@
 """Makes the wheels: build/packages/vram-VERSION-py3-none-*.whl.
 
 usage: build.py native PREFIX PLATFORM | any WASM_FOLDER, then LICENSES and the folder for the wheel
-native: PREFIX is what `cmake --install` made for the platform (manylinux_2_28_x86_64); any: WebAssembly, run by PyPI's wasmtime.
+native: PREFIX is what `cmake --install` made for the platform (manylinux_2_28_x86_64, manylinux_2_28_aarch64); any: WebAssembly, run by PyPI's wasmtime.
 Files have the date 1980-01-01, so that the same input gives the same bytes."""
 import base64
 import hashlib

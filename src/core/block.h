@@ -89,10 +89,13 @@ struct vr_segment {
     uint32_t stack;    // where it was made, or first mapped; 0: unknown
 };
 
-// A stream that a live block was also used on: a list per block.
+// A stream that a live block was also used on: a list per block, and all of it a tree by the bits of the stream's hash, from the lowest on,
+// so that a block that thousands of streams use finds one of them at once. The newest is a leaf, the oldest the root.
 struct vr_use {
     uint64_t stream;
-    uint32_t next;
+    uint32_t next; // recorded before it
+    uint32_t oldest;
+    uint32_t child[2];
     bool captured; // recorded during a capture: over when the capture is, because captured streams must have joined
 };
 

@@ -185,7 +185,9 @@ static void give_room(struct vr_totals *totals, struct vr_counters *counters, un
 
 bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                     int64_t pending_bytes) {
-    if (!vr_counters_fit_from(counters, pool, delta, delta->of[VR_F_COUNT] > 0 ? 0 : VR_F_SPLITS)) return false;
+    if (delta->of[VR_F_COUNT] > 0 ? !vr_counters_fit(counters, pool, delta) : !vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) {
+        return false;
+    }
     vr_counters_apply(counters, pool, delta);
     totals->pending[pool] += pending;
     totals->pending_bytes[pool] += pending_bytes;
@@ -238,6 +240,7 @@ void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counte
     vr_counters_apply(counters, pool, delta);
     int64_t *of_pool = totals->peak[view_of[pool]], *of_all = totals->peak[VRAM_STAT_ALL];
     for (int f = 0; f < VR_FAMILIES; f++) {
+        if ((counters->slack[pool][f] | counters->slack_both[f]) >= 0) continue;
         const int other = companion(f);
         int64_t *spare = other != f ? totals->spare[pool][f] : NULL, *spare_both = other != f ? totals->spare[VR_POOLS][f] : NULL;
         counters->limit[pool][f] += raise_to(&counters->slack[pool][f], spare, &of_pool[f], &of_pool[other]);

@@ -1,22 +1,52 @@
 #include "core/fences.h"
 #include "core/device.h"
 
-enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
-    for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_use_at(allocator, use)->stream != stream) continue;
-        if (!captured) vr_use_at(allocator, use)->captured = false;
-        return VRAM_OK;
+// The link to the use of a stream among those of a block (there is one at least), 0 where it would hang. NULL: it is the oldest.
+static uint32_t *find_use(const struct vram_allocator *allocator, uint32_t uses, uint64_t stream) {
+    struct vr_use *use = vr_use_at(allocator, vr_use_at(allocator, uses)->oldest);
+    if (use->stream == stream) return NULL;
+    for (uint64_t bits = vr_mix64(stream);; bits >>= 1) {
+        uint32_t *link = &use->child[bits & 1];
+        if (*link == 0) return link;
+        use = vr_use_at(allocator, *link);
+        if (use->stream == stream) return link;
     }
-    struct vr_shard *shard = vr_shard_of(allocator, block);
-    uint32_t made = shard->spare_uses;
+}
+
+enum vram_status vr_uses_enter(struct vram_allocator *allocator, uint32_t *uses, uint64_t stream, bool captured, uint32_t *spare) {
+    uint32_t *link = NULL;
+    if (*uses != 0) {
+        link = find_use(allocator, *uses, stream);
+        const uint32_t known = link == NULL ? vr_use_at(allocator, *uses)->oldest : *link;
+        if (known != 0) {
+            if (!captured) vr_use_at(allocator, known)->captured = false;
+            return VRAM_OK;
+        }
+    }
+    uint32_t made = spare != NULL ? *spare : 0;
     if (made != 0) {
-        shard->spare_uses = vr_use_at(allocator, made)->next;
+        *spare = vr_use_at(allocator, made)->next;
     } else {
         VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
     }
-    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->held.uses, .captured = captured};
-    block->held.uses = made;
+    const uint32_t oldest = *uses == 0 ? made : vr_use_at(allocator, *uses)->oldest;
+    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = *uses, .oldest = oldest, .captured = captured};
+    if (link != NULL) *link = made;
+    *uses = made;
     return VRAM_OK;
+}
+
+enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured) {
+    return vr_uses_enter(allocator, &block->held.uses, stream, captured, &vr_shard_of(allocator, block)->spare_uses);
+}
+
+// Takes the newest out.
+static void forget_newest_use(struct vram_allocator *allocator, uint32_t *uses) {
+    const uint32_t use = *uses;
+    uint32_t *link = find_use(allocator, use, vr_use_at(allocator, use)->stream);
+    if (link != NULL) *link = 0;
+    *uses = vr_use_at(allocator, use)->next;
+    vr_slab_give(&allocator->uses, use);
 }
 
 // The first one stays with the shard: most blocks have one use, and most shards a block that is used so.
@@ -37,20 +67,26 @@ void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block) {
 
 // --- events -------------------------------------------------------------------------------------------------------------
 
-static bool take_idle_event(struct vr_events *events, uint64_t *event) {
-    vr_mutex_lock(&events->mutex);
+// With one device all that touches its events is under that device's locks.
+VR_INLINE bool are_shared(const struct vr_device *device) { return device->allocator->device_count != 1; }
+
+static bool take_idle_event(struct vr_device *device, uint64_t *event) {
+    struct vr_events *events = &device->fences.events;
+    const bool shared = are_shared(device);
+    if (VR_UNLIKELY(shared)) vr_mutex_lock(&events->mutex);
     const bool found = events->count != 0;
     if (found) *event = events->idle[--events->count];
-    vr_mutex_unlock(&events->mutex);
+    if (VR_UNLIKELY(shared)) vr_mutex_unlock(&events->mutex);
     return found;
 }
 
 static void return_event(struct vr_device *device, uint64_t event) {
     struct vr_events *events = &device->fences.events;
-    vr_mutex_lock(&events->mutex);
+    const bool shared = are_shared(device);
+    if (VR_UNLIKELY(shared)) vr_mutex_lock(&events->mutex);
     const bool room = VR_GROW(events, idle, events->count + 1) == VRAM_OK;
     if (room) events->idle[events->count++] = event;
-    vr_mutex_unlock(&events->mutex);
+    if (VR_UNLIKELY(shared)) vr_mutex_unlock(&events->mutex);
     if (!room) (void)vr_cu(device->allocator->driver, event_destroy, event);
 }
 
@@ -76,7 +112,7 @@ static enum vram_status record_event(struct vr_device *device, uint64_t stream, 
     const bool elsewhere = *owner != device; // the device's own context is current
     if (elsewhere) VR_TRY(vr_context_enter(*owner, &guard));
     uint64_t made = 0;
-    if (!take_idle_event(&(*owner)->fences.events, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
+    if (!take_idle_event(*owner, &made)) result = vr_cu(driver, event_create, &made, VR_CU_EVENT_DISABLE_TIMING);
     if (result == VR_CU_SUCCESS) {
         result = vr_cu(driver, event_record, made, stream);
         if (result != VR_CU_SUCCESS) return_event(*owner, made);
@@ -284,8 +320,7 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
     while (block->held.uses != 0) {
         const uint32_t use = block->held.uses;
         VR_TRY(vr_streams_order(device, vr_use_at(allocator, use)->stream, own));
-        block->held.uses = vr_use_at(allocator, use)->next;
-        vr_slab_give(&allocator->uses, use);
+        forget_newest_use(allocator, &block->held.uses);
     }
     return VRAM_OK;
 }
@@ -321,14 +356,23 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
     return VRAM_OK;
 }
 
+bool vr_fences_stand(const struct vr_device *device) {
+    const uint64_t last = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
+    return last != 0 && last == vr_driver_progress(device->allocator->driver);
+}
+
 enum vram_status vr_fences_poll(struct vr_device *device) {
+    struct vr_fences *fences = &device->fences;
+    if (fences->count == 0 || vr_fences_stand(device)) return VRAM_OK;
     enum vram_status status = VRAM_OK;
     bool emptied = false;
-    for (size_t i = 0; i < device->fences.count && status == VRAM_OK; i++) {
-        status = poll_queue(device, &device->fences.queues[i]);
-        emptied |= device->fences.queues[i].count == 0;
+    const uint64_t progress = vr_driver_progress(device->allocator->driver);
+    for (size_t i = 0; i < fences->count && status == VRAM_OK; i++) {
+        status = poll_queue(device, &fences->queues[i]);
+        emptied |= fences->queues[i].count == 0;
     }
     if (emptied) drop_empty_queues(device);
+    atomic_store_explicit(&fences->looked_at, status == VRAM_OK ? progress : 0, memory_order_relaxed);
     return status;
 }
 

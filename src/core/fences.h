@@ -27,7 +27,7 @@ struct vr_fence_queue {
     size_t count;
 };
 
-// Events to use again. Leaf lock: a block's fences may lie on another device's streams.
+// Events to use again. Leaf lock, where there are several devices: a block's fences may lie on another's streams.
 struct vr_events {
     struct vr_mutex mutex;
     uint64_t *idle;
@@ -45,12 +45,15 @@ struct vr_fences {
     size_t queues_capacity;
     struct vr_map places;        // stream -> 1 + its queue's place, while there are more than VR_FEW_QUEUES; else empty
     struct vr_fence *spare_ring; // of a queue that is gone, for the next one; NULL: none
+    _Atomic uint64_t looked_at;  // the driver's progress when all queues were looked at last; 0: not known. Read under one lock
     struct vr_events events;
 };
 
 // Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the block's shard lock. LIMIT, NO_HOST_MEMORY.
 // captured: recorded during a capture.
 enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured);
+// The same of a list of uses (0: empty), with records at hand in the list `spare` (NULL: none).
+enum vram_status vr_uses_enter(struct vram_allocator *allocator, uint32_t *uses, uint64_t stream, bool captured, uint32_t *spare);
 // Forgets all uses of a block.
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 
@@ -73,6 +76,8 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
 // Looks at the oldest fence of each stream, and the ones after it, until one is pending; completes the blocks that have none left.
 // DRIVER when a query fails. Under all locks.
 enum vram_status vr_fences_poll(struct vr_device *device);
+// Whether that would find what it found the last time: nothing can have passed since. Under a lock of the device.
+bool vr_fences_stand(const struct vr_device *device);
 // Waits for every fence (num_sync_all_streams + 1) and completes all blocks. Under all locks: the caller asked to wait, and what
 // becomes free must be released before anybody takes it again.
 enum vram_status vr_fences_wait(struct vr_device *device);

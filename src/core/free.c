@@ -24,7 +24,7 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
     return true;
 }
 
-// The pair that repeats: see take_ready() of malloc.c.
+// The pair that repeats: see vr_take_ready() of cached.h.
 VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
     struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
     if (pool->pair.block != block || item->held.uses != 0) return false;

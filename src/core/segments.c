@@ -120,6 +120,7 @@ void vr_segments_forgotten(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     segments->forgetting = false;
     if (segments->gone == 0) return;
+    uint32_t gone[64], gone_count = 0;
     size_t kept = 0;
     for (size_t i = 0; i < segments->count; i++) {
         const uint32_t segment = segments->items[i];
@@ -128,8 +129,12 @@ void vr_segments_forgotten(struct vr_device *device) {
             continue;
         }
         *vr_segment_at(allocator, segment) = (struct vr_segment){0};
-        vr_slab_give(&allocator->segments, segment);
+        gone[gone_count++] = segment;
+        if (gone_count < VR_COUNT_OF(gone)) continue;
+        vr_slab_give_many(&allocator->segments, gone_count, gone);
+        gone_count = 0;
     }
+    vr_slab_give_many(&allocator->segments, gone_count, gone);
     segments->count = kept;
     segments->gone = 0;
 }

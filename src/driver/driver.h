@@ -24,6 +24,9 @@ struct vram_driver {
     const struct vr_driver_calls *calls; // never NULL
     void (*destroy)(struct vram_driver *driver);
     uint64_t (*clock_ns)(struct vram_driver *driver); // NULL where time passes by itself
+    // A number that is another one whenever an event may have come to pass since, and 0 where that cannot be told; NULL: it never can. Any
+    // thread, without a lock.
+    uint64_t (*progress)(struct vram_driver *driver);
     // What programs can have of the memory that `device` shares with the host; NULL: what the operating system says. False: not known.
     bool (*host_available)(struct vram_driver *driver, int device, uint64_t *bytes);
     const char *kind; // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
@@ -31,6 +34,8 @@ struct vram_driver {
 
 // vr_cu(driver, mem_alloc, &address, size): one driver call.
 #define vr_cu(driver, member, ...) ((driver)->calls->member((driver), __VA_ARGS__))
+
+VR_INLINE uint64_t vr_driver_progress(struct vram_driver *driver) { return driver->progress != NULL ? driver->progress(driver) : 0; }
 
 // What is free of the current context's device, and its total. Of a device whose memory is the host's the driver counts what files take in
 // the page cache as used; a request gets it all the same, so that here what is available counts.

@@ -25,7 +25,9 @@ void vr_os_keep_begin(void);
 void vr_os_keep_end(void);
 
 // --- pages.c: address space at chosen places, and memory that can stand at several addresses at once -------------------
-// All addresses and sizes are multiples of 4096. UNSUPPORTED where the system has no such thing.
+// All addresses and sizes are multiples of the page. UNSUPPORTED where the system has no such thing.
+// What memory comes in: 4 KiB on x86-64, 4 to 64 KiB on aarch64. A power of two.
+uint64_t vr_os_page_bytes(void);
 // Takes [address, address + size_bytes) if nothing is there, or, with address 0, a free range aligned to `alignment` (a power of two).
 // Its pages are zero and appear on first touch when `accessible`, and may not be touched otherwise. LIMIT when the range is taken.
 enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped);

@@ -22,10 +22,11 @@ struct vr_session_file *vr_session(void) {
     return file;
 }
 
-// When a process started: field 22 of /proc/ID/stat, the 20th behind the name, which may hold anything. 0: there is no such process.
+// When a process started: field 22 of its first thread's stat, the 20th behind the name, which may hold anything. 0: there is no such
+// process. (Not /proc/ID/stat, for which qemu-user has an answer of its own.)
 static uint64_t birth_of(int64_t process) {
-    char path[40], text[1024];
-    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)process);
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%lld/task/%lld/stat", (long long)process, (long long)process);
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return 0;
     const ssize_t length = read(descriptor, text, sizeof text - 1);

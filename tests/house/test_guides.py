@@ -22,14 +22,15 @@ COMMANDS = re.findall(r"^COMMAND\((\w+),", (ROOT / "cli/commands.def").read_text
 AROUND = """#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <vram/network.h>
 #include <vram/recordings.h>
 #include <vram/vram.h>
 void use(uint64_t address, uint64_t size_bytes);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
-              uint64_t stream, uint64_t other_stream, struct vram_imported block);
+              uint64_t stream, uint64_t other_stream, struct vram_imported block, struct vram_driver *driver);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
-              uint64_t stream, uint64_t other_stream, struct vram_imported block) {
-    (void)stream, (void)other_stream;
+              uint64_t stream, uint64_t other_stream, struct vram_imported block, struct vram_driver *driver) {
+    (void)driver, (void)stream, (void)other_stream;
     (void)allocator, (void)error, (void)address, (void)size, (void)handle, (void)pipe, (void)socket, (void)block;
     {
 %s    }

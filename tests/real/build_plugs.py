@@ -110,7 +110,16 @@ def tensorrt(at):
     at.program("tensorrt_allocator", HERE / "plugs/tensorrt_allocator.cpp", "-std=c++17", f"-I{at.source}/include", [])
 
 
-RECIPES = {function.__name__: function for function in (cuda, rmm, umpire, tensorrt)}
+def nccl(at):
+    """NCCL's header, and the simulator's stand-in for its library."""
+    header = at.objects / "nccl/nccl.h"
+    header.parent.mkdir(parents=True, exist_ok=True)
+    values = {"Major": "2", "Minor": "28", "Patch": "0", "Suffix": "", "Version": "22800"}
+    header.write_text(re.sub(r"\$\{nccl:(\w+)\}", lambda found: values[found[1]], (at.source / "src/nccl.h.in").read_text()))
+    at.program("nccl_pool", HERE / "plugs/nccl_pool.cpp", "-std=c++17", f"-I{header.parent}", f"-I{at.cuda}/cccl", [at.build / "standins/libnccl.so.2"])
+
+
+RECIPES = {function.__name__: function for function in (cuda, rmm, umpire, tensorrt, nccl)}
 
 if __name__ == "__main__":
     if len(sys.argv) != 5 or sys.argv[1] not in RECIPES:

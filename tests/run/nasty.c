@@ -182,7 +182,7 @@ static void spawns(void) {
 static void forks_raw(void) {
     begin();
     pairs(10);
-    const pid_t child = (pid_t)syscall(SYS_fork);
+    const pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     CHECK(child >= 0);
     pairs(500);
     if (child == 0) _exit(0);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "vram/network.h"
 #include "vram/recordings.h"
 #include "vram/vram.h"
 
@@ -146,6 +147,22 @@ static void of_drivers(void **state) {
     GIVES_0(vram_sim_calls(NULL, any));
     GIVES_0(vram_sim_calls(any, NULL));
     GIVES_0(vram_sim_call_at(NULL, 0, any, any, any));
+    assert_int_equal(wrong, 0);
+}
+
+static void of_networks(void **state) {
+    (void)state;
+    begin();
+    REFUSES(vram_driver_watch(NULL, any));
+    REFUSES(vram_driver_watch(any, NULL));
+    REFUSES(vram_watch_add(NULL, any));
+    REFUSES(vram_watch_remove(NULL, any));
+    REFUSES(vram_watch_mappings(NULL, 1, 1, any, 1, any));
+    SAYS(vram_watch_dma_buf(NULL, 1, 1, any, &error));
+    SAYS(vram_watch_fabric(NULL, 1, any, &error));
+    SAYS(vram_fabric_import(NULL, 0, any, any, &error));
+    REFUSES(vram_fabric_release(NULL, any, 1));
+    vram_watch_one_handle(NULL, any);
     assert_int_equal(wrong, 0);
 }
 
@@ -556,7 +573,7 @@ int main(void) {
         cmocka_unit_test(of_allocators),    cmocka_unit_test(of_drivers),        cmocka_unit_test(of_pools_and_graphs),
         cmocka_unit_test(of_pinned_memory), cmocka_unit_test(of_what_is_shared), cmocka_unit_test(of_histories),
         cmocka_unit_test(of_logs),          cmocka_unit_test(of_recordings),     cmocka_unit_test(of_reports),
-        cmocka_unit_test(of_replays),
+        cmocka_unit_test(of_replays),       cmocka_unit_test(of_networks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,12 +199,75 @@ static void a_restore_after_the_stream_is_gone(void **state) {
     expect_end(&world);
 }
 
+// Queues are looked at again only where something can have passed since; and then at all of them, before the request.
+static void fences_are_looked_at_once(void **state) {
+    (void)state;
+    enum { STREAMS = 40, PAIRS = 50 };
+    struct vr_world world;
+    const struct vr_world_options free_calls = {.sim = {.profile = VRAM_SIM_FREE}}; // else each question is a step of the clock
+    EXPECT_OK(vr_world_open(&world, &free_calls));
+    const uint64_t own = world.stream[0][1];
+    uint64_t blocks[STREAMS], least = UINT64_MAX;
+    for (int i = 0; i < STREAMS; i++) {
+        const uint64_t stream = new_stream(&world);
+        blocks[i] = expect_malloc(&world, 1024, own);
+        EXPECT_OK(vram_sim_busy(world.sim, 0, stream, (uint64_t)(i + 1) * MILLISECOND));
+        EXPECT_OK(vram_record_stream(world.allocator, blocks[i], stream));
+        if (blocks[i] < least) least = blocks[i];
+    }
+    for (int i = 0; i < STREAMS; i++) EXPECT_OK(vram_free(world.allocator, blocks[i]));
+    const uint64_t before = vram_sim_calls(world.sim, "cuEventQuery");
+    for (int i = 0; i < PAIRS; i++) {
+        const uint64_t block = expect_malloc(&world, 1024, own);
+        assert_true(block > least);
+        EXPECT_OK(vram_free(world.allocator, block));
+    }
+    assert_int_equal(vram_sim_calls(world.sim, "cuEventQuery") - before, STREAMS);
+    EXPECT_CURRENT(&world, active, STREAMS);
+    EXPECT_OK(vram_sim_advance(world.sim, MILLISECOND)); // the first block's stream is through
+    assert_int_equal(expect_malloc(&world, 1024, own), least);
+    assert_int_equal(vram_sim_calls(world.sim, "cuEventQuery") - before, 2 * STREAMS);
+    EXPECT_CURRENT(&world, active, STREAMS);
+    EXPECT_OK(vram_free(world.allocator, least));
+    EXPECT_OK(vram_sim_complete_all(world.sim));
+    assert_int_equal(expect_malloc(&world, 1024, own), least);
+    EXPECT_CURRENT(&world, active, 1);
+    expect_end(&world);
+}
+
+// Each stream is one use, however often it is told, and each gets one fence.
+static void a_block_of_many_streams(void **state) {
+    (void)state;
+    enum { STREAMS = 500 };
+    struct vr_world world;
+    timed_world(&world, 1);
+    static uint64_t streams[STREAMS];
+    const uint64_t own = world.stream[0][1], block = expect_malloc(&world, 3 * VR_MIB, own);
+    for (int i = 0; i < STREAMS; i++) streams[i] = new_stream(&world);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < STREAMS; i++) EXPECT_OK(vram_record_stream(world.allocator, block, streams[(i * 7 + round) % STREAMS]));
+    }
+    for (int i = 0; i < STREAMS; i++) EXPECT_OK(vram_sim_busy(world.sim, 0, streams[i], MILLISECOND));
+    const uint64_t before = vram_sim_calls(world.sim, "cuEventRecord");
+    EXPECT_OK(vram_free(world.allocator, block));
+    assert_int_equal(vram_sim_calls(world.sim, "cuEventRecord") - before, STREAMS);
+    assert_true(expect_malloc(&world, 3 * VR_MIB, own) != block);
+    EXPECT_OK(vram_sim_advance(world.sim, MILLISECOND));
+    assert_int_equal(expect_malloc(&world, 3 * VR_MIB, own), block);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_that_is_gone_is_waited_for), cmocka_unit_test(also_on_another_device),
-        cmocka_unit_test(not_while_a_capture_is_under_way),    cmocka_unit_test(a_restore_waits_for_other_streams),
-        cmocka_unit_test(a_restore_while_blocks_wait),         cmocka_unit_test(a_restore_in_a_capture_is_refused),
+        cmocka_unit_test(a_stream_that_is_gone_is_waited_for),
+        cmocka_unit_test(also_on_another_device),
+        cmocka_unit_test(not_while_a_capture_is_under_way),
+        cmocka_unit_test(a_restore_waits_for_other_streams),
+        cmocka_unit_test(a_restore_while_blocks_wait),
+        cmocka_unit_test(a_restore_in_a_capture_is_refused),
         cmocka_unit_test(a_restore_after_the_stream_is_gone),
+        cmocka_unit_test(fences_are_looked_at_once),
+        cmocka_unit_test(a_block_of_many_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,14 +357,9 @@ static enum vram_status async_malloc(struct vr_shard *shard, struct vram_pool *p
 // --- uses on other streams --------------------------------------------------------------------------------------------------------------
 
 static enum vram_status add_use(struct vram_allocator *allocator, struct vr_raw_block *block, uint64_t stream) {
-    for (uint32_t use = block->uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_use_at(allocator, use)->stream == stream) return VRAM_OK;
-    }
-    uint32_t made = 0;
-    VR_TRY(vr_slab_take(&allocator->uses, 1, &made));
-    *vr_use_at(allocator, made) = (struct vr_use){.stream = stream, .next = block->uses};
-    block->uses = made;
-    vr_raw_change(allocator, block);
+    const uint32_t before = block->uses;
+    VR_TRY(vr_uses_enter(allocator, &block->uses, stream, false, NULL));
+    if (block->uses != before) vr_raw_change(allocator, block);
     return VRAM_OK;
 }
 

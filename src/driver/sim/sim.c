@@ -41,10 +41,16 @@ static bool host_available(struct vram_driver *driver, int device, uint64_t *byt
     return true;
 }
 
+static uint64_t progress(struct vram_driver *driver) {
+    return atomic_load_explicit(&((struct vr_sim *)(void *)driver)->progress, memory_order_acquire);
+}
+
 static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     static atomic_uint_fast64_t last_serial;
     sim->head =
         (struct vram_driver){.calls = &vr_sim_calls, .clock_ns = vram_sim_clock_ns, .host_available = host_available, .kind = sim_kind};
+    sim->head.progress = progress;
+    atomic_store_explicit(&sim->progress, 1, memory_order_relaxed);
     sim->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     sim->options = *options;
     // Backed memory comes in pages of the host, so that two allocations never share one.
@@ -160,6 +166,7 @@ enum vram_status vram_sim_complete(struct vram_driver *driver, uint64_t stream) 
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);
     enum vram_status status = complete_locked(sim, stream);
+    vr_sim_moved(sim);
     vr_mutex_unlock(&sim->lock);
     return status;
 }
@@ -169,6 +176,7 @@ enum vram_status vram_sim_complete_all(struct vram_driver *driver) {
     if (sim == NULL) return VRAM_INVALID_ARGUMENT;
     vr_mutex_lock(&sim->lock);
     vr_sim_wait_all(sim);
+    vr_sim_moved(sim);
     vr_mutex_unlock(&sim->lock);
     return VRAM_OK;
 }
@@ -204,6 +212,7 @@ enum vram_status vram_sim_launch(struct vram_driver *driver, uint32_t device, ui
     const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_KERNEL, .function = function, .argument = argument, .cost_ns = cost_ns};
     vr_mutex_lock(&sim->lock);
     enum vram_status status = launch_locked(sim, device, stream, &work);
+    vr_sim_moved(sim);
     vr_mutex_unlock(&sim->lock);
     return status;
 }
@@ -231,6 +240,7 @@ enum vram_status vram_sim_advance(struct vram_driver *driver, uint64_t elapsed_n
     vr_mutex_lock(&sim->lock);
     bool fits = vr_sim_fits_in_time(sim, 0, elapsed_ns);
     if (fits) sim->clock_ns += elapsed_ns;
+    vr_sim_moved(sim);
     vr_mutex_unlock(&sim->lock);
     return fits ? VRAM_OK : VRAM_INVALID_ARGUMENT;
 }

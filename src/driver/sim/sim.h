@@ -59,6 +59,9 @@ struct vr_sim {
     uint64_t serial;                 // of the instance in the process, never 0 and never used again
     uint64_t clock_ns;
     uint64_t charge_ns; // cost of the running call so far
+    // The driver's progress (driver.h): counts whatever may complete work or move the clock. 0: work waits for a value in memory, which
+    // anybody may write.
+    _Atomic uint64_t progress;
     uint64_t counts[VR_SIM_CALL_COUNT], costs_ns[VR_SIM_CALL_COUNT];
 
     struct vr_sim_device devices[VR_SIM_MAX_DEVICES]; // options.device_count of them: those that the program sees
@@ -120,6 +123,11 @@ VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
     if (VR_LIKELY(sim->published == NULL)) return;
     for (uint32_t i = 0; i < sim->options.device_count; i++)
         atomic_store_explicit(&sim->published[sim->devices[i].ordinal], sim->devices[i].used_bytes, memory_order_relaxed);
+}
+// Something may have completed, or is about to. Under the lock.
+VR_INLINE void vr_sim_moved(struct vr_sim *sim) {
+    const uint64_t progress = atomic_load_explicit(&sim->progress, memory_order_relaxed);
+    if (progress != 0) atomic_store_explicit(&sim->progress, progress + 1, memory_order_release);
 }
 // Waits for a signal with the lock given up. The running call's own fields are its own again afterwards.
 VR_INLINE void vr_sim_wait(struct vr_sim *sim, struct vr_signal *signal, uint64_t most_ns) {

@@ -20,6 +20,7 @@ static const struct {
     {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
     {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
     {"poison_aliases", FLAG, offsetof(struct vram_sim_options, poison_aliases)},
+    {"network", FLAG, offsetof(struct vram_sim_options, network)},
     {"bytes", BYTES, offsetof(struct vram_sim_options, bytes)},
     {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
     {"host_thread", FLAG, offsetof(struct vram_sim_options, host_thread)},

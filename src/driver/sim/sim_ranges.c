@@ -71,17 +71,22 @@ static uint32_t insert_below(struct vr_sim_range *nodes, uint32_t at, uint32_t f
     return at;
 }
 
-static uint32_t remove_below(struct vr_sim_range *nodes, uint32_t at, uint64_t base, uint32_t *removed) {
+// Whether pull() changes nothing, so that nothing changes further up, either.
+static bool is_settled(struct vr_sim_range *nodes, uint32_t at) {
+    const uint64_t first = nodes[at].first, last = nodes[at].last, widest_gap = nodes[at].widest_gap;
+    pull(nodes, at);
+    return nodes[at].first == first && nodes[at].last == last && nodes[at].widest_gap == widest_gap;
+}
+
+static uint32_t remove_below(struct vr_sim_range *nodes, uint32_t at, uint64_t base, uint32_t *removed, bool *settled) {
     assert(at != NONE);
     if (nodes[at].base == base) {
         *removed = at;
         return merge(nodes, nodes[at].left, nodes[at].right);
     }
-    if (base < nodes[at].base)
-        nodes[at].left = remove_below(nodes, nodes[at].left, base, removed);
-    else
-        nodes[at].right = remove_below(nodes, nodes[at].right, base, removed);
-    pull(nodes, at);
+    uint32_t *child = base < nodes[at].base ? &nodes[at].left : &nodes[at].right;
+    *child = remove_below(nodes, *child, base, removed, settled);
+    if (!*settled) *settled = is_settled(nodes, at);
     return at;
 }
 
@@ -124,7 +129,8 @@ enum vram_status vr_sim_ranges_insert(struct vr_sim_ranges *ranges, const struct
 
 void vr_sim_ranges_remove(struct vr_sim_ranges *ranges, uint64_t base) {
     uint32_t removed = NONE;
-    ranges->root = remove_below(ranges->nodes, ranges->root, base, &removed);
+    bool settled = false;
+    ranges->root = remove_below(ranges->nodes, ranges->root, base, &removed, &settled);
     ranges->nodes[removed].left = ranges->free_list;
     ranges->free_list = removed;
     ranges->count--;

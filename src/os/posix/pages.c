@@ -2,22 +2,31 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "os/os.h"
 
-enum { PAGE = 4096 };
+uint64_t vr_os_page_bytes(void) {
+    static _Atomic uint64_t known; // threads that ask at once get the same answer
+    uint64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+    if (bytes == 0) {
+        bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+        atomic_store_explicit(&known, bytes, memory_order_relaxed);
+    }
+    return bytes;
+}
 
 static void *pointer_of(uint64_t address) { return (void *)(uintptr_t)address; }
 
 static bool is_page_range(uint64_t address, uint64_t size_bytes) {
-    return address % PAGE == 0 && size_bytes % PAGE == 0 && size_bytes > 0 && address <= UINT64_MAX - size_bytes;
+    return (address | size_bytes) % vr_os_page_bytes() == 0 && size_bytes > 0 && address <= UINT64_MAX - size_bytes;
 }
 
 static enum vram_status map_anywhere(uint64_t size_bytes, uint64_t alignment, int protection, uint64_t *mapped) {
-    if (alignment < PAGE) alignment = PAGE;
+    if (alignment < vr_os_page_bytes()) alignment = vr_os_page_bytes();
     if (size_bytes > UINT64_MAX - alignment) return VRAM_LIMIT;
     uint64_t extent = size_bytes + alignment;
     void *memory = mmap(NULL, extent, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -74,7 +83,7 @@ void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes) {
 }
 
 enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address) {
-    assert(address != 0 && is_page_range(address, size_bytes) && offset % PAGE == 0); // MAP_FIXED takes whatever lies there
+    assert(address != 0 && is_page_range(address, size_bytes) && offset % vr_os_page_bytes() == 0); // MAP_FIXED takes whatever lies there
     void *memory = mmap(pointer_of(address), size_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, (off_t)offset);
     return memory == MAP_FAILED ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }

@@ -24,10 +24,11 @@ static ssize_t read_small(const char *path, char *text, size_t capacity) {
     return length;
 }
 
-// The third and the 22nd field of /proc/<pid>/stat; the second is a name in parentheses that may hold anything.
+// The third and the 22nd field of a process' stat; the second is a name in parentheses that may hold anything. Its first thread's says the
+// same, and the kernel itself says it: qemu-user answers a process that asks for its own with a start of its own.
 static bool read_stat(uint64_t process, char *state, uint64_t *started) {
     char path[64], text[1024];
-    (void)snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)process);
+    (void)snprintf(path, sizeof path, "/proc/%llu/task/%llu/stat", (unsigned long long)process, (unsigned long long)process);
     if (read_small(path, text, sizeof text) <= 0) return false;
     const char *at = strrchr(text, ')');
     if (at == NULL || at[1] != ' ') return false;

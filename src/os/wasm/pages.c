@@ -1,6 +1,8 @@
 // pages.c: no address space but the module's own: simulated device memory has addresses here, and no bytes.
 #include "os/os.h"
 
+uint64_t vr_os_page_bytes(void) { return 4096; }
+
 enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped) {
     (void)address, (void)size_bytes, (void)alignment, (void)accessible, (void)mapped;
     return VRAM_UNSUPPORTED;

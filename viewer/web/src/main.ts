@@ -36,6 +36,7 @@ class Page implements Frame, App {
     private readonly stage = el("main", { id: "stage", tabindex: -1, role: "tabpanel" });
     private readonly picker = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to open" });
     private panels: Panel[] = [];
+    private minimap: Panel | undefined;
     private empty: HTMLElement | null = null;
     private counted: readonly Recording[] = []; // whose failed requests are counted
     private opening = ""; // the names of what is being read
@@ -110,7 +111,7 @@ class Page implements Frame, App {
         const saving = new SavingChip(this);
         const help = new Help(this);
         const details = new Details(this);
-        const minimap = new Minimap(this);
+        const minimap = (this.minimap = new Minimap(this));
         const trouble = new TroubleBanner(this);
         const pins = new PinBar(this);
         const header = new Header(this, search, notes, saving, () => help.toggle(), (axis) => void this.setAxis(axis), () => pins.begin());
@@ -266,9 +267,14 @@ class Page implements Frame, App {
             this.views = makers.map((make) => make(this));
             changed = null;
         }
-        if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
         const { state } = this.store;
         const chosen = this.view();
+        // Of the frame only the strip shows the window: nothing else is touched at a turn of the wheel.
+        if (changed !== null && this.device() && chosen === this.shown && [...changed].every((key) => key === "from" || key === "to")) {
+            this.minimap?.update(state, changed);
+            return chosen.update(state, changed);
+        }
+        if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
         applyTheme(this.store);
         for (const panel of this.panels) panel.update(state, changed);
         const root = this.device() ? chosen.root : this.opening !== "" ? openingState(this.opening) : (this.empty ??= emptyState(this));

@@ -22,6 +22,7 @@ export class SearchBox implements Panel {
     });
     private readonly regex = el("button", { type: "button", class: "regex", "aria-pressed": "false", title: "Regular expression", "aria-label": "Regular expression" }, ".*");
     private readonly result = el("output", { class: "found", "aria-live": "polite" });
+    private readonly ways: HTMLElement;
     private readonly ask;
     private timer = 0;
     private rows: ArrayLike<number> = []; // bits of the allocations that were found
@@ -30,7 +31,9 @@ export class SearchBox implements Panel {
 
     constructor(private readonly frame: Frame) {
         this.ask = latest<Found>(frame.engine);
-        this.root = el("div", { class: "search", role: "search" }, this.input, this.result, this.regex);
+        const way = (text: string, label: string, by: 1 | -1) => el("button", { type: "button", class: "found-way", "aria-label": label, title: label, onclick: () => void this.step(by) }, text);
+        this.ways = el("span", { class: "found-ways", hidden: true }, way("\u2039", "The one found before", -1), way("\u203a", "The next one found", 1));
+        this.root = el("div", { class: "search", role: "search" }, this.input, this.result, this.ways, this.regex);
         this.input.addEventListener("input", () => {
             clearTimeout(this.timer);
             this.timer = setTimeout(() => frame.store.set({ search: this.input.value }), PAUSE_MS);
@@ -104,6 +107,7 @@ export class SearchBox implements Panel {
 
     private tell(matches: Matches | undefined, text: string): void {
         const before = this.frame.matches();
+        this.ways.hidden = !matches || matches.allocations === 0;
         this.result.textContent = text;
         this.result.title = text;
         if (before === undefined && matches === undefined) return;

@@ -64,6 +64,10 @@ async function searching(page) {
     await settles(page, (before) => new URLSearchParams(location.hash.slice(1)).get("pick") !== before, first, true, "Enter goes to the next");
     await input.press("Shift+Enter");
     await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick"), null, first, "and Shift+Enter back");
+    await page.getByRole("button", { name: "The next one found" }).click();
+    await settles(page, (before) => new URLSearchParams(location.hash.slice(1)).get("pick") !== before, first, true, "a button goes to the next");
+    await page.getByRole("button", { name: "The one found before" }).click();
+    await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick"), null, first, "and one back");
     await go(page, { view: "timeline", search: "a(b", regex: "true" });
     await settles(page, () => !document.querySelector(".message").hidden && /^Search: .{12}/.test(document.querySelector(".message").textContent), null, true, "an error in full");
     await go(page, { view: "timeline" });

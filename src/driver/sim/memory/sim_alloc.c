@@ -59,10 +59,12 @@ static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
 vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
-    if (vr_sim_pool_free_now(sim, address, &result)) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
-    if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
-    if (range == NULL || range->kind != VR_SIM_ALLOCATION) return VR_CU_INVALID_VALUE;
+    if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // what pools and graphs have lies in ranges of other kinds
+        if (vr_sim_pool_free_now(sim, address, &result)) return result;
+        if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
+        return VR_CU_INVALID_VALUE;
+    }
     // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
     free_range(sim, range);

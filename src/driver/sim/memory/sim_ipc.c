@@ -21,6 +21,13 @@ static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum v
     return VR_CU_SUCCESS;
 }
 
+vr_cu_result vr_sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket, void *handle) {
+    struct vr_cu_ipc_handle made;
+    const vr_cu_result result = fill_handle(sim, ticket, VR_SIM_TICKET_PHYSICAL, &made);
+    if (result == VR_CU_SUCCESS) memcpy(handle, &made, sizeof made);
+    return result;
+}
+
 // Opens the file that a handle names and checks that the ticket is still the handle's.
 static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc_handle *handle, enum vr_sim_ticket_kind kind,
                                 struct handle *named, int *file) {
@@ -34,6 +41,21 @@ static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc
     const vr_cu_result result = vr_sim_ticket_read(*file, named->place, kind, &ticket);
     if (result == VR_CU_SUCCESS && ticket.nonce == named->nonce) return VR_CU_SUCCESS;
     vr_os_shared_close(*file);
+    return VR_CU_INVALID_VALUE;
+}
+
+// Of this very process, too, as a descriptor is.
+vr_cu_result vr_sim_fabric_take(struct vr_sim *sim, const void *handle, uint32_t *index) {
+    struct handle named;
+    struct vr_sim_ticket ticket;
+    int file;
+    memcpy(&named, handle, sizeof named);
+    if (memcmp(named.magic, magic, sizeof magic) != 0) return VR_CU_INVALID_VALUE;
+    if (vr_os_shared_open_of(named.process, named.file, &file) != VRAM_OK) return VR_CU_INVALID_VALUE;
+    const vr_cu_result result = vr_sim_ticket_read(file, named.place, VR_SIM_TICKET_PHYSICAL, &ticket);
+    if (result == VR_CU_SUCCESS && ticket.nonce == named.nonce)
+        return vr_sim_shared_take(sim, file, named.place, VR_SIM_TICKET_PHYSICAL, index);
+    vr_os_shared_close(file);
     return VR_CU_INVALID_VALUE;
 }
 

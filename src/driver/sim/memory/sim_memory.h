@@ -5,10 +5,11 @@
 #include "driver/sim/sim_calls.h"
 #include "driver/sim/sim_ranges.h"
 #include "driver/sim/sim_slots.h"
+#include "os/os.h"
 
 #define VR_SIM_GRANULARITY (2 * VR_MIB)        // of cuMemCreate, cuMemMap and reservations
 #define VR_SIM_LIMIT       ((uint64_t)1 << 56) // no device address at or above
-#define VR_SIM_PAGE_BYTES  4096                // host page: backed memory comes in these
+#define VR_SIM_PAGE_BYTES  vr_os_page_bytes()  // host page: backed memory comes in these
 
 // What occupies device address space.
 enum vr_sim_kind {
@@ -180,6 +181,9 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
 vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index);
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
+// A handle of the fabric, 64 bytes: of the ticket of a physical allocation; and the ticket of such a handle, as vr_sim_shared_take().
+vr_cu_result vr_sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket, void *handle);
+vr_cu_result vr_sim_fabric_take(struct vr_sim *sim, const void *handle, uint32_t *index);
 // Where the host sees the entry's memory. False when the host has no memory.
 bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host);
 

@@ -1,4 +1,4 @@
-// sim_shareable.c: physical allocations as file descriptors, and what a handle says of itself.
+// sim_shareable.c: physical allocations as file descriptors, as handles of the fabric and of DMA buffers, and what a handle says of itself.
 #include "driver/sim/sim.h"
 
 static struct vr_sim_physical *find(const struct vr_sim *sim, uint64_t handle) { return vr_sim_slots_find(&sim->physicals, handle); }
@@ -46,12 +46,14 @@ static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *phy
 vr_cu_result vr_sim_mem_export_to_shareable_handle(struct vr_sim *sim, void *shareable, uint64_t handle, int handle_type, uint64_t flags) {
     struct vr_sim_physical *physical = find(sim, handle);
     if (shareable == NULL || physical == NULL || flags != 0) return VR_CU_INVALID_VALUE;
-    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) return VR_CU_NOT_SUPPORTED;
+    const bool fabric = handle_type == VR_CU_MEM_HANDLE_TYPE_FABRIC && sim->options.network;
+    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !fabric) return VR_CU_NOT_SUPPORTED;
     if ((physical->handle_types & handle_type) == 0) return VR_CU_INVALID_VALUE;
     if (physical->ticket == 0) {
         const vr_cu_result result = write_ticket(sim, physical);
         if (result != VR_CU_SUCCESS) return result;
     }
+    if (fabric) return physical->shared != 0 ? VR_CU_NOT_SUPPORTED : vr_sim_fabric_handle(sim, physical->ticket, shareable);
     int descriptor;
     const int file = physical->shared != 0 ? vr_sim_shared_file(sim, physical->shared - 1) : sim->file;
     const vr_cu_result result = vr_sim_ticket_descriptor(file, physical->ticket, &descriptor);
@@ -86,11 +88,48 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
 // The descriptor stays the caller's. Memory that is imported takes none of the device.
 vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
     if (handle == NULL) return VR_CU_INVALID_VALUE;
-    if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || sim->file < 0) return VR_CU_NOT_SUPPORTED;
+    const bool fabric = handle_type == VR_CU_MEM_HANDLE_TYPE_FABRIC && sim->options.network;
+    if ((handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !fabric) || sim->file < 0) return VR_CU_NOT_SUPPORTED;
     uint32_t shared;
-    vr_cu_result result = vr_sim_shared_take_descriptor(sim, shareable, VR_SIM_TICKET_PHYSICAL, &shared);
+    vr_cu_result result = fabric ? vr_sim_fabric_take(sim, shareable, &shared)
+                                 : vr_sim_shared_take_descriptor(sim, shareable, VR_SIM_TICKET_PHYSICAL, &shared);
     if (result != VR_CU_SUCCESS) return result;
     result = take_physical(sim, shared, handle);
     if (result != VR_CU_SUCCESS) vr_sim_shared_give(sim, shared);
     return result;
+}
+
+// --- DMA buffers: for network cards, which are not simulated -----------------------------------------------------------------------------
+
+// Where what is at an address ends, if network cards reach it; 0: they do not. *device is that of the memory.
+static uint64_t reachable_until(const struct vr_sim *sim, uint64_t address, uint32_t *device) {
+    const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
+    if (mapping != NULL) {
+        const struct vr_sim_physical *physical =
+            (const struct vr_sim_physical *)(const void *)vr_sim_slots_item(&sim->physicals, (uint32_t)mapping->owner);
+        *device = physical->device;
+        return physical->rdma ? mapping->base + mapping->size_bytes : 0;
+    }
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
+    if (range == NULL || range->kind != VR_SIM_ALLOCATION) return 0;
+    *device = vr_sim_context_find(sim, range->owner)->device;
+    return range->base + range->span;
+}
+
+vr_cu_result vr_sim_mem_get_handle_for_address_range(struct vr_sim *sim, void *handle, uint64_t address, uint64_t size_bytes,
+                                                     int handle_type, uint64_t flags) {
+    uint32_t first = 0, device = 0;
+    if (!sim->options.network) return VR_CU_NOT_SUPPORTED;
+    if (handle == NULL || handle_type != VR_CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags > 1 || size_bytes == 0) return VR_CU_INVALID_VALUE;
+    if (address % VR_SIM_PAGE_BYTES != 0 || size_bytes % VR_SIM_PAGE_BYTES != 0 || address > UINT64_MAX - size_bytes)
+        return VR_CU_INVALID_VALUE;
+    for (uint64_t at = address, end; at < address + size_bytes; at = end) {
+        end = reachable_until(sim, at, &device);
+        if (end == 0 || (at != address && device != first)) return VR_CU_INVALID_VALUE;
+        first = device;
+    }
+    int descriptor;
+    if (vr_os_shared_open(&descriptor) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
+    memcpy(handle, &descriptor, sizeof descriptor);
+    return VR_CU_SUCCESS;
 }

@@ -13,7 +13,8 @@ static vr_cu_result check_prop(const struct vr_sim *sim, const struct vr_cu_allo
     if (prop == NULL || prop->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
     if (prop->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
     if (prop->location.id < 0 || (uint32_t)prop->location.id >= sim->options.device_count) return VR_CU_INVALID_DEVICE;
-    const int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    if (known != 0 && sim->options.network) known |= VR_CU_MEM_HANDLE_TYPE_FABRIC;
     return (prop->requested_handle_types & ~known) == 0 ? VR_CU_SUCCESS : VR_CU_NOT_SUPPORTED;
 }
 

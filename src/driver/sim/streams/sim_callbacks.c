@@ -54,6 +54,7 @@ static void run(void *argument) {
         if (callbacks->first == callbacks->count) callbacks->first = callbacks->count = 0;
         do_entry(sim, &callback);
         callbacks->done++;
+        vr_sim_moved(sim);
         vr_signal_raise(&callbacks->changed);
     }
     vr_mutex_unlock(&sim->lock);

@@ -53,6 +53,7 @@ static vr_cu_result do_op(struct vr_sim *sim, struct vr_sim_stream *stream, cons
     if (!vr_sim_is_memory(sim, op->address, width_of(op), device, is_write(op), NULL)) return VR_CU_INVALID_VALUE;
     if (is_wait(op)) {
         hold(stream, op);
+        atomic_store_explicit(&sim->progress, 0, memory_order_release);
         if (vr_sim_hold_is_over(sim, &stream->hold)) stream->hold.width = 0;
         return vr_sim_enqueue(sim, stream, 0, NULL);
     }

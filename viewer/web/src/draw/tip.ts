@@ -94,8 +94,9 @@ export class Tip {
         const { width, height } = this.room();
         const { style } = this.root;
         const across = x > width / 2 ? `calc(${x - 14}px - 100%)` : `${x + 14}px`;
-        const down = y > height / 2 ? `calc(${y - 14}px - 100%)` : `${y + 14}px`;
-        style.transform = `translate(${across}, ${down})`;
+        const down = y > height / 2 ? `${y - 14}px - 100%` : `${y + 14}px`;
+        // A long one begins at the top.
+        style.transform = `translate(${across}, max(2px, min(${down}, ${Math.round(height)}px - 100%)))`;
         const most = `${Math.min(520, Math.round(width / 2) - 22)}px`;
         if (style.maxWidth !== most) style.maxWidth = most;
     }

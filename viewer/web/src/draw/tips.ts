@@ -33,7 +33,7 @@ type AllocationJson = {
     site?: number;
 };
 
-const STACK_LINES = 10; // in a tip
+const STACK_LINES = 30; // in a tip: as many as a screen shows
 
 // The lines of a tip from the answer to `allocation`.
 export function detailsFrom({ json }: Answer<AllocationJson>): Details {

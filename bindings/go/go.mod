@@ -1,0 +1,3 @@
+module vram
+
+go 1.19

@@ -1,0 +1,210 @@
+// Package vram is a caching allocator for CUDA device memory: PyTorch's, for any program.
+//
+// Memory is used by kernels, not by Go: a Block is an address and a size. All functions may be called from any goroutine. Blocks, pools and
+// allocators are given back by Free, Release and Close; the garbage collector gives nothing back.
+package vram
+
+/*
+#cgo LDFLAGS: -lvram
+#include <stdlib.h>
+#include <vram/vram.h>
+*/
+import "C"
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// Stream is the handle of a stream, a CUstream or cudaStream_t, as a number; 0 is the legacy default stream.
+type Stream uint64
+
+// Options say how an allocator is made; the zero value is NVIDIA's driver with the options of the environment.
+type Options struct {
+	// Conf is an option string, "expandable_segments:True"; empty: VRAM_ALLOC_CONF and its kin.
+	Conf string
+	// Simulator describes a simulated driver, "device=h100,devices=2": no GPU is needed. Empty: NVIDIA's driver.
+	Simulator string
+}
+
+// Allocator is one cache for all devices.
+type Allocator struct {
+	c      *C.struct_vram_allocator
+	driver *C.struct_vram_driver
+}
+
+// Open makes an allocator, which is given to the caller: Close.
+func Open(options Options) (*Allocator, error) {
+	var failure C.struct_vram_error
+	made := &Allocator{}
+	if options.Simulator != "" {
+		text := C.CString(options.Simulator)
+		defer C.free(unsafe.Pointer(text))
+		var parsed C.struct_vram_sim_options
+		if status := C.vram_sim_parse(text, &parsed, &failure); status != C.VRAM_OK {
+			return nil, told(status, &failure)
+		}
+		if status := C.vram_sim_create(&parsed, &made.driver); status != C.VRAM_OK {
+			return nil, check(status)
+		}
+	}
+	// In C's memory: the struct has pointers of its own.
+	info := (*C.struct_vram_create_info)(C.calloc(1, C.sizeof_struct_vram_create_info))
+	defer C.free(unsafe.Pointer(info))
+	info.driver = made.driver
+	if options.Conf != "" {
+		info.conf = C.CString(options.Conf)
+		defer C.free(unsafe.Pointer(info.conf))
+	}
+	if status := C.vram_create(info, &made.c, &failure); status != C.VRAM_OK {
+		C.vram_driver_destroy(made.driver)
+		return nil, told(status, &failure)
+	}
+	return made, nil
+}
+
+// Close gives all memory back to the driver, also of blocks that were never freed. Nothing of the allocator may be used after it.
+func (a *Allocator) Close() {
+	C.vram_destroy(a.c)
+	C.vram_driver_destroy(a.driver)
+	a.c, a.driver = nil, nil
+}
+
+// Pointer is the struct vram_allocator, for functions of C.
+func (a *Allocator) Pointer() unsafe.Pointer { return unsafe.Pointer(a.c) }
+
+// Block is live memory of a device.
+type Block struct {
+	allocator *Allocator
+	address   C.uint64_t
+	bytes     uint64
+}
+
+// Malloc gives memory of a device for use on a stream. 0 bytes give a block without an address.
+func (a *Allocator) Malloc(device int, bytes uint64, stream Stream) (*Block, error) {
+	return a.malloc(nil, device, bytes, stream)
+}
+
+// Address is that of the block on its device.
+func (b *Block) Address() uintptr { return uintptr(b.address) }
+
+// Bytes is what was asked for.
+func (b *Block) Bytes() uint64 { return b.bytes }
+
+// AllocatedBytes is what the block has, at least Bytes; 0 after Free.
+func (b *Block) AllocatedBytes() uint64 {
+	return uint64(C.vram_allocated_size(b.allocator.c, b.address))
+}
+
+// RecordStream says that work on a stream uses the block, too: after Free nobody gets it before that work is done.
+func (b *Block) RecordStream(stream Stream) error {
+	return check(C.vram_record_stream(b.allocator.c, b.address, C.uint64_t(stream)))
+}
+
+// Free gives the block back to the cache of its stream; work queued there may still use it. A second Free does nothing.
+func (b *Block) Free() error {
+	if err := check(C.vram_free(b.allocator.c, b.address)); err != nil {
+		return err
+	}
+	b.address = 0
+	return nil
+}
+
+// EmptyCache gives what is cached back to the driver.
+func (a *Allocator) EmptyCache() error { return check(C.vram_empty_cache(a.c)) }
+
+// Configure changes options while the allocator runs.
+func (a *Allocator) Configure(conf string) error {
+	var failure C.struct_vram_error
+	text := C.CString(conf)
+	defer C.free(unsafe.Pointer(text))
+	return told(C.vram_configure(a.c, text, &failure), &failure)
+}
+
+// SetLimit is the most bytes that the allocator may hold of a device.
+func (a *Allocator) SetLimit(device int, bytes uint64) error {
+	return check(C.vram_set_memory_limit(a.c, C.uint32_t(device), C.uint64_t(bytes)))
+}
+
+// MemoryInfo is what the driver says of a device: free and total bytes.
+func (a *Allocator) MemoryInfo(device int) (free, total uint64, err error) {
+	var f, t C.uint64_t
+	err = check(C.vram_memory_info(a.c, C.uint32_t(device), &f, &t))
+	return uint64(f), uint64(t), err
+}
+
+// DeviceCount is how many devices the driver has.
+func (a *Allocator) DeviceCount() (int, error) {
+	var count C.uint32_t
+	err := check(C.vram_device_count(a.c, &count))
+	return int(count), err
+}
+
+// Stat is a counter: now, at most, and in all.
+type Stat struct{ Current, Peak, Allocated, Freed int64 }
+
+// Stats are the counters of a device that most programs want; all of them are in PyTorch's words.
+type Stats struct{ Allocation, Segment, AllocatedBytes, ReservedBytes, ActiveBytes, RequestedBytes Stat }
+
+// Stats of a device, a consistent picture.
+func (a *Allocator) Stats(device int) (Stats, error) {
+	var stats C.struct_vram_stats
+	err := check(C.vram_stats(a.c, C.uint32_t(device), &stats))
+	of := func(stat [C.VRAM_STAT_POOLS]C.struct_vram_stat) Stat {
+		all := stat[C.VRAM_STAT_ALL]
+		return Stat{int64(all.current), int64(all.peak), int64(all.allocated), int64(all.freed)}
+	}
+	return Stats{of(stats.allocation), of(stats.segment), of(stats.allocated_bytes), of(stats.reserved_bytes), of(stats.active_bytes),
+		of(stats.requested_bytes)}, err
+}
+
+// Pool is memory kept apart.
+type Pool struct {
+	allocator *Allocator
+	c         *C.struct_vram_pool
+}
+
+// NewPool makes a private pool of a device, which is given to the caller: Release.
+func (a *Allocator) NewPool(device int) (*Pool, error) {
+	pool := &Pool{allocator: a}
+	if err := check(C.vram_pool_create(a.c, C.uint32_t(device), nil, &pool.c)); err != nil {
+		return nil, err
+	}
+	return pool, nil
+}
+
+// Malloc gives memory of the pool.
+func (p *Pool) Malloc(bytes uint64, stream Stream) (*Block, error) {
+	return p.allocator.malloc(p.c, 0, bytes, stream)
+}
+
+// Trim gives the pool's wholly free segments back to the driver.
+func (p *Pool) Trim() error { return check(C.vram_pool_trim(p.c)) }
+
+// Release ends the pool; its live blocks stay good until they are freed.
+func (p *Pool) Release() {
+	C.vram_pool_release(p.c)
+	p.c = nil
+}
+
+// ErrOutOfMemory is what errors.Is finds in an error of a request that did not fit.
+var ErrOutOfMemory = errors.New("out of memory")
+
+// Error is a status in words.
+type Error struct {
+	Status  int
+	Message string
+	// RequestedBytes and LimitHit are of a request that did not fit, whose Message is the report.
+	RequestedBytes uint64
+	LimitHit       bool
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Is makes errors.Is(err, ErrOutOfMemory) work.
+func (e *Error) Is(target error) bool {
+	return target == ErrOutOfMemory && (e.Status == C.VRAM_OUT_OF_MEMORY || e.Status == C.VRAM_REJECTED)
+}
+
+// Version is that of the library that is linked.
+func Version() string { return C.GoString(C.vram_version()) }
