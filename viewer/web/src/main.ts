@@ -267,14 +267,14 @@ class Page implements Frame, App {
             this.views = makers.map((make) => make(this));
             changed = null;
         }
-        const { state } = this.store;
-        const chosen = this.view();
         // Of the frame only the strip shows the window: nothing else is touched at a turn of the wheel.
-        if (changed !== null && this.device() && chosen === this.shown && [...changed].every((key) => key === "from" || key === "to")) {
-            this.minimap?.update(state, changed);
-            return chosen.update(state, changed);
+        if (changed !== null && this.device() && this.view() === this.shown && [...changed].every((key) => key === "from" || key === "to")) {
+            this.minimap?.update(this.store.state, changed);
+            return this.shown.update(this.store.state, changed);
         }
         if (changed === null || changed.has("rec") || changed.has("device")) this.checkLink();
+        const { state } = this.store; // the link may be mended now
+        const chosen = this.view();
         applyTheme(this.store);
         for (const panel of this.panels) panel.update(state, changed);
         const root = this.device() ? chosen.root : this.opening !== "" ? openingState(this.opening) : (this.empty ??= emptyState(this));
