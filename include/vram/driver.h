@@ -118,7 +118,7 @@ struct vram_sim_options {
     bool
         poison_aliases; // what a copy reads and writes of one allocation through two addresses is 0xDB afterwards, whole lines of 512 bytes
     uint64_t pinned_bytes; // of host memory that may be pinned at once, by cuMemHostAlloc and cuMemHostRegister; default any
-    bool network;       // devices have DMA buffers and handles of the fabric; a descriptor of a DMA buffer has no bytes to map
+    bool network;          // devices have DMA buffers and handles of the fabric; a descriptor of a DMA buffer has no bytes to map
 };
 
 // A device that the simulator knows: `device=h100` in the text of the options. All its attributes are a real one's.
