@@ -16,6 +16,7 @@
 #   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make vscode            the extension for Visual Studio Code, into build/packages
+#   make check-musl        npx and the wheel without native code where the C library is musl (needs the network)
 #   make check-arm64       the tests for aarch64, under qemu-user in an arm64 Debian of its own (as root; TESTS="^run" for some of them)
 #   make check-packages    what the packages' makers made, installed into empty places and used
 #   make format            formats the sources
@@ -29,7 +30,7 @@ TESTS ?=
 export FUZZ_SECONDS
 
 VRAM_SOURCES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram/sources
-.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release npx check-packages format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release wheel npx vscode check-musl check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -89,6 +90,12 @@ npx: all
 
 vscode: all
 	packaging/vscode/build.py build/release/viewer/viewer.html build/packages
+
+check-musl: all
+	@tools/setup.sh packages
+	tests/packages/musl.sh build/packages/musl
+	python3 tests/packages/check_npx.py build/release/cli/vram build/packages build/packages/musl/node
+	python3 tests/packages/check_wheel.py portable build/release/cli/vram build/packages build/packages/musl/python
 
 check-arm64: all
 	@tools/setup.sh arm64

@@ -127,7 +127,7 @@ int cmd_doctor(int argc, char **argv) {
     if (doctor == NULL) return CLI_BAD_INPUT;
     struct vram_driver *driver = NULL;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const enum vram_status status = sim ? make_sim(&driver) : vram_driver_cuda(&driver, &error);
+    const enum vram_status status = sim ? make_sim(&driver) : vram_driver_system(&driver, &error);
     doctor_look_at_driver(doctor, status == VRAM_OK ? driver : NULL, &error);
     doctor_look_at_settings(doctor);
     if (sim) put_sim_nvml();

@@ -21,7 +21,7 @@ static const char *const profiles[] = {"cheap", "dear", "free", NULL};
 
 // What is said when the program is over.
 struct asked {
-    bool missing, reads;
+    bool missing, reads, hip;
 };
 
 // The exit code of the program, 128 + n for signal n.
@@ -42,7 +42,7 @@ static int run(const char *values, const struct asked *asked, char **program) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
     }
-    const int code = sim_front_put();
+    const int code = sim_front_put(asked->hip);
     if (code != CLI_OK) return code;
     sim_front_check(program[0]);
     if (asked->missing || asked->reads) return run_and_report(asked, program);
@@ -94,6 +94,10 @@ int cmd_sim(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "say at the end where the program read what only a kernel would have written",
          .target = &asked.reads},
+        {.name = "hip",
+         .kind = ARGS_FLAG,
+         .help = "for a program of AMD's HIP: its runtime stands over the simulated device",
+         .target = &asked.hip},
         SIM_VALUES_OPTIONS(&rules),
         {.name = NULL},
     };

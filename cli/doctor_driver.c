@@ -2,6 +2,8 @@
 #include "doctor.h"
 #include "ui.h"
 
+enum { FIRST_HIP_VERSION = 10000000 }; // HIP counts its versions otherwise than CUDA
+
 static void add_ability(struct doctor *doctor, const char *area, const char *name, bool can, const char *with, const char *without) {
     struct doctor_row *row = doctor_add(doctor, area, name, can ? DOCTOR_OK : DOCTOR_OFF, "%s", can ? "yes" : "no");
     doctor_explain(row, "%s", can ? with : without);
@@ -71,7 +73,10 @@ void doctor_look_at_driver(struct doctor *doctor, struct vram_driver *driver, co
         doctor_explain(doctor_add(doctor, "driver", "CUDA driver", DOCTOR_WRONG, "it does not answer"), "its calls fail");
         return;
     }
-    doctor_add(doctor, "driver", "CUDA driver", DOCTOR_OK, "for CUDA %d.%d", version / 1000, version % 1000 / 10);
+    if (version >= FIRST_HIP_VERSION)
+        doctor_add(doctor, "driver", "HIP runtime", DOCTOR_OK, "HIP %d.%d", version / 10000000, version % 10000000 / 100000);
+    else
+        doctor_add(doctor, "driver", "CUDA driver", DOCTOR_OK, "for CUDA %d.%d", version / 1000, version % 1000 / 10);
     doctor_add(doctor, "driver", "devices", count == 0 ? DOCTOR_WRONG : DOCTOR_OK, "%u", count);
     doctor->device_count = count;
     doctor->virtual_memory = doctor->memory_pools = doctor->host_register = doctor->file_handles = count != 0;

@@ -61,6 +61,7 @@ static void look_at_variables(struct doctor *doctor) {
         {"VRAM_NO_CACHING", "1: every request goes straight to the driver"},
         {"PYTORCH_NO_CUDA_MEMORY_CACHING", "1: every request goes straight to the driver"},
         {"VRAM_LIBCUDA", "the driver that is loaded instead of libcuda.so.1"},
+        {"VRAM_LIBHIP", "AMD's runtime that is loaded instead of libamdhip64.so.7"},
         {"VRAM_SIM", "settings of the simulated libcuda.so.1"},
         {"CUBLAS_WORKSPACE_CONFIG", "how large cuBLAS's workspaces are"},
         {"CUDA_VISIBLE_DEVICES", "hides devices from the driver"},

@@ -94,7 +94,7 @@ static bool prepare(void *user) {
         return false;
     }
     sim_session_put();
-    if (setenv("VRAM_SIM", values, 1) == 0 && put_recorders(running)) return sim_front_put() == CLI_OK;
+    if (setenv("VRAM_SIM", values, 1) == 0 && put_recorders(running)) return sim_front_put(false) == CLI_OK;
     ui_say("vram fit: the environment of the program could not be set: %s", strerror(errno));
     return false;
 }

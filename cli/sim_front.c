@@ -12,7 +12,7 @@
 #include "ui.h"
 
 #define PATH_CAPACITY 4096
-#define FOLDERS       3
+#define FOLDERS       4
 
 // The variable's value becomes `first`, a colon and what it was.
 static bool put_first(const char *name, const char *first) {
@@ -27,12 +27,14 @@ static bool put_first(const char *name, const char *first) {
     return put;
 }
 
-// The folders of what stands in for NVIDIA's libraries, divided by colons. An installed vram has them in one.
-static bool find_folders(char folders[FOLDERS * PATH_CAPACITY]) {
-    char found[FOLDERS][PATH_CAPACITY] = {"", "", ""};
+// The folders of what stands in for NVIDIA's libraries, divided by colons. An installed vram has them in one. AMD's runtime lies in one of
+// its own: programs that look for either take what they find.
+static bool find_folders(char folders[FOLDERS * PATH_CAPACITY], bool hip) {
+    char found[FOLDERS][PATH_CAPACITY] = {"", "", "", ""};
     if (!beside_simcuda(found[0], PATH_CAPACITY)) return false;
     if (!beside_cudart(found[1], PATH_CAPACITY)) found[1][0] = '\0'; // programs that call the driver do without
     if (!beside_standins(found[2], PATH_CAPACITY)) found[2][0] = '\0';
+    if (hip && snprintf(found[3], PATH_CAPACITY, "%s/hip", found[2]) >= PATH_CAPACITY) return false;
     size_t used = 0;
     for (size_t i = 0; i < FOLDERS; i++) {
         if (found[i][0] == '\0' || (i > 0 && strcmp(found[i], found[0]) == 0)) continue;
@@ -49,9 +51,9 @@ static bool put_environment(const char *folders) {
     return setenv("VRAM_SIM_FRONT", folders, 1) == 0 && put_first("LD_AUDIT", front);
 }
 
-int sim_front_put(void) {
+int sim_front_put(bool hip) {
     char folders[FOLDERS * PATH_CAPACITY];
-    if (!find_folders(folders)) {
+    if (!find_folders(folders, hip)) {
         ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
         return CLI_DEVICE;
     }

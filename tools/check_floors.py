@@ -51,6 +51,7 @@ STANDINS = {
     "standins/cusolver": "standins/common",
     "standins/cusparse": "standins/common",
     "standins/nccl": "standins/common",
+    "standins/hip": "driver standins/common",
     "standins/cupti": "standins/common",
     "standins/cusparselt": "standins/common",
     "standins/cufile": "standins/common",

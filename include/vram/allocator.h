@@ -37,7 +37,7 @@ enum vram_tie_break { VRAM_TIE_AS_PYTORCH, VRAM_TIE_OLDEST_SEGMENT, VRAM_TIE_LOW
 
 // All-zero means every default.
 struct vram_create_info {
-    struct vram_driver *driver; // borrowed until vram_destroy(); NULL: NVIDIA's driver, loaded and owned by the allocator
+    struct vram_driver *driver; // borrowed until vram_destroy(); NULL: vram_driver_system(), made and owned by the allocator
     const char *conf;           // option string; NULL: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF
     enum vram_tie_break tie_break;
     bool ignore_environment; // with conf == NULL: use the defaults instead of the environment

@@ -1,8 +1,8 @@
 // vram/driver.h: where device memory comes from.
 //
-// A driver is the CUDA driver API behind one handle. There are three: NVIDIA's, found at run time; the simulated one, which needs no GPU
-// (below); and a wrapper that fails chosen calls, for tests. An allocator borrows its driver: the driver must outlive every allocator made
-// on it.
+// A driver is the CUDA driver API behind one handle. There are four: NVIDIA's and AMD's HIP runtime, found at run time; the simulated one,
+// which needs no GPU (below); and a wrapper that fails chosen calls, for tests. An allocator borrows its driver: the driver must outlive
+// every allocator made on it.
 #ifndef VRAM_DRIVER_H
 #define VRAM_DRIVER_H
 
@@ -22,7 +22,14 @@ struct vram_driver;
 // caller: vram_driver_destroy(). Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error *error);
 
-// The CUDA version that the driver implements: 13000 for 13.0. DRIVER.
+// The same for AMD's devices: loads libamdhip64.so.7, .6 or .5, or the file that VRAM_LIBHIP names. Results are CUresult's numbers, which
+// HIP shares. Without ROCm 6 there is no virtual memory: expandable and paged segments say UNSUPPORTED. Has run on no AMD device yet.
+VRAM_API VRAM_NODISCARD enum vram_status vram_driver_hip(struct vram_driver **driver, struct vram_error *error);
+// The machine's: NVIDIA's where it can be used, else AMD's. What an allocator takes that is given no driver. The error is that of the one
+// that is there, of NVIDIA's when neither is. Any thread.
+VRAM_API VRAM_NODISCARD enum vram_status vram_driver_system(struct vram_driver **driver, struct vram_error *error);
+
+// The CUDA version that the driver implements: 13000 for 13.0; HIP's for HIP: 60300000 for 6.3. DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_version(struct vram_driver *driver, int32_t *version);
 // How many devices it has. DRIVER.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_devices(struct vram_driver *driver, uint32_t *count);

@@ -23,7 +23,7 @@ struct vram_host_pool;
 
 // All-zero means every default.
 struct vram_host_create_info {
-    struct vram_driver *driver; // borrowed until vram_host_destroy(); NULL: NVIDIA's driver, loaded and owned by the allocator
+    struct vram_driver *driver; // borrowed until vram_host_destroy(); NULL: vram_driver_system(), made and owned by the allocator
     const char *conf;           // option string; NULL: the first of VRAM_ALLOC_CONF, PYTORCH_CUDA_ALLOC_CONF, PYTORCH_ALLOC_CONF
     uint32_t device;            // memory is pinned in this device's primary context where the first caller has no context current
     bool ignore_environment;    // with conf == NULL: use the defaults instead of the environment

@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 # The rooms that the allocator is made of, from the ground up; folders are taken whole.
-ROOMS = ["src/base", "src/os/posix", "src/config", "src/driver", "src/driver/cuda", "src/core", "src/core/*", "src/host",
+ROOMS = ["src/base", "src/os/posix", "src/config", "src/driver", "src/driver/cuda", "src/driver/hip", "src/core", "src/core/*", "src/host",
          "src/graph", "src/library"]
 SIMULATOR = ["src/driver/fault", "src/driver/sim", "src/driver/sim/*"]
 # The names that events carry are in a table of the process.

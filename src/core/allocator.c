@@ -67,7 +67,7 @@ static enum vram_status make_tables(struct vram_allocator *allocator) {
 static enum vram_status open_driver(struct vram_allocator *allocator, struct vram_driver *driver, struct vram_error *error) {
     allocator->driver = driver;
     if (driver == NULL) {
-        VR_TRY(vram_driver_cuda(&allocator->driver, error));
+        VR_TRY(vram_driver_system(&allocator->driver, error));
         allocator->owns_driver = true;
     }
     if (vr_cu(allocator->driver, device_get_count, &allocator->device_count) != VR_CU_SUCCESS) {

@@ -29,7 +29,7 @@ struct vram_driver {
     uint64_t (*progress)(struct vram_driver *driver);
     // What programs can have of the memory that `device` shares with the host; NULL: what the operating system says. False: not known.
     bool (*host_available)(struct vram_driver *driver, int device, uint64_t *bytes);
-    const char *kind; // "cuda", "sim" or "fault"; compared by pointer-independent strcmp
+    const char *kind; // "cuda", "hip", "sim" or "fault"; compared by pointer-independent strcmp
 };
 
 // vr_cu(driver, mem_alloc, &address, size): one driver call.

@@ -8,7 +8,7 @@
 static enum vram_status open_driver(struct vram_host *host, struct vram_driver *driver, struct vram_error *error) {
     host->driver = driver;
     if (driver == NULL) {
-        VR_TRY(vram_driver_cuda(&host->driver, error));
+        VR_TRY(vram_driver_system(&host->driver, error));
         host->owns_driver = true;
     }
     return VRAM_OK;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the npm package into an empty folder and compares its command with the native one.
 
-usage: check_npx.py VRAM PACKAGES   (PACKAGES: the folder with vram-*.tgz; without one, or without node and npm: 77, skipped)
+usage: check_npx.py VRAM PACKAGES [NODE]   (PACKAGES: the folder with vram-*.tgz; without one, or without node and npm: 77, skipped; NODE: another one)
 The golden outputs of tests/cli, a conversation of `vram mcp`, and on an example recording what every command prints and writes, to the byte.
 """
 import glob
@@ -41,6 +41,15 @@ def install(package, folder):
         f.write('{"private": true}')
     subprocess.run(["npm", "install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", package], cwd=folder, check=True)
     return os.path.join(folder, "node_modules", ".bin", "vram")
+
+
+def started_by(node, command, folder):
+    """The command as NODE starts it."""
+    path = os.path.join(folder, "started")
+    with open(path, "w") as f:
+        f.write('#!/bin/sh\nexec "%s" "%s" "$@"\n' % (node, os.path.realpath(command)))
+    os.chmod(path, 0o755)
+    return path
 
 
 def run(command, arguments, folder, **more):
@@ -132,6 +141,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as work:
         begun = time.time()
         ours = install(os.path.abspath(packages[0]), folder)
+        if len(sys.argv) > 3:
+            ours = started_by(os.path.abspath(sys.argv[3]), ours, folder)
         first = run(ours, ["report", OOM], work)
         print("from nothing to the first answer: %.1f s" % (time.time() - begun))
         found = [] if first.returncode == 0 else ["the first report: " + first.stderr.decode()[-300:]]

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Installs the wheels into fresh virtual environments and uses them.
 
-usage: check_wheel.py native|frames|portable VRAM PACKAGES   (PACKAGES: the folder with vram-*.whl; without what is needed: 77, skipped)
+usage: check_wheel.py native|frames|portable VRAM PACKAGES [PYTHON]   (PACKAGES: the folder with vram-*.whl; without what is needed: 77, skipped)
 native: the wheel for Linux, alone: no package of others. frames: the same with NumPy, pyarrow, pandas and polars. portable: the wheel without native
-code, with those and wasmtime. The last two get packages from PyPI, where that can be reached."""
+code, with those and wasmtime. The last two get packages from PyPI, where that can be reached. PYTHON: another one, on musl and without pip; the wheel
+and wasmtime are unpacked for it."""
 import glob
 import os
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -39,6 +41,23 @@ def install(wheel, folder, packages):
     done = run(*pip, "--no-index", "--no-deps", wheel)
     assert done.returncode == 0, done.stderr
     return os.path.join(folder, "bin")
+
+
+def unpack(python, wheel, folder):
+    """What install() does, for a Python without pip and a C library that is not this one's."""
+    site, programs = os.path.join(folder, "site"), os.path.join(folder, "bin")
+    done = run(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", folder, "--platform",
+               "musllinux_1_2_" + os.uname().machine, "--only-binary=:all:", "wasmtime")
+    if done.returncode != 0:
+        skip("PyPI cannot be reached for wasmtime")
+    for path in [wheel, *glob.glob(os.path.join(folder, "wasmtime-*.whl"))]:
+        zipfile.ZipFile(path).extractall(site)
+    os.mkdir(programs)
+    for name, words in (("python", ""), ("vram", "-m vram")):
+        with open(os.path.join(programs, name), "w") as file:
+            file.write('#!/bin/sh\nPYTHONPATH="%s" exec "%s" %s "$@"\n' % (site, python, words))
+        os.chmod(file.name, 0o755)
+    return programs
 
 
 def check_symbols(folder):
@@ -96,12 +115,14 @@ def main():
     wheels = glob.glob(os.path.join(packages, "vram-*-none-any.whl" if kind == "portable" else "vram-*manylinux*%s.whl" % os.uname().machine))
     if not wheels:
         skip("no wheel (make wheel builds it)")
-    others = [] if kind == "native" else FRAMES + (["wasmtime"] if kind == "portable" else [])
+    python = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None
+    others = [] if kind == "native" or python else FRAMES + (["wasmtime"] if kind == "portable" else [])
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as work:
         if kind != "frames":
             # As somebody does who has nothing: only what the wheel itself needs.
             begun = time.time()
-            first = install(wheels[0], os.path.join(folder, "first"), ["wasmtime"] if kind == "portable" else [])
+            first = unpack(python, wheels[0], folder) if python else install(
+                wheels[0], os.path.join(folder, "first"), ["wasmtime"] if kind == "portable" else [])
             assert run(os.path.join(first, "vram"), "report", OOM).returncode == 0
             print("from nothing to the first answer: %.1f s" % (time.time() - begun))
         programs = install(wheels[0], os.path.join(folder, "env"), others) if others else first

@@ -12,8 +12,8 @@ trap 'umount "$root/proc" 2>/dev/null || true' EXIT
 
 mkdir -p "$root/try"
 cp "$debs"/*.deb "$here/../house/consumer/consumer.c" "$here/../house/consumer/device.c" "$root/try"
-inside apt-get install -q -y --no-install-recommends gcc libc6-dev pkg-config >/dev/null
-inside sh -c 'apt-get install -q -y --no-install-recommends /try/*.deb' >/dev/null
+inside apt-get -o Dpkg::Use-Pty=0 install -q -y --no-install-recommends gcc libc6-dev pkg-config >/dev/null
+inside sh -c 'apt-get -o Dpkg::Use-Pty=0 install -q -y --no-install-recommends /try/*.deb' >/dev/null
 
 # The library, by pkg-config; the command, with a program on the simulated device; its page and manual.
 inside sh -ec 'cd /try
@@ -24,10 +24,13 @@ inside sh -ec 'cd /try
     vram report device.vram | grep -q -F "3.0 MiB"
     vram view --no-open -o page.html device.vram
     grep -q "<html" page.html
-    vram doctor >/dev/null
+    code=0; vram doctor >doctor.txt || code=$?
+    test $code -eq 4 && grep -q "no CUDA driver" doctor.txt
+    vram doctor --sim >/dev/null
     test -e /usr/share/bash-completion/completions/vram
     test -e /usr/share/man/man1/vram-run.1.gz'
 # Nothing of it stays.
-inside sh -c 'apt-get purge -q -y vram libvram0.1 libvram-dev >/dev/null'
-test -z "$(find "$root/usr" -name '*vram*')" || { find "$root/usr" -name '*vram*'; exit 1; }
+inside sh -c 'apt-get -o Dpkg::Use-Pty=0 purge -q -y vram libvram0.1 libvram-dev >/dev/null'
+left=$(find "$root/usr" "$root/etc" "$root/var/lib/dpkg/info" -name 'vram*' -o -name '_vram*' -o -name 'libvram*')
+[ -z "$left" ] || { echo "debian.sh: purging leaves $left" >&2; exit 1; }
 echo "packages: installed, used and purged"

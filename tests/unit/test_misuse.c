@@ -611,7 +611,7 @@ static void unknown_statuses_have_words(void **state) {
 }
 
 int main(void) {
-    if (setenv("VRAM_LIBCUDA", "/nowhere/libcuda.so.1", 1) != 0) return 1;
+    if (setenv("VRAM_LIBCUDA", "/nowhere/libcuda.so.1", 1) != 0 || setenv("VRAM_LIBHIP", "/nowhere/libamdhip64.so", 1) != 0) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_misuse_is_a_status, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_misuse_is_a_sentence, set_up, tear_down),

@@ -114,6 +114,8 @@ static void of_drivers(void **state) {
     (void)state;
     begin();
     SAYS(vram_driver_cuda(NULL, &error));
+    SAYS(vram_driver_hip(NULL, &error));
+    SAYS(vram_driver_system(NULL, &error));
     REFUSES(vram_driver_version(NULL, any));
     REFUSES(vram_driver_version(any, NULL));
     REFUSES(vram_driver_devices(NULL, any));

@@ -1,0 +1,13 @@
+// The machine's own driver, where nobody names one: NVIDIA's, else AMD's.
+#include "driver/driver.h"
+
+enum vram_status vram_driver_system(struct vram_driver **driver, struct vram_error *error) {
+    if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no place for the driver");
+    struct vram_error other = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    const enum vram_status status = vram_driver_cuda(driver, error);
+    if (status != VRAM_NO_DRIVER && status != VRAM_DRIVER) return status;
+    const enum vram_status hip = vram_driver_hip(driver, &other);
+    if (hip == VRAM_OK || hip == VRAM_NO_DRIVER || status == VRAM_DRIVER) return hip == VRAM_OK ? VRAM_OK : status;
+    if (error != NULL) *error = other;
+    return hip;
+}

@@ -1,0 +1,26 @@
+// hip.h: the rooms of the stand-in for AMD's HIP runtime. Each of HIP's calls is one of the simulated CUDA driver, which has the same
+// arguments and results; hip_runtime.c has what it has beside.
+#ifndef VR_STANDINS_HIP_HIP_H
+#define VR_STANDINS_HIP_HIP_H
+
+#include "../common/common.h"
+#include "driver/abi.h"
+
+// The driver's functions of src/driver/calls.def, as the driver seam declares them.
+struct hip_cuda {
+#define X(member, symbol, exported, version, parameters, arguments) int(*member) parameters;
+#include "driver/calls.def"
+#undef X
+};
+
+// The driver, and a context of the thread's current device as HIP gives one by itself; NULL where there is none.
+const struct hip_cuda *hip_begin(void);
+// The same without a context, for what asks about devices.
+const struct hip_cuda *hip_driver(void);
+// Remembers a result for hipGetLastError(), and gives it.
+int hip_end(int result);
+int hip_last(bool forget);
+// The thread's device by its number. A CUresult's number.
+int hip_use_device(int device);
+
+#endif
