@@ -124,7 +124,9 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
              oom->site == NULL ? "an unknown place" : oom->site);
     mcp_line(answer, "why: %s", oom->text);
     if (oom->advice[0] != '\0') mcp_line(answer, "advice: %s", oom->advice);
-    if (oom->has_device_free) mcp_line(answer, "free at the driver %s", BYTES(oom->device_free_bytes));
+    if (oom->has_device_free)
+        mcp_line(answer, "%s %s", oom->is_host ? "available to the system" : "free at the driver", BYTES(oom->device_free_bytes));
+    if (oom->driver_pool_bytes != 0) mcp_line(answer, "free in the driver's own pools %s", BYTES(oom->driver_pool_bytes));
     if (!oom->has_picture) return;
     mcp_line(answer, "held %s: in use %s, waiting for streams %s, free %s (the largest piece %s)", BYTES(oom->reserved_bytes),
              BYTES(oom->allocated_bytes), BYTES(oom->pending_bytes), BYTES(oom->free_bytes), BYTES(oom->largest_free_bytes));
@@ -132,8 +134,8 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
              BYTES(oom->usable_bytes), NUMBER(oom->usable_pieces), BYTES(oom->usable_largest_bytes), BYTES(oom->other_stream_bytes),
              BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
     if (oom->device_total_bytes != 0)
-        mcp_line(answer, "the device has %s; others and this process's contexts held %s", BYTES(oom->device_total_bytes),
-                 BYTES(oom->outside_bytes));
+        mcp_line(answer, "the %s has %s; %s held %s", oom->is_host ? "system" : "device", BYTES(oom->device_total_bytes),
+                 oom->is_host ? "others, and what is not pinned," : "others and this process's contexts", BYTES(oom->outside_bytes));
     if (oom->demand != NULL && oom->cause != VRAM_OOM_FULL && oom->cause != VRAM_OOM_GROWTH)
         mcp_line(answer, "in use: %s", oom->demand->text);
     if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));

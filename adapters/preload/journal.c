@@ -50,9 +50,9 @@ static struct {
     struct caller callers[CALLERS];
     struct known_stack known[KNOWN_STACKS];
     unsigned dumps;
-    unsigned accounts;       // written so far
-    bool paused;             // as marked last
-    uint64_t totals[TOTALS]; // of the devices, as written
+    unsigned accounts;           // written so far
+    bool paused;                 // as marked last
+    uint64_t totals[TOTALS + 1]; // of the devices, and of the host, as written
 } journal;
 
 static _Atomic(struct vram_stacks *) stacks;
@@ -218,9 +218,14 @@ void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns) {
 
 void pl_journal_total(uint32_t device, uint64_t total_bytes) {
     char key[64], text[32];
-    if (device >= TOTALS || journal.totals[device] == total_bytes || !is_open()) return;
-    journal.totals[device] = total_bytes;
-    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)device);
+    const bool of_host = device == VRAM_LOG_HOST;
+    const uint32_t place = of_host ? TOTALS : device;
+    if (place > TOTALS || (device == TOTALS && !of_host) || journal.totals[place] == total_bytes || !is_open()) return;
+    journal.totals[place] = total_bytes;
+    if (of_host)
+        (void)snprintf(key, sizeof key, "vram_host_total_bytes");
+    else
+        (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)device);
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)total_bytes);
     set(key, text);
 }

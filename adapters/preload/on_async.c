@@ -33,6 +33,9 @@ static void look_at_pool(const struct pl_call *call, uint64_t pool, uint32_t dev
     pl_pool_holds(call, device, pool, reserved);
 }
 
+// Before it fails a driver gives back what pools do not need: what they still have then is a part of the answer why.
+static bool pool_matters(int32_t result) { return result == PL_SUCCESS || result == PL_OUT_OF_MEMORY; }
+
 int32_t pl_on_mem_alloc_async(const struct pl_slot *slot, uint64_t *address, uint64_t size, uint64_t stream) {
     struct pl_call call;
     if (is_capturing(slot, stream) || !pl_begin(slot, &call))
@@ -44,10 +47,8 @@ int32_t pl_on_mem_alloc_async(const struct pl_slot *slot, uint64_t *address, uin
         served = address != NULL && pl_cache_alloc(&call, size, call.stream, address, &result);
         if (!served) result = PL_REAL(slot, (uint64_t *, uint64_t, uint64_t), (address, size, stream));
     }
-    if (result == PL_SUCCESS && !served) {
-        find_device(&call, *address);
-        look_at_pool(&call, 0, call.target);
-    }
+    if (result == PL_SUCCESS && !served) find_device(&call, *address);
+    if (pool_matters(result) && !served) look_at_pool(&call, 0, call.target);
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, size);
     return result;
 }
@@ -61,10 +62,8 @@ int32_t pl_on_mem_alloc_from_pool(const struct pl_slot *slot, uint64_t *address,
     int32_t result = PL_OUT_OF_MEMORY;
     if (pl_charge(&call, PL_ASYNC, call.device, size))
         result = PL_REAL(slot, (uint64_t *, uint64_t, uint64_t, uint64_t), (address, size, pool, stream));
-    if (result == PL_SUCCESS) {
-        find_device(&call, *address);
-        look_at_pool(&call, pool, call.target);
-    }
+    if (result == PL_SUCCESS) find_device(&call, *address);
+    if (pool_matters(result)) look_at_pool(&call, pool, call.target);
     pl_settle(&call, result, result == PL_SUCCESS ? *address : 0, size);
     return result;
 }

@@ -246,6 +246,13 @@ static uint64_t free_bytes_now(const struct pl_call *call, uint64_t *total_bytes
     return free_bytes;
 }
 
+// The same of main memory.
+static uint64_t host_bytes_now(uint64_t *total_bytes) {
+    uint64_t available_bytes = 0;
+    if (!vram_main_memory(&available_bytes, total_bytes)) available_bytes = *total_bytes = 0;
+    return available_bytes;
+}
+
 struct settlement {
     struct pl_call *call;
     int32_t result;
@@ -261,8 +268,10 @@ static void settle(void *argument) {
     const uint64_t size = settlement->size;
     const bool limited = pl_config()->limit_bytes != 0 && is_counted(call->kind), out_of_memory = settlement->out_of_memory;
     uint64_t total_bytes = 0;
-    const uint64_t free_bytes = out_of_memory ? free_bytes_now(call, &total_bytes) : 0;
-    struct vram_accounts *accounts = out_of_memory && pl_config()->records ? pl_accounts_take(call->slot->driver, call->target) : NULL;
+    const bool of_host = call->target == VRAM_LOG_HOST;
+    const uint64_t free_bytes = !out_of_memory ? 0 : of_host ? host_bytes_now(&total_bytes) : free_bytes_now(call, &total_bytes);
+    const bool asks = out_of_memory && !of_host && pl_config()->records; // who else holds a device
+    struct vram_accounts *accounts = asks ? pl_accounts_take(call->slot->driver, call->target) : NULL;
     pl_session_lock();
     // What was charged ahead goes back, and what it came to is charged.
     if (limited && !call->refused) take_back(call->limited, call->charged_bytes);

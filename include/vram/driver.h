@@ -124,7 +124,8 @@ struct vram_sim_options {
     uint64_t page_cache_bytes; // that files take of the memory of an integrated device: told as used, and given up where it is asked for
     bool
         poison_aliases; // what a copy reads and writes of one allocation through two addresses is 0xDB afterwards, whole lines of 512 bytes
-    bool network;       // devices have DMA buffers and handles of the fabric; a descriptor of a DMA buffer has no bytes to map
+    uint64_t pinned_bytes; // of host memory that may be pinned at once, by cuMemHostAlloc and cuMemHostRegister; default any
+    bool network;          // devices have DMA buffers and handles of the fabric; a descriptor of a DMA buffer has no bytes to map
 };
 
 // A device that the simulator knows: `device=h100` in the text of the options. All its attributes are a real one's.

@@ -109,6 +109,10 @@ struct vram_processes {
 VRAM_API VRAM_NODISCARD enum vram_status vram_processes_find(const unsigned char *uuid, const char *bus_id,
                                                              struct vram_processes *processes, struct vram_error *error);
 
+// What this process may use of main memory: the machine's, or, where that is less, what its control group allows (what a container has).
+// False, and both untouched, where the system does not say. Any thread.
+VRAM_API bool vram_main_memory(uint64_t *available_bytes, uint64_t *total_bytes);
+
 // Whether that library is there and starts: OK, or UNSUPPORTED with a sentence in *error.
 VRAM_API VRAM_NODISCARD enum vram_status vram_processes_available(struct vram_error *error);
 

@@ -151,7 +151,8 @@ struct vram_report_pool {
     X(FULL, full)                                                                                                                          \
     X(GROWTH, growth)                                                                                                                      \
     X(CONTRADICTORY, contradictory)                                                                                                        \
-    X(UNKNOWN, unknown)
+    X(UNKNOWN, unknown)                                                                                                                    \
+    X(DRIVER_POOLS, driver_pools)
 
 enum vram_report_oom_cause {
 #define VRAM_REPORT_OOM_CAUSE(constant, name) VRAM_OOM_##constant,
@@ -229,6 +230,10 @@ struct vram_report_oom {
     const char *advice; // what could have helped, "" if the recording does not tell
     // Of the last one of a device: what the memory in use was made of, and what would lower it (vram/demand.h); NULL: nothing can be said.
     const struct vram_report_demand *demand;
+    // Of pinned host memory, whose "driver" is the system: device_free_bytes is what was available, device_total_bytes all there is.
+    bool is_host;
+    bool of_own_pool;           // of a whole program: asked from a pool of the driver's that the program made
+    uint64_t driver_pool_bytes; // free in the driver's own pools (cudaMallocAsync), in pieces or not yet passed by streams
 };
 #define VRAM_REPORT_OOM_PICTURES 16
 

@@ -15,13 +15,19 @@ static double beyond_one_step(const struct vr_grower *grower) {
     return beyond > 0 ? beyond : 0;
 }
 
-static bool is_leak(const struct vr_grower *grower) { return grower->verdict == VR_VERDICT_LEAK && grower->bytes_per_step > 0; }
+// Where pinned memory repeats it is no layer of a model: steps that are not sure are steps there.
+static bool of_host(const struct vr_demand_work *work) { return work->question->oom != NULL && work->question->oom->is_host; }
+
+static bool is_leak(const struct vr_demand_work *work, const struct vr_grower *grower) {
+    const bool grows = grower->verdict == VR_VERDICT_LEAK || (of_host(work) && grower->verdict == VR_VERDICT_GROWTH);
+    return grows && grower->bytes_per_step > 0;
+}
 
 static enum vram_status mark_growers(struct vr_demand_work *work, struct vr_grouping *grouping, const struct vr_growth *growth) {
     struct vr_map leaks = {0};
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < growth->count && status == VRAM_OK; i++) {
-        if (is_leak(&growth->grower[i])) status = vr_map_set(&leaks, growth->grower[i].key, i + 1);
+        if (is_leak(work, &growth->grower[i])) status = vr_map_set(&leaks, growth->grower[i].key, i + 1);
     }
     for (size_t row = 0; row < work->peak_row_end && status == VRAM_OK; row++) {
         uint64_t key;
@@ -41,7 +47,7 @@ static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grou
     size_t graph_sites = 0;
     for (size_t i = 0; i < growth->count; i++) {
         const struct vr_grower *grower = &growth->grower[i];
-        if (!is_leak(grower)) continue;
+        if (!is_leak(work, grower)) continue;
         const uint8_t role = work->roles.role[grower->row];
         beyond += beyond_one_step(grower);
         work->made->per_step_bytes += grower->bytes_per_step;
@@ -58,6 +64,13 @@ static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grou
     return mark_growers(work, grouping, growth);
 }
 
+// Buffers that are made one after the other are no steps: in those something is given back, too.
+static bool frees_as_often(const struct vr_demand_work *work, size_t steps) {
+    size_t freed = 0;
+    for (size_t row = 0; row < work->peak_row_end; row++) freed += !vr_demand_live(work, row);
+    return freed >= steps;
+}
+
 static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
     const struct vr_grouped grouped = {.view = work->view, .lifetimes = work->lifetimes, .sites = work->question->sites};
     const struct vr_step_wish wish = {.name = NULL};
@@ -66,7 +79,7 @@ static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
     struct vr_grouping grouping;
     *found = false;
     VR_TRY(vr_steps_find(work->view, &wish, &steps));
-    if (steps.unsure || steps.count == 0) {
+    if ((steps.unsure && !(of_host(work) && frees_as_often(work, steps.count))) || steps.count == 0) {
         vr_steps_release(&steps);
         return VRAM_OK;
     }

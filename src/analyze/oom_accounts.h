@@ -8,7 +8,7 @@
 
 // What the recorded program held of the device. Where segments are not recorded, what is allocated is what is held.
 VR_INLINE uint64_t vr_oom_held(const struct vram_report_oom *oom, bool driver_level) {
-    return driver_level ? oom->allocated_bytes + oom->pending_bytes : oom->reserved_bytes;
+    return driver_level ? oom->allocated_bytes + oom->pending_bytes + oom->driver_pool_bytes : oom->reserved_bytes;
 }
 
 // The accounts that the recording has for this event of the view's device (formats/recording.md, `vram_accounts_<slot>`), shared out

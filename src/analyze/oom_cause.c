@@ -37,12 +37,21 @@ static enum vram_report_oom_cause out_of_reach(const struct vram_report_oom *oom
     return VRAM_OOM_FULL;
 }
 
+// The system has no memory left to pin, or a limit keeps it: of a container, of the process, of the driver.
+static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) {
+    if (vr_oom_host_is_known(oom) && oom->device_free_bytes >= oom->size_bytes) return VRAM_OOM_LIMIT;
+    const uint64_t pinned = oom->allocated_bytes + oom->pending_bytes, without_others = oom->device_free_bytes + oom->outside_bytes;
+    return oom->outside_bytes > pinned && oom->size_bytes <= without_others ? VRAM_OOM_OUTSIDE : VRAM_OOM_FULL;
+}
+
 enum vram_report_oom_cause vr_oom_cause(const struct vram_report_oom *oom) {
     if (!oom->has_picture) return VRAM_OOM_UNKNOWN;
+    if (oom->is_host) return host_cause(oom);
     if (oom->usable_largest_bytes >= oom->size_bytes) return VRAM_OOM_CONTRADICTORY;
     if (is_limited(oom)) return VRAM_OOM_LIMIT;
     const uint64_t in_reach = driver_free(oom) + oom->usable_bytes;
     if (in_reach >= oom->size_bytes && oom->usable_bytes != 0) return is_pinned(oom) ? VRAM_OOM_PINNED : VRAM_OOM_FRAGMENTED;
     const uint64_t wanted = in_reach >= oom->size_bytes ? oom->segment_bytes : oom->size_bytes;
-    return out_of_reach(oom, wanted > in_reach ? wanted - in_reach : 1);
+    const uint64_t missing = wanted > in_reach ? wanted - in_reach : 1;
+    return oom->driver_pool_bytes >= missing ? VRAM_OOM_DRIVER_POOLS : out_of_reach(oom, missing);
 }

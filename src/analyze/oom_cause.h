@@ -36,4 +36,9 @@ enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range
 // oom_cause.c: of an event whose picture is complete; UNKNOWN where it was not looked at (has_picture false).
 enum vram_report_oom_cause vr_oom_cause(const struct vram_report_oom *oom);
 
+// Of pinned host memory: whether the recording says what was available.
+VR_INLINE bool vr_oom_host_is_known(const struct vram_report_oom *oom) {
+    return oom->has_device_free && (oom->device_free_bytes != 0 || oom->device_total_bytes != 0);
+}
+
 #endif

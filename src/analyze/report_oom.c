@@ -1,5 +1,6 @@
 // Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
 #include "analyze/demand.h"
+#include "analyze/driver_pools.h"
 #include "analyze/oom_accounts.h"
 #include "analyze/report_parts.h"
 #include "analyze/oom_cause.h"
@@ -128,13 +129,13 @@ static uint64_t find_limit(const struct vr_model *model, uint64_t total_bytes) {
 
 // What the device and the process have, as far as it is known.
 static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool driver_level, struct vram_report_oom *oom) {
-    char key[64];
-    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)view->device);
+    char key[64] = "vram_host_total_bytes";
+    if (!oom->is_host) (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)view->device);
     const uint64_t held = vr_oom_held(oom, driver_level);
     const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
     oom->device_total_bytes = setting_number(view->model, key);
-    if (oom->device_total_bytes == 0) oom->device_total_bytes = memory_bytes;
-    oom->limit_bytes = find_limit(view->model, oom->device_total_bytes);
+    if (oom->device_total_bytes == 0 && !oom->is_host) oom->device_total_bytes = memory_bytes;
+    oom->limit_bytes = oom->is_host ? 0 : find_limit(view->model, oom->device_total_bytes);
     // Under a limit the driver's free bytes are those of the limit.
     const uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
     if (oom->has_device_free && oom->device_total_bytes > known && oom->limit_bytes == 0)
@@ -168,6 +169,7 @@ static enum vram_status find_pins(struct drawing *drawing, const struct vr_layou
 // Memory that leaks fills whatever there is: that the last of it lies in pieces, or elsewhere, is not why.
 static bool is_growth(const struct vram_report_oom *oom) {
     const bool grows = oom->demand->demand == VRAM_DEMAND_GROWTH || oom->demand->demand == VRAM_DEMAND_RETAINED;
+    if (oom->is_host) return grows && oom->demand->bytes > oom->allocated_bytes / 2; // whatever would have refused the next one
     const bool by_far = oom->demand->bytes > 2 * oom->free_bytes && oom->demand->bytes > oom->outside_bytes;
     return grows && by_far && oom->cause != VRAM_OOM_LIMIT && oom->cause != VRAM_OOM_CONTRADICTORY;
 }
@@ -229,6 +231,8 @@ static enum vram_status find_demand(struct drawing *drawing, bool driver_level, 
                                                 .block_bytes = driver_level ? oom->allocated_bytes + oom->pending_bytes : blocks};
     VR_TRY(vr_demand_find(&question, drawing->arena, &oom->demand));
     if (oom->demand != NULL && is_growth(oom)) oom->cause = VRAM_OOM_GROWTH;
+    // What passes of a training step are made of says nothing of buffers for copies.
+    if (oom->is_host && oom->cause != VRAM_OOM_GROWTH) oom->demand = NULL;
     return VRAM_OK;
 }
 
@@ -266,7 +270,10 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     }
     measure_free_blocks(ranges, range_count, blocks, block_count, &request, oom);
     sum_live(drawing->allocated, drawing->active, oom);
-    oom->segment_bytes = driver_level ? oom->size_bytes : segment_for(oom->size_bytes, drawing->expandable);
+    oom->is_host = vr_model_is_host(drawing->view->model, drawing->view->device);
+    oom->of_own_pool = driver_level && request.pool_first != 0;
+    oom->driver_pool_bytes = vr_driver_pools_free(drawing->view, drawing->allocated, event);
+    oom->segment_bytes = driver_level || oom->is_host ? oom->size_bytes : segment_for(oom->size_bytes, drawing->expandable);
     const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
     request.driver_bytes = oom->segment_bytes > driver ? oom->segment_bytes - driver : 0;
     status = find_pins(drawing, ranges, range_count, blocks, block_count, &request, oom);

@@ -131,6 +131,16 @@ static enum vram_status serve_after_refusal(struct vram_host *host, struct reque
     return status;
 }
 
+static void count_oom(struct vram_host *host, const struct request *request) {
+    struct vr_host_block none = {.size = request->size, .requested = request->requested, .stream = request->stream, .pool = request->pool};
+    uint64_t total_bytes;
+    if (!vr_os_main_memory(&none.address, &total_bytes)) none.address = 0;
+    vr_host_lock(host);
+    host->stats.num_ooms++;
+    vr_host_notify(host, VR_HOST_ACTION_OOM, &none);
+    vr_host_unlock(host);
+}
+
 // Also opens the reference to the pool that the request holds until the end.
 static bool begin(struct vram_host *host, struct request *request, uint64_t stream) {
     vr_host_lock(host);
@@ -171,7 +181,7 @@ static enum vram_status serve(struct vram_host *host, struct vram_host_pool *poo
         make_room(host, &request);
         status = serve_from_driver(host, &request);
         if (status == VRAM_OUT_OF_MEMORY) status = serve_after_refusal(host, &request);
-        if (status == VRAM_OUT_OF_MEMORY) count_up(host, &host->stats.num_ooms);
+        if (status == VRAM_OUT_OF_MEMORY) count_oom(host, &request);
     }
     if (status == VRAM_OK) *pointer = (void *)(uintptr_t)request.block->address;
     end(host, &request);

@@ -34,6 +34,7 @@ static void notify_client(const struct vram_host *host, enum vr_host_action what
         [VR_HOST_ACTION_FREE_COMPLETED] = VRAM_EVENT_FREE_COMPLETED,
         [VR_HOST_ACTION_SEGMENT_ALLOC] = VRAM_EVENT_SEGMENT_ALLOC,
         [VR_HOST_ACTION_SEGMENT_FREE] = VRAM_EVENT_SEGMENT_FREE,
+        [VR_HOST_ACTION_OOM] = VRAM_EVENT_OOM,
     };
     assert((size_t)what < VR_COUNT_OF(actions));
     const struct vram_event event = {

@@ -11,6 +11,7 @@ enum vr_host_action {
     VR_HOST_ACTION_FREE_COMPLETED,
     VR_HOST_ACTION_SEGMENT_ALLOC,
     VR_HOST_ACTION_SEGMENT_FREE,
+    VR_HOST_ACTION_OOM, // of no block: size and stream are the request's, address is what the system had available
 };
 
 // Lives until no thread can be in a call on the allocator any more.

@@ -124,6 +124,10 @@ enum vram_status vram_processes_available(struct vram_error *error) {
     return VRAM_OK;
 }
 
+bool vram_main_memory(uint64_t *available_bytes, uint64_t *total_bytes) {
+    return available_bytes != NULL && total_bytes != NULL && vr_os_main_memory(available_bytes, total_bytes);
+}
+
 // --- in a recording -------------------------------------------------------------------------------------------------------------
 
 static void put(struct vr_json *json, const char *key, uint64_t bytes) {

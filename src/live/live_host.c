@@ -9,6 +9,7 @@ static void listen(enum vr_host_action what, const struct vr_host_block *block, 
         [VR_HOST_ACTION_FREE_COMPLETED] = VR_RECORD_FREE_COMPLETED,
         [VR_HOST_ACTION_SEGMENT_ALLOC] = VR_RECORD_SEGMENT_ALLOC,
         [VR_HOST_ACTION_SEGMENT_FREE] = VR_RECORD_SEGMENT_FREE,
+        [VR_HOST_ACTION_OOM] = VR_RECORD_OOM,
     };
     assert((size_t)what < VR_COUNT_OF(actions));
     const bool segment = what == VR_HOST_ACTION_SEGMENT_ALLOC || what == VR_HOST_ACTION_SEGMENT_FREE;

@@ -73,6 +73,8 @@ void vr_os_shared_forget(int file, uint64_t offset);
 // Bytes of main memory that programs can have without swapping (Linux: MemAvailable of the file that VRAM_MEMINFO names, else of
 // /proc/meminfo). False where the system does not tell.
 bool vr_os_available_memory(uint64_t *bytes);
+// What this process may use of it: the machine's, or, where that is less, what its control group allows. False where nothing says so.
+bool vr_os_main_memory(uint64_t *available_bytes, uint64_t *total_bytes);
 
 // --- process.c --------------------------------------------------------------------------------------------------------
 uint64_t vr_os_process_id(void);

@@ -1,17 +1,66 @@
 // An out-of-memory event's cause as a sentence, and what could have helped.
 #include "present/oom_sentence.h"
 
+#include "analyze/oom_cause.h"
 #include "base/text.h"
 #include "present/demand_text.h"
 #include "present/text_parts.h"
 
 static uint64_t driver_free(const struct vram_report_oom *oom) { return oom->has_device_free ? oom->device_free_bytes : 0; }
 
+// --- pinned host memory -------------------------------------------------------------------------------------------------------------
+static void put_host_cause(const struct vram_report_oom *oom, struct vr_text *out) {
+    const uint64_t pinned = oom->allocated_bytes + oom->pending_bytes;
+    if (oom->cause == VRAM_OOM_GROWTH) {
+        vr_text_puts(out, oom->demand->text);
+    } else if (oom->cause == VRAM_OOM_LIMIT) {
+        vr_text_printf(out, "the system had %s available, enough for ", vr_bytes(oom->device_free_bytes).text);
+        vr_text_printf(out, "the %s asked for, and %s were pinned: a limit on what may be pinned refused it",
+                       vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
+    } else if (oom->cause == VRAM_OOM_OUTSIDE) {
+        vr_text_printf(out, "%s of the system's memory were used otherwise, and %s were left for ", vr_bytes(oom->outside_bytes).text,
+                       vr_bytes(oom->device_free_bytes).text);
+        vr_text_printf(out, "the %s asked for; only %s were pinned", vr_bytes(oom->size_bytes).text, vr_bytes(pinned).text);
+    } else if (vr_oom_host_is_known(oom)) {
+        vr_text_printf(out, "%s were pinned, and the system had %s available, ", vr_bytes(pinned).text,
+                       vr_bytes(oom->device_free_bytes).text);
+        vr_text_printf(out, "less than the %s asked for", vr_bytes(oom->size_bytes).text);
+    } else {
+        vr_text_printf(out, "%s were pinned when %s more were refused; ", vr_bytes(pinned).text, vr_bytes(oom->size_bytes).text);
+        vr_text_puts(out, "the recording does not say what the system had left");
+    }
+}
+
+// It is not the device that is short of memory: that comes first.
+static enum vram_status explain_host(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    struct vr_text out = {0};
+    vr_text_puts(&out, "pinned host memory, not the device's: ");
+    put_host_cause(oom, &out);
+    enum vram_status status = vr_text_status(&out);
+    if (status == VRAM_OK) status = vr_arena_copy(arena, vr_text_string(&out), out.length, text);
+    vr_text_release(&out);
+    return status;
+}
+
+static const char *advise_host(const struct vram_report_oom *oom) {
+    if (oom->cause == VRAM_OOM_GROWTH) return "free pinned buffers when their copies are done, or use each of them again";
+    if (oom->cause == VRAM_OOM_LIMIT)
+        return "raise the limit (a container's memory, `ulimit -l`), or pin less at once: fewer or smaller buffers";
+    if (oom->cause == VRAM_OOM_OUTSIDE) return "see what else uses the system's memory (`free`, `ps`), or pin less at once";
+    return "pin less at once: fewer batches ahead (prefetch_factor, num_workers), smaller buffers, or memory that is not pinned";
+}
+
+// --- a device's ---------------------------------------------------------------------------------------------------------------------
 static enum vram_status explain_limit(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->limit_bytes != 0) {
         return vr_arena_printf(arena, text, "the process may hold %s, and %s more than it held were needed",
                                vr_bytes(oom->limit_bytes).text, vr_bytes(oom->segment_bytes).text);
     }
+    if (oom->of_own_pool)
+        return vr_arena_printf(arena, text,
+                               "the driver still had %s free, enough for the %s asked for: the pool it was asked from has a maximum of its "
+                               "own (cudaMemPoolProps.maxSize), or a limit of the process refused it",
+                               vr_bytes(oom->device_free_bytes).text, vr_bytes(oom->segment_bytes).text);
     return vr_arena_printf(arena, text,
                            "the driver still had %s free, enough for a segment of %s: a memory limit of the process refused it",
                            vr_bytes(oom->device_free_bytes).text, vr_bytes(oom->segment_bytes).text);
@@ -91,6 +140,13 @@ static void put_out_of_reach(const struct vram_report_oom *oom, struct vr_text *
         vr_text_printf(out, "%s was freed but still waited for other streams (record_stream)", vr_bytes(oom->pending_bytes).text);
 }
 
+static enum vram_status explain_driver_pools(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    return vr_arena_printf(arena, text,
+                           "%s lay free in the driver's own pools (cudaMallocAsync), in pieces or where streams had not passed yet, "
+                           "beside %s in use",
+                           vr_bytes(oom->driver_pool_bytes).text, vr_bytes(oom->allocated_bytes).text);
+}
+
 // With who made the most of it, where that is known.
 static enum vram_status explain_out_of_reach(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     struct vr_text out = {0};
@@ -106,7 +162,9 @@ static enum vram_status explain_out_of_reach(struct vr_arena *arena, const struc
 }
 
 static enum vram_status put_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    if (oom->is_host && oom->has_picture) return explain_host(arena, oom, text);
     switch (oom->cause) {
+    case VRAM_OOM_DRIVER_POOLS: return explain_driver_pools(arena, oom, text);
     case VRAM_OOM_LIMIT: return explain_limit(arena, oom, text);
     case VRAM_OOM_FRAGMENTED:
     case VRAM_OOM_PINNED: return explain_fragments(arena, oom, text);
@@ -127,8 +185,13 @@ static enum vram_status put_text(struct vr_arena *arena, const struct vram_repor
 }
 
 static const char *advise(const struct vram_report_oom *oom, bool expandable) {
+    if (oom->is_host && oom->has_picture) return advise_host(oom);
     switch (oom->cause) {
+    case VRAM_OOM_DRIVER_POOLS:
+        return "synchronize before the large request, free on the stream that will use the memory next, or ask for sizes that repeat; "
+               "with PyTorch, its own allocator (backend:native) can split and join what is free";
     case VRAM_OOM_LIMIT:
+        if (oom->of_own_pool) return "raise the pool's maxSize, or let the program need less";
         return oom->limit_bytes != 0 ? "raise the limit, or let the program need less"
                                      : "look for set_per_process_memory_fraction or per_process_memory_fraction";
     case VRAM_OOM_FRAGMENTED:

@@ -41,7 +41,7 @@ struct oom_share {
     const char *name;
     struct vr_text why;
 };
-enum { IN_USE, WAITING, FREE_BLOCKS, STREAMS, CLASS, POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, SHARE_COUNT };
+enum { IN_USE, WAITING, FREE_BLOCKS, STREAMS, CLASS, POOLS, DRIVER_POOLS, DRIVER, OVERHEAD, OTHERS, OUTSIDE, SHARE_COUNT };
 
 // What the driver took for this process besides what it asked for.
 static uint64_t overhead_of(const struct vram_report_accounts *accounts) {
@@ -76,6 +76,14 @@ static void explain_outside(const struct vram_report_accounts *accounts, struct 
     vr_text_printf(why, "; %s with the first context", vr_bytes(accounts->at_start_bytes).text);
 }
 
+// Of pinned memory: the system in the driver's place.
+static void explain_host_shares(const struct vram_report_oom *oom, struct oom_share shares[SHARE_COUNT]) {
+    const bool enough = oom->device_free_bytes >= oom->size_bytes;
+    vr_text_printf(&shares[DRIVER].why, "to the system%s %s that were asked for%s", enough ? ", enough for the" : ", less than the",
+                   vr_bytes(oom->size_bytes).text, enough ? ": a limit refused it" : "");
+    vr_text_puts(&shares[OUTSIDE].why, "the rest of the system, and of this process what is not pinned");
+}
+
 static void explain_shares(const struct oom_printer *page, struct oom_share shares[SHARE_COUNT]) {
     const struct vram_report_oom *oom = page->oom;
     vr_text_puts(&shares[IN_USE].why, "live, and what blocks are larger than was asked for");
@@ -85,6 +93,11 @@ static void explain_shares(const struct oom_printer *page, struct oom_share shar
     vr_text_puts(&shares[STREAMS].why, "free, but only requests of those streams can take it");
     vr_text_printf(&shares[CLASS].why, "free, but only requests %s can take it", oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
     vr_text_puts(&shares[POOLS].why, "free, but only their own graphs and pools can take it");
+    vr_text_puts(&shares[DRIVER_POOLS].why, "free in them (cudaMallocAsync), in pieces or where streams had not passed yet");
+    if (oom->is_host) {
+        explain_host_shares(oom, shares);
+        return;
+    }
     if (oom->device_free_bytes >= oom->segment_bytes) {
         vr_text_printf(&shares[DRIVER].why, "enough for the segment of %s: a limit refused it", vr_bytes(oom->segment_bytes).text);
     } else {
@@ -127,7 +140,8 @@ static void print_shares(const struct oom_printer *page) {
         [STREAMS] = {{oom->other_stream_bytes, "▞", "s", VR_MAGENTA}, "other streams", {0}},
         [CLASS] = {{oom->other_pool_bytes, "▤", "c", VR_YELLOW}, "other size class", {0}},
         [POOLS] = {{oom->private_pool_bytes, "▥", "p", VR_BLUE}, "other pools", {0}},
-        [DRIVER] = {{oom->has_device_free ? oom->device_free_bytes : 0, "░", ".", VR_GREEN}, "driver", {0}},
+        [DRIVER_POOLS] = {{oom->driver_pool_bytes, "▥", "p", VR_BLUE}, "driver's pools", {0}},
+        [DRIVER] = {{oom->has_device_free ? oom->device_free_bytes : 0, "░", ".", VR_GREEN}, oom->is_host ? "available" : "driver", {0}},
         [OVERHEAD] = {{overhead_of(oom->accounts), "▦", "k", VR_BLUE}, "context", {0}},
         [OTHERS] = {{oom->accounts == NULL ? 0 : oom->accounts->other_bytes, "▓", "x", VR_RED}, "others", {0}},
         [OUTSIDE] = {{oom->outside_bytes, "▓", "x", VR_RED}, "outside", {0}},

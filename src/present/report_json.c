@@ -193,6 +193,7 @@ static void put_accounts(struct vr_json *json, const struct vram_report_accounts
 
 static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) {
     vr_json_u64(json, "private_pool_bytes", oom->private_pool_bytes);
+    if (oom->driver_pool_bytes != 0) vr_json_u64(json, "driver_pool_bytes", oom->driver_pool_bytes);
     vr_json_u64(json, "outside_bytes", oom->outside_bytes);
     put_known(json, "device_total_bytes", oom->device_total_bytes);
     put_known(json, "limit_bytes", oom->limit_bytes);
@@ -212,6 +213,7 @@ static void put_oom_causes(struct vr_json *json, const struct vram_report_device
         vr_json_object(json, NULL);
         vr_json_u64(json, "index", oom->event);
         vr_json_string(json, "cause", cause_name(oom->cause));
+        if (oom->is_host) vr_json_bool(json, "host", true);
         vr_json_string(json, "text", oom->text);
         vr_json_string(json, "advice", oom->advice);
         vr_json_string(json, "site", oom->site);

@@ -7,9 +7,9 @@
 #include "replay/player.h"
 #include "replay/trial.h"
 
-// A report is to take little longer for it: so many events are replayed twice or thrice in less than a second, a twentieth of them some
+// A report is to take little longer for it: so many events are replayed twice or thrice in less than a second, an eighth of them some
 // fifty times.
-enum { MOST_EVENTS = 500000, MOST_EVENTS_NEEDED = 25000, CONF_BYTES = 512, REPLAYS_OF_SEARCH = 45 };
+enum { MOST_EVENTS = 200000, MOST_EVENTS_NEEDED = 25000, CONF_BYTES = 512, REPLAYS_OF_SEARCH = 45 };
 #define LEAST_WASTE (64 * VR_MIB)
 
 struct vr_paged_search {

@@ -92,6 +92,13 @@ class Device:
         return {"segments": list(self.picture()), "device_traces": [self.events], "external_annotations": [], "allocator_settings": self.settings}
 
 
+class Host(Device):
+    """Pinned host memory as a history of vram's own allocator has it; what the system had is said as its free memory."""
+
+    def recording(self):
+        return {"segments": [], "device_traces": [[]], "host_segments": list(self.picture()), "host_traces": self.events, "external_annotations": [], "allocator_settings": self.settings}
+
+
 # --- made here: a function per cause, whose name is the recording's ----------------------------------------------------------------------------
 
 
@@ -205,7 +212,67 @@ def a_library_of_a_program():
     return device
 
 
-MADE = [a_library_of_a_program, a_list_that_grows, few_blocks_in_the_way, another_process, a_fraction, pool_of_a_graph, waits_for_a_stream, cache_of_a_stream, blocks_that_are_not_split, a_library_s_workspace, no_room_at_all]
+def pinned_buffers_kept():
+    """A loader that pins a buffer for each batch and frees it, and a log that keeps one per step."""
+    host = Host(vram_host_total_bytes=64 * GIB)
+    for _ in range(40):
+        inside = [host.take(100 * MIB, frames(("data.py", line, "pin"), *TRAIN)) for line in (11, 12, 13)]
+        for address in inside:
+            host.give(address)
+        host.take(512 * MIB, frames(("train.py", 31, "remember"), *TRAIN))
+    host.fail(100 * MIB, 90 * MIB, frames(("data.py", 11, "pin"), *TRAIN))
+    return host
+
+
+def pinned_all():
+    host = Host(vram_host_total_bytes=64 * GIB)
+    for _ in range(25):
+        host.take(2 * GIB, frames(("offload.py", 40, "optimizer_to_host"), *TRAIN))
+    host.fail(2 * GIB, GIB, frames(("offload.py", 40, "optimizer_to_host"), *TRAIN))
+    return host
+
+
+def pinned_beside_others():
+    host = Host(vram_host_total_bytes=64 * GIB)
+    host.take(4 * GIB, frames(("data.py", 11, "pin"), *TRAIN))
+    host.fail(2 * GIB, GIB, frames(("data.py", 12, "pin"), *TRAIN))
+    return host
+
+
+def pinned_in_a_container():
+    host = Host(vram_host_total_bytes=512 * GIB)
+    host.take(4 * GIB, frames(("data.py", 11, "pin"), *TRAIN))
+    host.fail(2 * GIB, 300 * GIB, frames(("data.py", 12, "pin"), *TRAIN))
+    return host
+
+
+def pool_of_the_driver(maximum=False):
+    """As `vram run` records cudaMallocAsync: what the pool has from the device, and what was asked from it."""
+    device, pool = Device(vram_run_process=4711, vram_device_0_total_bytes=8 * GIB), 0x6800000000000000
+    own = (77, 0) if maximum else (0, 0)
+    for i in range(60):
+        if i % 2 == 0:
+            device.event("segment_map", pool + i // 2 * 200 * MIB, 200 * MIB, [])
+        device.event("alloc", device.next + i * GIB, 100 * MIB, frames(("solver.cu", 90 + i % 2, "exchange" if i % 2 else "read_mesh")))
+        device.events[-1].update(user_metadata="solver", category="async", pool_id=own)
+    if not maximum:
+        for i in range(0, 60, 2):
+            for half in ("free_requested", "free_completed"):
+                device.event(half, device.next + i * GIB, 100 * MIB, [])
+    device.fail(GIB, 100 * MIB if not maximum else 2 * GIB, frames(("solver.cu", 40, "assemble")))
+    device.events[-1]["pool_id"] = own
+    return device
+
+
+def pools_of_the_driver():
+    return pool_of_the_driver()
+
+
+def maximum_of_a_pool():
+    return pool_of_the_driver(maximum=True)
+
+
+MADE = [pinned_buffers_kept, pinned_all, pinned_beside_others, pinned_in_a_container, pools_of_the_driver, maximum_of_a_pool, a_library_of_a_program, a_list_that_grows, few_blocks_in_the_way, another_process, a_fraction, pool_of_a_graph, waits_for_a_stream, cache_of_a_stream, blocks_that_are_not_split, a_library_s_workspace, no_room_at_all]
 
 # name -> the cause's word in JSON, what its first sentence says (a regular expression), who is named in it or beside it, and the cure's verdict or
 # the remedy that is named first (None: not looked at).
@@ -221,6 +288,12 @@ TABLE = {
     "a_library_s_workspace": ("full", r"workspaces hold 3\.9 GiB", "model.py:40:forward", None),
     "no_room_at_all": ("full", r"one request of 48\.0 GiB is alone more than", "train.py:44:all_pairs", None),
     "a_library_of_a_program": ("full", r"6\.9 GiB are in use, most of it by solver\.c:9", "libnccl.so.2", None),
+    "pinned_buffers_kept": ("growth", r"pinned host memory, not the device's: a leak: 20\.0 GiB", "train.py:31:remember", None),
+    "pinned_all": ("full", r"pinned host memory, not the device's: 50\.0 GiB were pinned, and the system had 1\.0 GiB available, less than the 2\.0 GiB", "offload.py:40:optimizer_to_host", None),
+    "pinned_beside_others": ("outside", r"pinned host memory, not the device's: 59\.0 GiB of the system's memory were used otherwise", "data.py:11:pin", None),
+    "pinned_in_a_container": ("limit", r"pinned host memory, not the device's: the system had 300\.0 GiB available, enough", "data.py:11:pin", None),
+    "pools_of_the_driver": ("driver_pools", r"2\.9 GiB lay free in the driver's own pools \(cudaMallocAsync\)", "solver.cu:91:exchange", None),
+    "maximum_of_a_pool": ("limit", r"the pool it was asked from has a maximum of its own", "solver.cu:91:exchange", None),
     # The example that comes with the project.
     "oom": ("pinned", r"6\.9 GiB lay free where the request could look", "serve_sim.c:38:grow_cache", "setting"),
     # Real PyTorch on the simulator.
@@ -235,6 +308,11 @@ TABLE = {
     "one_request": ("full", r"one request of 4\.0 GiB", "attention_scores", None),
     "graph_pool": ("private_pools", r"lay free in other pools", "graph_pool", None),
     "fraction": ("limit", r"a memory limit of the process refused it", "", None),
+    # The same under `vram run`: pinned memory, and PyTorch's cudaMallocAsync (tests/real/programs/oom_pools.py).
+    "pinned_limit": ("limit", r"pinned host memory, not the device's: the system had", "train.py:", None),
+    "pinned_request": ("full", r"pinned host memory, not the device's: .* less than the 16\.0 TiB asked for", "train.py:", None),
+    "driver_pool_pieces": ("driver_pools", r"1\.4 GiB lay free in the driver's own pools", "train.py:", None),
+    "driver_pool_full": ("full", r"the memory was in use", "train.py:", None),
     # A real GPU.
     "091_Constructor-Sun_memory_snapshot": ("full", r"activations hold 78\.3 GiB of the 78\.3 GiB in use", "models.py:174:update_nodes", "recompute"),
 }
@@ -267,7 +345,8 @@ def by_report(vram, path):
 
 def by_json(vram, path):
     report = json.loads(run(vram, "report", "--json", path).stdout)
-    return next((device, report.get("cures", [])) for device in report["devices"].values() if device["oom"])
+    places = [*report["devices"].values(), *([report["host"]] if "host" in report else [])]
+    return next((device, report.get("cures", [])) for device in places if device["oom"])
 
 
 def by_agent(vram, path):

@@ -1,10 +1,14 @@
 // Pinned memory in a history: whose stack an event carries, and what is left of stacks when another allocator records.
+#define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "support/history.h"
+#include "vram/events.h"
 #include "vram/host.h"
+#include "vram/report.h"
 
 static struct vram_host *open_host(struct vr_world *world) {
     struct vram_host *host = NULL;
@@ -145,8 +149,68 @@ static void allocators_take_turns_while_threads_go_on(void **state) {
     for (size_t i = 0; i < 2; i++) history_end(&worlds[i]);
 }
 
+static unsigned ooms_told;
+
+static void count_ooms(const struct vram_event *event, void *user) {
+    (void)user;
+    ooms_told += event->action == VRAM_EVENT_OOM && event->size_bytes >= 30 * VR_MIB;
+}
+
+// What could not be pinned is an event of pinned memory, with what the system had; the report says that it is not the device that is full.
+static void a_refusal_is_an_event(void **state) {
+    (void)state;
+    static const struct {
+        const char *meminfo;
+        enum vram_report_oom_cause cause;
+        const char *says;
+    } cases[] = {
+        {"MemTotal: 1048576 kB\nMemAvailable: 524288 kB\n", VRAM_OOM_LIMIT, "the system had 512.0 MiB available, enough for"},
+        {"MemTotal: 51200 kB\nMemAvailable: 10240 kB\n", VRAM_OOM_FULL, "40.0 MiB were pinned, and the system had 10.0 MiB available"},
+        {"nothing\n", VRAM_OOM_FULL, "does not say what the system had left"},
+    };
+    char path[] = "/tmp/vram_meminfo_XXXXXX";
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(setenv("VRAM_MEMINFO", path, 1), 0);
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vr_world world;
+        const struct vr_world_options options = {.sim = {.device_count = 1, .memory_bytes = VR_GIB, .pinned_bytes = 64 * VR_MIB},
+                                                 .without_record = true};
+        assert_int_equal(ftruncate(file, 0), 0);
+        assert_int_equal(pwrite(file, cases[i].meminfo, strlen(cases[i].meminfo), 0), strlen(cases[i].meminfo));
+        OK(vr_world_open(&world, &options));
+        struct vram_host *host = open_host(&world);
+        vram_host_set_event_listener(host, count_ooms, NULL);
+        start(&world, &(struct vram_history_options){.host = host});
+        void *held = NULL, *none = NULL;
+        OK(vram_host_malloc(host, 40 * VR_MIB, 0, &held));
+        ooms_told = 0;
+        assert_int_equal(vram_host_malloc(host, 30 * VR_MIB, 0, &none), VRAM_OUT_OF_MEMORY);
+        assert_int_equal(ooms_told, 1);
+        struct vram_recording *recording = snap(&world, NULL);
+        struct vram_report *report = NULL;
+        OK(vram_report_create(recording, NULL, &report, NULL));
+        const struct vram_report_device *device = &report->devices[report->device_count - 1];
+        assert_true(device->is_host);
+        assert_int_equal(device->oom_count, 1);
+        assert_int_equal(device->ooms[0].cause, cases[i].cause);
+        if (strstr(device->ooms[0].text, cases[i].says) == NULL) fail_msg("%s", device->ooms[0].text);
+        assert_non_null(strstr(device->ooms[0].text, "pinned host memory, not the device's: "));
+        vram_report_destroy(report);
+        vram_recording_destroy(recording);
+        OK(vram_host_free(host, held));
+        OK(vram_history_stop(world.allocator));
+        vram_host_destroy(host);
+        history_end(&world);
+    }
+    assert_int_equal(unsetenv("VRAM_MEMINFO"), 0);
+    assert_int_equal(unlink(path), 0);
+    (void)close(file);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_is_an_event),
         cmocka_unit_test(another_allocator_goes_on),
         cmocka_unit_test(a_trim_has_a_stack_of_its_own),
         cmocka_unit_test(allocators_take_turns_while_threads_go_on),

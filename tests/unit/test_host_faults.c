@@ -110,6 +110,7 @@ static void follow(const struct vr_history *history, struct ledger *ledger) {
         [VR_ACTION_SEGMENT_FREE] = {VR_STATE_INACTIVE, NOT_PINNED},
     };
     for (size_t i = 0; i < history->count; i++) {
+        if (history->action[i] == VR_ACTION_OOM) continue; // of no address
         int *state = state_at(ledger, history->address[i]);
         if (*state != steps[history->action[i]].from || steps[history->action[i]].from == steps[history->action[i]].to)
             fail_msg("event %zu: %s in state %d", i, vr_action_name(history->action[i]), *state);

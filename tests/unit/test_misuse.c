@@ -535,6 +535,7 @@ static void null_is_nothing(void **state) {
     vram_tune_result_destroy(NULL);
     vram_cures_destroy(NULL);
     vram_paged_savings_destroy(NULL);
+    assert_false(vram_main_memory(NULL, NULL));
     vram_stacks_destroy(NULL);
     vram_follow_close(NULL);
     expect_ok(vram_log_close(NULL));

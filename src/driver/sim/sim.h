@@ -75,6 +75,7 @@ struct vr_sim {
     struct vr_sim_ranges spaces;   // allocations (owner: context) and reservations
     struct vr_sim_ranges mappings; // owner: handle of the physical allocation
     struct vr_sim_ranges hosts;    // owner: context
+    uint64_t pinned_bytes;         // of these, what cuMemHostAlloc and cuMemHostRegister made
     struct vr_sim_ranges regions;  // of all devices, with addresses as the driver's (sim_regions.h)
     struct vr_sim_ranges pooled;   // taken pieces of pools; owner: slot of the piece
     uint64_t last_stream_serial;

@@ -26,6 +26,7 @@ static const struct {
     {"host_thread", FLAG, offsetof(struct vram_sim_options, host_thread)},
     {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
     {"page_cache", SIZE, offsetof(struct vram_sim_options, page_cache_bytes)},
+    {"pinned", SIZE, offsetof(struct vram_sim_options, pinned_bytes)},
     {"context", CONTEXT, offsetof(struct vram_sim_options, context_bytes)},
     {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},
     {"device", MODELS, 0},

@@ -28,6 +28,9 @@ async function begin() {
 }
 equal(await begin(), [["_initialize"], ["engine_seed", 0x12345678, 0x9abcdef0]], "what the worker calls first");
 
+const page = readFileSync(html).length;
+expect(page < 700_000, `the page stays below 700 kB: ${page} bytes`);
+
 const queries = [
     "list", "curve?pixels=300", "marks", "notes", "allocation?row=3", "timeline?pixels=400&height=300&by=category", "search?text=0x7f", "state", "events?count=1000",
     "segments?pixels=400&height=300", "segments?pixels=400&height=300&lanes=1", "map?pixels=300&height=300&by=pool", "allocations?limit=500&by=stack", "groups?by=function",

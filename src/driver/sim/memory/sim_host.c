@@ -11,9 +11,13 @@ enum {
 static vr_cu_result add_range(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, enum vr_sim_host_kind kind, unsigned flags,
                               const struct vr_sim_context *context) {
     struct vr_sim_range range = {.base = host, .span = size_bytes, .size_bytes = size_bytes, .kind = kind};
+    const uint64_t most = sim->options.pinned_bytes;
+    if (most != 0 && (sim->pinned_bytes > most || size_bytes > most - sim->pinned_bytes)) return VR_CU_OUT_OF_MEMORY;
     range.owner = vr_sim_context_handle(sim, context);
     range.read_mask = flags;
-    return vr_sim_ranges_insert(&sim->hosts, &range) == VRAM_OK ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
+    if (vr_sim_ranges_insert(&sim->hosts, &range) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    sim->pinned_bytes += size_bytes;
+    return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t size_bytes, unsigned flags) {
@@ -38,6 +42,7 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
 
 static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     if (range->kind == VR_SIM_HOST_ALLOCATED) vr_os_unreserve((void *)(uintptr_t)range->base, (size_t)range->size_bytes);
+    sim->pinned_bytes -= range->size_bytes;
     vr_sim_ranges_remove(&sim->hosts, range->base);
 }
 

@@ -6,6 +6,14 @@ import { bytes, count, counted } from "../format";
 import { bar, partsOf, partsTable, sentence, type Accounts, type Cause, type Holder } from "./oom-parts";
 import { demandTitle, remediesBox } from "./oom-remedies";
 
+// Of pinned host memory.
+const HOST_TITLES: Record<string, string> = {
+    limit: "Pinned host memory: a limit refused it",
+    full: "Pinned host memory was in use",
+    outside: "The system's memory was used otherwise",
+    growth: "Pinned host memory grows from step to step",
+};
+
 const TITLES: Record<string, string> = {
     limit: "A limit of the process",
     fragmented: "Fragmentation",
@@ -17,6 +25,7 @@ const TITLES: Record<string, string> = {
     outside: "Held outside this allocator",
     full: "The memory was in use",
     growth: "Memory grows from step to step",
+    driver_pools: "Free in the driver's own pools",
     contradictory: "The recording contradicts itself",
     unknown: "Not examined",
 };
@@ -26,7 +35,7 @@ export type CardWays = { go(event: number): void; blocks(event: number, site: st
 
 // With `cure` what would have let it fit stands below why it did not.
 export function oomCard(cause: Cause, size: number, free: number | null, open: boolean, ways: CardWays, cure: HTMLElement | null): HTMLElement {
-    const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${(cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
+    const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${(cause.host && HOST_TITLES[cause.cause]) || (cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
     add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
     if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${cause.site}, stream ${cause.stream}`));

@@ -20,6 +20,7 @@ export type Accounts = {
 export type Cause = {
     index: number;
     cause: string;
+    host?: boolean; // pinned host memory: the system in the driver's place
     text: string;
     advice: string;
     site: string;
@@ -37,6 +38,7 @@ export type Cause = {
     other_stream_bytes?: number;
     other_pool_bytes?: number;
     private_pool_bytes?: number;
+    driver_pool_bytes?: number;
     outside_bytes?: number;
     device_total_bytes?: number | null;
     limit_bytes?: number | null;
@@ -64,14 +66,18 @@ export function partsOf(cause: Cause, free: number | null): Part[] {
         { key: "beyond", name: "free for other streams", bytes: cause.other_stream_bytes ?? 0, why: "a block of one stream is not given to another" },
         { key: "beyond", name: "free for the other size class", bytes: cause.other_pool_bytes ?? 0, why: "requests up to 1 MiB and larger ones have pools of their own" },
         { key: "beyond", name: "free in private pools", bytes: cause.private_pool_bytes ?? 0, why: "kept for CUDA graphs or memory pools" },
+        { key: "beyond", name: "free in the driver's pools", bytes: cause.driver_pool_bytes ?? 0, why: "in pieces, or where streams had not passed yet" },
         ...outsideOf(cause),
-        { key: "driver", name: "free at the driver", bytes: free ?? 0, why: `a new segment would have needed ${bytes(cause.segment_bytes ?? 0)}` },
+        cause.host
+            ? { key: "driver", name: "available to the system", bytes: free ?? 0, why: `the request was for ${bytes(cause.segment_bytes ?? 0)}` }
+            : { key: "driver", name: "free at the driver", bytes: free ?? 0, why: `a new segment would have needed ${bytes(cause.segment_bytes ?? 0)}` },
     ].filter((part) => part.bytes > 0);
 }
 
 // What neither the program nor the driver had of the device.
 function outsideOf(cause: Cause): Part[] {
     const accounts = cause.accounts;
+    if (cause.host) return [{ key: "outside", name: "the rest of the system", bytes: cause.outside_bytes ?? 0, why: "and of this process what is not pinned" }];
     if (!accounts) return [{ key: "outside", name: "outside", bytes: cause.outside_bytes ?? 0, why: "of other processes, or of this one past the allocator" }];
     const own: [string, number | null][] = [["contexts", accounts.context_bytes], ["modules", accounts.module_bytes], ["what else the driver took", accounts.driver_bytes]];
     const named = own.filter(([, size]) => size).map(([name, size]) => `${name} ${bytes(size!)}`);
