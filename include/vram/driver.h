@@ -25,8 +25,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_driver_cuda(struct vram_driver **d
 // The same for AMD's devices: loads libamdhip64.so.7, .6 or .5, or the file that VRAM_LIBHIP names. Results are CUresult's numbers, which
 // HIP shares. Without ROCm 6 there is no virtual memory: expandable and paged segments say UNSUPPORTED. Has run on no AMD device yet.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_hip(struct vram_driver **driver, struct vram_error *error);
-// The machine's: NVIDIA's where it can be used, else AMD's. What an allocator takes that is given no driver. The error is that of the one
-// that is there, of NVIDIA's when neither is. Any thread.
+// The machine's: NVIDIA's where it can be used, else AMD's. What an allocator takes that is given no driver. Only NVIDIA's where
+// VRAM_LIBCUDA names a file and VRAM_LIBHIP none. The error is that of the one that is there, of NVIDIA's when neither is. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_driver_system(struct vram_driver **driver, struct vram_error *error);
 
 // The CUDA version that the driver implements: 13000 for 13.0; HIP's for HIP: 60300000 for 6.3. DRIVER.

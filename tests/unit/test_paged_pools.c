@@ -202,6 +202,30 @@ static void a_graph_keeps_its_pages(void **state) {
     expect_end(&world);
 }
 
+// To end a pool that a graph knew waits for all streams, which would spoil the capture that another pool has under way: that waits.
+static void a_captured_pool_ends_during_a_capture(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 64 * MIB, "paged:True");
+    const uint64_t stream = world.stream[0][1];
+    struct vram_pool *known = expect_pool(&world, NULL);
+    struct vram_pool *graphs = NULL;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, &(struct vram_pool_options){.for_graph = true}, &graphs));
+    expect_free(&world, expect_pool_malloc(known, 20 * MIB, stream)); // it has pages
+    begin(known, stream, VRAM_CAPTURE_RELAXED);
+    expect_free(&world, expect_malloc(&world, 20 * MIB, stream));
+    end(&world, known, stream);
+    const uint64_t other = new_stream(&world);
+    begin(graphs, other, VRAM_CAPTURE_RELAXED);
+    vram_pool_release(known);
+    end(&world, graphs, other); // it gave a graph
+    vram_pool_release(graphs);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    expect_free(&world, expect_malloc(&world, 60 * MIB, 0));
+    expect_sound(&world);
+    expect_end(&world);
+}
+
 // --- other options and sleep
 // --------------------------------------------------------------------------------------------------------------
 
@@ -302,6 +326,7 @@ int main(void) {
         cmocka_unit_test(pools_that_end_leave_their_places),
         cmocka_unit_test(a_trimmed_pool_gives_back),
         cmocka_unit_test(a_graph_keeps_its_pages),
+        cmocka_unit_test(a_captured_pool_ends_during_a_capture),
         cmocka_unit_test(options_change),
         cmocka_unit_test(pools_sleep),
         cmocka_unit_test(any_call_fails),

@@ -94,10 +94,12 @@ static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, u
 }
 
 // What the end of captures leaves to be done: with reuse in captures blocks of the pool are free at once, all others with the next
-// request. Under all locks.
-static enum vram_status settle_ended(struct vr_device *device, const struct vram_pool *pool) {
+// request. A pool that only the capture held, and that has nothing, is gone afterwards. Under all locks.
+static enum vram_status settle_ended(struct vr_device *device, struct vram_pool *pool) {
     const bool late = device->options.graph_capture_record_stream_reuse && pool != NULL && !vr_device_captures(device);
-    return late ? vr_deferred_convert_pool(device, pool) : VRAM_OK;
+    const enum vram_status status = late ? vr_deferred_convert_pool(device, pool) : VRAM_OK;
+    if (pool != NULL) vr_private_bury_one(pool);
+    return status;
 }
 
 // Whatever the driver says, the capture is over for the allocator: a failed one leaves nothing behind. That needs no context of ours.
@@ -145,7 +147,7 @@ static enum vram_status enter(struct vr_device *device, struct vram_pool *pool, 
 }
 
 // The caller has taken the stack.
-static enum vram_status leave(struct vr_device *device, const struct vram_pool *pool, uint64_t stream) {
+static enum vram_status leave(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);

@@ -58,7 +58,8 @@ enum vram_status vr_paged_release_pool(struct vram_pool *pool) {
     struct vr_paged_device *paged = pool->device->paged;
     if (paged == NULL || !vr_paged_may_wait(paged)) return VRAM_OK;
     if (pool->references == 0) {
-        // Graphs may have been launched on whatever stream.
+        // Graphs may have been launched on whatever stream. To wait for all of them would spoil a capture: it stays for the next time.
+        if (pool->captured && vr_device_captures(pool->device)) return VRAM_OK;
         if (pool->captured) VR_TRY(vr_driver_status(vr_cu(pool->device->allocator->driver, ctx_synchronize, 0)));
         vr_paged_hand_over(pool);
         return VRAM_OK;

@@ -41,7 +41,7 @@ async function everyView(target, what) {
         await target.waitForTimeout(200);
         expect(await target.evaluate(() => window.hacked === undefined && document.querySelectorAll("img").length === 0), `${what}: ${id} shows text`);
     }
-    await target.locator(".chip").click();
+    await target.locator(".chip.grave").click();
     const shown = await target.evaluate(() => document.querySelector(".details").textContent);
     expect(shown.includes("<img src=x onerror="), `${what}: the details show the frame as it is: ${shown.slice(0, 200)}`);
 }

@@ -3,6 +3,7 @@
 use std::os::raw::{c_char, c_int, c_uint, c_void};
 
 pub const VRAM_MAX_DEVICES: usize = 64;
+pub const VRAM_FABRIC_BYTES: usize = 64;
 pub const VRAM_PROCESS_NAME: usize = 64;
 pub const VRAM_MOST_PROCESSES: usize = 128;
 pub const VRAM_ACCOUNTS_SLOTS: usize = 16;
@@ -190,6 +191,8 @@ pub struct vram_sim_options {
     pub bytes: vram_sim_bytes,
     pub page_cache_bytes: u64,
     pub poison_aliases: bool,
+    pub pinned_bytes: u64,
+    pub network: bool,
 }
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -674,6 +677,8 @@ extern "C" {
     pub fn vram_status_text(status: vram_status) -> *const c_char;
     pub fn vram_status_exit_code(status: vram_status) -> c_int;
     pub fn vram_driver_cuda(driver: *mut *mut vram_driver, error: *mut vram_error) -> vram_status;
+    pub fn vram_driver_hip(driver: *mut *mut vram_driver, error: *mut vram_error) -> vram_status;
+    pub fn vram_driver_system(driver: *mut *mut vram_driver, error: *mut vram_error) -> vram_status;
     pub fn vram_driver_version(driver: *mut vram_driver, version: *mut i32) -> vram_status;
     pub fn vram_driver_devices(driver: *mut vram_driver, count: *mut u32) -> vram_status;
     pub fn vram_driver_device_facts(driver: *mut vram_driver, device: u32, facts: *mut vram_device_facts, error: *mut vram_error) -> vram_status;
