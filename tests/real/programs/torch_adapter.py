@@ -122,5 +122,31 @@ def adapter_paged():
     vram_torch.allocator().check()
 
 
+@row
+def adapter_paged_viz():
+    """PyTorch's own reader of snapshots reads one of an allocator in pages: what it counts and draws is what there is."""
+    from torch.cuda import _memory_viz as viz
+
+    vram_torch.enable(way="native", conf="paged:True")
+    torch.cuda.memory._record_memory_history(max_entries=100000)
+    net = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True).cuda()
+    optimizer = torch.optim.AdamW(net.parameters())
+    for length in (512, 576, 448, 640, 512):
+        step(net, optimizer, length)
+    torch.cuda.empty_cache()
+    snapshot = torch.cuda.memory._snapshot()
+    torch.cuda.memory._record_memory_history(enabled=None)
+    segments, events = snapshot["segments"], snapshot["device_traces"][0]
+    assert sum(segment["total_size"] for segment in segments) == torch.cuda.memory_reserved()
+    for segment in segments:
+        assert sum(block["size"] for block in segment["blocks"]) == segment["total_size"], segment
+    mapped = sum(event["size"] for event in events if event["action"] == "segment_map")
+    unmapped = sum(event["size"] for event in events if event["action"] == "segment_unmap")
+    assert mapped and unmapped and mapped - unmapped == torch.cuda.memory_reserved(), (mapped, unmapped, torch.cuda.memory_reserved())
+    told = viz.segsum(snapshot)
+    assert f"segments: {len(segments)}\n" in told and "segment_map" in viz.trace(snapshot), told[:500]
+    assert "MemoryViz" in viz.trace_plot(snapshot) and "MemoryViz" in viz.segment_plot(snapshot)
+
+
 if __name__ == "__main__":
     main()
