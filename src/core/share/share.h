@@ -44,6 +44,8 @@ struct vr_exported {
 };
 // The page is about to go back to the driver: closes its descriptor. Under all locks.
 void vr_exported_forget(struct vr_segment *segment, uint64_t page);
+// Whether a page of [address, address + size) was exported since it is mapped there: other processes may have it.
+bool vr_is_exported(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t size);
 // The size of the table, which is made at the first export.
 size_t vr_exported_bytes(const struct vr_segment *segment);
 // The segment goes: so does the table of its pages.

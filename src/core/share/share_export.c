@@ -33,6 +33,16 @@ static struct mapped_page mapped_at(const struct vr_device *device, const struct
     return (struct mapped_page){segment->pages[page], page, bytes};
 }
 
+bool vr_is_exported(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t size) {
+    if (segment->exported == NULL) return false;
+    for (uint64_t at = address; at < address + size;) {
+        const struct mapped_page page = mapped_at(device, segment, at);
+        if (segment->exported[page.entry].serial != 0) return true;
+        at = segment->address + page.entry * segment->page_size + page.bytes;
+    }
+    return false;
+}
+
 static const char *refusal_of(const struct vr_source_ops *source) {
     if (source->sharing != VR_SHARING_NONE) return NULL;
     return source->vacate != NULL

@@ -9,10 +9,17 @@ static enum vram_status refuse(const struct vram_pool *pool, const struct vr_seg
                    (unsigned long long)id.second, why);
 }
 
-static bool is_exported(const struct vr_segment *segment) {
-    for (uint64_t page = 0; segment->exported != NULL && page < segment->size / segment->page_size; page++)
-        if (segment->exported[page].serial != 0) return true;
-    return false;
+// Whether a live block lies in pages that another process may have. Who has pages of freed blocks still was to be done with them before.
+static enum vram_status look_for_exports(const struct vr_device *device, uint32_t number, bool *found) {
+    const struct vr_segment *segment = vr_segment_at(device->allocator, number);
+    struct vr_live_ranges ranges = {0};
+    *found = false;
+    if (segment->exported == NULL) return VRAM_OK;
+    const enum vram_status status = vr_live_ranges_add(device, number, false, &ranges);
+    for (size_t i = 0; i < ranges.count && !*found; i++)
+        *found = vr_is_exported(device, segment, ranges.items[i].address, ranges.items[i].size);
+    free(ranges.items);
+    return status;
 }
 
 // Whether all of the pool's segments can sleep.
@@ -28,7 +35,9 @@ static enum vram_status check_segments(const struct vr_device *device, const str
                           "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
                           "would have made it of pages)",
                           error);
-        if (is_exported(segment)) return refuse(pool, segment, "other processes may have its pages", error);
+        bool is_exported = false;
+        VR_TRY(look_for_exports(device, number, &is_exported));
+        if (is_exported) return refuse(pool, segment, "other processes may have its pages", error);
     }
 }
 

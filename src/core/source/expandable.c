@@ -369,6 +369,7 @@ static void vacate(struct vr_device *device, struct vr_segment *segment, uint64_
             segment->uncertain = 1;
             continue;
         }
+        vr_exported_forget(segment, page);
         vr_drop_handle(device, segment->pages[page]);
         segment->pages[page] = 0;
         if (page != end) {

@@ -1,6 +1,7 @@
 // Pages of pools that sleep: a page gives its memory away behind all of its windows, and gets other memory there. Slots, views and holes
 // stay; vr_paged_ready() hands nothing of a sleeping shard out.
 #include "core/device.h"
+#include "core/share/share.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
@@ -28,6 +29,13 @@ static void notify_window(struct vr_paged_page *page, const struct vr_paged_wind
     vr_notify_sleep(shard, asleep, vr_segment_at(shard->device->allocator, region->segment), window->address, page->size);
 }
 
+// What is exported behind the window from now on is other memory.
+static void forget_exports(const struct vr_paged_window *window) {
+    const struct vr_paged_device *device = window->own->device;
+    const struct vr_paged_region *region = vr_paged_region_of(window->own, window->address);
+    vr_exported_forget(vr_segment_at(device->device->allocator, region->segment), (window->address - region->address) / device->unit);
+}
+
 static void vacate_page(struct vr_device *device, struct vr_paged_page *page, uint64_t *held) {
     size_t left = 0;
     if (page->away) return;
@@ -35,6 +43,7 @@ static void vacate_page(struct vr_device *device, struct vr_paged_page *page, ui
         struct vr_paged_window *window = &page->windows[i];
         if (!window->away && vr_cu(device->allocator->driver, mem_unmap, window->address, page->size) == VR_CU_SUCCESS) {
             window->away = true;
+            forget_exports(window);
             notify_window(page, window, true);
         }
         left += !window->away;
