@@ -31,8 +31,10 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
+    const bool has_slots = VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE;
+    if (has_slots && vr_index_is_empty(&pool->index)) return vr_paged_ready(shard, rounded);
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
-    if (found == 0) return VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE ? vr_paged_ready(shard, rounded) : 0;
+    if (found == 0) return has_slots ? vr_paged_ready(shard, rounded) : 0;
     if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
         found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
         if (found == 0) return 0;

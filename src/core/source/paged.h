@@ -111,6 +111,13 @@ struct vr_paged_size {
     uint32_t next; // entry that no size has; 0: the last
 };
 
+// A size and its entry, at the place that the size gives: most requests find theirs here.
+struct vr_paged_hint {
+    uint64_t bytes;
+    uint64_t number; // 0: nothing stands here
+};
+enum { VR_PAGED_HINTS = 64 };
+
 // Reserved addresses. Windows are made at its end; an address never shows another page than its first.
 struct vr_paged_region {
     uint32_t segment;
@@ -134,6 +141,7 @@ struct vr_paged_shard {
     uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones by when they became free. 0: none
     uint64_t free_bytes;                                  // of wholly free pages
     struct vr_map numbers;                                // size -> its entry
+    struct vr_paged_hint hints[VR_PAGED_HINTS];           // of sizes that were asked for lately
     struct vr_paged_size *sizes;                          // [0] is unused
     size_t size_count, sizes_capacity;
     uint32_t spare_size;   // the first of those that no size has; 0: none

@@ -3,6 +3,19 @@
 
 enum { PATIENCE = 5 }; // blocked slots that a search passes by before it hides further ones: a few cost less than to find them anew
 
+static struct vr_paged_hint *hint_of(struct vr_paged_shard *own, uint64_t bytes) {
+    return &own->hints[(bytes >> 9 ^ bytes >> 15 ^ bytes >> 21) % VR_PAGED_HINTS];
+}
+
+// The entry of a size; 0: it has none.
+static uint64_t number_of(struct vr_paged_shard *own, uint64_t bytes) {
+    struct vr_paged_hint *hint = hint_of(own, bytes);
+    if (VR_LIKELY(hint->bytes == bytes)) return hint->number;
+    const uint64_t number = vr_map_get(&own->numbers, bytes);
+    if (number != 0) *hint = (struct vr_paged_hint){bytes, number};
+    return number;
+}
+
 // Not looked at again before that one is freed.
 static void hide(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
     struct vr_paged_slot *slot = &own->device->slots[number], *other = &own->device->slots[blocker];
@@ -33,7 +46,7 @@ static uint32_t ready_in(struct vr_paged_shard *own, const struct vr_paged_size 
 uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
     if (VR_UNLIKELY(shard->asleep)) return 0;
     struct vr_paged_shard *own = shard->paged;
-    const uint64_t number = vr_map_get(&own->numbers, rounded);
+    const uint64_t number = number_of(own, rounded);
     if (number == 0) return 0;
     struct vr_paged_size *size = &own->sizes[number];
     unsigned passed = 0;
@@ -110,7 +123,9 @@ void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
     if (item->place / 64 < size->full) size->full = item->place / 64;
     if (--size->count != 0) return;
     // A size that nobody has any more.
-    (void)vr_map_take(&own->numbers, vr_paged_block_of(item)->size);
+    const uint64_t bytes = vr_paged_block_of(item)->size;
+    (void)vr_map_take(&own->numbers, bytes);
+    *hint_of(own, bytes) = (struct vr_paged_hint){0};
     size->words = size->full = 0;
     size->next = own->spare_size;
     own->spare_size = item->size;
