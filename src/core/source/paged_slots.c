@@ -1,7 +1,8 @@
 // Slots are made where bytes are free, and forgotten.
 #include "core/source/paged.h"
 
-enum { MOST_SLOTS = 1 << 16 };
+// Of a device, and of one page: what a new slot costs grows with the slots that share its pages.
+enum { MOST_SLOTS = 1 << 16, MOST_VIEWS = 128 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
@@ -32,32 +33,37 @@ static void keep_entry(struct vr_paged_shard *own) {
     own->device->live_slots++;
 }
 
-static struct vr_paged_way *way_to(const struct vr_paged_slot *slot, uint32_t other) {
-    for (uint32_t i = 0; i < slot->way_count; i++) {
-        if (slot->ways[i].word == other / 64) return &slot->ways[i];
-    }
-    return NULL;
+// Ways lie by ascending word: the first that is not below that of `other`.
+static uint32_t way_position(const struct vr_paged_slot *slot, uint32_t other) {
+    uint32_t at;
+    VR_LOWER_BOUND(at, i, 0, slot->way_count, slot->ways[i].word < other / 64);
+    return at;
 }
 
 static bool has_conflict(const struct vr_paged_slot *slot, uint32_t other) {
-    const struct vr_paged_way *way = way_to(slot, other);
-    return way != NULL && (way->slots >> other % 64 & 1) != 0;
+    const uint32_t at = way_position(slot, other);
+    return at < slot->way_count && slot->ways[at].word == other / 64 && (slot->ways[at].slots >> other % 64 & 1) != 0;
 }
 
-// There is room for one way more.
-static void add_conflict(struct vr_paged_slot *slot, uint32_t other) {
-    struct vr_paged_way *way = way_to(slot, other);
-    if (way == NULL) {
-        way = &slot->ways[slot->way_count++];
-        *way = (struct vr_paged_way){.word = other / 64};
+// There is room for one way more. Whether what the fast way looks at of the slot has changed.
+static bool add_conflict(struct vr_paged_slot *slot, uint32_t other) {
+    const uint32_t at = way_position(slot, other);
+    const bool is_new = at == slot->way_count || slot->ways[at].word != other / 64;
+    if (is_new) {
+        memmove(&slot->ways[at + 1], &slot->ways[at], (slot->way_count++ - at) * sizeof *slot->ways);
+        slot->ways[at] = (struct vr_paged_way){.word = other / 64};
     }
-    way->slots |= (uint64_t)1 << other % 64;
+    slot->ways[at].slots |= (uint64_t)1 << other % 64;
+    return at < 2 || (is_new && slot->way_count == 3);
 }
 
-static void drop_conflict(struct vr_paged_slot *slot, uint32_t other) {
-    struct vr_paged_way *way = way_to(slot, other);
-    way->slots &= ~((uint64_t)1 << other % 64);
-    if (way->slots == 0) *way = slot->ways[--slot->way_count];
+static bool drop_conflict(struct vr_paged_slot *slot, uint32_t other) {
+    const uint32_t at = way_position(slot, other);
+    assert(at < slot->way_count && slot->ways[at].word == other / 64);
+    slot->ways[at].slots &= ~((uint64_t)1 << other % 64);
+    const bool is_empty = slot->ways[at].slots == 0;
+    if (is_empty) memmove(&slot->ways[at], &slot->ways[at + 1], (--slot->way_count - at) * sizeof *slot->ways);
+    return at < 2 || (is_empty && slot->way_count == 2);
 }
 
 // All slots in the way of one: begin with *way = 0 and *left = 0.
@@ -84,7 +90,7 @@ static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t nu
         if (other->own != slot->own || view->high <= low || high <= view->low || has_conflict(slot, view->slot)) continue;
         VR_TRY(VR_GROW(slot, ways, slot->way_count + 1));
         VR_TRY(VR_GROW(other, ways, other->way_count + 1));
-        add_conflict(slot, view->slot);
+        (void)add_conflict(slot, view->slot);
     }
     return VRAM_OK;
 }
@@ -119,8 +125,7 @@ static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk
     }
     uint64_t left = 0;
     for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
-        add_conflict(&device->slots[other], number);
-        vr_paged_slot_look(&device->slots[other]);
+        if (add_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
     }
     slot->block = record;
     vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
@@ -152,8 +157,7 @@ void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     forget_views(device, number);
     uint64_t left = 0;
     for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
-        drop_conflict(&device->slots[other], number);
-        vr_paged_slot_look(&device->slots[other]);
+        if (drop_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
     }
     free(slot->ways);
     vr_shard_recycle(slot->own->shard, slot->block);
@@ -174,6 +178,26 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
     device->prune_at = 2 * device->live_slots;
 }
 
+static int by_number(const void *a, const void *b) { return VR_ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
+
+// Makes room among the views of a page: half of those that nobody uses go, those that were used longest ago.
+static void thin(struct vr_paged_device *device, uint32_t number) {
+    const struct vr_paged_page *page = vr_paged_page_at(device, number);
+    uint64_t uses[MOST_VIEWS];
+    size_t count = 0;
+    if (page->view_count < MOST_VIEWS) return;
+    for (size_t i = 0; i < page->view_count && count < MOST_VIEWS; i++) {
+        const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
+        if (!slot->live && !slot->dirty) uses[count++] = slot->last_use;
+    }
+    if (count < 2) return;
+    qsort(uses, count, sizeof *uses, by_number);
+    for (size_t i = page->view_count; i-- > 0;) {
+        const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
+        if (!slot->live && !slot->dirty && slot->last_use < uses[count / 2]) vr_paged_slot_forget(device, page->views[i].slot);
+    }
+}
+
 // --- a new one ---------------------------------------------------------------------------------------------------------------------------
 
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block) {
@@ -182,13 +206,15 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     const struct vr_paged_region *region = vr_paged_region_of(own, address);
     uint32_t number = 0;
     assert(region != NULL && address + size <= region->end);
+    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
+    struct page_walk walk = start;
+    while (next_page(&walk)) thin(device, walk.page);
     VR_TRY(vr_shard_reserve_records(shard, 2));
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
     VR_TRY(take_entry(own, &number));
     device->slots[number] = (struct vr_paged_slot){.own = own};
-    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
-    struct page_walk walk = start;
+    walk = start;
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
     if (status != VRAM_OK) {
