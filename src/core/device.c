@@ -30,7 +30,9 @@ static void pause_processor(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
-    __asm__ volatile("yield");
+    __asm__ volatile(
+        "isb" ::
+            : "memory"); // "yield" does nothing on processors without threads of their own; this takes about as long as a pause
 #endif
 }
 

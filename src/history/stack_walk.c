@@ -66,8 +66,9 @@ struct question {
     struct vr_cfi_rule rule;
 };
 
-// A signal handler of aarch64 returns to where the kernel says, and code that emulates a kernel has no tables there: its two instructions,
-// `mov x8, #139; svc #0`, are what one goes by (so does GCC's own unwinder).
+// A signal handler of aarch64 returns to where the kernel says: to its vDSO, whose tables begin an instruction earlier or say nothing of
+// it, or to no module at all where a kernel is emulated. Its two instructions, `mov x8, #139; svc #0`, are what one goes by (so does GCC's
+// own unwinder).
 static bool is_signal_return(uint64_t pc) {
     uint32_t code[2];
     if (!LINKED || (pc & 3) != 0 || !vr_os_is_mapped(pc, pc + sizeof code)) return false;
@@ -91,8 +92,9 @@ static void make_new_rule(void *argument) {
     vr_modules_lock();
     vr_modules_refresh_locked(forget_rules);
     question.module = vr_modules_find_locked(pc - 1);
-    if (question.module == NULL && is_signal_return(pc)) question.rule.kind = VR_CFI_SIGNAL;
-    const bool kept = question.module == NULL || vr_modules_hold_locked(answer, &question);
+    const bool signal = is_signal_return(pc);
+    if (signal) question.rule.kind = VR_CFI_SIGNAL;
+    const bool kept = signal || question.module == NULL || vr_modules_hold_locked(answer, &question);
     const bool unsure = question.module == NULL || !question.module->lasting;
     const uint64_t rule = pack(question.rule, question.module == NULL ? 0 : question.module->generation, unsure);
     if (kept) {

@@ -9,6 +9,7 @@ from expected import Expected, read_log, split_by_device
 SCRATCH = tempfile.TemporaryDirectory(prefix="vram-run-", dir=os.environ.get("VRAM_TEST_SCRATCH"))
 CLI = os.environ["VRAM_TEST_CLI"]
 PROGRAMS = Path(os.environ["VRAM_TEST_PROGRAMS"])
+EMULATED = "VRAM_TEST_EMULATED" in os.environ  # by qemu-user (tools/check_arm64.sh)
 WAYS = ("linked", "proc", "dlsym")
 
 

@@ -5,6 +5,8 @@
 #include "driver/sim/sim.h"
 #include "os/os.h"
 
+#include <stdatomic.h>
+
 #define PAGE VR_SIM_GRANULARITY
 
 static const struct vram_sim_options backed = {.device_count = 2, .memory_bytes = VR_GIB, .backed = true};
@@ -220,6 +222,42 @@ static void handles_are_retained(void **state) {
 
 // --- handles of 64 bytes ----------------------------------------------------------------------------------------------------------
 
+struct waiter {
+    _Atomic uint64_t thread;
+    _Atomic bool may_end;
+};
+
+static void wait_to_end(void *argument) {
+    struct waiter *waiter = argument;
+    atomic_store(&waiter->thread, vr_os_thread_id());
+    while (!atomic_load(&waiter->may_end)) vr_os_yield();
+}
+
+// The system has a process's files under the number of each of its threads.
+static void a_handle_that_names_a_thread_is_damaged(void **state) {
+    struct vram_driver *here = open_sim(&backed), *there = open_sim(&backed);
+    (void)context_of(here, 0);
+    (void)context_of(there, 0);
+    struct vr_cu_ipc_handle handle;
+    struct waiter waiter = {0};
+    struct vr_thread thread;
+    uint64_t ours, opened = 0;
+    assert_int_equal(vr_thread_start(&thread, wait_to_end, &waiter), VRAM_OK);
+    while (atomic_load(&waiter.thread) == 0) vr_os_yield();
+    const uint64_t number = atomic_load(&waiter.thread), process = vr_os_process_id();
+    assert_cu(vr_cu(here, mem_alloc, &ours, PAGE), SUCCESS);
+    assert_cu(vr_cu(here, ipc_get_mem_handle, &handle, ours), SUCCESS);
+    assert_memory_equal(handle.reserved + 8, &process, sizeof process);
+    memcpy(handle.reserved + 8, &number, sizeof number);
+    assert_cu(vr_cu(there, ipc_open_mem_handle, &opened, handle, 1), INVALID_VALUE);
+    atomic_store(&waiter.may_end, true);
+    vr_thread_join(&thread);
+    assert_cu(vr_cu(here, mem_free, ours), SUCCESS);
+    vram_driver_destroy(there);
+    vram_driver_destroy(here);
+    (void)state;
+}
+
 static void a_handle_opens_the_allocation(void **state) {
     struct vram_driver *here = open_sim(&backed), *there = open_sim(&backed);
     struct vr_cu_ipc_handle handle, damaged;
@@ -326,6 +364,7 @@ int main(void) {
         cmocka_unit_test(the_last_user_gives_the_bytes_back),
         cmocka_unit_test(handles_are_retained),
         cmocka_unit_test(a_handle_opens_the_allocation),
+        cmocka_unit_test(a_handle_that_names_a_thread_is_damaged),
         cmocka_unit_test(ends_in_any_order),
         cmocka_unit_test(events_have_handles_too),
         cmocka_unit_test(without_bytes_there_is_nothing_to_share),

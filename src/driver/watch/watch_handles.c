@@ -1,8 +1,6 @@
 // Mapped memory as network cards and other machines have it, and pools whose segments are one handle each.
 #include "driver/watch/watch.h"
 
-enum { HOST_PAGE_BYTES = 4096 };
-
 vr_cu_result vr_watch_enter(const struct vr_watching *watch, uint32_t device, uint64_t *before) {
     uint64_t context = 0;
     vr_cu_result result = vr_cu(watch->inner, ctx_get_current, before);
@@ -46,9 +44,8 @@ static uint64_t generation_of(struct vr_watching *watch, uint64_t address, uint6
 enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address, uint64_t size_bytes, struct vram_dma_buf *buffer,
                                     struct vram_error *error) {
     struct vr_watching *watch = vr_watch_of(driver);
-    VR_REQUIRE_OR_FAIL(error, watch && buffer && size_bytes != 0 && address <= UINT64_MAX - size_bytes - HOST_PAGE_BYTES);
-    const uint64_t low = address - address % HOST_PAGE_BYTES;
-    const uint64_t high = (address + size_bytes + HOST_PAGE_BYTES - 1) / HOST_PAGE_BYTES * HOST_PAGE_BYTES;
+    VR_REQUIRE_OR_FAIL(error, watch && buffer && size_bytes != 0 && address <= UINT64_MAX - size_bytes - vr_os_page_bytes());
+    const uint64_t low = vr_round_down(address, vr_os_page_bytes()), high = vr_round_up(address + size_bytes, vr_os_page_bytes());
     uint32_t device = 0;
     const uint64_t generation = generation_of(watch, address, size_bytes, &device);
     if (generation == 0) return vr_fail(error, VRAM_INVALID_POINTER, VRAM_NO_OFFSET, "a byte of the range is not mapped");

@@ -5,17 +5,21 @@ static const char magic[8] = "vramipc1";
 
 struct handle {
     char magic[8];
-    uint64_t process, place, nonce;
+    uint64_t process, place, seal;
     int32_t file;
     char padding[28];
 };
 _Static_assert(sizeof(struct handle) == sizeof(struct vr_cu_ipc_handle), "a handle has 64 bytes");
 
+// The ticket's nonce and the process as one: the system finds a process's files under the number of each of its threads, too.
+static uint64_t seal_of(const struct vr_sim_ticket *ticket, uint64_t process) { return vr_mix64(ticket->nonce ^ vr_mix64(process)); }
+
 static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_cu_ipc_handle *handle) {
     struct vr_sim_ticket ticket;
     const vr_cu_result result = vr_sim_ticket_read(sim->file, place, kind, &ticket);
     if (result != VR_CU_SUCCESS) return result;
-    struct handle made = {.process = vr_os_process_id(), .place = place, .nonce = ticket.nonce, .file = sim->file};
+    const uint64_t process = vr_os_process_id();
+    struct handle made = {.process = process, .place = place, .seal = seal_of(&ticket, process), .file = sim->file};
     memcpy(made.magic, magic, sizeof magic);
     memcpy(handle, &made, sizeof made);
     return VR_CU_SUCCESS;
@@ -39,7 +43,7 @@ static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc
     if (named->process == vr_os_process_id() && named->file == sim->file) return VR_CU_INVALID_CONTEXT;
     if (vr_os_shared_open_of(named->process, named->file, file) != VRAM_OK) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_ticket_read(*file, named->place, kind, &ticket);
-    if (result == VR_CU_SUCCESS && ticket.nonce == named->nonce) return VR_CU_SUCCESS;
+    if (result == VR_CU_SUCCESS && named->seal == seal_of(&ticket, named->process)) return VR_CU_SUCCESS;
     vr_os_shared_close(*file);
     return VR_CU_INVALID_VALUE;
 }
@@ -53,7 +57,7 @@ vr_cu_result vr_sim_fabric_take(struct vr_sim *sim, const void *handle, uint32_t
     if (memcmp(named.magic, magic, sizeof magic) != 0) return VR_CU_INVALID_VALUE;
     if (vr_os_shared_open_of(named.process, named.file, &file) != VRAM_OK) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_ticket_read(file, named.place, VR_SIM_TICKET_PHYSICAL, &ticket);
-    if (result == VR_CU_SUCCESS && ticket.nonce == named.nonce)
+    if (result == VR_CU_SUCCESS && named.seal == seal_of(&ticket, named.process))
         return vr_sim_shared_take(sim, file, named.place, VR_SIM_TICKET_PHYSICAL, index);
     vr_os_shared_close(file);
     return VR_CU_INVALID_VALUE;
