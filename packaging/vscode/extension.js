@@ -8,13 +8,21 @@ const PAGE = "viewer.html";
 // What the page takes for the address of a source; no program has it, the bridge below answers.
 const TEMPLATE = "vscode://vram.source/{file}?{line}";
 
-// In the page: its storage, which webviews do not have for every origin, answers with our template; links are told; the file comes as a drop.
+// In the page: its storage, which webviews do not have for every origin, answers with our template; links are told; the file comes as a drop; light
+// or dark is the editor's choice, not the system's, and the page goes to the edge of its tab.
 function bridge(template) {
     const api = acquireVsCodeApi();
     const kept = new Map([["vram.source", template]]);
     Object.defineProperty(window, "localStorage", {
         value: { getItem: (key) => kept.get(key) ?? null, setItem: (key, value) => void kept.set(key, value), removeItem: (key) => void kept.delete(key) },
     });
+    const dark = new EventTarget();
+    Object.defineProperty(dark, "matches", { get: () => ["vscode-dark", "vscode-high-contrast"].includes(document.body.dataset.vscodeThemeKind) });
+    const told = new MutationObserver(() => dark.dispatchEvent(new Event("change")));
+    told.observe(document, { attributes: true, subtree: true, attributeFilter: ["data-vscode-theme-kind"] });
+    const ask = window.matchMedia;
+    window.matchMedia = (query) => (query === "(prefers-color-scheme: dark)" ? dark : ask.call(window, query));
+    window.addEventListener("DOMContentLoaded", () => void (document.body.style.padding = "0"));
     window.addEventListener("click", (event) => {
         const link = event.target instanceof Element ? event.target.closest("a[href^='vscode://vram.source/']") : null;
         if (!link) return;

@@ -82,6 +82,20 @@ await phone.page.keyboard.press("?");
 await phone.page.waitForSelector("dialog.help[open]");
 equal((await phone.page.evaluate(outside, "dialog.help, dialog.help .close, .help-columns section")).cut, [], "the keys lie on the screen");
 await phone.page.keyboard.press("Escape");
+
+// A tab of an editor is narrow and low: the legend, the chart and what stands below it do not lie over each other; the view scrolls.
+await phone.page.setViewportSize({ width: 466, height: 480 });
+await go(phone.page, { view: "timeline" });
+const stacked = () =>
+    [".chart-by", ".chart-legend", ".chart-stage", ".chart-stage ~ *", ".chart ~ *"]
+        .flatMap((selector) => [...document.querySelectorAll(`main ${selector}`)])
+        .map((one) => one.getBoundingClientRect())
+        .filter(({ height }) => height > 0)
+        .every(({ top }, i, all) => i === 0 || top >= all[i - 1].bottom - 1);
+await settles(phone.page, stacked, null, true, "in a narrow tab nothing lies over the chart");
+expect((await phone.page.evaluate(() => document.querySelector("main .chart-stage").clientHeight)) >= 120, "and the chart can be read");
+await phone.page.setViewportSize({ width: 390, height: 844 });
+
 await openFiles(phone.page, [put("nothing.json", { segments: [], device_traces: [] })]);
 await phone.page.waitForSelector(".empty-why");
 expect(await phone.page.evaluate(() => document.querySelector(".empty-why").getBoundingClientRect().top >= document.querySelector("main").getBoundingClientRect().top), "why there is nothing to see can be read");
