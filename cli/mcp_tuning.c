@@ -43,7 +43,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
              BYTES(cure->demand_bytes));
     switch (cure->verdict) {
     case VRAM_CURE_SETTING:
-        mcp_line(answer, "cure: PYTORCH_CUDA_ALLOC_CONF=%s", cure->conf);
+        mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
         mcp_line(answer, "with it the history fits: it holds at most %s, and would do with %s", BYTES(cure->held_bytes),
                  BYTES(cure->needed_bytes));
         mcp_next(answer, "tune {\"file\": \"r%u\"} - every setting beside it, with driver calls and time", id);

@@ -249,6 +249,7 @@ struct vram_tune_result {
     uint64_t runs;           // replays made
     uint64_t devices;        // whose history was replayed
     uint64_t contradictions; // devices whose history cannot be replayed; they were left out
+    const char *variable;    // that PyTorch reads a setting from: PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_HIP_ALLOC_CONF
 };
 
 // Tries settings on the recordings (ranks of one job, say: one setting for all). options may be NULL. *result is given to the caller.

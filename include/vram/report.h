@@ -319,6 +319,7 @@ struct vram_report {
     const char *form;                  // "dict" or "segment_list"
     const char *generation;            // "G1" to "G7", or "list": told by the keys alone
     const char *era;                   // PyTorch versions that write such files, as far as known; "" if not
+    const char *platform;              // "CUDA" or "ROCm", where frames or settings name it; "" if nothing tells
     const char *const *top_level_keys; // ascending
     size_t top_level_key_count;
     uint64_t annotations;

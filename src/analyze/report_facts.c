@@ -4,6 +4,7 @@
 #include "analyze/demand.h"
 #include "analyze/generation.h"
 #include "analyze/report_parts.h"
+#include "model/platform.h"
 #include "model/recording.h"
 
 #define DEFAULT_TOP 10u
@@ -102,6 +103,7 @@ static enum vram_status odd_settings(const struct vr_model *model, struct vr_are
 static enum vram_status describe_file(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
     report->form = model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict";
     vr_report_generation(model, &report->generation, &report->era);
+    report->platform = vr_platform_name(vr_platform_of(model));
     report->annotations = model->annotation_count;
     report->trace_lists = model->history_count - model->host_count;
 

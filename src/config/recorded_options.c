@@ -93,7 +93,7 @@ size_t vr_recorded_most(void) { return vr_option_row_count; }
 
 // The recorded option string without its JSON quotes, NUL-terminated in `text`; "" when there is none or it holds escapes.
 static void recorded_string(const struct vr_model *model, char *text, size_t capacity) {
-    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF",
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_NPU_ALLOC_CONF",
                                        "last_allocator_settings"};
     text[0] = '\0';
     for (size_t i = 0; i < VR_COUNT_OF(keys) && text[0] == '\0'; i++) {

@@ -57,6 +57,7 @@ void vr_cure_json(const struct vram_cure *cure, struct vr_json *json) {
     vr_json_u64(json, "index", cure->event);
     vr_json_string(json, "verdict", verdicts[cure->verdict]);
     vr_json_string(json, "conf", cure->verdict == VRAM_CURE_SETTING ? cure->conf : NULL);
+    vr_json_string(json, "variable", cure->variable);
     vr_json_u64(json, "room_bytes", cure->room_bytes);
     vr_json_u64(json, "demand_bytes", cure->demand_bytes);
     vr_json_u64(json, "held_bytes", cure->held_bytes);

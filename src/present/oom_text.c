@@ -239,9 +239,9 @@ static void print_cure(const struct oom_printer *page, const struct vram_cure *c
         vr_text_puts(page->text, "cure");
         vr_text_colour(page->text, page->style, VR_BOLD);
         if (cure->conf[0] == '\0')
-            vr_text_puts(page->text, "  unset PYTORCH_CUDA_ALLOC_CONF\n");
+            vr_text_printf(page->text, "  unset %s\n", cure->variable);
         else
-            vr_text_printf(page->text, "  PYTORCH_CUDA_ALLOC_CONF=%s\n", cure->conf);
+            vr_text_printf(page->text, "  %s=%s\n", cure->variable, cure->conf);
         vr_text_colour(page->text, page->style, VR_PLAIN);
         vr_text_item(page->text, page->style, VR_GREEN, "", MARK_COLUMNS, vr_text_string(&sentence));
     } else {

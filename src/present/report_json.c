@@ -483,6 +483,7 @@ static void put_report(struct vr_json *json, const struct vram_report *report, c
     vr_json_string(json, "form", report->form);
     vr_json_string(json, "generation", report->generation);
     vr_json_string(json, "era", report->era);
+    vr_json_string(json, "platform", report->platform[0] == '\0' ? NULL : report->platform);
     vr_json_array(json, "top_level_keys");
     for (size_t i = 0; i < report->top_level_key_count; i++) vr_json_string(json, NULL, report->top_level_keys[i]);
     if (report->top_level_key_count == 0 && strcmp(report->form, "segment_list") == 0) vr_json_string(json, NULL, "<list>");

@@ -207,13 +207,14 @@ static void settings_table(struct vr_text *text, const struct vram_style *style,
     vr_table_release(&table);
 }
 
-static void line_to_paste(struct vr_text *text, const struct vram_style *style, const struct vram_tune_setting *setting) {
+static void line_to_paste(struct vr_text *text, const struct vram_style *style, const char *variable,
+                          const struct vram_tune_setting *setting) {
     vr_text_puts(text, "\n    ");
     vr_text_colour(text, style, VR_BOLD);
     if (setting->conf[0] == '\0')
-        vr_text_puts(text, "unset PYTORCH_CUDA_ALLOC_CONF");
+        vr_text_printf(text, "unset %s", variable);
     else
-        vr_text_printf(text, "PYTORCH_CUDA_ALLOC_CONF=%s", setting->conf);
+        vr_text_printf(text, "%s=%s", variable, setting->conf);
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_puts(text, "\n\n");
 }
@@ -300,7 +301,7 @@ static void verdict(struct vr_text *text, const struct vram_style *style, const 
             fits_or_not(text, result);
         else
             vr_text_puts(text, "\n  The least memory is needed with\n");
-        line_to_paste(text, style, best);
+        line_to_paste(text, style, result->variable, best);
         compare_with_today(text, best, today);
         print_fragmentation(text, best);
     }

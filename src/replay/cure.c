@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "model/platform.h"
 #include "model/recording.h"
 #include "os/os.h"
 #include "replay/option_string.h"
@@ -193,7 +194,8 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
                                     .event = oom->event,
                                     .verdict = VRAM_CURE_UNFINISHED,
                                     .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
-                                    .conf = ""};
+                                    .conf = "",
+                                    .variable = vr_platform_variable(vr_platform_of(vr_recording_model(recording)))};
     if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || made->cure.room_bytes == 0) {
         made->cure.verdict = VRAM_CURE_NO_REPLAY;
         judge_driver(oom, &made->cure);

@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "model/platform.h"
+#include "model/recording.h"
 #include "os/os.h"
 #include "replay/trial.h"
 
@@ -247,6 +249,7 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
                                  .result = calloc(1, sizeof *search.result)};
     if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
     search.result->memory_bytes = options->memory_bytes;
+    search.result->variable = vr_platform_variable(vr_platform_of(vr_recording_model(recordings[0])));
     vr_mutex_init(&search.mutex);
     enum vram_status status = begin(&search, recordings, count);
     if (status == VRAM_OK) status = explore(&search);

@@ -226,8 +226,12 @@ static void names_of_settings_are_never_cut(void **state) {
             .conf = confs[i], .today = i == 0, .needed_bytes = (1000 + i) * MIB, .peak_reserved_bytes = 1100 * MIB, .driver_calls = 12345};
     for (unsigned columns = 80; columns <= 140; columns += 20) {
         for (uint64_t memory = 0; memory <= 24000 * MIB; memory += 24000 * MIB) {
-            const struct vram_tune_result result = {
-                .settings = settings, .setting_count = 3, .best = 1, .cheaper = VRAM_TUNE_NONE, .memory_bytes = memory};
+            const struct vram_tune_result result = {.variable = "PYTORCH_CUDA_ALLOC_CONF",
+                                                    .settings = settings,
+                                                    .setting_count = 3,
+                                                    .best = 1,
+                                                    .cheaper = VRAM_TUNE_NONE,
+                                                    .memory_bytes = memory};
             size_t widest;
             struct vr_text text = text_of(&result, columns, &widest);
             assert_null(strstr(text.bytes, "..."));
@@ -247,7 +251,8 @@ static void a_gain_below_one_percent_is_none(void **state) {
     for (uint64_t more = 0; more <= 20; more++) {
         struct vram_tune_setting settings[] = {{.conf = today, .today = true, .needed_bytes = (1000 + more) * MIB},
                                                {.conf = best, .needed_bytes = 1000 * MIB}};
-        const struct vram_tune_result result = {.settings = settings, .setting_count = 2, .best = 1, .cheaper = VRAM_TUNE_NONE};
+        const struct vram_tune_result result = {
+            .settings = settings, .setting_count = 2, .best = 1, .cheaper = VRAM_TUNE_NONE, .variable = "PYTORCH_CUDA_ALLOC_CONF"};
         size_t widest;
         struct vr_text text = text_of(&result, 80, &widest);
         assert_true((strstr(text.bytes, nothing) != NULL) == (more <= 10));
@@ -265,8 +270,12 @@ static void what_fits_already_needs_no_change(void **state) {
             struct vram_tune_setting settings[] = {
                 {.conf = today, .today = true, .fits = fits != 0, .needed_bytes = 1000 * MIB, .driver_time_ns = 1000 + more},
                 {.conf = best, .fits = true, .needed_bytes = 1000 * MIB, .driver_time_ns = 1000}};
-            const struct vram_tune_result result = {
-                .settings = settings, .setting_count = 2, .best = 1, .cheaper = VRAM_TUNE_NONE, .memory_bytes = 1536 * MIB};
+            const struct vram_tune_result result = {.variable = "PYTORCH_CUDA_ALLOC_CONF",
+                                                    .settings = settings,
+                                                    .setting_count = 2,
+                                                    .best = 1,
+                                                    .cheaper = VRAM_TUNE_NONE,
+                                                    .memory_bytes = 1536 * MIB};
             const bool keeps = fits != 0 && more <= 10;
             size_t widest;
             struct vr_text text = text_of(&result, 80, &widest);

@@ -5,13 +5,11 @@ import { copyText } from "../save";
 import { SavingText } from "../saving";
 import { prepare, Working } from "../working";
 
-type Cure = { verdict: string; conf: string | null; index: number };
+type Cure = { verdict: string; conf: string | null; variable: string; index: number };
 type Answer = { cure: Cure | null; text?: string };
 
-const VARIABLE = "PYTORCH_CUDA_ALLOC_CONF";
-
-function setting(conf: string): HTMLElement {
-    const line = conf === "" ? `unset ${VARIABLE}` : `${VARIABLE}=${conf}`;
+function setting(variable: string, conf: string): HTMLElement {
+    const line = conf === "" ? `unset ${variable}` : `${variable}=${conf}`;
     const copy: HTMLButtonElement = el("button", { type: "button", title: "Copy the setting", onclick: () => void copyText(line).then(() => (copy.textContent = "Copied")) }, "Copy");
     return el("p", { class: "oom-setting" }, el("code", {}, line), copy);
 }
@@ -50,7 +48,7 @@ export class CureBox {
 
     private tell({ cure, text }: Answer): void {
         clear(this.said);
-        if (cure?.verdict === "setting") add(this.said, setting(cure.conf ?? ""));
+        if (cure?.verdict === "setting") add(this.said, setting(cure.variable, cure.conf ?? ""));
         add(this.said, el("p", {}, text), this.saving.root);
         this.root.dataset.verdict = cure?.verdict ?? "";
         // What else could have helped is not needed beside a setting that does, as in the report.
