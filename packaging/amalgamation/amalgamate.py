@@ -30,6 +30,7 @@ OF_THE_SYSTEM = {"open", "close", "read", "write", "link", "index", "remove", "s
 BARE_ENTRY = "packaging/amalgamation/entry.c"
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|->|\s+|.', re.S)
+IF, ENDIF = re.compile(r"^[ \t]*#[ \t]*if", re.M), re.compile(r"^[ \t]*#[ \t]*endif", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">].*$', re.M)
 OPEN_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 KEYWORDS = {"_Atomic", "__attribute__", "_Alignas"}
@@ -132,16 +133,18 @@ class Amalgam:
 
     def part(self, path):
         """A C file as a part of the whole: the headers that it brings, then itself, then the end of its macros."""
-        own = self.shared & own_names(path.read_text())
+        text = FEATURE.sub("", path.read_text())
+        own = self.shared & own_names(text)
         headers = []
 
         def hoisted(match):
-            if match.group(2).endswith(".def"):
+            # What only one processor or system has stays under its condition.
+            if match.group(2).endswith(".def") or len(IF.findall(text, 0, match.start())) > len(ENDIF.findall(text, 0, match.start())):
                 return match.group(0)
             headers.append(match.group(0))
             return ""
 
-        body = self.renamed(INCLUDE.sub(hoisted, FEATURE.sub("", path.read_text())), own, self.ending(path))
+        body = self.renamed(INCLUDE.sub(hoisted, text), own, self.ending(path))
         body = self.unfolded(body, False)
         ends = "".join(f"#undef {name}\n" for name in sorted(set(OPEN_MACRO.findall(body))))
         before = self.unfolded("\n".join(headers) + "\n", False)
