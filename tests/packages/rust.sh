@@ -11,3 +11,10 @@ cp -r "$root/bindings/rust" "$work/rust"
 cd "$work/rust"
 export CARGO_TARGET_DIR="$work/target" VRAM_LIB_DIR="$build" LD_LIBRARY_PATH="$build" RUSTFLAGS="-D warnings"
 cargo test --offline --locked -q 2>"$work/log" || { cat "$work/log"; exit 1; }
+
+# A library that is not found: where it was looked for is said.
+said() { grep -q -F "$1" "$work/log" || { cat "$work/log"; echo "not said: $1"; exit 1; }; }
+! VRAM_LIB_DIR=/absent cargo build --offline --locked 2>"$work/log"
+said "VRAM_LIB_DIR is /absent, where there is no libvram.so"
+env -u VRAM_LIB_DIR PKG_CONFIG_LIBDIR=/absent PKG_CONFIG_PATH=/absent cargo build --offline --locked 2>"$work/log" || true
+said "VRAM_LIB_DIR is not set, and pkg-config"

@@ -43,7 +43,7 @@ class Page implements Frame, App {
     private shown: View | null = null;
     private failure = "";
     private wrongLink = ""; // what the address named that is not there
-    private mended = false; // the address was changed to what is there, and nobody has heard of it yet
+    private mended = ""; // the recording and device that the page chose in place of what a link named
     private readonly announcer = el("p", { class: "unseen", role: "status", "aria-live": "polite" });
 
     constructor(readonly engine: Engine) {
@@ -232,15 +232,17 @@ class Page implements Frame, App {
         this.refresh(null);
     }
 
-    // Says what a link got wrong until another recording or device is chosen; the change that mends it is none.
+    // Says what a link got wrong until another recording or device is chosen. The change that mends it is none, but what is chosen before that
+    // one is told of is.
     private checkLink(): void {
         const wrong = this.outOfRange();
-        if (wrong === "" && this.mended) this.mended = false;
-        else {
-            this.mended = wrong !== "";
-            this.wrongLink = wrong;
-            this.say(this.failure);
-        }
+        const { rec, device } = this.store.state;
+        const chosen = `${rec} ${device}`;
+        const mending = wrong === "" && this.mended === chosen;
+        this.mended = wrong === "" ? "" : chosen;
+        if (mending) return;
+        this.wrongLink = wrong;
+        this.say(this.failure);
     }
 
     // A link that names a recording or a device that is not there shows what is, and a sentence says so.

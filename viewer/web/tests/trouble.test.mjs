@@ -65,6 +65,19 @@ await settles(page, message, null, "The link names device 7, of which peaks.json
 await settles(page, device, null, "1", "another one is shown");
 await go(page, { rec: 0 });
 await settles(page, message, null, "", "a link to what is there takes the sentence back");
+// Also one that comes before the page has drawn what it chose in place of the wrong one: frames come when they are told to.
+await page.evaluate(() => {
+    const [held, ask] = [[], window.requestAnimationFrame];
+    window.requestAnimationFrame = (callback) => held.push(callback);
+    window.drawFrame = () => held.splice(0).forEach((callback) => callback(performance.now()));
+    window.drawAgain = () => ((window.requestAnimationFrame = ask), window.drawFrame());
+});
+await go(page, { rec: 1, device: 7 });
+await page.evaluate(() => window.drawFrame());
+equal(await page.evaluate(message), "The link names device 7, of which peaks.json says nothing: this is another one.", "the wrong link");
+await go(page, { rec: 0 });
+await page.evaluate(() => window.drawAgain());
+await settles(page, message, null, "", "the next link counts", 5000);
 equal(errors, [], "errors of the page");
 await browser.close();
 
