@@ -35,11 +35,14 @@ fetch_emulator() {
 }
 [ -e "$emulator" ] || { note "an emulator of aarch64, $emulator" && fetch_emulator; }
 
-# The newest rule wins; F: the kernel opens the emulator now, so that it is there inside of the root, too.
+# The newest rule wins, and one that is there is left alone: tests of another tree may be running by it. F: the kernel opens the emulator now,
+# so that it is there inside of the root, too.
 rules=/proc/sys/fs/binfmt_misc
 [ -e $rules/register ] || mount -t binfmt_misc binfmt_misc $rules
-[ ! -e $rules/vram-aarch64 ] || echo -1 >$rules/vram-aarch64
-sed "s|^:qemu-aarch64:|:vram-aarch64:|; s|:/usr/[^:]*:\([A-Z]*\)$|:$emulator:\1|" /usr/lib/binfmt.d/qemu-aarch64.conf >$rules/register
+if ! grep -qsxF "interpreter $emulator" $rules/vram-aarch64; then
+    [ ! -e $rules/vram-aarch64 ] || echo -1 >$rules/vram-aarch64
+    sed "s|^:qemu-aarch64:|:vram-aarch64:|; s|:/usr/[^:]*:\([A-Z]*\)$|:$emulator:\1|" /usr/lib/binfmt.d/qemu-aarch64.conf >$rules/register
+fi
 
 if [ ! -e "$root/var/lib/vram-installed" ] || [ "$(cat "$root/var/lib/vram-installed")" != "${packages[*]}" ]; then
     note "an arm64 Debian in $root"
