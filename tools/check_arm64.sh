@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 tree=$PWD only=${1:-}
 cache=${VRAM_ARM64_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/vram/arm64} root=$cache/root
 emulator=$cache/aarch64-binfmt-P # by this name it takes the program's own argv[0] from the kernel
-packages=(cmake gcc g++ clang binutils make pkg-config git libc6-dev libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev libdw1 libcmocka-dev
-    python3 python3-pytest python3-venv sqlite3 tar zstd xz-utils bash zsh fish)
+packages=(cmake ninja-build gcc g++ clang binutils make pkg-config git libc6-dev libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev libdw1 libcmocka-dev
+    python3 python3-pytest python3-venv sqlite3 tar zstd xz-utils bash zsh fish cargo golang-go)
 [ "$(id -u)" -eq 0 ] || { echo "check_arm64.sh: root is needed for chroot and mounts" >&2; exit 1; }
 
 # Mounts of this script end with it.

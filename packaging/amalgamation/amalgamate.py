@@ -33,6 +33,7 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">].*$', re.M)
 OPEN_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.M)
 KEYWORDS = {"_Atomic", "__attribute__", "_Alignas"}
+CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|endif)", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*(?:\\\n(?:[^\n\\]|\\.)*)*", re.M)
 FEATURE = re.compile(r"^#define _(?:GNU|POSIX_C)_SOURCE.*\n", re.M)
 
@@ -47,6 +48,11 @@ def is_word(token):
 
 def is_blank(token):
     return token[0].isspace() or token.startswith("//") or token.startswith("/*")
+
+
+def is_conditional(text, place):
+    """Whether what stands there is between an #if and its #endif: a header of one kind of processor, which others do not have."""
+    return sum(1 if word == "if" else -1 for word in CONDITION.findall(text[:place])) > 0
 
 
 def own_names(text):
@@ -136,7 +142,7 @@ class Amalgam:
         headers = []
 
         def hoisted(match):
-            if match.group(2).endswith(".def"):
+            if match.group(2).endswith(".def") or is_conditional(match.string, match.start()):
                 return match.group(0)
             headers.append(match.group(0))
             return ""
