@@ -248,6 +248,7 @@ void vr_builder_finish(struct vr_builder *builder, struct vr_model *model) {
 }
 
 bool vr_utf8_valid(const char *bytes, size_t length) {
+    if (length == 0) return true; // bytes may be NULL then, to which nothing may be added
     uint64_t word;
     // Nearly everything is ASCII.
     for (; length >= sizeof word; bytes += sizeof word, length -= sizeof word) {

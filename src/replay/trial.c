@@ -156,6 +156,17 @@ static enum vram_status find_needed(struct trial *trial, const struct trial_outc
     return bisect(trial, least < enough ? least : 0, enough, needed);
 }
 
+// The run in the memory that was given. Where nothing but refusals depends on memory and nothing is refused, it is the run with memory to
+// spare once more.
+static enum vram_status run_within(struct trial *trial, const struct trial_outcome *spare, struct trial_outcome *within) {
+    const uint64_t memory_bytes = trial->ground->memory_bytes;
+    const bool same = spare->completed && spare->recorded_ooms == 0 && spare->contradictions == 0 && trial->infers;
+    *within = *spare;
+    within->completed = true;
+    if (memory_bytes == 0 || (same && memory_bytes >= spare->peak_reserved)) return VRAM_OK;
+    return run(trial, memory_bytes, false, within);
+}
+
 static enum vram_status measure(struct trial *trial) {
     struct trial_outcome spare, within;
     VR_TRY(run(trial, 0, false, &spare));
@@ -164,10 +175,8 @@ static enum vram_status measure(struct trial *trial) {
     if (spare.devices == 0) return VRAM_OK;
     uint64_t needed = 0;
     VR_TRY(find_needed(trial, &spare, &needed));
-    within = spare;
-    within.completed = true;
+    VR_TRY(run_within(trial, &spare, &within));
     const uint64_t memory_bytes = trial->ground->memory_bytes;
-    if (memory_bytes != 0) VR_TRY(run(trial, memory_bytes, false, &within));
     trial->setting->fits = within.completed;
     trial->setting->fits_with_room = within.completed && (memory_bytes == 0 || (needed != 0 && needed <= memory_bytes - memory_bytes / 16));
     trial->setting->needed_bytes = needed;

@@ -161,6 +161,28 @@ static void a_memory_that_is_given_is_answered(void **state) {
     vram_recording_destroy(recording);
 }
 
+// Where memory is plenty a trial that infers the run in it comes to what that run comes to.
+static void plenty_of_memory_comes_to_what_a_replay_in_it_does(void **state) {
+    (void)state;
+    struct vram_recording *recording = fragmenting();
+    const struct vram_recording *const one = recording;
+    struct vram_tune_result *result = NULL;
+    const struct vram_tune_options options = {.memory_bytes = 8192 * MIB};
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, &options, &result, NULL));
+    for (size_t i = 0; i < result->setting_count; i++) {
+        const struct vram_tune_setting *setting = &result->settings[i];
+        const struct vram_whatif_options within = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = options.memory_bytes};
+        struct vram_whatif_result *replay = NULL;
+        assert_int_equal(VRAM_OK, vram_replay_whatif(recording, &within, &replay, NULL));
+        assert_int_equal(setting->fits, !replay->devices[0].out_of_memory);
+        assert_int_equal(setting->driver_time_ns, replay->devices[0].driver_time_ns);
+        assert_int_equal(setting->retries, replay->devices[0].retries);
+        vram_whatif_result_destroy(replay);
+    }
+    vram_tune_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
 // In 1450 MiB the defaults fit closely, with 1400 MiB. With room nothing does: what needs least wins, not what takes the least driver time.
 static void room_is_left_where_it_can_be(void **state) {
     (void)state;
@@ -305,6 +327,7 @@ int main(void) {
         cmocka_unit_test(what_is_needed_is_found),
         cmocka_unit_test(what_only_this_allocator_could_save_is_told_apart),
         cmocka_unit_test(a_memory_that_is_given_is_answered),
+        cmocka_unit_test(plenty_of_memory_comes_to_what_a_replay_in_it_does),
         cmocka_unit_test(room_is_left_where_it_can_be),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(names_of_settings_are_never_cut),

@@ -94,6 +94,7 @@ static void a_budget_holds(void **state) {
 static void utf8_is_told_from_other_bytes(void **state) {
     (void)state;
     assert_true(vr_utf8_valid("plain \xc3\xa9 \xf0\x9f\x98\x80 \xed\xa0\x80", 18));
+    assert_true(vr_utf8_valid(NULL, 0));
     assert_false(vr_utf8_valid("\xff", 1));
     assert_false(vr_utf8_valid("\xc3", 1));
     assert_false(vr_utf8_valid("\xc0\x80", 2));
