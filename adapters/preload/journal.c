@@ -179,34 +179,27 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void append(const struct vram_log_event *events, size_t count) {
-    const enum vram_status status = vram_log_append(journal.log, events, count);
+static void append(const struct vram_log_event *event) {
+    const enum vram_status status = vram_log_append(journal.log, event, 1);
     if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
 }
 
-uint64_t pl_journal_write(const struct pl_entry *entry) {
+uint64_t pl_journal_write(struct pl_entry *entry) {
     if (!is_open()) return 0;
     if (thread_number == 0) thread_number = (uint32_t)syscall(SYS_gettid);
     const struct known_stack *known = known_stack(entry->stack);
-    struct vram_log_event events[2]; // a free, and its completion
-    events[0] = (struct vram_log_event){.address = entry->address,
-                                        .size_bytes = entry->size_bytes,
-                                        .stream = entry->stream,
-                                        .time_ns = now_ns(),
-                                        .pool = {.second = entry->pool},
-                                        .device = entry->device,
-                                        .action = entry->action,
-                                        .thread = thread_number,
-                                        .stack = known == NULL ? 0 : known->id,
-                                        .metadata = known != NULL && known->name != 0 ? known->name : library_by_address(entry->caller),
-                                        .tag = entry->kind < 0 ? 0 : journal.tags[entry->kind]};
-    const bool completes = entry->action == VRAM_LOG_FREE_REQUESTED;
-    if (completes) {
-        events[1] = events[0];
-        events[1].action = VRAM_LOG_FREE_COMPLETED;
+    struct vram_log_event *event = &entry->event;
+    event->time_ns = now_ns();
+    event->thread = thread_number;
+    event->stack = known == NULL ? 0 : known->id;
+    event->metadata = known != NULL && known->name != 0 ? known->name : library_by_address(entry->caller);
+    event->tag = entry->kind < 0 ? 0 : journal.tags[entry->kind];
+    append(event);
+    if (event->action == VRAM_LOG_FREE_REQUESTED && !journal.ended) {
+        event->action = VRAM_LOG_FREE_COMPLETED;
+        append(event);
     }
-    append(events, completes ? 2 : 1);
-    return events[0].time_ns;
+    return event->time_ns;
 }
 
 void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns) {

@@ -7,14 +7,12 @@
 #include "vram/log.h"
 #include "vram/oom.h"
 
-// What one event says besides its time and thread.
+// One event, which the journal gives its time and thread, and what stack, caller and kind are in the recording.
 struct pl_entry {
-    enum vram_log_action action;
-    uint64_t address, size_bytes, stream, pool;
-    uint32_t device;
-    int kind;           // enum pl_kind, or -1: no tag
-    uint32_t stack;     // pl_journal_stack()
-    const void *caller; // where the program called from
+    struct vram_log_event event; // but for those
+    int kind;                    // enum pl_kind, or -1: no tag
+    uint32_t stack;              // pl_journal_stack()
+    const void *caller;          // where the program called from
 };
 
 // The program's stack where it called the door; 0: none. Any thread, without the lock.
@@ -24,7 +22,7 @@ uint32_t pl_journal_stack(const struct pl_caller *caller);
 void pl_journal_prepare(void);
 // Writes the event down; an allocation given back is two of them, asked for and done. Failures end the recording, once and aloud. The time
 // it has; 0 where nothing is written.
-uint64_t pl_journal_write(const struct pl_entry *entry);
+uint64_t pl_journal_write(struct pl_entry *entry);
 // Who else held the device at the event of that time, an out of memory. The newest VRAM_ACCOUNTS_SLOTS are kept.
 void pl_journal_accounts(struct vram_accounts *accounts, uint64_t time_ns);
 // What the device has in all, as the driver says; written once per device.

@@ -69,15 +69,15 @@ static enum pl_space space_of(enum pl_kind kind) {
 }
 
 static void write_piece(const struct pl_call *call, const struct pl_piece *piece, enum vram_log_action action, uint32_t stack) {
-    const struct pl_entry entry = {.action = action,
-                                   .address = piece->address,
-                                   .size_bytes = piece->size_bytes,
-                                   .stream = piece->stream,
-                                   .pool = piece->pool,
-                                   .device = piece->device,
-                                   .kind = piece->kind,
-                                   .stack = stack,
-                                   .caller = call->caller.address};
+    struct pl_entry entry = {.event = {.action = action,
+                                       .address = piece->address,
+                                       .size_bytes = piece->size_bytes,
+                                       .stream = piece->stream,
+                                       .pool = {.second = piece->pool},
+                                       .device = piece->device},
+                             .kind = piece->kind,
+                             .stack = stack,
+                             .caller = call->caller.address};
     pl_journal_write(&entry);
 }
 
@@ -190,15 +190,15 @@ static uint64_t left_locked(uint32_t device) {
 // accounts: who else holds the device; NULL: not asked.
 static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t size, uint64_t free_bytes, uint32_t stack,
                        struct vram_accounts *accounts) {
-    const struct pl_entry entry = {.action = VRAM_LOG_OOM,
-                                   .address = free_bytes,
-                                   .size_bytes = size,
-                                   .stream = call->stream,
-                                   .pool = call->pool,
-                                   .device = device,
-                                   .kind = -1,
-                                   .stack = stack,
-                                   .caller = call->caller.address};
+    struct pl_entry entry = {.event = {.action = VRAM_LOG_OOM,
+                                       .address = free_bytes,
+                                       .size_bytes = size,
+                                       .stream = call->stream,
+                                       .pool = {.second = call->pool},
+                                       .device = device},
+                             .kind = -1,
+                             .stack = stack,
+                             .caller = call->caller.address};
     const uint64_t time_ns = pl_journal_write(&entry);
     if (accounts != NULL) pl_journal_accounts(accounts, time_ns);
     if (pl_config()->dumps_on_oom) pl_journal_dump();
@@ -359,13 +359,10 @@ void pl_released(const struct pl_call *call, uint64_t handle) {
 
 static void write_range(const struct pl_call *call, enum vram_log_action action, uint32_t device, uint64_t address, uint64_t size,
                         uint32_t stack) {
-    const struct pl_entry entry = {.action = action,
-                                   .address = address,
-                                   .size_bytes = size,
-                                   .device = device,
-                                   .kind = -1,
-                                   .stack = stack,
-                                   .caller = call->caller.address};
+    struct pl_entry entry = {.event = {.action = action, .address = address, .size_bytes = size, .device = device},
+                             .kind = -1,
+                             .stack = stack,
+                             .caller = call->caller.address};
     pl_journal_write(&entry);
 }
 

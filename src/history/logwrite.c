@@ -292,24 +292,37 @@ VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event 
     return differ == 0 && log->has_usual;
 }
 
+// Records have the members of an event in its order, but for the device, which stands before them.
+#define EVENT_AT(member)  offsetof(struct vram_log_event, member)
+#define RECORD_AT(member) offsetof(struct vr_log_record_event, member)
+enum {
+    HEAD_BYTES = EVENT_AT(device),
+    REST_BYTES = sizeof(struct vr_log_record_event) - RECORD_AT(action),
+};
+_Static_assert(RECORD_AT(size_bytes) - RECORD_AT(address) == EVENT_AT(size_bytes) &&
+                   RECORD_AT(stream) - RECORD_AT(address) == EVENT_AT(stream) &&
+                   RECORD_AT(time_ns) - RECORD_AT(address) == EVENT_AT(time_ns) &&
+                   RECORD_AT(pool_first) - RECORD_AT(address) == EVENT_AT(pool.first) &&
+                   RECORD_AT(pool_second) - RECORD_AT(address) == EVENT_AT(pool.second) &&
+                   RECORD_AT(action) - RECORD_AT(address) == HEAD_BYTES &&
+                   RECORD_AT(stack) - RECORD_AT(action) == EVENT_AT(stack) - EVENT_AT(action),
+               "what is copied is alike");
+#define VR_FIELD(...)
+#define VR_ALIKE(column)       _Static_assert(RECORD_AT(column) - RECORD_AT(action) == EVENT_AT(column) - EVENT_AT(action), "as it is copied");
+#define VR_NUMBER(column, ...) VR_ALIKE(column)
+#define VR_TEXT(column, ...)   VR_ALIKE(column)
+#include "model/entry_fields.def"
+#undef VR_ALIKE
+
 // Once what is asked of an event is known to be right.
 VR_INLINE void put_event(struct vram_log *log, unsigned char *record, const struct vram_log_event *event) {
     const size_t length = sizeof(struct vr_log_record_event);
     struct vr_log_record_event *to = (void *)record;
     to->head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, length);
     to->device = event->device;
-    to->address = event->address;
-    to->size_bytes = event->size_bytes;
-    to->stream = event->stream;
-    to->time_ns = VR_LIKELY(event->time_ns != 0) ? event->time_ns : vr_os_epoch_ns();
-    to->pool_first = event->pool.first;
-    to->pool_second = event->pool.second;
-    to->action = event->action;
-    to->stack = event->stack;
-#define VR_FIELD(...)
-#define VR_NUMBER(column, ...) to->column = event->column;
-#define VR_TEXT(column, ...)   to->column = event->column;
-#include "model/entry_fields.def"
+    memcpy(record + RECORD_AT(address), event, HEAD_BYTES);
+    memcpy(record + RECORD_AT(action), (const unsigned char *)event + EVENT_AT(action), REST_BYTES);
+    if (VR_UNLIKELY(event->time_ns == 0)) to->time_ns = vr_os_epoch_ns();
     vr_logfile_publish(&log->file, length);
     log->tail_events++;
     log->events++;
