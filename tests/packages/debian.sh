@@ -11,9 +11,12 @@ inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=
 trap 'umount "$root/proc" 2>/dev/null || true' EXIT
 
 mkdir -p "$root/try"
-cp "$debs"/*.deb "$here/../house/consumer/consumer.c" "$here/../house/consumer/device.c" "$root/try"
+cp "$debs"/*.deb "$here/../../examples/recordings/oom.pickle.gz" "$here/../house/consumer/consumer.c" "$here/../house/consumer/device.c" "$root/try"
 inside apt-get -o Dpkg::Use-Pty=0 install -q -y --no-install-recommends gcc libc6-dev pkg-config >/dev/null
+begun=$(date +%s.%N)
 inside sh -c 'apt-get -o Dpkg::Use-Pty=0 install -q -y --no-install-recommends /try/*.deb' >/dev/null
+inside vram report /try/oom.pickle.gz >/dev/null
+echo "from nothing to the first answer: $(date +%s.%N | awk -v begun="$begun" '{ printf "%.1f", $1 - begun }') s"
 
 # The library, by pkg-config; the command, with a program on the simulated device; its page and manual.
 inside sh -ec 'cd /try
