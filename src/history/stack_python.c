@@ -14,7 +14,7 @@ enum chain {
     FRAME_RECORDS, // 3.10: the same, and a record of each call of the loop on the C stack (CFrame)
     RECORDS,       // 3.11: the record knows the innermost frame, the outermost frame of a call is marked is_entry
     RECORD_SHIMS,  // 3.12: the record knows the innermost frame, a frame that lies on the C stack ends a call's frames
-    SHIMS,         // 3.13: the thread knows the innermost frame
+    SHIMS,         // from 3.13 on: the thread knows the innermost frame
 };
 
 struct vr_python_layout {
@@ -46,9 +46,14 @@ static const struct vr_python_layout layouts[] = {
     {11, RECORDS, VR_PYTHON_PEP657, 0, 56, 8, 16, 32, 48, 56, 69, 68, 112, 120, 72, 136, 168, 184, 0},
     {12, RECORD_SHIMS, VR_PYTHON_PEP657, 0, 56, 0, 8, 0, 8, 56, 70, 0, 112, 120, 68, 136, 176, 192, 0},
     {13, SHIMS, VR_PYTHON_PEP657, 72, 0, 0, 0, 0, 8, 56, 70, 0, 112, 120, 68, 136, 184, 200, 0},
+    {14, SHIMS, VR_PYTHON_PEP657, 72, 0, 0, 0, 0, 8, 56, 74, 0, 112, 120, 68, 136, 192, 208, 0},
+    {15, SHIMS, VR_PYTHON_PEP657, 72, 0, 0, 0, 0, 8, 56, 74, 0, 112, 120, 68, 136, 192, 208, 0},
 };
 
+// Frames that end a call lie on the C stack; from 3.14 on those of the interpreter's loop have a number of their own (3, and 4 the others).
 enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C_STACK = 3 };
+// From 3.14 on a frame's reference to its code object has a tag where it does not count.
+enum { REFERENCE_TAG = 3 };
 // In every object, in every bytes object, and in every string.
 enum { OBJECT_TYPE = 8, BYTES_SIZE = 16, BYTES_DATA = 32, TEXT_LENGTH = 16, TEXT_HASH = 24, TEXT_STATE = 32 };
 
@@ -245,11 +250,15 @@ VR_INLINE uint64_t key_of(const struct vr_python_layout *layout, uint64_t code) 
 
 // --- frames --------------------------------------------------------------------------------------------------------------------
 
+VR_INLINE bool ends_call(const struct vr_python_layout *layout, uint64_t frame) {
+    return byte_at(frame + layout->frame_owner) >= OWNED_BY_C_STACK;
+}
+
 // Skips what is no frame of a program: those that end a call, at the begin of a walk.
 static void skip_shims(struct vr_python_walk *walk) {
     const struct vr_python_layout *layout = walk->layout;
     if (layout->chain != RECORD_SHIMS && layout->chain != SHIMS) return;
-    while (walk->frame != 0 && byte_at(walk->frame + layout->frame_owner) == OWNED_BY_C_STACK) {
+    while (walk->frame != 0 && ends_call(layout, walk->frame)) {
         walk->frame = word_at(walk->frame + layout->frame_previous);
     }
 }
@@ -277,7 +286,7 @@ uint64_t vr_python_anchor(const struct vr_python_walk *walk) {
     const struct vr_python_layout *layout = walk->layout;
     if (layout->chain != RECORD_SHIMS && layout->chain != SHIMS) return walk->marker;
     uint64_t frame = walk->frame;
-    while (frame != 0 && byte_at(frame + layout->frame_owner) != OWNED_BY_C_STACK) frame = word_at(frame + layout->frame_previous);
+    while (frame != 0 && !ends_call(layout, frame)) frame = word_at(frame + layout->frame_previous);
     return frame;
 }
 
@@ -287,7 +296,7 @@ bool vr_python_is_loop(const struct vr_python_walk *walk, uint64_t pc) {
 
 // The word of the frame; 0 for one that has not begun yet, or that is not of the kind that is known here.
 VR_INLINE uint64_t word_of(const struct vr_python_layout *layout, uint64_t frame) {
-    const uint64_t code = word_at(frame + layout->frame_code);
+    const uint64_t code = word_at(frame + layout->frame_code) & ~(uint64_t)REFERENCE_TAG;
     if (code == 0 || word_at(code + OBJECT_TYPE) != interpreter.code_type) return 0;
     uint64_t offset;
     if (layout->lasti_unit != 0) {
@@ -321,7 +330,7 @@ VR_INLINE bool leave(struct vr_python_walk *walk) {
         return true;
     default: break;
     }
-    if (walk->frame == 0 || byte_at(walk->frame + layout->frame_owner) != OWNED_BY_C_STACK) return false;
+    if (walk->frame == 0 || !ends_call(layout, walk->frame)) return false;
     skip_shims(walk);
     return true;
 }

@@ -1,6 +1,6 @@
 // stack_python.h: the frames of the Python interpreter in this process, read from its own structures.
 //
-// CPython 3.8 to 3.13 (64-bit, the default build with the global lock), found at run time by its symbols; nothing of it is linked. Only
+// CPython 3.8 to 3.15 (64-bit, the default build with the global lock), found at run time by its symbols; nothing of it is linked. Only
 // the calling thread's own frames are read: they cannot change while it is in here, whether or not it holds the interpreter's lock, and
 // they keep their code objects alive. No reference is taken and nothing is called that could run Python code or wait. What a code object
 // says (name, file, lines) is copied when it is met for the first time, so that names can be found at any time later, also when the
