@@ -13,7 +13,7 @@
 
 // Where a block is. The transitions: HOLE -> FREE (map) -> ALLOCATED (malloc) -> [LAZY | PENDING] -> FREE -> HOLE (unmap).
 enum vr_state {
-    VR_UNUSED,    // the record is in a free list
+    VR_UNUSED,    // the record is in a free list, or stands for a segment (segments.h)
     VR_FREE,      // in its pool's index
     VR_ALLOCATED, // the client's
     VR_PENDING,   // freed by the client, waiting for fences
@@ -81,6 +81,7 @@ struct vr_segment {
     uint32_t shard;
     uint32_t device;
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
+    uint32_t place; // the record that stands for it in the device's tree (segments.h)
     uint8_t small;
     uint8_t expandable;
     uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made

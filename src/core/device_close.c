@@ -22,8 +22,8 @@ static void release_memory(struct vr_device *device) {
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
-    for (size_t i = 0; i < device->segments.count; i++) {
-        struct vr_segment *segment = vr_segment_at(device->allocator, device->segments.items[i]);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        struct vr_segment *segment = vr_segment_at(device->allocator, number);
         segment->source->drop(device, segment);
     }
     vr_sleepers_release(device);
@@ -51,6 +51,7 @@ static void release_shards(struct vr_shards *shards) {
     for (uint32_t i = 0; i < count; i++) release_shard(shards->items[i], i);
     vr_os_unreserve_touched(shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots);
     free(shards->items);
+    free(shards->defaults);
     free(shards->awake);
     free(shards->counters);
     free(shards->idle);

@@ -94,8 +94,8 @@ static enum vram_status add_all(const struct vr_device *device, const struct vra
                                 struct vr_picture *picture) {
     const struct vram_allocator *allocator = device->allocator;
     size_t next = 0;
-    for (size_t i = 0; i < device->segments.count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        const struct vr_segment *segment = vr_segment_at(allocator, number);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         while (next < count && raw[next].address < segment->address) VR_TRY(add_raw(picture, &raw[next++]));
         VR_TRY(add_runs(picture, device, segment));

@@ -158,8 +158,8 @@ void vr_allocator_set_recorder(struct vram_allocator *allocator, vr_recorder rec
 // Blocks and segments keep what the history knows of them. Under all locks of the device.
 static void forget_in_device(struct vr_device *device) {
     const struct vram_allocator *allocator = device->allocator;
-    for (size_t i = 0; i < device->segments.count; i++) {
-        struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        struct vr_segment *segment = vr_segment_at(allocator, number);
         segment->stack = vr_stack_end(segment->stack);
         for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
             struct vr_block *block = vr_block_at(allocator, at);

@@ -93,15 +93,17 @@ VR_INLINE uint32_t beside(const struct vr_index_arena *arena, uint32_t block, un
     return parent;
 }
 
-uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, uint32_t hole) {
+uint32_t vr_tree_at_or_before(uint32_t root, const struct vr_index_arena *arena, uint64_t address) {
     uint32_t found = 0;
     while (root != 0) {
-        const unsigned beyond = arena->blocks[root].address > arena->blocks[hole].address;
-        found = beyond ? root : found;
-        root = arena->blocks[root].child[!beyond];
+        const unsigned reached = arena->blocks[root].address <= address;
+        found = reached ? root : found;
+        root = arena->blocks[root].child[reached];
     }
     return found;
 }
+
+uint32_t vr_tree_next(const struct vr_index_arena *arena, uint32_t record) { return beside(arena, record, 1); }
 
 VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_arena *arena, uint64_t size) {
     uint32_t found = 0;

@@ -113,11 +113,13 @@ void vr_index_clear(struct vr_index *index);
 // Whether bitmap, summary and trees agree, and every block in them is free and where its size belongs; *count of them.
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count);
 
-// The treap alone, of the holes: by address.
+// The treap alone, by address: of the holes, and of the records that stand for segments (segments.h).
 void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole);
 void vr_tree_remove(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole);
 uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena);
-// The first hole above `hole` (which need not be in the tree).
-uint32_t vr_tree_after(uint32_t root, const struct vr_index_arena *arena, uint32_t hole);
+// The last one at or below the address; 0: there is none.
+uint32_t vr_tree_at_or_before(uint32_t root, const struct vr_index_arena *arena, uint64_t address);
+// The one after a record of the tree; 0 at the end. All of them one after the other take two steps each.
+uint32_t vr_tree_next(const struct vr_index_arena *arena, uint32_t record);
 
 #endif

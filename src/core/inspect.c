@@ -61,8 +61,9 @@ static void for_each_plain_stat(struct vr_device *device, void (*change)(struct 
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
         for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&pool->reserved[v]);
     }
-    for (size_t i = 0; i < device->ended_pools.count; i++) {
-        for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&device->ended_pools.items[i].reserved[v]);
+    size_t at = 0;
+    for (struct vr_known_pool *known = NULL; (known = vr_known_pool_after(&device->known, known, &at)) != NULL;) {
+        for (int v = 0; v < VRAM_STAT_POOLS; v++) change(&known->reserved[v]);
     }
 }
 
@@ -171,8 +172,8 @@ enum vram_status vram_expandable_segments(struct vram_allocator *allocator, uint
     size_t found = 0;
     if (device != NULL) {
         vr_mutex_lock(&device->mutex);
-        for (size_t i = 0; i < device->segments.count; i++) {
-            const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
+        for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+            const struct vr_segment *segment = vr_segment_at(allocator, number);
             if (!segment->expandable || found++ >= capacity) continue;
             segments[found - 1] = (struct vram_expandable_segment){.stream = allocator->shards[segment->shard]->stream,
                                                                    .address = segment->address,
@@ -194,8 +195,8 @@ enum vram_status vram_cache_info(struct vram_allocator *allocator, uint32_t ordi
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
     vr_paged_cached(device, &info->cached_bytes, &info->largest_free_bytes);
-    for (size_t i = 0; i < device->segments.count; i++) {
-        for (uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first; at != 0; at = vr_block_at(allocator, at)->next) {
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        for (uint32_t at = vr_segment_at(allocator, number)->first; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
             if (block->state != VR_FREE) continue;
             info->cached_bytes += block->size;
@@ -310,8 +311,8 @@ static enum vram_status add_raw(const struct vr_device *device, const struct vra
 // Of one private pool, or (NULL) of all pools.
 static enum vram_status list_views(const struct vr_device *device, const struct vram_pool *only, struct view_list *list) {
     const struct vram_allocator *allocator = device->allocator;
-    for (size_t i = 0; i < device->segments.count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        const struct vr_segment *segment = vr_segment_at(allocator, number);
         if (only != NULL && allocator->shards[segment->shard]->owner != only) continue;
         VR_TRY(add_segment(device, segment, list));
     }

@@ -24,7 +24,7 @@ struct block_census {
 
 static bool is_a_hole_of(const struct vram_allocator *allocator, uint32_t root, uint32_t block) {
     // The successor of the block's predecessor position is the block itself exactly when it is in the tree.
-    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_after(root, &allocator->arena, at)) {
+    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_next(&allocator->arena, at)) {
         if (at == block) return true;
     }
     return false;
@@ -221,8 +221,8 @@ static enum vram_status check_indices(const struct vr_device *device, const stru
 enum vram_status vr_native_check(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
     struct block_census census = {0};
-    for (size_t i = 0; i < device->segments.count; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[i]);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        const struct vr_segment *segment = vr_segment_at(allocator, number);
         VR_TRY(check_segment(allocator, segment, &census, error));
     }
     VR_TRY(check_paged(vr_device_if_used(device->allocator, device->ordinal), &census, error));

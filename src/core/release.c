@@ -136,6 +136,7 @@ enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool
 // Every pool that nobody references, and with share_live_pools what is free in others; those that hold nothing more are gone afterwards.
 static enum vram_status release_freeable(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
+    if (device->unheld_pools == 0 && !device->options.share_live_pools) return VRAM_OK;
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next)
         if (pool->references == 0 || vr_private_is_shared(pool, &device->options)) note(&first, vr_release_pool(pool));
     vr_private_bury(device);

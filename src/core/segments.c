@@ -29,37 +29,38 @@ void vr_reserved_move(struct vr_shard *from, struct vr_shard *to, int64_t bytes)
     }
 }
 
-// Where in the device's array the first segment above `address` stands.
-static size_t position_above(const struct vr_device *device, uint64_t address) {
-    size_t above;
-    VR_LOWER_BOUND(above, i, 0, device->segments.count, vr_segment_at(device->allocator, device->segments.items[i])->address <= address);
-    return above;
+VR_INLINE uint32_t segment_of(const struct vr_device *device, uint32_t record) {
+    return record != 0 ? vr_block_at(device->allocator, record)->segment : 0;
 }
 
-static enum vram_status enlist(struct vr_device *device, uint32_t segment, uint64_t address) {
-    struct vr_segment_books *segments = &device->segments;
-    VR_TRY(VR_GROW(segments, items, segments->count + 1));
-    uint32_t *at = segments->items + position_above(device, address);
-    memmove(at + 1, at, (size_t)(segments->items + segments->count - at) * sizeof *at);
-    *at = segment;
-    segments->count++;
-    return VRAM_OK;
+uint32_t vr_segment_first(const struct vr_device *device) {
+    return segment_of(device, vr_tree_first(device->segments.root, &device->allocator->arena));
 }
 
-static void delist(struct vr_device *device, uint32_t segment) {
-    struct vr_segment_books *segments = &device->segments;
-    uint32_t *at = segments->items + position_above(device, vr_segment_at(device->allocator, segment)->address) - 1;
-    assert(*at == segment);
-    segments->count--;
-    memmove(at, at + 1, (size_t)(segments->items + segments->count - at) * sizeof *at);
+uint32_t vr_segment_after(const struct vr_device *device, uint32_t segment) {
+    return segment_of(device, vr_tree_next(&device->allocator->arena, vr_segment_at(device->allocator, segment)->place));
+}
+
+// With a spare record.
+static void enlist(struct vr_shard *shard, uint32_t segment) {
+    struct vr_device *device = shard->device;
+    struct vr_segment *entry = vr_segment_at(device->allocator, segment);
+    entry->place = shard->spare[--shard->spare_count];
+    *vr_block_at(device->allocator, entry->place) = (struct vr_block){.address = entry->address, .segment = segment};
+    vr_tree_insert(&device->segments.root, &device->allocator->arena, entry->place);
+}
+
+static void delist(struct vr_shard *shard, const struct vr_segment *segment) {
+    vr_tree_remove(&shard->device->segments.root, &shard->device->allocator->arena, segment->place);
+    vr_shard_recycle(shard, segment->place);
 }
 
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
     const struct vram_allocator *allocator = device->allocator;
-    const size_t above = position_above(device, address);
-    if (above == 0) return 0;
-    const struct vr_segment *segment = vr_segment_at(allocator, device->segments.items[above - 1]);
-    if (segment->first == 0 || address - segment->address >= segment->size) return 0;
+    const uint32_t number = segment_of(device, vr_tree_at_or_before(device->segments.root, &allocator->arena, address));
+    if (number == 0) return 0;
+    const struct vr_segment *segment = vr_segment_at(allocator, number);
+    if (address - segment->address >= segment->size) return 0;
     if (segment->source->block_containing != NULL) return segment->source->block_containing(device, segment, address);
     uint32_t at = segment->first;
     while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
@@ -69,16 +70,12 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment) {
     struct vram_allocator *allocator = shard->device->allocator;
     assert(facts->source != NULL && facts->size % VR_MIN_BLOCK == 0);
-    VR_TRY(vr_shard_reserve_records(shard, 1));
+    VR_TRY(vr_shard_reserve_records(shard, 2));
     uint32_t made = 0;
     VR_TRY(vr_slab_take(&allocator->segments, 1, &made));
-    const enum vram_status status = enlist(shard->device, made, facts->address);
-    if (status != VRAM_OK) {
-        vr_slab_give(&allocator->segments, made);
-        return status;
-    }
     struct vr_segment *entry = vr_segment_at(allocator, made);
     *entry = *facts;
+    enlist(shard, made);
     entry->expandable = facts->source->expandable;
     entry->counter = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
     entry->shard = shard->number;
@@ -97,46 +94,33 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     return VRAM_OK;
 }
 
+static void give_gone(struct vr_device *device) {
+    vr_slab_give_many(&device->allocator->segments, device->segments.gone_count, device->segments.gone);
+    device->segments.gone_count = 0;
+}
+
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_segment *entry = vr_segment_at(allocator, segment);
     vr_shard_recycle(shard, entry->first);
     vr_stack_drop(entry->stack);
     entry->stack = 0;
-    if (shard->device->segments.forgetting) {
-        entry->first = 0;
-        shard->device->segments.gone++;
+    delist(shard, entry);
+    *entry = (struct vr_segment){0};
+    struct vr_segment_books *segments = &shard->device->segments;
+    if (!segments->forgetting) {
+        vr_slab_give(&allocator->segments, segment);
         return;
     }
-    delist(shard->device, segment);
-    *entry = (struct vr_segment){0};
-    vr_slab_give(&allocator->segments, segment);
+    segments->gone[segments->gone_count++] = segment;
+    if (segments->gone_count == VR_FORGOTTEN_AT_ONCE) give_gone(shard->device);
 }
 
 void vr_segments_forget_many(struct vr_device *device) { device->segments.forgetting = true; }
 
 void vr_segments_forgotten(struct vr_device *device) {
-    struct vr_segment_books *segments = &device->segments;
-    struct vram_allocator *allocator = device->allocator;
-    segments->forgetting = false;
-    if (segments->gone == 0) return;
-    uint32_t gone[64], gone_count = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < segments->count; i++) {
-        const uint32_t segment = segments->items[i];
-        if (vr_segment_at(allocator, segment)->first != 0) {
-            segments->items[kept++] = segment;
-            continue;
-        }
-        *vr_segment_at(allocator, segment) = (struct vr_segment){0};
-        gone[gone_count++] = segment;
-        if (gone_count < VR_COUNT_OF(gone)) continue;
-        vr_slab_give_many(&allocator->segments, gone_count, gone);
-        gone_count = 0;
-    }
-    vr_slab_give_many(&allocator->segments, gone_count, gone);
-    segments->count = kept;
-    segments->gone = 0;
+    device->segments.forgetting = false;
+    give_gone(device);
 }
 
 // --- orphans -------------------------------------------------------------------------------------------------------------
@@ -161,7 +145,6 @@ void vr_orphans_retry(struct vr_device *device, vr_give_back_call *only) {
 }
 
 void vr_segments_release(struct vr_segment_books *segments) {
-    free(segments->items);
     free(segments->orphans);
     *segments = (struct vr_segment_books){0};
 }

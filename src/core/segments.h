@@ -19,13 +19,14 @@ struct vr_driver_memory {
     uint64_t size;
 };
 
-// The segments of a device.
+enum { VR_FORGOTTEN_AT_ONCE = 64 };
+
+// The segments of a device: a tree by address of records (block.h) that have an address and a segment, and are no blocks.
 struct vr_segment_books {
-    uint32_t *items; // by ascending address
-    size_t count;
-    size_t gone;     // of these, forgotten in a stretch of many (first == 0)
-    bool forgetting; // between vr_segments_forget_many() and vr_segments_forgotten()
-    size_t items_capacity;
+    uint32_t root;
+    uint32_t gone[VR_FORGOTTEN_AT_ONCE]; // forgotten, to be given back together
+    uint32_t gone_count;
+    bool forgetting;   // between vr_segments_forget_many() and vr_segments_forgotten()
     uint64_t least[2]; // by enum vr_pool_kind: the size of the smallest segment there ever was; 0: none
     struct vr_driver_memory *orphans;
     size_t orphan_count;
@@ -37,9 +38,12 @@ struct vr_segment_books {
 enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const struct vr_segment *facts, uint32_t *segment);
 // The reverse: the segment has one block, in no index.
 void vr_segment_forget(struct vr_shard *shard, uint32_t segment);
-// What is forgotten between these two leaves the list at the end, all at once: each alone would move all that lie above it.
+// What is forgotten between these two goes back to the table of segments many at once.
 void vr_segments_forget_many(struct vr_device *device);
 void vr_segments_forgotten(struct vr_device *device);
+// The segment at the lowest address, and the one after another one; 0: there is none. Under the device's mutex.
+uint32_t vr_segment_first(const struct vr_device *device);
+uint32_t vr_segment_after(const struct vr_device *device, uint32_t segment);
 // The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 // Books reserved bytes of the device and of the shard's private pool; both signs.
@@ -52,7 +56,7 @@ VR_INLINE enum vram_stat_pool vr_stat_view(bool small) { return small ? VRAM_STA
 enum vram_status vr_give_back(struct vr_device *device, const struct vr_driver_memory *memory);
 // Tries again to give orphans back, in the order in which they were refused: those of one kind, or (NULL) all.
 void vr_orphans_retry(struct vr_device *device, vr_give_back_call *only);
-// Frees the books themselves. At the end only.
+// Frees the books themselves: the records are the allocator's. At the end only.
 void vr_segments_release(struct vr_segment_books *segments);
 
 #endif

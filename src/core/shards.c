@@ -35,19 +35,21 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
     vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
 }
 
-// Three arrays of one length.
+// One of several arrays of one length.
+static enum vram_status grow_array(struct vr_shard ***array, size_t capacity, uint32_t count) {
+    void *items = *array;
+    const enum vram_status status = vr_grow(&items, &capacity, count, sizeof **array);
+    *array = items;
+    return status;
+}
+
 static enum vram_status grow_arrays(struct vr_shards *shards, uint32_t count) {
-    void *items = shards->items, *awake = shards->awake, *counters = shards->counters;
+    VR_TRY(grow_array(&shards->items, shards->capacity, count));
+    VR_TRY(grow_array(&shards->defaults, shards->capacity, count));
+    VR_TRY(grow_array(&shards->awake, shards->capacity, count));
+    void *counters = shards->counters;
     size_t capacity = shards->capacity;
-    enum vram_status status = vr_grow(&items, &capacity, count, sizeof *shards->items);
-    shards->items = items;
-    VR_TRY(status);
-    capacity = shards->capacity;
-    status = vr_grow(&awake, &capacity, count, sizeof *shards->awake);
-    shards->awake = awake;
-    VR_TRY(status);
-    capacity = shards->capacity;
-    status = vr_grow(&counters, &capacity, count, sizeof *shards->counters);
+    const enum vram_status status = vr_grow(&counters, &capacity, count, sizeof *shards->counters);
     shards->counters = counters;
     VR_TRY(status);
     shards->capacity = capacity;
@@ -92,6 +94,7 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
     size_t at = vr_shard_home(stream);
     while (atomic_load_explicit(&device->shards.slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
     vr_shard_add_awake(*shard);
+    device->shards.defaults[device->shards.default_count++] = *shard;
     atomic_store_explicit(&device->shards.slots[at], *shard, memory_order_release);
     atomic_store_explicit(&device->shards.count, count + 1, memory_order_release);
     return VRAM_OK;
@@ -144,13 +147,13 @@ static bool has_free_block(const struct vr_shard *shard) {
 }
 
 enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count) {
-    const uint32_t all = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    const uint32_t all = device->shards.default_count;
     struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
     if (listed == NULL) return VRAM_NO_HOST_MEMORY;
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
-        struct vr_shard *shard = device->shards.items[i];
-        if (shard->owner == NULL && !shard->idle && (that_return ? shard->returns : has_free_block(shard))) listed[(*count)++] = shard;
+        struct vr_shard *shard = device->shards.defaults[i];
+        if (that_return ? shard->returns : has_free_block(shard)) listed[(*count)++] = shard;
     }
     qsort(listed, *count, sizeof *listed, by_stream);
     *shards = listed;

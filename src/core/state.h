@@ -119,9 +119,10 @@ struct vr_physical {
 struct vr_shards {
     _Atomic(struct vr_shard *) *slots; // of the default pools: open addressing by stream
     struct vr_shard **items;
+    struct vr_shard **defaults;    // of the default pools
     struct vr_shard **awake;       // those that do not rest
     struct vr_counters **counters; // of these
-    uint32_t awake_count;
+    uint32_t awake_count, default_count;
     _Atomic uint32_t count;
     _Atomic(struct vr_shard *) rich; // who was given an allowance last, or took some; NULL: nobody yet
     size_t capacity;
@@ -156,14 +157,16 @@ struct vr_device {
     struct vr_device_stats stats;
     struct vr_segment_books segments;
     struct vr_fences fences;
-    struct vram_pool *pools; // private pools with references or segments
-    struct vr_ended_pools ended_pools;
+    struct vram_pool *pools;     // private pools with references or segments, the newest first
+    uint32_t unheld_pools;       // of these, without references
+    struct vr_known_pools known; // by their ids
     struct vr_routes routes;
     struct vr_captures captures;
     struct vr_async async;
     struct vr_shards shards;
-    struct vr_paged_device *paged; // source/paged.h; NULL: never used
-    struct vr_sleeper *sleepers;   // pools that sleep, the newest first
+    struct vr_paged_device *paged;      // source/paged.h; NULL: never used
+    struct vr_sleeper *sleepers;        // pools that sleep, the newest first
+    struct vr_sleeper *default_sleeper; // of these, that of the default pools
     struct vr_pinned_chunks spare_chunks;
 };
 

@@ -192,5 +192,6 @@ enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_
 void vr_captures_release(struct vr_captures *captures) {
     free(captures->items);
     free(captures->deferred);
+    free(captures->blockers);
     *captures = (struct vr_captures){0};
 }

@@ -20,8 +20,16 @@ struct vr_capture {
 // for the moment when the captured graph shows that every one of them lies before what its own stream does next.
 struct vr_deferred {
     uint32_t block;
+    uint32_t blocker;  // of those that were looked at: 1 + the place of the stream that captured then
     uint64_t *markers; // graph nodes; NULL: wait for the end
     size_t marker_count;
+};
+
+// A stream whose capture keeps frees waiting: one question answers for all of them.
+struct vr_blocker {
+    uint64_t stream;
+    size_t count;  // deferred blocks; 0: the place is free
+    bool captures; // as it answered last
 };
 
 // Of a device. Guarded by all its locks.
@@ -32,6 +40,10 @@ struct vr_captures {
     struct vr_deferred *deferred;
     size_t deferred_count;
     size_t deferred_capacity;
+    size_t looked_at; // so many of these, the oldest ones, were looked at and have a blocker
+    struct vr_blocker *blockers;
+    size_t blocker_count;
+    size_t blockers_capacity;
 };
 
 // Whether the stream is capturing now. Asks the driver only while a capture is known on some device.
@@ -59,8 +71,9 @@ void vr_capture_gate(struct vr_device *device);
 bool vr_same_capture(const struct vr_device *device, uint64_t stream, uint64_t other);
 // Whether this thread began a capture on the device that has not ended.
 bool vr_thread_captures(const struct vr_device *device);
-// Whether a stream that the block was used on captures, known or not: a fence on it would be a node of the graph.
-bool vr_use_captures(const struct vr_device *device, const struct vr_block *block);
+// Whether a stream that the block was used on captures, known or not: a fence on it would be a node of the graph. *stream (may be NULL) is
+// that one, the newest, then.
+bool vr_use_captures(const struct vr_device *device, const struct vr_block *block, uint64_t *stream);
 // Whether the free of a block with uses must be put off: this thread captures, or one of the streams concerned does.
 bool vr_must_defer(const struct vr_device *device, const struct vr_block *block);
 

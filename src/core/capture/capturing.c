@@ -90,10 +90,12 @@ bool vr_thread_captures(const struct vr_device *device) {
     return false;
 }
 
-bool vr_use_captures(const struct vr_device *device, const struct vr_block *block) {
+bool vr_use_captures(const struct vr_device *device, const struct vr_block *block, uint64_t *stream) {
     const struct vram_allocator *allocator = device->allocator;
     for (uint32_t use = block->held.uses; use != 0; use = vr_use_at(allocator, use)->next) {
-        if (vr_stream_is_capturing(device, vr_use_at(allocator, use)->stream)) return true;
+        if (!vr_stream_is_capturing(device, vr_use_at(allocator, use)->stream)) continue;
+        if (stream != NULL) *stream = vr_use_at(allocator, use)->stream;
+        return true;
     }
     return false;
 }
@@ -102,5 +104,5 @@ bool vr_must_defer(const struct vr_device *device, const struct vr_block *block)
     const struct vram_allocator *allocator = device->allocator;
     if (allocator->pytorch < VR_PYTORCH_STREAMS_CAPTURE && device->captures.count != 0) return true;
     if (vr_thread_captures(device) || vr_is_capturing(device, vr_shard_of(allocator, block)->stream)) return true;
-    return vr_use_captures(device, block);
+    return vr_use_captures(device, block, NULL);
 }

@@ -62,10 +62,10 @@ static enum vram_status list_slots(const struct vram_pool *pool, struct vram_che
 static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live, struct vram_checkpoint *list) {
     const struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
-    for (size_t i = 0; i < device->segments.count; i++) {
-        uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first;
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        uint32_t at = vr_segment_at(allocator, number)->first;
         if (vr_shard_of(allocator, vr_block_at(allocator, at))->owner != pool) continue;
-        if (vr_segment_at(allocator, device->segments.items[i])->source->block_containing != NULL) continue;
+        if (vr_segment_at(allocator, number)->source->block_containing != NULL) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
             if (block->state == VR_HOLE || (only_live && block->state != VR_ALLOCATED)) continue;
@@ -136,7 +136,7 @@ static enum vram_status order_uses(const struct vram_pool *pool, const struct vr
         const uint32_t at = vr_block_containing(device, all->blocks[i].address);
         const struct vr_block *block = vr_block_at(allocator, at);
         const bool waits = block->state == VR_PENDING, used = block->state == VR_ALLOCATED && block->held.uses != 0;
-        if ((waits || used) && (vr_any_captures(device) || vr_use_captures(device, block))) status = VRAM_INVALID_ARGUMENT;
+        if ((waits || used) && (vr_any_captures(device) || vr_use_captures(device, block, NULL))) status = VRAM_INVALID_ARGUMENT;
     }
     for (size_t i = 0; i < all->count && status == VRAM_OK; i++) {
         struct vr_block *block = vr_block_at(allocator, vr_block_containing(device, all->blocks[i].address));

@@ -44,18 +44,65 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-// Leaves an empty place, which pack_deferred() takes out with all others.
-static void remove_deferred(struct vr_device *device, size_t at) {
-    free(device->captures.deferred[at].markers);
-    device->captures.deferred[at] = (struct vr_deferred){0};
+// --- who keeps them waiting -------------------------------------------------------------------------------------------------------------
+
+static void unblock(struct vr_captures *captures, struct vr_deferred *deferred) {
+    if (deferred->blocker != 0) captures->blockers[deferred->blocker - 1].count--;
+    deferred->blocker = 0;
+    while (captures->blocker_count != 0 && captures->blockers[captures->blocker_count - 1].count == 0) captures->blocker_count--;
 }
 
-static void pack_deferred(struct vr_device *device) {
-    size_t kept = 0;
-    for (size_t at = 0; at < device->captures.deferred_count; at++) {
-        if (device->captures.deferred[at].block != 0) device->captures.deferred[kept++] = device->captures.deferred[at];
+// The stream captures, and keeps this one waiting. Without memory to note it it is looked at again the next time.
+static void block_by(struct vr_captures *captures, struct vr_deferred *deferred, uint64_t stream) {
+    size_t at = 0, vacant = captures->blocker_count;
+    for (; at < captures->blocker_count; at++) {
+        if (captures->blockers[at].count == 0) {
+            vacant = at;
+        } else if (captures->blockers[at].stream == stream) {
+            break;
+        }
     }
-    device->captures.deferred_count = kept;
+    if (at == captures->blocker_count) {
+        if (vacant == at && VR_GROW(captures, blockers, at + 1) != VRAM_OK) return;
+        captures->blocker_count += vacant == at;
+        at = vacant;
+        captures->blockers[at] = (struct vr_blocker){.stream = stream};
+    }
+    captures->blockers[at].count++;
+    captures->blockers[at].captures = true;
+    deferred->blocker = (uint32_t)at + 1;
+}
+
+// Asks each of them. Whether one captures no more.
+static bool ask_blockers(struct vr_device *device) {
+    struct vr_captures *captures = &device->captures;
+    bool any_ended = false;
+    for (size_t i = 0; i < captures->blocker_count; i++) {
+        struct vr_blocker *blocker = &captures->blockers[i];
+        if (blocker->count == 0) continue;
+        blocker->captures = vr_stream_is_capturing(device, blocker->stream);
+        any_ended |= !blocker->captures;
+    }
+    return any_ended;
+}
+
+// Leaves an empty place, which pack_deferred() takes out with all others.
+static void remove_deferred(struct vr_device *device, size_t at) {
+    struct vr_deferred *deferred = &device->captures.deferred[at];
+    unblock(&device->captures, deferred);
+    free(deferred->markers);
+    *deferred = (struct vr_deferred){0};
+}
+
+// From `first` on, before which all have a blocker.
+static void pack_deferred(struct vr_captures *captures, size_t first) {
+    size_t kept = first;
+    for (size_t at = first; at < captures->deferred_count; at++) {
+        if (captures->deferred[at].block != 0) captures->deferred[kept++] = captures->deferred[at];
+    }
+    captures->deferred_count = kept;
+    captures->looked_at = first;
+    while (captures->looked_at < kept && captures->deferred[captures->looked_at].blocker != 0) captures->looked_at++;
 }
 
 // Uses recorded in a capture are over: captured streams must have joined before it could end.
@@ -82,15 +129,29 @@ static enum vram_status fence(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-// `only`: blocks of this pool; NULL: all.
+// Whether it waits on, for a stream of its uses that captures.
+static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
+    struct vr_captures *captures = &device->captures;
+    uint64_t stream = 0;
+    if (deferred->blocker != 0 && captures->blockers[deferred->blocker - 1].captures) return true;
+    unblock(captures, deferred);
+    if (!vr_use_captures(device, vr_block_at(device->allocator, deferred->block), &stream)) return false;
+    block_by(captures, deferred, stream);
+    return true;
+}
+
+// `only`: blocks of this pool; NULL: all. While all streams that kept blocks waiting capture on, these wait on: only those that came since
+// are looked at, so that a request beside a capture takes as many questions as streams capture.
 static enum vram_status convert(struct vr_device *device, const struct vram_pool *only) {
     struct vram_allocator *allocator = device->allocator;
+    struct vr_captures *captures = &device->captures;
+    const size_t first = ask_blockers(device) ? 0 : captures->looked_at;
     enum vram_status status = VRAM_OK;
-    for (size_t at = 0; at < device->captures.deferred_count && status == VRAM_OK; at++) {
-        const uint32_t block = device->captures.deferred[at].block;
+    for (size_t at = first; at < captures->deferred_count && status == VRAM_OK; at++) {
+        const uint32_t block = captures->deferred[at].block;
         struct vr_block *item = vr_block_at(allocator, block);
         if (only != NULL && vr_shard_of(allocator, item)->owner != only) continue;
-        if (vr_use_captures(device, item)) continue;
+        if (is_blocked(device, &captures->deferred[at])) continue;
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
             status = fence(device, block);
@@ -99,7 +160,7 @@ static enum vram_status convert(struct vr_device *device, const struct vram_pool
         }
         if (status == VRAM_OK) remove_deferred(device, at);
     }
-    pack_deferred(device);
+    pack_deferred(captures, first);
     if (status == VRAM_OK) vr_capture_gate(device);
     return status;
 }
@@ -176,7 +237,7 @@ enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
         vr_complete_free(device, block, true);
         remove_deferred(device, i);
     }
-    pack_deferred(device);
+    pack_deferred(&device->captures, 0);
     vr_map_release(&past.nodes);
     free(past.stack);
     return status;

@@ -25,12 +25,11 @@ static void raise_to(_Atomic uint64_t *counter, uint64_t number) {
     }
 }
 
-static void enlist(struct vr_device *device, struct vram_pool *made) {
+static enum vram_status enlist(struct vr_device *device, struct vram_pool *made) {
+    VR_TRY(vr_private_enlist(made));
     raise_to(&device->allocator->pools_made[0], made->id.first);
     raise_to(&device->allocator->pools_made[1], made->id.second);
-    vr_private_revive(made);
-    made->next = device->pools;
-    device->pools = made;
+    return VRAM_OK;
 }
 
 enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_pool_options *options,
@@ -52,15 +51,14 @@ enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ord
     made->references = 1;
     made->id = is_default(options->id) ? next_id(allocator, options->for_graph) : options->id;
     vr_device_lock(device);
-    const bool taken = vr_private_by_id(device, made->id) != NULL;
-    if (!taken) enlist(device, made);
+    const enum vram_status status = enlist(device, made);
     vr_device_unlock(device);
-    if (taken) {
+    if (status == VRAM_OK) {
+        *pool = made;
+    } else {
         free(made);
-        return VRAM_INVALID_ARGUMENT;
     }
-    *pool = made;
-    return VRAM_OK;
+    return status;
 }
 
 enum vram_status vram_pool_find(struct vram_allocator *allocator, uint32_t ordinal, struct vram_pool_id id, struct vram_pool **pool) {
@@ -298,10 +296,10 @@ enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats 
     vr_device_lock(device);
     memcpy(stats->reserved_bytes, pool->reserved, sizeof stats->reserved_bytes);
     stats->segments = pool->segments;
-    for (size_t i = 0; i < device->segments.count; i++) {
-        uint32_t at = vr_segment_at(allocator, device->segments.items[i])->first;
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        uint32_t at = vr_segment_at(allocator, number)->first;
         if (!belongs(pool, vr_block_at(allocator, at))) continue;
-        if (vr_segment_at(allocator, device->segments.items[i])->source->block_containing != NULL) continue;
+        if (vr_segment_at(allocator, number)->source->block_containing != NULL) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
     }
     count_slots(pool, stats);
@@ -309,9 +307,9 @@ enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats 
     return VRAM_OK;
 }
 
-static struct vram_private_pool_stats stats_of(struct vram_pool_id id, const struct vram_stat *reserved, bool ended) {
-    struct vram_private_pool_stats stats = {.id = id, .ended = ended};
-    memcpy(stats.reserved_bytes, reserved, sizeof stats.reserved_bytes);
+static struct vram_private_pool_stats stats_of(const struct vr_known_pool *known) {
+    struct vram_private_pool_stats stats = {.id = known->id, .ended = known->pool == NULL};
+    memcpy(stats.reserved_bytes, known->pool != NULL ? known->pool->reserved : known->reserved, sizeof stats.reserved_bytes);
     return stats;
 }
 
@@ -329,14 +327,12 @@ enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint3
     struct vram_private_pool_stats *all = NULL;
     if (device != NULL) {
         vr_device_lock(device);
-        size_t most = device->ended_pools.count;
-        for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) most++;
-        all = malloc((most + 1) * sizeof *all);
-        for (const struct vram_pool *pool = device->pools; pool != NULL && all != NULL; pool = pool->next) {
-            if (pool->counted) all[found++] = stats_of(pool->id, pool->reserved, false);
+        all = malloc((device->known.count + 1) * sizeof *all);
+        size_t at = 0;
+        const struct vr_known_pool *known = all == NULL ? NULL : vr_known_pool_after(&device->known, NULL, &at);
+        for (; known != NULL; known = vr_known_pool_after(&device->known, known, &at)) {
+            if (known->pool == NULL || known->pool->counted) all[found++] = stats_of(known);
         }
-        for (size_t i = 0; i < device->ended_pools.count && all != NULL; i++)
-            all[found++] = stats_of(device->ended_pools.items[i].id, device->ended_pools.items[i].reserved, true);
         vr_device_unlock(device);
         if (all == NULL) return VRAM_NO_HOST_MEMORY;
         qsort(all, found, sizeof *all, by_id);

@@ -13,10 +13,12 @@ void vr_private_mark_captured(struct vram_pool *pool) {
     vr_pool_apply_options(pool);
 }
 
-void vr_private_retain(struct vram_pool *pool) { pool->references++; }
+void vr_private_retain(struct vram_pool *pool) {
+    if (pool->references++ == 0) pool->device->unheld_pools--;
+}
 void vr_private_drop(struct vram_pool *pool) {
     assert(pool->references != 0);
-    pool->references--;
+    if (--pool->references == 0) pool->device->unheld_pools++;
 }
 
 // The shard is taken again by a pool made later: its lists are empty, its counters stand at zero.
@@ -44,33 +46,98 @@ static bool is_dead(struct vram_pool *pool) {
     return pool->references == 0 && pool->segments == 0;
 }
 
-struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id) {
-    struct vram_pool *pool = device->pools;
-    while (pool != NULL && (pool->id.first != id.first || pool->id.second != id.second)) pool = pool->next;
-    return pool;
+// --- ids ------------------------------------------------------------------------------------------------------------------------------
+
+static uint64_t key_of(struct vram_pool_id id) { return vr_mix64(id.first) ^ id.second; }
+
+static struct vr_known_pool *first_of_key(const struct vr_known_pools *known, uint64_t key) {
+    return (struct vr_known_pool *)(uintptr_t)vr_map_get(&known->by_key, key);
 }
 
-void vr_private_revive(struct vram_pool *pool) {
-    struct vr_ended_pools *ended = &pool->device->ended_pools;
-    for (size_t i = 0; i < ended->count; i++) {
-        if (ended->items[i].id.first != pool->id.first || ended->items[i].id.second != pool->id.second) continue;
-        memcpy(pool->reserved, ended->items[i].reserved, sizeof pool->reserved);
+static struct vr_known_pool *find_known(const struct vr_known_pools *known, struct vram_pool_id id) {
+    struct vr_known_pool *found = first_of_key(known, key_of(id));
+    while (found != NULL && (found->id.first != id.first || found->id.second != id.second)) found = found->next;
+    return found;
+}
+
+static enum vram_status make_known(struct vr_known_pools *known, struct vram_pool_id id, struct vr_known_pool **made) {
+    const uint64_t key = key_of(id);
+    *made = calloc(1, sizeof **made);
+    if (*made == NULL) return VRAM_NO_HOST_MEMORY;
+    (*made)->id = id;
+    (*made)->next = first_of_key(known, key);
+    const enum vram_status status = vr_map_set(&known->by_key, key, (uintptr_t)*made);
+    if (status != VRAM_OK) free(*made);
+    known->count += status == VRAM_OK;
+    return status;
+}
+
+// What is left of its key stays where it was: that needs no memory.
+static void forget_known(struct vr_known_pools *known, struct vr_known_pool *gone) {
+    const uint64_t key = key_of(gone->id);
+    struct vr_known_pool *first = first_of_key(known, key);
+    if (first != gone) {
+        while (first->next != gone) first = first->next;
+        first->next = gone->next;
+    } else if (gone->next != NULL) {
+        vr_map_slot_of(&known->by_key, key)->value = (uintptr_t)gone->next;
+    } else {
+        (void)vr_map_take(&known->by_key, key);
+    }
+    known->count--;
+    free(gone);
+}
+
+struct vr_known_pool *vr_known_pool_after(const struct vr_known_pools *known, const struct vr_known_pool *last, size_t *at) {
+    struct vr_map_slot slot = {0};
+    if (last != NULL && last->next != NULL) return last->next;
+    return vr_map_next(&known->by_key, at, &slot) ? (struct vr_known_pool *)(uintptr_t)slot.value : NULL;
+}
+
+struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id) {
+    const struct vr_known_pool *known = find_known(&device->known, id);
+    return known != NULL ? known->pool : NULL;
+}
+
+enum vram_status vr_private_enlist(struct vram_pool *pool) {
+    struct vr_device *device = pool->device;
+    struct vr_known_pool *known = find_known(&device->known, pool->id);
+    if (known != NULL && known->pool != NULL) return VRAM_INVALID_ARGUMENT;
+    if (known == NULL) {
+        VR_TRY(make_known(&device->known, pool->id, &known));
+    } else {
+        memcpy(pool->reserved, known->reserved, sizeof pool->reserved);
         pool->counted = true;
-        ended->items[i] = ended->items[--ended->count];
+    }
+    known->pool = pool;
+    pool->known = known;
+    pool->next = device->pools;
+    if (pool->next != NULL) pool->next->previous = pool;
+    device->pools = pool;
+    return VRAM_OK;
+}
+
+static void delist(struct vram_pool *pool) {
+    struct vr_device *device = pool->device;
+    *(pool->previous != NULL ? &pool->previous->next : &device->pools) = pool->next;
+    if (pool->next != NULL) pool->next->previous = pool->previous;
+    device->unheld_pools--;
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------------------------
+
+// A pool that never held anything leaves nothing behind.
+static void keep_stats(const struct vram_pool *pool) {
+    if (!pool->counted) {
+        forget_known(&pool->device->known, pool->known);
         return;
     }
-}
-
-// Without memory for it the statistics are gone with the pool. A pool that never held anything has none.
-static void keep_stats(const struct vram_pool *pool) {
-    struct vr_ended_pools *ended = &pool->device->ended_pools;
-    if (!pool->counted || VR_GROW(ended, items, ended->count + 1) != VRAM_OK) return;
-    ended->items[ended->count].id = pool->id;
-    memcpy(ended->items[ended->count].reserved, pool->reserved, sizeof pool->reserved);
-    ended->count++;
+    pool->known->pool = NULL;
+    memcpy(pool->known->reserved, pool->reserved, sizeof pool->reserved);
 }
 
 static void bury(struct vram_pool *pool) {
+    delist(pool);
     keep_stats(pool);
     vr_sleeper_forget(pool->device, pool);
     for (size_t i = 0; i < pool->shard_count; i++) {
@@ -84,19 +151,18 @@ static void bury(struct vram_pool *pool) {
 }
 
 void vr_private_bury(struct vr_device *device) {
-    for (struct vram_pool **link = &device->pools; *link != NULL;) {
-        struct vram_pool *pool = *link;
-        if (!is_dead(pool)) {
-            link = &pool->next;
-            continue;
-        }
-        *link = pool->next;
-        bury(pool);
+    if (device->unheld_pools == 0) return;
+    for (struct vram_pool *pool = device->pools, *next; pool != NULL; pool = next) {
+        next = pool->next;
+        if (is_dead(pool)) bury(pool);
     }
 }
 
 void vr_private_bury_one(struct vram_pool *pool) {
-    if (is_dead(pool)) vr_private_bury(pool->device);
+    struct vr_device *device = pool->device;
+    if (!is_dead(pool)) return;
+    bury(pool);
+    if (device->paged != NULL) vr_private_bury(device);
 }
 
 void vr_private_release_all(struct vr_device *device) {
@@ -107,6 +173,11 @@ void vr_private_release_all(struct vr_device *device) {
         free(device->pools);
         device->pools = next;
     }
-    free(device->ended_pools.items);
-    device->ended_pools = (struct vr_ended_pools){0};
+    struct vr_known_pools *known = &device->known;
+    size_t at = 0;
+    for (struct vr_known_pool *item = vr_known_pool_after(known, NULL, &at), *next; item != NULL; item = next) {
+        next = vr_known_pool_after(known, item, &at);
+        free(item);
+    }
+    vr_map_release(&known->by_key);
 }

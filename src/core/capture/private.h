@@ -2,6 +2,7 @@
 #ifndef VR_CORE_CAPTURE_PRIVATE_H
 #define VR_CORE_CAPTURE_PRIVATE_H
 
+#include "base/map.h"
 #include "base/stat.h"
 #include "config/options.h"
 #include "core/extension.h"
@@ -10,6 +11,7 @@
 
 struct vr_device;
 struct vr_shard;
+struct vr_sleeper;
 
 enum { VR_NEAR_BITS = 3, VR_NEAR_SHARDS = 1 << VR_NEAR_BITS };
 
@@ -27,25 +29,31 @@ struct vram_pool {
     size_t shard_count;
     size_t shards_capacity;
     struct vram_stat reserved[VRAM_STAT_POOLS];
-    struct vr_extensions extensions; // of rooms above
-    struct vram_pool *next;          // in the device's list
-    bool counted;                    // it held something from the driver, or one of its id did
+    struct vr_extensions extensions;   // of rooms above
+    struct vram_pool *next, *previous; // in the device's list
+    struct vr_known_pool *known;       // by its id
+    struct vr_sleeper *sleeper;        // that has its memory; NULL: it is awake
+    bool counted;                      // it held something from the driver, or one of its id did
 };
 
-// What pools that are gone held, by their ids: statistics that stay, as in PyTorch.
-struct vr_ended_pool {
+// What is known of an id: the pool that has it, or what one that is gone held: statistics that stay, as in PyTorch.
+struct vr_known_pool {
     struct vram_pool_id id;
-    struct vram_stat reserved[VRAM_STAT_POOLS];
+    struct vram_pool *pool;                     // NULL: it is gone
+    struct vram_stat reserved[VRAM_STAT_POOLS]; // of one that is gone
+    struct vr_known_pool *next;                 // with another id of the same key
 };
-struct vr_ended_pools {
-    struct vr_ended_pool *items;
-    size_t count, items_capacity;
+struct vr_known_pools {
+    struct vr_map by_key; // key of the id -> the first of its pools
+    size_t count;
 };
+// All of them, in no order: begin with NULL and *at = 0; NULL at the end.
+struct vr_known_pool *vr_known_pool_after(const struct vr_known_pools *known, const struct vr_known_pool *last, size_t *at);
 
 // The pool with this id, held or not; NULL: there is none. Under all locks.
 struct vram_pool *vr_private_by_id(const struct vr_device *device, struct vram_pool_id id);
-// A new pool goes on with the statistics of the one that had its id. Under all locks.
-void vr_private_revive(struct vram_pool *pool);
+// A new pool, which goes on with the statistics of one that had its id. INVALID_ARGUMENT: a pool has it. NO_HOST_MEMORY. Under all locks.
+enum vram_status vr_private_enlist(struct vram_pool *pool);
 
 // share_live_pools: whether a pool that is held gives its free memory back, and lends it; not one of graphs, which know its addresses.
 VR_INLINE bool vr_private_is_shared(const struct vram_pool *pool, const struct vr_options *options) {
@@ -61,7 +69,7 @@ void vr_private_drop(struct vram_pool *pool);
 
 // Ends the pools of the device that nobody holds and that hold nothing. Under all locks.
 void vr_private_bury(struct vr_device *device);
-// The same where only this one can have died: a look at all of them costs as many steps as there are.
+// The same where only this one can have died (of paged memory all are looked at: pages may be handed over now that could not be before).
 void vr_private_bury_one(struct vram_pool *pool);
 // Frees the structs of all pools. At the end only.
 void vr_private_release_all(struct vr_device *device);

@@ -30,8 +30,8 @@ static enum vram_status allow_segments(struct vr_device *owner, uint32_t peer) {
     struct vram_allocator *allocator = owner->allocator;
     enum vram_status status = VRAM_OK;
     vr_device_lock(owner);
-    for (size_t i = 0; i < owner->segments.count && status == VRAM_OK; i++) {
-        const struct vr_segment *segment = vr_segment_at(allocator, owner->segments.items[i]);
+    for (uint32_t number = vr_segment_first(owner); number != 0 && status == VRAM_OK; number = vr_segment_after(owner, number)) {
+        const struct vr_segment *segment = vr_segment_at(allocator, number);
         if (segment->source->allow != NULL) status = segment->source->allow(owner, segment, peer);
     }
     if (status == VRAM_OK) atomic_fetch_or_explicit(&owner->peers, (uint64_t)1 << peer, memory_order_relaxed);

@@ -335,8 +335,8 @@ enum vram_status vr_imports_allow(struct vr_device *device, uint32_t peer) {
 static uint64_t count_descriptors(struct vr_device *device) {
     uint64_t count = 0;
     vr_device_lock(device);
-    for (size_t i = 0; i < device->segments.count; i++) {
-        const struct vr_segment *segment = vr_segment_at(device->allocator, device->segments.items[i]);
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+        const struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->exported == NULL) continue;
         for (uint64_t page = 0; page < segment->size / segment->page_size; page++) count += segment->exported[page].exports != 0;
     }

@@ -24,9 +24,7 @@ static enum vram_status look_for_exports(const struct vr_device *device, uint32_
 
 // Whether all of the pool's segments can sleep.
 static enum vram_status check_segments(const struct vr_device *device, const struct vram_pool *pool, struct vram_error *error) {
-    for (size_t at = 0;;) {
-        const uint32_t number = vr_sleeper_next_segment(device, pool, &at);
-        if (number == 0) return VRAM_OK;
+    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->mapped == 0) continue;
         if (segment->source == &vr_source_user_functions) return refuse(pool, segment, "functions of the program made it", error);
@@ -39,6 +37,7 @@ static enum vram_status check_segments(const struct vr_device *device, const str
         VR_TRY(look_for_exports(device, number, &is_exported));
         if (is_exported) return refuse(pool, segment, "other processes may have its pages", error);
     }
+    return VRAM_OK;
 }
 
 enum vram_status vr_sleeper_prepare(struct vr_device *device, uint64_t stream, struct vr_sleeper *sleeper, struct vram_error *error) {
@@ -53,12 +52,9 @@ enum vram_status vr_sleeper_prepare(struct vr_device *device, uint64_t stream, s
 
 void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, struct vram_sleep_result *result) {
     const int64_t before = device->stats.reserved[VRAM_STAT_ALL].current;
-    sleeper->next = device->sleepers;
-    device->sleepers = sleeper;
+    vr_sleeper_add(device, sleeper);
     vr_sleeper_set_shards(device, sleeper->pool, true);
-    for (size_t at = 0;;) {
-        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &at);
-        if (number == 0) break;
+    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->source->vacate == NULL) continue; // a reservation of another kind, without memory
         vr_blocks_fall_asleep(device, segment);

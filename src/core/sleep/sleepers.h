@@ -30,7 +30,7 @@ struct vr_sleeper {
     bool wakes;
     uint64_t away; // while it wakes: bytes of device memory that it needs
     struct vr_kept_bytes kept;
-    struct vr_sleeper *next; // of the device
+    struct vr_sleeper *next, *previous; // of the device
 };
 
 // Ranges of live bytes, by ascending address.
@@ -57,12 +57,14 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
 enum vram_status vr_sleeper_request(struct vr_device *device, const struct vram_pool *pool);
 // Gives up segments of a sleeping pool in which nothing lives any more.
 void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device);
+// Gives it to the device, the newest first.
+void vr_sleeper_add(struct vr_device *device, struct vr_sleeper *sleeper);
 // Takes it out of the device, and what it keeps goes back.
 void vr_sleeper_end(struct vr_device *device, struct vr_sleeper *sleeper);
 // The shards of a pool (NULL: the default pools) sleep from now on, or do not.
 void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep);
-// The next segment of the pool, from *at on, which is then behind it; 0: there is none.
-uint32_t vr_sleeper_next_segment(const struct vr_device *device, const struct vram_pool *pool, size_t *at);
+// The next segment of the pool above another one (0: the lowest); 0: there is none.
+uint32_t vr_sleeper_next_segment(const struct vr_device *device, const struct vram_pool *pool, uint32_t after);
 // Tells of the whole pool, for histories.
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes);
 // What of it has to be kept. NO_HOST_MEMORY.
@@ -82,8 +84,8 @@ enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *c
 void vr_blocks_fall_asleep(struct vr_device *device, struct vr_segment *segment);
 void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment);
 // Turns free pages of an expandable segment that sleeps into holes; where nothing lives in the segment any more it goes. Without host
-// memory it stays as it is. Returns whether it is gone.
-bool vr_asleep_trim(struct vr_device *device, uint32_t segment);
+// memory it stays as it is.
+void vr_asleep_trim(struct vr_device *device, uint32_t segment);
 // Adds the live blocks of a segment to the ranges; whole: free memory, too. NO_HOST_MEMORY.
 enum vram_status vr_live_ranges_add(const struct vr_device *device, uint32_t segment, bool whole, struct vr_live_ranges *ranges);
 

@@ -64,25 +64,23 @@ static bool is_empty(const struct vram_allocator *allocator, const struct vr_seg
     return true;
 }
 
-bool vr_asleep_trim(struct vr_device *device, uint32_t number) {
+void vr_asleep_trim(struct vr_device *device, uint32_t number) {
     const struct vram_allocator *allocator = device->allocator;
     struct vr_segment *segment = vr_segment_at(allocator, number);
     struct vr_shard *shard = allocator->shards[segment->shard];
-    if (!is_chain(segment) || segment->source->abandon == NULL) return false;
+    if (!is_chain(segment) || segment->source->abandon == NULL) return;
     if (!segment->expandable) {
-        if (segment->away != segment->size || !is_empty(allocator, segment)) return false;
-        segment->source->abandon(shard, number);
-        return true;
+        if (segment->away == segment->size && is_empty(allocator, segment)) segment->source->abandon(shard, number);
+        return;
     }
     for (uint32_t at = segment->first, next; at != 0; at = next) {
         next = vr_block_at(allocator, at)->next;
         if (next != 0 && vr_block_at(allocator, next)->state == VR_HOLE) next = vr_block_at(allocator, next)->next; // it may be joined
         if (vr_block_at(allocator, at)->state == VR_ASLEEP) trim_block(shard, segment, at);
     }
-    if (segment->mapped != 0) return false;
+    if (segment->mapped != 0) return;
     if (shard->owner != NULL) shard->owner->segments--;
     segment->source->abandon(shard, number);
-    return true;
 }
 
 static enum vram_status add_range(struct vr_live_ranges *ranges, uint32_t segment, uint64_t address, uint64_t size) {

@@ -23,9 +23,7 @@ static enum vram_status fill(struct vr_device *device, uint64_t stream, const st
 // Pages on which nothing lives, but which could not be given up.
 static enum vram_status fill_rest(struct vr_device *device, const struct vr_sleeper *sleeper) {
     const struct vram_allocator *allocator = device->allocator;
-    for (size_t position = 0;;) {
-        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &position);
-        if (number == 0) return VRAM_OK;
+    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
         if (!segment->asleep) continue;
         if (segment->source->block_containing != NULL) VR_TRY(vr_populate(device, number, segment->address, segment->size));
@@ -34,13 +32,12 @@ static enum vram_status fill_rest(struct vr_device *device, const struct vr_slee
             if (item->state == VR_ASLEEP) VR_TRY(vr_populate(device, number, item->address, item->size));
         }
     }
+    return VRAM_OK;
 }
 
 static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
     uint64_t held = 0;
-    for (size_t at = 0;;) {
-        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &at);
-        if (number == 0) return;
+    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->asleep) segment->source->vacate(device, segment, &held);
     }
@@ -48,9 +45,7 @@ static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
 
 static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {
     vr_sleeper_set_shards(device, sleeper->pool, false);
-    for (size_t at = 0;;) {
-        const uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, &at);
-        if (number == 0) break;
+    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->asleep) vr_blocks_wake(device, segment);
     }

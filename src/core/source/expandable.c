@@ -211,7 +211,7 @@ static bool allocatable(const struct vr_block *block) { return block->state == V
 static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *pool, uint64_t rounded) {
     const struct vram_allocator *allocator = shard->device->allocator;
     uint32_t hole = vr_tree_first(pool->holes, &allocator->arena);
-    for (; hole != 0; hole = vr_tree_after(pool->holes, &allocator->arena, hole)) {
+    for (; hole != 0; hole = vr_tree_next(&allocator->arena, hole)) {
         if (vr_segment_at(allocator, vr_block_at(allocator, hole)->segment)->source != &vr_source_expandable) continue;
         uint32_t start = hole;
         const uint32_t previous = vr_block_at(allocator, hole)->previous;
