@@ -4,7 +4,7 @@
 #include "host/host_pools.h"
 #include "host/host_notify.h"
 
-enum { PAGE = 4096, MOST_THREADS = 128 };
+enum { CUT_BYTES = 4096 /* of the reserve segment, as in PyTorch */, MOST_THREADS = 128 };
 
 // How to pin. Copied from the options under the lock.
 struct method {
@@ -16,12 +16,12 @@ struct method {
 
 struct share {
     volatile unsigned char *first;
-    uint64_t pages;
+    uint64_t pages, page_bytes;
 };
 
 static void touch(void *argument) {
     const struct share *share = argument;
-    for (uint64_t i = 0; i < share->pages; i++) share->first[i * PAGE] = 0;
+    for (uint64_t i = 0; i < share->pages; i++) share->first[i * share->page_bytes] = 0;
 }
 
 // Registration of pages that are there already holds the driver's lock for a shorter time. The caller's thread takes the last share,
@@ -29,12 +29,12 @@ static void touch(void *argument) {
 static void touch_pages(uint64_t address, uint64_t size_bytes, uint32_t threads) {
     struct vr_thread started[MOST_THREADS];
     struct share shares[MOST_THREADS];
-    const uint64_t pages = size_bytes / PAGE;
+    const uint64_t page = vr_os_page_bytes(), pages = size_bytes / page;
     const uint32_t count = threads > MOST_THREADS ? MOST_THREADS : pages < threads ? 1 : threads;
     bool runs[MOST_THREADS] = {false};
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t from = pages * i / count;
-        shares[i] = (struct share){(volatile unsigned char *)(uintptr_t)(address + from * PAGE), pages * (i + 1) / count - from};
+        shares[i] = (struct share){(volatile unsigned char *)(uintptr_t)(address + from * page), pages * (i + 1) / count - from, page};
         if (i + 1 < count) runs[i] = vr_thread_start(&started[i], touch, &shares[i]) == VRAM_OK;
         if (!runs[i]) touch(&shares[i]);
     }
@@ -49,10 +49,11 @@ static enum vram_status of_result(vr_cu_result result) {
     return result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_host_status(result);
 }
 
+// Whole pages: what is registered may not share one with something else that is.
 static enum vram_status pin_registered(struct vram_host *host, uint64_t size, uint32_t threads, uint64_t *address) {
-    const uint64_t bytes = vr_round_up(size, PAGE);
+    const uint64_t page = vr_os_page_bytes(), bytes = vr_round_up(size, page);
     // Not vr_os_reserve(): the system must refuse here what it has not, before pages are touched.
-    void *memory = bytes > SIZE_MAX / 2 ? NULL : aligned_alloc(PAGE, (size_t)bytes);
+    void *memory = bytes > SIZE_MAX / 2 ? NULL : aligned_alloc((size_t)page, (size_t)bytes);
     if (memory == NULL) return VRAM_OUT_OF_MEMORY;
     touch_pages((uint64_t)(uintptr_t)memory, bytes, threads);
     const uint64_t base = (uint64_t)(uintptr_t)memory;
@@ -122,7 +123,7 @@ static void make_reserve(struct vram_host *host, struct method method) {
 
 static bool cut(struct vram_host *host, uint64_t size, uint64_t *address) {
     struct vr_host_reserve *reserve = &host->reserve;
-    const uint64_t bytes = vr_round_up(size, PAGE);
+    const uint64_t bytes = vr_round_up(size, CUT_BYTES);
     vr_host_lock(host);
     const bool fits = reserve->address != 0 && bytes <= reserve->size - reserve->used;
     if (fits) {

@@ -253,9 +253,10 @@ static void coroutine(void) {
 
 static void coroutines(uint64_t bytes) {
     begin();
-    char *stack = mmap(NULL, bytes + 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(stack != MAP_FAILED && mprotect(stack + 4096, bytes, PROT_READ | PROT_WRITE) == 0 && getcontext(&away) == 0);
-    away.uc_stack = (stack_t){.ss_sp = stack + 4096, .ss_size = bytes};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED && mprotect(stack + page, bytes, PROT_READ | PROT_WRITE) == 0 && getcontext(&away) == 0);
+    away.uc_stack = (stack_t){.ss_sp = stack + page, .ss_size = bytes};
     makecontext(&away, coroutine, 0);
     for (int i = 0; i < 500; i++) {
         CHECK(swapcontext(&home, &away) == 0);

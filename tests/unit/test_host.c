@@ -1,6 +1,8 @@
 // Pinned host memory: what each function of vram/host.h promises, on the simulated driver.
 #include "host_fixture.h"
 
+#include "os/os.h"
+
 // --- sizes ----------------------------------------------------------------------------------------------------------------------
 
 static void sizes_are_rounded(void **state) {
@@ -337,6 +339,22 @@ static void registered_memory_goes_back_as_it_came(void **state) {
     close_with(&fixture);
 }
 
+// The driver pins pages: two registrations that share one cannot go back one by one.
+static void what_is_registered_has_pages_of_its_own(void **state) {
+    (void)state;
+    struct fixture fixture;
+    open_with(&fixture, NULL, "pinned_use_cuda_host_register:True");
+    for (uint64_t size = 512; size <= 2 * vr_os_page_bytes(); size *= 2) {
+        void *pointers[8];
+        for (size_t i = 0; i < VR_COUNT_OF(pointers); i++) {
+            pointers[i] = get(&fixture, size);
+            assert_int_equal((uintptr_t)pointers[i] % vr_os_page_bytes(), 0);
+        }
+        for (size_t i = 0; i < VR_COUNT_OF(pointers); i++) put(&fixture, pointers[i]);
+    }
+    close_with(&fixture);
+}
+
 static void the_reserve_is_cut_and_kept(void **state) {
     (void)state;
     static const char *const confs[] = {"pinned_reserve_segment_size_mb:1",
@@ -643,6 +661,7 @@ int main(void) {
         cmocka_unit_test(empty_cache_returns_what_is_free),
         cmocka_unit_test(blocks_above_the_cached_size_go_back),
         cmocka_unit_test(registered_memory_goes_back_as_it_came),
+        cmocka_unit_test(what_is_registered_has_pages_of_its_own),
         cmocka_unit_test(the_reserve_is_cut_and_kept),
         cmocka_unit_test(a_refusal_releases_the_cache),
         cmocka_unit_test(a_refusal_waits_for_what_is_pending),

@@ -18,12 +18,12 @@ static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
         if (hole != 0) vr_hole_remove(own->shard, hole);
         vr_segment_at(allocator, own->regions[i].segment)->shard = to->number;
         const uint32_t first = vr_segment_at(allocator, own->regions[i].segment)->first;
-        atomic_store_explicit(&vr_block_at(allocator, first)->shard, to->number, memory_order_relaxed);
+        atomic_store_explicit(&vr_block_at(allocator, first)->shard, to->number, memory_order_release);
         if (hole != 0) vr_hole_insert(to, hole);
     }
     for (size_t i = 1; i < device->slot_count; i++) {
         if (device->slots[i].own != own) continue;
-        atomic_store_explicit(&vr_block_at(allocator, device->slots[i].block)->shard, to->number, memory_order_relaxed);
+        atomic_store_explicit(&vr_block_at(allocator, device->slots[i].block)->shard, to->number, memory_order_release);
     }
     own->shard = to;
 }

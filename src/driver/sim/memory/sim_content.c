@@ -3,7 +3,6 @@
 #include "os/os.h"
 
 enum {
-    PAGE_BYTES = 4096,
     PIECE_BYTES = 1 << 20,  // a written piece that repeats four bytes is kept as a fill
     LEAST_PIECE = 64 << 10, // no use to look at less: its pages are cheap
     MOVE_BYTES = 64 << 10   // of an overlapping copy, at a time
@@ -20,7 +19,7 @@ struct part {
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void vr_sim_content_open(struct vr_sim_content *content, int file) {
-    *content = (struct vr_sim_content){.end = PAGE_BYTES}; // place 0 is nobody's
+    *content = (struct vr_sim_content){.end = vr_os_page_bytes()}; // place 0 is nobody's
     content->windows.file = file;
     content->windows.process = vr_os_process_id();
 }
@@ -33,7 +32,7 @@ void vr_sim_content_release(struct vr_sim_content *content) {
 
 uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_bytes) {
     const uint64_t place = content->end;
-    content->end += vr_round_up(size_bytes, PAGE_BYTES) + PAGE_BYTES; // a page between two
+    content->end += vr_round_up(size_bytes, vr_os_page_bytes()) + vr_os_page_bytes(); // a page between two
     return place;
 }
 
@@ -234,7 +233,7 @@ bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t s
     const struct part part = part_at(content, at, size_bytes);
     if (part.held == VR_SIM_SHARED && word == 0) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
     // A small fill among bytes stays bytes, so that they are not cut into crumbs, unless a block may begin there.
-    const bool inside = at % VR_SIM_BLOCK_BYTES != 0 && size_bytes < PAGE_BYTES && has_bytes(&part, size_bytes);
+    const bool inside = at % VR_SIM_BLOCK_BYTES != 0 && size_bytes < VR_SIM_SMALL_FILL_BYTES && has_bytes(&part, size_bytes);
     if (part.held == VR_SIM_SHARED || inside) return paint_file(content, at, size_bytes, word);
     return put(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
 }

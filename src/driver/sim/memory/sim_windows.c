@@ -2,7 +2,7 @@
 
 #include "os/os.h"
 
-enum { PAGE_BYTES = 4096, BLOCK_BYTES = VR_SIM_WINDOW_BYTES / VR_SIM_WINDOW_BLOCKS };
+enum { BLOCK_BYTES = VR_SIM_WINDOW_BYTES / VR_SIM_WINDOW_BLOCKS };
 
 static unsigned char *bytes_at(const struct vr_sim_window *window, uint64_t at) {
     return (unsigned char *)(uintptr_t)(window->host + at % VR_SIM_WINDOW_BYTES);
@@ -101,7 +101,8 @@ static bool zero_part(struct vr_sim_windows *windows, uint64_t at, uint64_t size
 }
 
 bool vr_sim_windows_zero(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes, bool foreign) {
-    const uint64_t end = at + size_bytes, first = vr_round_up(at, PAGE_BYTES), last = vr_round_down(end, PAGE_BYTES);
+    const uint64_t end = at + size_bytes, page = vr_os_page_bytes();
+    const uint64_t first = vr_round_up(at, page), last = vr_round_down(end, page);
     if (first > last) return zero_part(windows, at, size_bytes, foreign);
     if (foreign && first < last)
         vr_os_shared_discard(windows->file, first, last - first);
@@ -129,8 +130,8 @@ static bool discard_in(struct vr_sim_windows *windows, struct vr_sim_window *win
 }
 
 void vr_sim_windows_discard(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes, uint64_t settled) {
-    const uint64_t last = vr_round_down(at + size_bytes, PAGE_BYTES);
-    at = vr_round_up(at, PAGE_BYTES);
+    const uint64_t page = vr_os_page_bytes(), last = vr_round_down(at + size_bytes, page);
+    at = vr_round_up(at, page);
     for (uint64_t span; at < last && windows->count > 0; at += span) {
         span = vr_sim_windows_span(at, last - at);
         const uint64_t number = at / VR_SIM_WINDOW_BYTES;
