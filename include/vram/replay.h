@@ -80,6 +80,7 @@ struct vram_exact_device {
     uint64_t start_blocks;        // live before the first event
     uint64_t start_sizes_unknown; // of these, freed inside the history: their sizes had to be inferred
     uint64_t start_sizes_from_neighbour;
+    uint64_t start_ages_inferred;  // segments of the start whose ages were inferred from choices between equal blocks
     uint64_t private_allocations;  // of the allocations, those in private pools
     uint64_t left_out_allocations; // alloc events that were not replayed, because their pool is not known
     uint64_t ignored_events;       // actions this version does not know

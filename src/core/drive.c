@@ -191,7 +191,7 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
 }
 
 enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t device, const struct vram_pool *pool,
-                                      bool (*visit)(uint64_t address, void *user), void *user, size_t *walked) {
+                                      bool (*visit)(uint64_t address, uint64_t size_bytes, void *user), void *user, size_t *walked) {
     struct vr_device *walking = NULL;
     VR_TRY(vr_device_get(allocator, device, &walking));
     vr_device_lock(walking);
@@ -227,4 +227,22 @@ enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device
 enum vram_status vr_drive_peek_mapped(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
                                       uint64_t *address) {
     return peek(allocator, device, size_bytes, stream, search_mapped, address);
+}
+
+enum vram_status vr_drive_walk_rivals(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                      bool (*visit)(uint64_t address, uint64_t segment_address, void *user), void *user) {
+    if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
+    struct session session;
+    VR_TRY(open_session(allocator, device, stream, &session));
+    const uint64_t rounded = vr_round_for(session.device, size_bytes);
+    const struct vr_index *index = &session.shard->pool[vr_pool_kind(rounded)].index;
+    uint32_t block = vr_index_first_at_least(index, &allocator->arena, rounded);
+    const uint64_t size = block == 0 ? 0 : vr_block_at(allocator, block)->size;
+    for (bool on = true; on && block != 0 && vr_block_at(allocator, block)->size == size;) {
+        const struct vr_block *item = vr_block_at(allocator, block);
+        on = visit(item->address, vr_segment_at(allocator, item->segment)->address, user);
+        block = vr_index_next(index, &allocator->arena, block);
+    }
+    close_session(&session);
+    return VRAM_OK;
 }

@@ -39,10 +39,14 @@ enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64
 // The cudaMalloc segments that vram_empty_cache_device() or, with a pool, vram_pool_trim() would give back, in that order, until visit()
 // says false. *walked grows by the free blocks that were looked at. visit() is called under the device's locks.
 enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t device, const struct vram_pool *pool,
-                                      bool (*visit)(uint64_t address, void *user), void *user, size_t *walked);
+                                      bool (*visit)(uint64_t address, uint64_t size_bytes, void *user), void *user, size_t *walked);
 
 // Would vram_malloc() find a cached block now, without asking the driver? *address the block it would take (0 if none).
 enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address);
+// The free blocks that are as large as the first one that is large enough for the request, in their order, until visit() says false.
+// visit() is called under the device's locks.
+enum vram_status vr_drive_walk_rivals(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                      bool (*visit)(uint64_t address, uint64_t segment_address, void *user), void *user);
 // The same where vr_drive_peek() finds none: free memory of an expandable segment that vram_malloc() would take without mapping more.
 enum vram_status vr_drive_peek_mapped(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
                                       uint64_t *address);

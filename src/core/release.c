@@ -112,7 +112,7 @@ static bool walk_kind(struct vr_shard *const *shards, size_t count, unsigned kin
              at = vr_index_next(index, &allocator->arena, at)) {
             const struct vr_block *block = vr_block_at(allocator, at);
             ++*walked;
-            if (is_whole_segment(allocator, block) && !visit(block->address, user)) return false;
+            if (is_whole_segment(allocator, block) && !visit(block->address, block->size, user)) return false;
         }
     }
     return true;

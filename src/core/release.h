@@ -23,7 +23,7 @@ enum vram_status vr_release_pool(struct vram_pool *pool);
 
 // The cudaMalloc segments that the former two would give back, of the default pools or (pool not NULL) of a private one, in their order,
 // until visit() says false. *walked grows by the free blocks that were looked at.
-typedef bool (*vr_cached_visitor)(uint64_t address, void *user);
+typedef bool (*vr_cached_visitor)(uint64_t address, uint64_t size_bytes, void *user);
 enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user,
                                 size_t *walked);
 

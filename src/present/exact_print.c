@@ -44,6 +44,7 @@ const char *vram_difference_text(enum vram_difference_kind kind) {
     X("start_blocks", start_blocks)                                                                                                        \
     X("start_sizes_unknown", start_sizes_unknown)                                                                                          \
     X("start_sizes_from_neighbour", start_sizes_from_neighbour)                                                                            \
+    X("start_ages_inferred", start_ages_inferred)                                                                                          \
     X("private_allocations", private_allocations)                                                                                          \
     X("left_out_allocations", left_out_allocations)                                                                                        \
     X("ignored_events", ignored_events)                                                                                                    \
@@ -164,6 +165,10 @@ static void remarks(struct vr_text *text, const struct vram_style *style, const 
     if (device->oom_events > 0) {
         vr_text_printf(text, "  device %" PRIu32 ": %s of %s out-of-memory events reproduced\n", device->device,
                        vr_count(device->oom_events_agreeing).text, vr_count(device->oom_events).text);
+    }
+    if (device->start_ages_inferred > 0) {
+        vr_text_printf(text, "  device %" PRIu32 ": which of its first segments are older was inferred for %s of them\n", device->device,
+                       vr_count(device->start_ages_inferred).text);
     }
     if (device->ignored_events > 0) {
         vr_text_printf(text, "  device %" PRIu32 ": %s event%s of unknown kinds passed over\n", device->device,

@@ -79,8 +79,9 @@ static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
     const uint64_t address = address_of(exact, event), size = size_of(exact, event);
     const uint64_t rounded = vr_start_round(exact->recorded->options, size);
     VR_TRY(vr_exact_enter(exact, event));
-    const enum vram_status status =
-        vr_drive_malloc_at(exact->stage.allocator, DEVICE, stream_of(exact, event), rounded <= VR_MIB, address, rounded, size);
+    enum vram_status status = vram_malloc_at(exact->stage.allocator, DEVICE, size, stream_of(exact, event), address);
+    if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
+    status = vr_drive_malloc_at(exact->stage.allocator, DEVICE, stream_of(exact, event), rounded <= VR_MIB, address, rounded, size);
     if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
     return vr_map_set(&exact->lost, address, 1);
 }
@@ -124,21 +125,25 @@ struct exact_claim {
 };
 
 // --- what a first difference tells of the device's memory -------------------------------------------------------------------------
-// Up to a first difference nothing is in doubt. What it tells is the length of a reservation at most, which is measured by the memory.
-static void bound_memory(struct vr_exact *exact, bool small, uint64_t longest) {
+// The reservation at `base` is no longer than this. Where one of the start state begins is not known for sure, so that it tells of that one
+// alone; any other one tells how long all of them are, which is measured by the memory. Only up to a first difference nothing is in doubt.
+static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool small, uint64_t longest) {
     const struct vr_options *options = exact->recorded->options;
     const double fraction = options->expandable_reserve.fraction > 0 ? options->expandable_reserve.fraction : 1.125;
-    if (options->expandable_reserve.bytes != 0 || exact->device->difference_count != 0) return;
+    if (exact->device->difference_count != 0) return VRAM_OK;
+    if (vr_map_get(&exact->stage.began_with, base) != 0) return vr_hindsight_end(exact->hindsight, base, base + longest);
+    if (options->expandable_reserve.bytes != 0) return VRAM_OK;
     exact->memory_bound = (uint64_t)((double)vr_round_down(longest, vr_recorded_device_page(options, small)) / fraction);
+    return VRAM_OK;
 }
 
 // We found room in a reservation where the recorded program made another one.
-static void bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
+static enum vram_status bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
     const uint64_t rounded = vr_start_round(exact->recorded->options, size_of(exact, event));
     struct vram_block_info found;
-    if (vram_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return;
-    if (found.segment_address == address_of(exact, exact->pending[claim.first])) return; // we made it, too
-    bound_memory(exact, vr_is_small(rounded), found.address - found.segment_address + rounded - 1);
+    if (vram_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return VRAM_OK;
+    if (found.segment_address == address_of(exact, exact->pending[claim.first])) return VRAM_OK; // we made it, too
+    return bound_length(exact, found.segment_address, vr_is_small(rounded), found.address - found.segment_address + rounded - 1);
 }
 
 // Two free blocks of expandable segments: ours, and that which was taken in the recording.
@@ -168,12 +173,12 @@ static bool look_at_rivals(const struct vram_block_view *view, void *user) {
 
 // A free block with less room to grow into is preferred (allocator.md §expandable-segments): theirs, at the end of its reservation, has no
 // more than ours has before the next mapped page.
-static void bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
+static enum vram_status bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
     struct rivals rivals = {.ours = found, .theirs = address_of(exact, event)};
-    if (exact->device->difference_count != 0 || !exact->recorded->options->expandable_segments) return;
-    if (vram_walk(exact->stage.allocator, DEVICE, look_at_rivals, &rivals) != VRAM_OK) return;
-    if (rivals.their_segment == 0 || rivals.our_end == 0 || !rivals.last) return;
-    bound_memory(exact, rivals.small, rivals.our_end - found + rivals.theirs - rivals.their_segment);
+    if (exact->device->difference_count != 0 || !exact->recorded->options->expandable_segments) return VRAM_OK;
+    if (vram_walk(exact->stage.allocator, DEVICE, look_at_rivals, &rivals) != VRAM_OK) return VRAM_OK;
+    if (rivals.their_segment == 0 || rivals.our_end == 0 || !rivals.last) return VRAM_OK;
+    return bound_length(exact, rivals.their_segment, rivals.small, rivals.our_end - found + rivals.theirs - rivals.their_segment);
 }
 
 // --- the two ways of an allocation ----------------------------------------------------------------------------------------------
@@ -183,8 +188,10 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
         // The recorded program went to the driver: its address cannot be ours even if the numbers should be equal.
         return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
     }
+    VR_TRY(vr_exact_learn_choice(exact, event));
     if (found != address_of(exact, event)) {
-        bound_by_choice(exact, event, found);
+        VR_TRY(vr_exact_look_for_tie(exact, event));
+        VR_TRY(bound_by_choice(exact, event, found));
         return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, found);
     }
     uint64_t address = 0;
@@ -305,7 +312,7 @@ static enum vram_status from_driver(struct vr_exact *exact, size_t event, bool s
     }
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
-    if (status == VRAM_OK && address != address_of(exact, event)) bound_by_room(exact, event, address, claim);
+    if (status == VRAM_OK && address != address_of(exact, event)) VR_TRY(bound_by_room(exact, event, address, claim));
     VR_TRY(compare_segments(exact, event, claim));
     if (status == VRAM_OK && address == address_of(exact, event)) {
         drop_claimed(exact, claim);

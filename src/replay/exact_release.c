@@ -32,6 +32,7 @@ static bool release_agrees(const struct vr_exact *exact, const struct vr_record 
 }
 
 static enum vram_status differ_in_release(struct vr_exact *exact, size_t event, const struct vr_record *record) {
+    exact->ties = true;
     struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_RELEASE, event);
     if (record != NULL) {
         difference.our_address = record->address;
@@ -115,9 +116,9 @@ struct cached_count {
     size_t most;
 };
 
-static bool count_cached(uint64_t address, void *user) {
+static bool count_cached(uint64_t address, uint64_t size_bytes, void *user) {
     struct cached_count *cached = user;
-    (void)address;
+    (void)address, (void)size_bytes;
     return ++cached->count <= cached->most;
 }
 
@@ -157,12 +158,15 @@ static enum vram_status freeable_agree(struct vr_exact *exact, size_t event, siz
     return VRAM_OK;
 }
 
-// Follows a run of releases beside the cache that the allocator would give back.
+// Follows a run of releases beside the cache that the allocator would give back. Which of equal segments goes first is for the comparison
+// to find wrong.
 struct cached_run {
     const struct vr_exact *exact;
     size_t at;
     size_t end;
     bool same;
+    struct vr_map cached; // addresses of the cache so far
+    enum vram_status status;
 };
 
 // Pages are unmapped only with the whole cache, so they do not tell.
@@ -173,12 +177,20 @@ static void to_next_segment(struct cached_run *run) {
         run->at++;
 }
 
-static bool follow_cached(uint64_t address, void *user) {
+static bool follow_cached(uint64_t address, uint64_t size_bytes, void *user) {
     struct cached_run *run = user;
     to_next_segment(run);
-    run->same = run->at < run->end && run->exact->recorded->history->address[run->at] == address;
+    run->same = run->at < run->end && run->exact->recorded->history->size_bytes[run->at] == size_bytes;
+    run->status = run->same ? vr_map_set(&run->cached, address, 1) : VRAM_OK;
     run->at++;
-    return run->same;
+    return run->same && run->status == VRAM_OK;
+}
+
+static bool all_were_cached(struct cached_run *run, size_t event) {
+    for (run->at = event, to_next_segment(run); run->at < run->end; run->at++, to_next_segment(run)) {
+        if (vr_map_get(&run->cached, run->exact->recorded->history->address[run->at]) == 0) return false;
+    }
+    return true;
 }
 
 // Whether the run has the whole cache of the default pools in order: then the program emptied it, or the retry came to the same.
@@ -190,7 +202,9 @@ static enum vram_status is_whole_cache(struct vr_exact *exact, size_t event, siz
     struct cached_run run = {.exact = exact, .at = event, .end = end, .same = true};
     VR_TRY(vr_drive_walk_cached(exact->stage.allocator, DEVICE, NULL, follow_cached, &run, &exact->walked));
     if (run.same) to_next_segment(&run);
-    *whole = run.same && run.at == end;
+    *whole = run.same && run.at == end && all_were_cached(&run, event);
+    vr_map_release(&run.cached);
+    VR_TRY(run.status);
     return *whole ? freeable_agree(exact, event, end, whole) : VRAM_OK;
 }
 
@@ -306,7 +320,7 @@ static enum vram_status replay_move(struct vr_exact *exact, size_t event, size_t
     return compare_releases(exact, event, event + 1);
 }
 
-enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next) {
+static enum vram_status replay_release(struct vr_exact *exact, size_t event, size_t *next) {
     size_t end = end_of_run(exact, event), made = 0, alloc = 0;
     uint64_t needed_bytes = 0;
     if (is_move(exact, event, &made, &alloc)) return replay_move(exact, event, made, alloc, next);
@@ -321,8 +335,14 @@ enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *
         exact->waits.searched = alloc;
         if (!whole) return release_as_recorded(exact, event, end);
     }
+    VR_TRY(vr_exact_learn_releases(exact, event, end));
     VR_TRY(release_in_passes(exact, event, end));
     return compare_releases(exact, event, end);
+}
+
+enum vram_status vr_exact_release(struct vr_exact *exact, size_t event, size_t *next) {
+    VR_TRY(replay_release(exact, event, next));
+    return vr_exact_note_gone(exact, event, *next);
 }
 
 // --- out of memory ----------------------------------------------------------------------------------------------------------------

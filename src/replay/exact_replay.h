@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "core/record.h"
+#include "replay/hindsight.h"
 #include "replay/stage.h"
 #include "vram/replay.h"
 
@@ -29,6 +30,7 @@ struct vr_waits {
 struct vr_exact {
     const struct vr_recorded_device *recorded;
     const struct vram_exact_options *options;
+    const struct vr_start *start; // borrowed
     struct vr_replay_stage stage;
     struct vr_exact_records heard;
     struct vram_exact_device *device; // the result
@@ -40,10 +42,37 @@ struct vr_exact {
     size_t pending_count;
     size_t pending_capacity;
     struct vr_waits waits;
-    size_t walked;      // blocks looked at to tell the releases of max_split_size apart
-    bool *freeable;     // by pool: the recording showed that nobody holds it any more
-    struct vr_map lost; // recorded live addresses that this allocator could not be made to hold
+    size_t walked;                  // blocks looked at to tell the releases of max_split_size apart
+    bool *freeable;                 // by pool: the recording showed that nobody holds it any more
+    struct vr_map lost;             // recorded live addresses that this allocator could not be made to hold
+    struct vr_map gone;             // addresses of segments that went
+    struct vr_hindsight *hindsight; // the recorded device's
+    bool ties;                      // another of several equal blocks was chosen, or released first
 };
+
+// What a replay goes by.
+struct vr_exact_rules {
+    const struct vram_exact_options *options;
+    const char *conf;
+    uint32_t pytorch; // whose rules, where conf names none
+};
+
+// What a replay that differs tells those who try again.
+struct vr_exact_lessons {
+    uint64_t memory_bound; // vr_exact.memory_bound
+    bool ties;             // vr_exact.ties
+};
+
+VR_INLINE bool vr_exact_verdict_agrees(enum vram_exact_verdict verdict) {
+    return verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY;
+}
+// The history once, from the start state on. A start state that cannot be built is a verdict, not a failure.
+enum vram_status vr_exact_replay_once(const struct vr_recorded_device *recorded, const struct vr_exact_rules *how,
+                                      struct vram_exact_device *device, struct vr_exact_lessons *lessons, struct vram_error *error);
+// One device, as often as it takes: the best replay is the result. vr_exact_release_device() also after a failure.
+enum vram_status vr_exact_replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
+                                        const struct vr_exact_rules *how, struct vram_exact_device *device, struct vram_error *error);
+void vr_exact_release_device(struct vram_exact_device *device);
 
 // Books a difference; keeps it while there is room. NO_HOST_MEMORY.
 enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_difference *difference);
@@ -84,6 +113,13 @@ struct vr_exact_hiders {
 };
 enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_exact_hiders *hiders);
 enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders *hiders);
+// What the choice of an alloc event that the cache serves tells of the ages of segments.
+enum vram_status vr_exact_learn_choice(struct vr_exact *exact, size_t event);
+// The same of one that differs: whether the block that was taken is as large as the first that would do.
+enum vram_status vr_exact_look_for_tie(struct vr_exact *exact, size_t event);
+// What the releases [event, end) tell, which are all that was cached / that their segments are not of the start state any more.
+enum vram_status vr_exact_learn_releases(struct vr_exact *exact, size_t event, size_t end);
+enum vram_status vr_exact_note_gone(struct vr_exact *exact, size_t event, size_t end);
 // Compares the final picture, block by block.
 enum vram_status vr_exact_picture(struct vr_exact *exact);
 

@@ -21,7 +21,8 @@ struct vr_recorded_device {
     bool leave_out;    // events of unknown pools are passed over; otherwise they count as of the default pools
     uint64_t *streams; // distinct, ascending, of segments and events
     size_t stream_count;
-    uint64_t capacity_bytes; // the device's memory, which expandable segments reserve address space by; 0: as much as there can be
+    struct vr_hindsight *hindsight; // what earlier replays told, and where this one notes more; NULL: nothing is known
+    uint64_t capacity_bytes;        // the device's memory, which expandable segments reserve address space by; 0: as much as there can be
 };
 
 // The devices that have events or segments, ascending; pinned host memory, which has rules of its own, is none. *devices is given to the

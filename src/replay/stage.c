@@ -3,7 +3,9 @@
 
 #include "core/allocator.h"
 #include "driver/driver.h"
+#include "replay/hindsight.h"
 #include "replay/recorded_rules.h"
+#include "replay/reservations.h"
 #include "replay/stage.h"
 
 enum { DEVICE = 0 };
@@ -135,46 +137,11 @@ void vr_stage_close(struct vr_replay_stage *stage) {
     vram_driver_destroy(stage->driver);
     free(stage->pools);
     free(stage->streams);
+    vr_map_release(&stage->began_with);
     *stage = (struct vr_replay_stage){0};
 }
 
 // --- address space ----------------------------------------------------------------------------------------------------------
-// Something that occupies addresses at some time of the history.
-struct extent {
-    uint64_t start;
-    uint64_t stream;
-    uint32_t pool;
-    bool small;
-    bool expandable;
-};
-
-static int extent_order(const void *left, const void *right) {
-    const uint64_t a = ((const struct extent *)left)->start, b = ((const struct extent *)right)->start;
-    return VR_ORDER(a, b);
-}
-
-static bool same_reservation(const struct extent *a, const struct extent *b) {
-    return a->expandable && b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
-}
-
-static size_t gather(const struct vr_recorded_device *recorded, const struct vr_start *start, struct extent *extents) {
-    size_t count = 0;
-    for (size_t i = 0; i < start->segment_count; i++) {
-        const struct vr_start_segment *s = &start->segments[i];
-        extents[count++] = (struct extent){s->address, s->stream, s->pool, s->small, s->expandable};
-    }
-    const struct vr_history *history = recorded->history;
-    for (size_t event = 0; event < history->count; event++) {
-        const bool map = history->action[event] == VR_ACTION_SEGMENT_MAP;
-        if (!map && history->action[event] != VR_ACTION_SEGMENT_ALLOC) continue;
-        if (vr_recorded_device_leaves_out(recorded, event)) continue;
-        const uint64_t address = history->address[event], size = history->size_bytes[event];
-        extents[count++] =
-            (struct extent){address, vr_entry_stream(history, event), vr_recorded_device_pool(recorded, event), size == 2 * VR_MIB, map};
-    }
-    return count;
-}
-
 // The memory for which expandable segments reserve this much.
 static uint64_t memory_of(const struct vr_options *options, uint64_t reserve_bytes) {
     const double fraction = options->expandable_reserve.bytes == 0 ? options->expandable_reserve.fraction : 0;
@@ -184,19 +151,11 @@ static uint64_t memory_of(const struct vr_options *options, uint64_t reserve_byt
 }
 
 enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes) {
-    struct extent *extents = malloc((start->segment_count + recorded->history->count + 1) * sizeof *extents);
-    if (extents == NULL) return VRAM_NO_HOST_MEMORY;
-    const size_t count = gather(recorded, start, extents);
-    if (count > 1) qsort(extents, count, sizeof *extents, extent_order);
-    uint64_t reserve = VR_STAGE_SPACING / 8 * 9;
-    size_t base = 0; // the lowest extent of the reservation that extent i - 1 belongs to
-    for (size_t i = 1; i < count; i++) {
-        if (same_reservation(&extents[base], &extents[i])) continue;
-        const uint64_t distance = extents[i].start - extents[base].start;
-        if (extents[base].expandable && distance < reserve) reserve = distance;
-        base = i;
-    }
-    free(extents);
+    struct vr_reservations reservations;
+    const enum vram_status status = vr_reservations_find(recorded, start, UINT64_MAX, &reservations);
+    const uint64_t most = VR_STAGE_SPACING / 8 * 9, reserve = reservations.shortest < most ? reservations.shortest : most;
+    vr_reservations_release(&reservations);
+    VR_TRY(status);
     const uint64_t pages = 4 * vr_recorded_device_page(recorded->options, false); // the allocator rounds its reservations up to pages
     *memory_bytes = reserve > 2 * pages ? memory_of(recorded->options, reserve - pages) : pages;
     if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
@@ -236,21 +195,29 @@ static uint64_t reserve_of(const struct vr_recorded_device *recorded, uint64_t m
     return *exact ? vr_round_up(reserve, page) : vr_round_down(reserve, page);
 }
 
-// Where the next reservation begins: in this segment, `offset` bytes behind its start.
-struct unbuilt {
+// A place in the mapped ranges of the start state: in this segment, `offset` bytes behind its start.
+struct range_place {
     size_t segment;
     uint64_t offset;
 };
 
-static uint64_t low_end(const struct vr_start *start, struct unbuilt at) { return start->segments[at.segment].address + at.offset; }
+// A reservation that is to be made, with the ranges from a place on as far as they lie in it.
+struct reservation {
+    struct range_place from;
+    uint64_t base;
+    uint64_t end;
+    uint64_t counter; // by which the older ones come first
+};
 
-// Where the reservation at `low` ends. Ranges of one stream and pool are of one reservation, and it reaches up to the next thing in use;
+static uint64_t address_of(const struct vr_start *start, struct range_place at) { return start->segments[at.segment].address + at.offset; }
+
+// Where the reservation at `base` ends. Ranges of one stream and pool are of one reservation, and it reaches up to the next thing in use;
 // unless the length is known, or a range begins off its pages: then what lies behind it is of another.
-static uint64_t end_of_reservation(const struct vr_start *start, struct unbuilt low, uint64_t page, uint64_t reserve, bool exact) {
-    const struct vr_start_segment *first = &start->segments[low.segment];
-    const uint64_t base = low_end(start, low);
+static uint64_t end_of_reservation(const struct vr_start *start, struct range_place from, uint64_t base, uint64_t page, uint64_t reserve,
+                                   bool exact) {
+    const struct vr_start_segment *first = &start->segments[from.segment];
     uint64_t end = base + reserve;
-    for (size_t i = low.segment + 1; i < start->segment_count && same_range_owner(first, &start->segments[i]); i++) {
+    for (size_t i = from.segment + 1; i < start->segment_count && same_range_owner(first, &start->segments[i]); i++) {
         const uint64_t distance = start->segments[i].address - base;
         if (distance % page != 0) return distance < end - base ? start->segments[i].address : end;
         if (!exact && distance + start->segments[i].size > end - base) end = base + vr_round_up(distance + start->segments[i].size, page);
@@ -258,32 +225,93 @@ static uint64_t end_of_reservation(const struct vr_start *start, struct unbuilt 
     return end;
 }
 
-// One reservation with the mapped ranges that lie in it; *at moves behind them.
-static enum vram_status build_expandable(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
-                                         const struct vr_start *start, uint64_t memory_bytes, struct unbuilt *at,
-                                         struct vram_error *error) {
-    const struct vr_start_segment *first = &start->segments[at->segment];
-    const uint64_t page = vr_recorded_device_page(recorded->options, first->small), base = low_end(start, *at);
+// The first mapped byte from here on that does not lie below `end`, of the same ranges; else what comes behind them.
+static struct range_place place_behind(const struct vr_start *start, struct range_place from, uint64_t end) {
+    const struct vr_start_segment *first = &start->segments[from.segment];
+    struct range_place at = from;
+    while (at.segment < start->segment_count && same_range_owner(first, &start->segments[at.segment]) && address_of(start, at) < end) {
+        const uint64_t left = start->segments[at.segment].size - at.offset, room = end - address_of(start, at);
+        at = left <= room ? (struct range_place){at.segment + 1, 0} : (struct range_place){at.segment, at.offset + room};
+    }
+    return at;
+}
+
+static struct reservation reservation_at(const struct vr_recorded_device *recorded, const struct vr_start *start,
+                                         const struct vr_reservations *known, uint64_t memory_bytes, struct range_place from) {
+    const struct vr_start_segment *first = &start->segments[from.segment];
+    const uint64_t page = vr_recorded_device_page(recorded->options, first->small);
+    const uint64_t base = from.offset == 0 ? known->bases[from.segment] : address_of(start, from);
     bool exact = false;
     const uint64_t reserve = reserve_of(recorded, memory_bytes, page, &exact);
-    const uint64_t least = exact ? page : vr_round_up(first->size - at->offset, page);
-    const uint64_t end = end_of_reservation(start, *at, page, reserve < least ? least : reserve, exact);
+    const uint64_t least = exact ? page : vr_round_up(first->address + first->size - base, page);
+    uint64_t end = end_of_reservation(start, from, base, page, reserve < least ? least : reserve, exact);
+    const uint64_t learned = recorded->hindsight == NULL ? 0 : vr_map_get(&recorded->hindsight->ends, base);
+    const uint64_t in_use = from.offset == 0 ? known->ends[from.segment] : UINT64_MAX,
+                   most = learned != 0 && learned < in_use ? learned : in_use;
+    if (end > most && most - base >= page) end = base + vr_round_down(most - base, page);
+    return (struct reservation){from, base, end, first->counter};
+}
+
+static enum vram_status build_reservation(struct vr_replay_stage *stage, const struct vr_start *start,
+                                          const struct reservation *reservation, struct vram_error *error) {
+    const struct vr_start_segment *first = &start->segments[reservation->from.segment];
+    const uint64_t base = reservation->base, bytes = reservation->end - base;
     uint64_t address = 0;
     enum vram_status status = vr_stage_enter(stage, first->pool);
     if (status == VRAM_OK) status = vram_sim_queue_reservation(stage->driver, base);
     if (status == VRAM_OK)
-        status =
-            vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, first->stream), first->small, end - base, &address);
+        status = vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, first->stream), first->small, bytes, &address);
     if (status == VRAM_OK && address != base) status = VRAM_MISMATCH;
-    if (status != VRAM_OK) return refuse(error, status, "address range", base, end - base);
-    while (at->segment < start->segment_count && same_range_owner(first, &start->segments[at->segment]) && low_end(start, *at) < end) {
-        const struct vr_start_segment *range = &start->segments[at->segment];
-        const uint64_t left = range->size - at->offset, room = end - low_end(start, *at), size = left < room ? left : room;
-        status = vr_drive_map(stage->allocator, low_end(start, *at), size);
-        if (status != VRAM_OK) return refuse(error, status, "mapped range", low_end(start, *at), size);
-        *at = size == left ? (struct unbuilt){at->segment + 1, 0} : (struct unbuilt){at->segment, at->offset + size};
+    if (status == VRAM_OK) status = vr_map_set(&stage->began_with, base, 1);
+    if (status != VRAM_OK) return refuse(error, status, "address range", base, bytes);
+    for (struct range_place at = reservation->from; at.segment < start->segment_count;) {
+        const struct vr_start_segment *range = &start->segments[at.segment];
+        if (!same_range_owner(first, range) || address_of(start, at) >= reservation->end) break;
+        const uint64_t left = range->size - at.offset, room = reservation->end - address_of(start, at), size = left < room ? left : room;
+        status = vr_drive_map(stage->allocator, address_of(start, at), size);
+        if (status != VRAM_OK) return refuse(error, status, "mapped range", address_of(start, at), size);
+        at = size == left ? (struct range_place){at.segment + 1, 0} : (struct range_place){at.segment, at.offset + size};
     }
     return VRAM_OK;
+}
+
+static int reservation_order(const void *left, const void *right) {
+    const struct reservation *a = left, *b = right;
+    if (a->counter != b->counter) return VR_ORDER(a->counter, b->counter);
+    return VR_ORDER(a->base, b->base);
+}
+
+static enum vram_status plan_reservations(const struct vr_recorded_device *recorded, const struct vr_start *start,
+                                          const struct vr_reservations *known, uint64_t memory_bytes, struct reservation **list,
+                                          size_t *count) {
+    size_t capacity = 0;
+    for (struct range_place at = {0, 0}; at.segment < start->segment_count;) {
+        if (!start->segments[at.segment].expandable) {
+            at.segment++;
+            continue;
+        }
+        VR_TRY(vr_grow((void **)list, &capacity, *count + 1, sizeof **list));
+        (*list)[*count] = reservation_at(recorded, start, known, memory_bytes, at);
+        at = place_behind(start, at, (*list)[(*count)++].end);
+    }
+    if (*count > 1) qsort(*list, *count, sizeof **list, reservation_order);
+    return VRAM_OK;
+}
+
+// Oldest first, as with segments.
+static enum vram_status build_reservations(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
+                                           const struct vr_start *start, uint64_t memory_bytes, struct vram_error *error) {
+    struct vr_reservations known;
+    struct reservation *list = NULL;
+    size_t count = 0;
+    bool exact = false;
+    const uint64_t reserve = reserve_of(recorded, memory_bytes, vr_recorded_device_page(recorded->options, false), &exact);
+    enum vram_status status = vr_reservations_find(recorded, start, exact ? reserve : UINT64_MAX, &known);
+    if (status == VRAM_OK) status = plan_reservations(recorded, start, &known, memory_bytes, &list, &count);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = build_reservation(stage, start, &list[i], error);
+    vr_reservations_release(&known);
+    free(list);
+    return status;
 }
 
 struct ordered {
@@ -334,12 +362,6 @@ enum vram_status vr_stage_build(struct vr_replay_stage *stage, const struct vr_r
     uint64_t spacing = 0;
     VR_TRY(vr_stage_spacing(recorded, start, &spacing));
     VR_TRY(build_segments(stage, start, error));
-    for (struct unbuilt at = {0, 0}; at.segment < start->segment_count;) {
-        if (start->segments[at.segment].expandable) {
-            VR_TRY(build_expandable(stage, recorded, start, spacing, &at, error));
-        } else {
-            at.segment++;
-        }
-    }
+    VR_TRY(build_reservations(stage, recorded, start, spacing, error));
     return build_blocks(stage, start, error);
 }

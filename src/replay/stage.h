@@ -2,6 +2,7 @@
 #ifndef VR_REPLAY_STAGE_H
 #define VR_REPLAY_STAGE_H
 
+#include "base/map.h"
 #include "core/drive.h"
 #include "replay/start.h"
 #include "vram/driver.h"
@@ -20,6 +21,7 @@ struct vr_replay_stage {
     uint64_t *streams;                         // ours, in the order of the recorded device's
     size_t last;                               // index of the stream asked for last
     struct vram_pool **pools;                  // by the recorded device's numbers, one reference each; [0], and those given up, are NULL
+    struct vr_map began_with;                  // where the reservations of the start state begin: known to it
     uint32_t entered;                          // where requests go: a route to that pool is open; 0: to the default pools
 };
 

@@ -3,7 +3,7 @@
 #include "core/size_rules.h"
 #include "replay/start.h"
 
-#define NEARBY_BYTES (4 * VR_GIB)
+#define NEARBY_BYTES (64 * VR_MIB)
 #define NO_ROW       UINT32_MAX // one less than what a map has for no address
 
 // More than any device has. Tables grow with the memory that is replayed, those of small blocks most: a file of a few bytes that
@@ -214,19 +214,22 @@ static int block_order(const void *left, const void *right) {
     return VR_ORDER(a, b);
 }
 
-static bool is_small_nearby(const struct vr_mapped_range *range, const struct vr_mapped_range *other, uint64_t distance) {
-    return same_owner(other, range) && other->pool == VR_MAPPED_SMALL && distance < NEARBY_BYTES;
+// How far other memory of the same owner is away; NEARBY_BYTES for what is further, which may be of another segment: reservations are
+// longer, but the small pool seldom has this much of it mapped.
+static uint64_t distance_to(const struct vr_mapped_range *range, const struct vr_mapped_range *other) {
+    if (other == NULL || !same_owner(other, range) || other->pool == VR_MAPPED_UNKNOWN) return NEARBY_BYTES;
+    const uint64_t distance = other->start < range->start ? range->start - other->end : other->start - range->end;
+    return distance < NEARBY_BYTES ? distance : NEARBY_BYTES;
 }
 
-// A range that no block told the pool of: what is not whole large pages is small; what is, only beside other small memory, since
-// address ranges of different segments are at least a device's memory apart.
+// A range that no block told the pool of: what is not whole large pages is small; what is, only if the nearest memory is.
 static enum vr_mapped_pool guess_pool(const struct undo *undo, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = range->start == 0 ? NULL : vr_mapped_before(&undo->mapped, range->start - 1);
     const struct vr_mapped_range *after = vr_mapped_after(&undo->mapped, range->start);
+    const uint64_t below = distance_to(range, before), above = distance_to(range, after);
     if ((range->end - range->start) % vr_recorded_device_page(undo->recorded->options, false) != 0) return VR_MAPPED_SMALL;
-    const bool small = (before != NULL && is_small_nearby(range, before, range->start - before->end)) ||
-                       (after != NULL && is_small_nearby(range, after, after->start - range->end));
-    return small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE;
+    if (below == NEARBY_BYTES && above == NEARBY_BYTES) return VR_MAPPED_LARGE;
+    return below <= above ? before->pool : after->pool;
 }
 
 // Ranges that touch are one, where blocks told their pools only after they had been added.

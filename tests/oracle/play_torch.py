@@ -4,7 +4,10 @@ Reads names of files from its input, a line each; each is played in a process of
 has the operations with what PyTorch answered (format.md). A line of output per file: its name, or `failed` and why."""
 import ctypes
 import gc
+import inspect
+import json
 import os
+import pickle
 import queue
 import sys
 import threading
@@ -80,12 +83,17 @@ def set_options(conf):
         torch.cuda.memory._set_allocator_settings(conf)
 
 
-def record_history():
-    torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=1 << 22)
+def record_history(entries=1 << 22):
+    """What was recorded so far is forgotten."""
+    if "clear_history" in inspect.signature(torch.cuda.memory._record_memory_history_impl).parameters:
+        torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=entries, clear_history=True)
+    else:  # older ones forget by themselves
+        torch.cuda.memory._record_memory_history(enabled="all", context=None, max_entries=entries)
 
 
 class Play:
-    def __init__(self, head):
+    def __init__(self, head, source):
+        self.source, self.entries = source, 1 << 22
         os.environ["VRAM_SIM"] = head["sim"]
         self.devices = int(head.get("devices", "1"))
         if head.get("conf"):
@@ -230,6 +238,22 @@ class Play:
         live = {block.data_ptr() for block in self.pinned.values()}  # the host may give other addresses again, to other blocks
         self.pinned_names = {address: name for address, name in self.pinned_names.items() if address in live}
 
+    # --- recordings (rings.py) -----------------------------------------------------------------------------------------------------------
+    def history(self, entries):
+        self.entries = int(entries)
+        record_history(self.entries)
+        for device in range(self.devices):
+            torch.cuda.reset_peak_memory_stats(device)
+
+    def snapshot(self, name):
+        """SOURCE.NAME.pickle, and SOURCE.NAME.json with the statistics of its moment and the length of the ring."""
+        statistics = [{key: now[key] for key in FAMILIES} for now in map(torch._C._cuda_memoryStats, range(self.devices))]
+        snapshot = torch.cuda.memory._snapshot()
+        with open(f"{self.source}.{name}.pickle", "wb") as file:
+            pickle.dump(snapshot, file)
+        with open(f"{self.source}.{name}.json", "w") as file:
+            json.dump([statistics, self.entries], file)
+
     # --- pictures ------------------------------------------------------------------------------------------------------------------------
     def stats(self):
         lines = []
@@ -284,7 +308,7 @@ def play(source):
     lines = open(source).read().splitlines()
     head = dict(line[2:].split(" ", 1) if " " in line[2:] else (line[2:], "") for line in lines if line.startswith("# "))
     head["torch"] = torch.__version__.split("+")[0]
-    state, thread, workers = Play(head), "0", {}
+    state, thread, workers = Play(head, source), "0", {}
     out = [f"# {key} {value}".rstrip() for key, value in head.items()]
     for line in lines:
         if line.startswith("#") or not line.strip():

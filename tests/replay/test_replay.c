@@ -67,7 +67,8 @@ static enum vram_exact_verdict verdict_of(const char *json) {
 }
 
 // --- what we record is what we replay -----------------------------------------------------------------------------------------
-static void replay_from(const struct selfmade *made, size_t cut, uint64_t seed) {
+// How many ages of segments it took.
+static uint64_t replay_from(const struct selfmade *made, size_t cut, uint64_t seed) {
     struct vram_recording *recording = recording_of(made, cut);
     struct vram_exact_result *result = exact(recording);
     if (!result->agrees) {
@@ -75,8 +76,10 @@ static void replay_from(const struct selfmade *made, size_t cut, uint64_t seed) 
         fail_msg("conf '%s' seed %llu cut %zu", made->conf, (unsigned long long)seed, cut);
     }
     assert_int_equal(result->devices[0].final_blocks_equal, made->block_count);
+    const uint64_t ages = result->devices[0].start_ages_inferred;
     vram_exact_result_destroy(result);
     vram_recording_destroy(recording);
+    return ages;
 }
 
 static void replay_selfmade(uint64_t memory_bytes, bool small_sizes, unsigned cuts) {
@@ -106,6 +109,28 @@ static void whole_histories_are_exact(void **state) {
 static void cut_histories_of_small_blocks_are_exact(void **state) {
     (void)state;
     replay_selfmade(80 * VR_GIB, true, 6);
+}
+
+// Real drivers give addresses that went back again, and new ones above or below the others. How old a segment was that the history began
+// with no recording says, nor where a reservation began or ended.
+static void cut_histories_are_exact_wherever_segments_lie(void **state) {
+    (void)state;
+    static const enum vram_sim_addresses addresses[] = {VRAM_SIM_FALLING, VRAM_SIM_REUSE, VRAM_SIM_DRIVER, VRAM_SIM_WINDOWS};
+    uint64_t inferred = 0;
+    for (size_t play = 0; play < 4 * VR_COUNT_OF(addresses) * VR_COUNT_OF(confs); play++) {
+        struct selfmade made;
+        const struct selfmade_options options = {.conf = confs[play % VR_COUNT_OF(confs)],
+                                                 .seed = 300 + play,
+                                                 .memory_bytes = play % 3 == 0 ? 400 * VR_MIB : 80 * VR_GIB,
+                                                 .operations = 1200,
+                                                 .streams = 1 + (unsigned)(play % 3),
+                                                 .small_sizes = true,
+                                                 .addresses = addresses[play / VR_COUNT_OF(confs) % VR_COUNT_OF(addresses)]};
+        selfmade_run(&made, &options);
+        for (size_t part = 1; part <= 4; part++) inferred += replay_from(&made, made.count * part / 5, options.seed);
+        selfmade_release(&made);
+    }
+    assert_true(inferred > 100);
 }
 
 // Blocks of the large pool may be up to 1 MiB longer than asked for; where neither a neighbour nor the final picture tells, the
@@ -827,6 +852,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_histories_are_exact),
         cmocka_unit_test(cut_histories_of_small_blocks_are_exact),
+        cmocka_unit_test(cut_histories_are_exact_wherever_segments_lie),
         cmocka_unit_test(cut_histories_of_large_blocks_are_placed),
         cmocka_unit_test(histories_with_ooms_are_exact),
         cmocka_unit_test(full_devices_with_expandable_segments_are_exact),

@@ -1,6 +1,7 @@
 // test_tables.c: the replay's tables against plain ones.
 #include "support/expect.h"
 
+#include "replay/ages.h"
 #include "replay/mapped.h"
 #include "support/random.h"
 
@@ -92,11 +93,78 @@ static void no_order_of_addresses_makes_a_list(void **state) {
     vr_mapped_release(&mapped);
 }
 
+// --- ages ---------------------------------------------------------------------------------------------------------------------------
+enum { SEGMENTS = 40 };
+
+// Segments at rising addresses, none of which says how old it is.
+static void make_start(struct vr_start *start, struct vr_start_segment *segments) {
+    *start = (struct vr_start){.segments = segments, .segment_count = SEGMENTS};
+    for (size_t i = 0; i < SEGMENTS; i++) segments[i] = (struct vr_start_segment){.address = (i + 1) * VR_MIB, .size = VR_MIB};
+}
+
+static void ages_agree_with_all_pairs(void **state) {
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct vr_start_segment segments[SEGMENTS];
+        struct vr_start start;
+        struct vr_ages ages = {0};
+        size_t order[SEGMENTS], inferred = 0, pairs = random_below(3 * SEGMENTS), told = 0;
+        make_start(&start, segments);
+        for (size_t i = 0; i < SEGMENTS; i++) order[i] = i;
+        for (size_t i = SEGMENTS; i > 1; i--) {
+            const size_t at = random_below(i), other = order[at];
+            order[at] = order[i - 1];
+            order[i - 1] = other;
+        }
+        for (size_t i = 0; i < pairs; i++) {
+            const size_t a = random_below(SEGMENTS), b = random_below(SEGMENTS);
+            if (a != b)
+                assert_int_equal(vr_ages_note(&ages, segments[order[a < b ? a : b]].address, segments[order[a < b ? b : a]].address),
+                                 VRAM_OK);
+        }
+        assert_int_equal(vr_ages_note(&ages, VR_MIB / 2, VR_MIB), VRAM_OK); // of a segment that is not there
+        assert_int_equal(vr_ages_apply(&ages, &start, &inferred), VRAM_OK);
+        for (size_t i = 0; i + 1 < ages.count; i++) {
+            const uint64_t older = segments[ages.pairs[i].older / VR_MIB - 1].counter,
+                           younger = segments[ages.pairs[i].younger / VR_MIB - 1].counter;
+            assert_true(older < younger);
+        }
+        uint64_t sum = 0;
+        for (size_t i = 0; i < SEGMENTS; i++) {
+            sum += segments[i].counter;
+            told += segments[i].counter != i + 1;
+        }
+        assert_int_equal(sum, SEGMENTS * (SEGMENTS + 1) / 2);
+        assert_int_equal(inferred, told);
+        vr_ages_release(&ages);
+    }
+}
+
+// Who lies may name a circle: every segment has a place all the same, and what is not in the circle the right one.
+static void circles_of_ages_end(void **state) {
+    (void)state;
+    struct vr_start_segment segments[SEGMENTS];
+    struct vr_start start;
+    struct vr_ages ages = {0};
+    size_t inferred = 0;
+    make_start(&start, segments);
+    for (size_t i = 0; i < 10; i++) assert_int_equal(vr_ages_note(&ages, segments[i].address, segments[(i + 1) % 10].address), VRAM_OK);
+    assert_int_equal(vr_ages_note(&ages, segments[30].address, segments[20].address), VRAM_OK);
+    assert_int_equal(vr_ages_apply(&ages, &start, &inferred), VRAM_OK);
+    bool taken[SEGMENTS + 1] = {false};
+    for (size_t i = 0; i < SEGMENTS; i++) {
+        assert_true(segments[i].counter >= 1 && segments[i].counter <= SEGMENTS && !taken[segments[i].counter]);
+        taken[segments[i].counter] = true;
+    }
+    assert_true(segments[30].counter < segments[20].counter);
+    vr_ages_release(&ages);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_as_plain_pages),
-        cmocka_unit_test(no_order_of_addresses_makes_a_list),
-        cmocka_unit_test(a_range_learns_its_pool_once),
+        cmocka_unit_test(ranges_as_plain_pages),        cmocka_unit_test(no_order_of_addresses_makes_a_list),
+        cmocka_unit_test(a_range_learns_its_pool_once), cmocka_unit_test(ages_agree_with_all_pairs),
+        cmocka_unit_test(circles_of_ages_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

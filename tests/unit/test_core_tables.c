@@ -248,8 +248,8 @@ static void kept_memory_is_zero(void **state) {
     vr_os_keep_end();
 }
 
-static bool go_on(uint64_t address, void *user) {
-    (void)address;
+static bool go_on(uint64_t address, uint64_t size_bytes, void *user) {
+    (void)address, (void)size_bytes;
     ++*(size_t *)user;
     return true;
 }

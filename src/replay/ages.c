@@ -1,0 +1,161 @@
+// ages.c: see ages.h.
+#include "replay/ages.h"
+
+void vr_ages_release(struct vr_ages *ages) {
+    free(ages->pairs);
+    vr_map_release(&ages->known);
+    *ages = (struct vr_ages){0};
+}
+
+enum vram_status vr_ages_note(struct vr_ages *ages, uint64_t older, uint64_t younger) {
+    // Of two pairs with the same mix the second is not kept: what it would tell shows as a difference.
+    const uint64_t mix = vr_mix64(vr_mix64(older) + younger);
+    if (older == younger || vr_map_get(&ages->known, mix) != 0) return VRAM_OK;
+    VR_TRY(vr_grow((void **)&ages->pairs, &ages->capacity, ages->count + 1, sizeof *ages->pairs));
+    VR_TRY(vr_map_set(&ages->known, mix, 1));
+    ages->pairs[ages->count++] = (struct vr_age_pair){older, younger};
+    return VRAM_OK;
+}
+
+// --- the order --------------------------------------------------------------------------------------------------------------------
+#define NONE UINT32_MAX
+
+// A pair as a node of the list of its older segment.
+struct edge {
+    uint32_t younger;
+    uint32_t next; // NONE: the last
+};
+
+struct age_sorting {
+    struct vr_start *start;
+    struct edge *edges;
+    size_t edge_count;
+    uint32_t *first;   // by segment: its edges; NONE: none
+    uint32_t *waiting; // by segment: how many older ones have no place yet
+    uint32_t *ready;   // a heap of segments that wait for none; the one that comes first on top
+    size_t ready_count;
+    uint32_t *rank;    // by segment: its place without any pairs
+    uint32_t *by_rank; // the other way round
+    size_t placed;     // those before it in by_rank have their places
+};
+
+static uint32_t segment_at(const struct vr_start *start, uint64_t address) {
+    size_t above;
+    VR_LOWER_BOUND(above, i, 0, start->segment_count, start->segments[i].address <= address);
+    return above == 0 || start->segments[above - 1].address != address ? NONE : (uint32_t)(above - 1);
+}
+
+static void add_edge(struct age_sorting *sorting, uint32_t older, uint32_t younger) {
+    sorting->edges[sorting->edge_count] = (struct edge){younger, sorting->first[older]};
+    sorting->first[older] = (uint32_t)sorting->edge_count++;
+    sorting->waiting[younger]++;
+}
+
+static void push(struct age_sorting *sorting, uint32_t segment) {
+    size_t at = sorting->ready_count++;
+    for (; at > 0 && sorting->rank[sorting->ready[(at - 1) / 2]] > sorting->rank[segment]; at = (at - 1) / 2)
+        sorting->ready[at] = sorting->ready[(at - 1) / 2];
+    sorting->ready[at] = segment;
+}
+
+static uint32_t pop(struct age_sorting *sorting) {
+    uint32_t *heap = sorting->ready, *rank = sorting->rank;
+    const uint32_t top = heap[0], last = heap[--sorting->ready_count];
+    size_t at = 0;
+    for (size_t child = 1; child < sorting->ready_count; child = 2 * at + 1) {
+        child += child + 1 < sorting->ready_count && rank[heap[child + 1]] < rank[heap[child]];
+        if (rank[heap[child]] >= rank[last]) break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+struct aged_segment {
+    uint64_t counter;
+    uint64_t address;
+    uint32_t segment;
+};
+
+static int rank_order(const void *left, const void *right) {
+    const struct aged_segment *a = left, *b = right;
+    if (a->counter != b->counter) return VR_ORDER(a->counter, b->counter);
+    return VR_ORDER(a->address, b->address);
+}
+
+// The order without any pairs; recorded counters are an order that holds in any case.
+static enum vram_status rank_segments(struct age_sorting *sorting) {
+    const size_t count = sorting->start->segment_count;
+    struct aged_segment *aged = malloc((count + 1) * sizeof *aged);
+    if (aged == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        aged[i] = (struct aged_segment){sorting->start->segments[i].counter, sorting->start->segments[i].address, (uint32_t)i};
+    if (count > 1) qsort(aged, count, sizeof *aged, rank_order);
+    for (size_t i = 0; i < count; i++) {
+        sorting->rank[aged[i].segment] = (uint32_t)i;
+        sorting->by_rank[i] = aged[i].segment;
+        const bool known = i > 0 && aged[i - 1].counter != 0 && aged[i - 1].counter != aged[i].counter;
+        if (known) add_edge(sorting, aged[i - 1].segment, aged[i].segment);
+    }
+    free(aged);
+    return VRAM_OK;
+}
+
+// The one that would come first of those that still wait for others, which wait for it in a circle.
+static uint32_t break_circle(struct age_sorting *sorting) {
+    while (sorting->waiting[sorting->by_rank[sorting->placed]] == 0) sorting->placed++;
+    const uint32_t first = sorting->by_rank[sorting->placed];
+    sorting->waiting[first] = 0;
+    return first;
+}
+
+static void take(struct age_sorting *sorting, uint32_t segment, size_t place) {
+    sorting->start->segments[segment].counter = place + 1;
+    for (uint32_t e = sorting->first[segment]; e != NONE; e = sorting->edges[e].next) {
+        uint32_t *waiting = &sorting->waiting[sorting->edges[e].younger];
+        if (*waiting != 0 && --*waiting == 0) push(sorting, sorting->edges[e].younger);
+    }
+}
+
+static enum vram_status sort(struct age_sorting *sorting, const struct vr_ages *ages, size_t *inferred) {
+    const size_t count = sorting->start->segment_count;
+    for (size_t i = 0; i < count; i++) sorting->first[i] = NONE;
+    VR_TRY(rank_segments(sorting));
+    for (size_t i = 0; i < ages->count; i++) {
+        const uint32_t older = segment_at(sorting->start, ages->pairs[i].older);
+        const uint32_t younger = segment_at(sorting->start, ages->pairs[i].younger);
+        if (older != NONE && younger != NONE) add_edge(sorting, older, younger);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (sorting->waiting[i] == 0) push(sorting, i);
+    }
+    for (size_t place = 0; place < count; place++) {
+        const uint32_t next = sorting->ready_count == 0 ? break_circle(sorting) : pop(sorting);
+        *inferred += sorting->rank[next] != place;
+        take(sorting, next, place);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_ages_apply(const struct vr_ages *ages, struct vr_start *start, size_t *inferred) {
+    const size_t count = start->segment_count;
+    struct age_sorting sorting = {.start = start};
+    *inferred = 0;
+    if (ages->count == 0 || count == 0) return VRAM_OK;
+    sorting.edges = malloc((ages->count + count) * sizeof *sorting.edges);
+    sorting.first = malloc(count * sizeof *sorting.first);
+    sorting.waiting = calloc(count, sizeof *sorting.waiting);
+    sorting.ready = malloc(count * sizeof *sorting.ready);
+    sorting.rank = malloc(count * sizeof *sorting.rank);
+    sorting.by_rank = malloc(count * sizeof *sorting.by_rank);
+    const bool made = sorting.edges && sorting.first && sorting.waiting && sorting.ready && sorting.rank && sorting.by_rank;
+    const enum vram_status status = made ? sort(&sorting, ages, inferred) : VRAM_NO_HOST_MEMORY;
+    free(sorting.edges);
+    free(sorting.first);
+    free(sorting.waiting);
+    free(sorting.ready);
+    free(sorting.rank);
+    free(sorting.by_rank);
+    return status;
+}

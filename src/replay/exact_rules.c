@@ -1,0 +1,151 @@
+// exact_rules.c: the public entry of the exact replay: all devices of a recording, by the rules that it followed (replay.md §whose-rules).
+#include <stdio.h>
+
+#include "config/recorded_options.h"
+#include "config/values.h"
+#include "model/recording.h"
+#include "replay/exact_replay.h"
+#include "replay/recorded_rules.h"
+
+#define DIFFERENCES_OF_CONTRADICTION 100000 // more than any replay that ends
+
+static enum vram_status replay_all(const struct vr_model *model, const struct vr_exact_rules *how, struct vram_exact_result *result,
+                                   struct vram_error *error) {
+    struct vr_options settings;
+    vr_options_init(&settings);
+    VR_TRY(vr_options_parse(&settings, how->conf, error));
+    uint32_t *devices = NULL;
+    size_t count = 0;
+    VR_TRY(vr_recorded_device_devices(model, &devices, &count));
+    enum vram_status status = VRAM_OK;
+    result->devices = calloc(count + 1, sizeof *result->devices);
+    if (result->devices == NULL) status = VRAM_NO_HOST_MEMORY;
+    result->agrees = true;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) {
+        result->device_count = i + 1;
+        status = vr_exact_replay_device(model, &settings, devices[i], how, &result->devices[i], error);
+        result->agrees = result->agrees && vr_exact_verdict_agrees(result->devices[i].verdict);
+    }
+    free(devices);
+    return status;
+}
+
+static void release_devices(struct vram_exact_result *result) {
+    for (size_t i = 0; i < result->device_count; i++) vr_exact_release_device(&result->devices[i]);
+    free(result->devices);
+    result->devices = NULL;
+    result->device_count = 0;
+}
+
+static uint64_t differences_of(const struct vram_exact_result *result) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < result->device_count; i++) {
+        sum += result->devices[i].difference_count +
+               (result->devices[i].verdict == VRAM_EXACT_CONTRADICTION ? DIFFERENCES_OF_CONTRADICTION : 0);
+    }
+    return sum;
+}
+
+static void note_rules(struct vram_exact_result *result, uint32_t pytorch, enum vram_rules_source source) {
+    snprintf(result->pytorch, sizeof result->pytorch, "%u.%u", pytorch / 100 % 100, pytorch % 100);
+    result->pytorch_by = source;
+}
+
+// Once more, with other rules or settings: what has fewer differences stays in *result.
+static enum vram_status replay_otherwise(const struct vr_model *model, const struct vr_exact_rules *how, struct vram_exact_result *result,
+                                         bool *better, struct vram_error *error) {
+    struct vram_exact_result other = {.devices = NULL};
+    const enum vram_status status = replay_all(model, how, &other, error);
+    *better = status == VRAM_OK && differences_of(&other) < differences_of(result);
+    if (*better) {
+        const struct vram_exact_result first = *result;
+        result->devices = other.devices;
+        result->device_count = other.device_count;
+        result->agrees = other.agrees;
+        other = first;
+    }
+    release_devices(&other);
+    return status;
+}
+
+// Whose rules the recorded program followed: those that its keys tell, or, where its events differ from them, those that they differ from
+// less.
+static enum vram_status replay_by_rules(const struct vr_model *model, const struct vram_exact_options *options,
+                                        struct vram_exact_result *result, struct vram_error *error) {
+    const struct vr_recorded_rules rules = vr_recorded_rules(model);
+    const uint32_t named = vr_conf_rules(result->conf);
+    struct vr_exact_rules how = {options, result->conf, named != 0 ? named : rules.likely};
+    note_rules(result, how.pytorch, named != 0 ? VRAM_RULES_BY_CONF : VRAM_RULES_BY_KEYS);
+    VR_TRY(replay_all(model, &how, result, error));
+    if (named != 0 || result->agrees) return VRAM_OK;
+    for (size_t i = 0; i < VR_COUNT_OF(rules.others) && rules.others[i] != 0 && !result->agrees; i++) {
+        how.pytorch = rules.others[i];
+        bool better = false;
+        VR_TRY(replay_otherwise(model, &how, result, &better, error));
+        if (better) note_rules(result, rules.others[i], VRAM_RULES_BY_EVENTS);
+    }
+    return VRAM_OK;
+}
+
+// Where no live block tells whether requests were padded, the events may: if with the padding all of them agree.
+static enum vram_status replay_padded(const struct vr_model *model, const struct vram_exact_options *options,
+                                      struct vram_exact_result *result, struct vram_error *error) {
+    struct vr_options settings;
+    uint32_t padding_bytes = 0;
+    vr_options_init(&settings);
+    if (result->agrees || !result->recorded_conf || vr_options_parse(&settings, result->conf, NULL) != VRAM_OK) return VRAM_OK;
+    if (!vr_recorded_may_pad(model, &settings, &padding_bytes)) return VRAM_OK;
+    struct vr_text conf = {0};
+    struct vram_exact_result padded = {.recorded_conf = true, .inferred_conf = result->inferred_conf};
+    settings.request_padding_bytes = padding_bytes;
+    vr_options_print_places(&settings, &conf);
+    enum vram_status status = vr_text_copy(&conf, &padded.conf);
+    if (status == VRAM_OK) status = replay_by_rules(model, options, &padded, error);
+    if (status == VRAM_OK && padded.agrees) {
+        const struct vram_exact_result first = *result;
+        *result = padded;
+        padded = first;
+    }
+    release_devices(&padded);
+    free(padded.conf);
+    vr_text_release(&conf);
+    return status;
+}
+
+static enum vram_status choose_conf(const struct vr_model *model, const struct vram_exact_options *options,
+                                    struct vram_exact_result *result) {
+    struct vr_text recorded = {0}, conf = {0};
+    const bool inferred = vr_recorded_conf(model, &recorded);
+    result->recorded_conf = vr_choose_conf(vr_text_string(&recorded), options->conf, &conf);
+    result->inferred_conf = result->recorded_conf && inferred;
+    enum vram_status status = vr_text_status(&recorded);
+    if (status == VRAM_OK) status = vr_text_copy(&conf, &result->conf);
+    vr_text_release(&recorded);
+    vr_text_release(&conf);
+    return status;
+}
+
+enum vram_status vram_replay_exact(const struct vram_recording *recording, const struct vram_exact_options *options,
+                                   struct vram_exact_result **result, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, recording && result);
+    static const struct vram_exact_options defaults = {0};
+    const struct vr_model *model = vr_recording_model(recording);
+    if (options == NULL) options = &defaults;
+    struct vram_exact_result *made = calloc(1, sizeof *made);
+    enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(model, options, made);
+    if (status == VRAM_OK) status = replay_by_rules(model, options, made, error);
+    if (status == VRAM_OK) status = replay_padded(model, options, made, error);
+    if (status != VRAM_OK) {
+        vram_exact_result_destroy(made);
+        return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;
+    }
+    *result = made;
+    return VRAM_OK;
+}
+
+void vram_exact_result_destroy(struct vram_exact_result *result) {
+    if (result == NULL) return;
+    release_devices(result);
+    free(result->conf);
+    free(result);
+}
