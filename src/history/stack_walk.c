@@ -231,8 +231,17 @@ VR_UNSANITIZED VR_INLINE uint64_t find_return(const struct vr_walk *walk, uint64
     return readable(walk, at) ? load(at) : 0;
 }
 
-// Return addresses of aarch64 may be signed, in the bits above an address.
-VR_INLINE uint64_t plain_address(uint64_t pc) { return LINKED ? pc & (((uint64_t)1 << ADDRESS_BITS) - 1) : pc; }
+// Return addresses of aarch64 may be signed, in the bits above an address. The processor knows which those are: with pages of 16 KiB an
+// address may have 47 bits, with some kernels 39. `hint #7` is xpaclri, which is nothing to processors that sign nothing.
+VR_INLINE uint64_t plain_address(uint64_t pc) {
+#if defined(__aarch64__)
+    register uint64_t link __asm__("x30") = pc;
+    __asm__("hint #7" : "+r"(link));
+    return link;
+#else
+    return pc;
+#endif
+}
 VR_INLINE bool is_code(uint64_t pc) { return pc != 0 && pc >> ADDRESS_BITS == 0; }
 
 VR_UNSANITIZED VR_INLINE bool find_bp(struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
