@@ -2,10 +2,13 @@
 #include "core/shards.h"
 #include "core/source/backend.h"
 
-// What a driver does not know it has not.
-static bool has(const struct vr_device *device, int attribute) {
+// What a driver does not know it has not. One that fails otherwise has said nothing: the device is opened by a later request, for what it
+// is taken to be stays.
+static enum vram_status ask(const struct vr_device *device, int attribute, bool *has) {
     int value = 0;
-    return vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal) == VR_CU_SUCCESS && value != 0;
+    const vr_cu_result result = vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal);
+    *has = result == VR_CU_SUCCESS && value != 0;
+    return result == VR_CU_INVALID_VALUE || result == VR_CU_NOT_SUPPORTED ? VRAM_OK : vr_driver_status(result);
 }
 
 // PyTorch's switch (allocator.md §peers-and-sharing); on unless it says no.
@@ -19,10 +22,13 @@ static bool sharing_is_wanted(void) {
 
 static enum vram_status ask_granularity(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
-    if (!has(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)) return VRAM_OK;
-    if (sharing_is_wanted() && has(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
-        device->physical.handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    device->physical.rdma = has(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);
+    bool maps = false, shares = false, rdma = false;
+    VR_TRY(ask(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &maps));
+    if (!maps) return VRAM_OK;
+    if (sharing_is_wanted()) VR_TRY(ask(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, &shares));
+    VR_TRY(ask(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, &rdma));
+    if (shares) device->physical.handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    device->physical.rdma = rdma;
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
     return vr_driver_status(
         vr_cu(driver, mem_get_allocation_granularity, &device->physical.granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));

@@ -49,7 +49,9 @@ static void count_out(struct vr_device *device) {
 // The route is opened before the driver begins, so that nothing slips between (allocator.md §captures).
 static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     struct vr_device *device = pool->device;
-    if (vr_stream_is_capturing(device, stream)) return refuse(error, "this stream is capturing already");
+    int state = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    (void)vr_cu(device->allocator->driver, stream_is_capturing, stream, &state);
+    if (state != VR_CU_STREAM_CAPTURE_STATUS_NONE) return refuse(error, "this stream is capturing already");
     VR_TRY(enter_locked(device, pool, stream, false));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
     if (result != VR_CU_SUCCESS) {
@@ -80,6 +82,11 @@ enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enu
     return vr_error_complete(error, status);
 }
 
+// Nobody else knows it: a refusal is met by asking once more.
+static void drop_graph(struct vram_driver *driver, uint64_t graph) {
+    if (vr_cu(driver, graph_destroy, graph) != VR_CU_SUCCESS) (void)vr_cu(driver, graph_destroy, graph);
+}
+
 // Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking once more: a stream must not be lost.
 static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, uint64_t *graph) {
     const vr_cu_result result = vr_cu(driver, stream_end_capture, stream, graph);
@@ -88,7 +95,7 @@ static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, u
     uint64_t unwanted = 0;
     if (status != VR_CU_STREAM_CAPTURE_STATUS_NONE && vr_cu(driver, stream_end_capture, stream, &unwanted) == VR_CU_SUCCESS &&
         unwanted != 0) {
-        (void)vr_cu(driver, graph_destroy, unwanted);
+        drop_graph(driver, unwanted);
     }
     return result;
 }

@@ -15,11 +15,13 @@ bool vr_any_captures(const struct vr_device *device) {
     return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
 }
 
+// The default stream does not answer during a capture, and one that is gone never: they take part in none. Of another that does not answer
+// nothing is known, and a fence on a stream that captures would be part of the graph: nobody could ever wait for it.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
-    // A stream that does not answer (the default stream during a capture) takes part in none.
-    if (vr_cu(device->allocator->driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return false;
-    return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_is_capturing, stream, &status);
+    if (result == VR_CU_SUCCESS) return status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    return vr_any_captures(device) && result != VR_CU_STREAM_CAPTURE_IMPLICIT && !vr_stream_is_gone(result);
 }
 
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {

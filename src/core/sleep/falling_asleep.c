@@ -1,6 +1,7 @@
 // How a pool falls asleep.
 #include "core/share/share.h"
 #include "core/sleep/sleepers.h"
+#include "core/source/paged.h"
 
 static enum vram_status refuse(const struct vram_pool *pool, const struct vr_segment *segment, const char *why, struct vram_error *error) {
     const struct vram_pool_id id = pool == NULL ? (struct vram_pool_id){0, 0} : pool->id;
@@ -60,6 +61,7 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
         vr_blocks_fall_asleep(device, segment);
         segment->source->vacate(device, segment, &result->held_bytes);
     }
+    vr_paged_vacate_rest(device, sleeper->pool, &result->held_bytes);
     const uint64_t went = (uint64_t)(before - device->stats.reserved[VRAM_STAT_ALL].current);
     vr_sleeper_notify(device, sleeper->pool, true, went);
     result->pools++;

@@ -96,6 +96,7 @@ void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device) {
         next = vr_sleeper_next_segment(device, sleeper->pool, number); // it may be gone afterwards
         if (vr_segment_at(device->allocator, number)->asleep) vr_asleep_trim(device, number);
     }
+    vr_paged_asleep_trim(device, sleeper->pool);
 }
 
 void vr_sleeper_forget(struct vr_device *device, const struct vram_pool *pool) {

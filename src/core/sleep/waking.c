@@ -32,7 +32,7 @@ static enum vram_status fill_rest(struct vr_device *device, const struct vr_slee
             if (item->state == VR_ASLEEP) VR_TRY(vr_populate(device, number, item->address, item->size));
         }
     }
-    return VRAM_OK;
+    return vr_paged_populate_rest(device, sleeper->pool);
 }
 
 static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
@@ -41,6 +41,7 @@ static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->asleep) segment->source->vacate(device, segment, &held);
     }
+    vr_paged_vacate_rest(device, sleeper->pool, &held);
 }
 
 static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {

@@ -324,8 +324,9 @@ void vr_paged_ahead_end(struct vr_device *device);
 uint64_t vr_paged_small_window(const struct vr_paged_shard *own, uint32_t page);
 // A wholly free page that has such a window becomes free memory of the small pool. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page);
-// The reverse, for all pages that lie in free blocks.
+// The reverse, for all pages that lie in free blocks; the same while the pool sleeps.
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own);
+enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own);
 
 // --- pages change hands: paged_moves.c ------------------------------------------------------------------------------------------------
 
@@ -363,6 +364,12 @@ enum vram_status vr_paged_release_pool(struct vram_pool *pool);
 // vacate() and populate() of both sources (source_ops.h).
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
 enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size);
+// The same for pages of the pool (NULL: of the default pools) that only other pools have windows of.
+void vr_paged_vacate_rest(struct vr_device *device, const struct vram_pool *pool, uint64_t *held);
+enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool);
+// Forgets free pages that have no memory, and need none: those of the shard; those of a pool that sleeps (NULL: of the default pools).
+void vr_paged_forget_away(struct vr_paged_shard *own);
+void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool);
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
 

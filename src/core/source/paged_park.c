@@ -1,6 +1,7 @@
 // What a private pool on pages leaves to the next one: its records, and addresses whose windows need no driver call.
 #include "core/device.h"
 #include "core/shards.h"
+#include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
@@ -28,6 +29,14 @@ static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
     own->shard = to;
 }
 
+// While they were parked they fell asleep with the default pools, which will not wake them any more.
+static void wake(struct vr_paged_shard *own) {
+    for (size_t i = 0; own != NULL && i < own->region_count; i++) {
+        struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[i].segment);
+        if (segment->asleep) vr_blocks_wake(own->shard->device, segment);
+    }
+}
+
 struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
     struct vr_paged_shard *best = NULL;
     if (shard->owner == NULL) return NULL;
@@ -36,6 +45,8 @@ struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
         if (best == NULL || own->shard->stream == shard->stream) best = own;
     }
     if (best == NULL) return NULL;
+    wake(best);
+    wake(best->small);
     rehome(best, shard);
     if (best->small != NULL) rehome(best->small, shard);
     best->parked = false;

@@ -6,14 +6,6 @@
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
-// Nothing lives in a pool that sleeps: its pages have no memory, and need none.
-static void forget_away(struct vr_paged_shard *own) {
-    for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
-        next = vr_paged_page_at(own->device, page)->next;
-        if (vr_paged_page_at(own->device, page)->away) (void)!vr_paged_page_release(own->device, page);
-    }
-}
-
 static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
     const struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
     if (sleeper == NULL || vr_sleeper_live(device, sleeper) != 0) return;
@@ -33,7 +25,7 @@ static void hand_over(struct vr_shard *shard) {
     if (own == NULL || home == NULL || shard->asleep || home->asleep) return;
     struct vr_paged_shard *to = NULL;
     if (vr_paged_small_return(own) != VRAM_OK || vr_paged_claim_all(own) != VRAM_OK) return;
-    forget_away(own);
+    vr_paged_forget_away(own);
     if (vr_paged_shard_of(vr_shard_find(shard->device, shard->stream), &to) != VRAM_OK) return;
     for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
         next = vr_paged_page_at(own->device, page)->next;

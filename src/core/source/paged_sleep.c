@@ -110,3 +110,43 @@ enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *
     }
     return VRAM_OK;
 }
+
+// --- pages that no segment of the pool shows -----------------------------------------------------------------------------------------
+
+static bool is_of(const struct vr_paged_page *page, const struct vram_pool *pool) {
+    return page->size != 0 && page->own->shard->owner == pool;
+}
+
+void vr_paged_vacate_rest(struct vr_device *device, const struct vram_pool *pool, uint64_t *held) {
+    struct vr_paged_device *paged = device->paged;
+    for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
+        struct vr_paged_page *page = vr_paged_page_at(paged, i);
+        if (is_of(page, pool) && !page->uncertain) vacate_page(device, page, held);
+    }
+}
+
+enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool) {
+    struct vr_paged_device *paged = device->paged;
+    for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
+        struct vr_paged_page *page = vr_paged_page_at(paged, i);
+        if (is_of(page, pool)) VR_TRY(populate_page(device, page));
+    }
+    return VRAM_OK;
+}
+
+// --- what is freed meanwhile ------------------------------------------------------------------------------------------------------------
+
+void vr_paged_forget_away(struct vr_paged_shard *own) {
+    for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
+        next = vr_paged_page_at(own->device, page)->next;
+        if (vr_paged_page_at(own->device, page)->away) (void)!vr_paged_page_release(own->device, page);
+    }
+}
+
+void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool) {
+    if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
+    for (struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
+        if (own->is_small || own->parked || own->shard->owner != pool || !own->shard->asleep) continue;
+        if (vr_paged_small_return_asleep(own) == VRAM_OK) vr_paged_forget_away(own);
+    }
+}

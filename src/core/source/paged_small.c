@@ -56,6 +56,20 @@ static bool whole_pages(const struct vr_paged_shard *own, const struct vr_paged_
     return first != 0;
 }
 
+// A free block that sleeps is in no index, and neither is what is left of it.
+static void cut_hole(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high) {
+    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    const uint64_t end = item->address + item->size;
+    if (item->state != VR_ASLEEP) {
+        vr_pool_remove(shard, block);
+        (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
+        return;
+    }
+    if (item->address < low) block = vr_block_split_numbered(shard, block, low - item->address);
+    if (end > high) (void)vr_block_split_numbered(shard, block, high - low);
+    (void)vr_hole_join(shard, block);
+}
+
 static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block) {
     struct vr_shard *shard = own->shard;
     struct vr_device *device = shard->device;
@@ -76,32 +90,56 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
         bytes += vr_paged_page_at(own->device, page)->away ? 0 : (int64_t)size;
         VR_TRY(vr_paged_page_move(own->device, page, own));
     }
-    vr_pool_remove(shard, block);
-    (void)vr_hole_join(shard, vr_cut_out(shard, block, low, high));
+    cut_hole(shard, block, low, high);
     segment->mapped -= high - low;
     vr_reserved_add(shard, true, -bytes);
     vr_reserved_add(shard, false, bytes);
     return VRAM_OK;
 }
 
-// The blocks are listed first, as returning them changes the index.
+// Blocks are listed before they are returned, which changes the index and the chain.
+struct block_list {
+    uint32_t *items;
+    size_t count, items_capacity;
+};
+
+static enum vram_status list_block(struct block_list *listed, uint32_t block) {
+    VR_TRY(VR_GROW(listed, items, listed->count + 1));
+    listed->items[listed->count++] = block;
+    return VRAM_OK;
+}
+
+static enum vram_status return_listed(struct vr_paged_shard *own, struct block_list *listed, enum vram_status status) {
+    for (size_t i = 0; i < listed->count && status == VRAM_OK; i++) status = return_block(own, listed->items[i]);
+    free(listed->items);
+    return status;
+}
+
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
     const struct vram_allocator *allocator = own->shard->device->allocator;
     const struct vr_index *index = &own->shard->pool[VR_SMALL].index;
-    struct {
-        uint32_t *items;
-        size_t count, items_capacity;
-    } listed = {0};
+    struct block_list listed = {0};
     enum vram_status status = VRAM_OK;
     if (own->small == NULL || own->parked) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, own->device->unit); at != 0 && status == VRAM_OK;
          at = vr_index_next(index, &allocator->arena, at)) {
         const struct vr_block *item = vr_block_at(allocator, at);
         if (vr_segment_at(allocator, item->segment)->source != own->small->source) continue;
-        status = VR_GROW(&listed, items, listed.count + 1);
-        if (status == VRAM_OK) listed.items[listed.count++] = at;
+        status = list_block(&listed, at);
     }
-    for (size_t i = 0; i < listed.count && status == VRAM_OK; i++) status = return_block(own, listed.items[i]);
-    free(listed.items);
-    return status;
+    return return_listed(own, &listed, status);
+}
+
+enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own) {
+    const struct vram_allocator *allocator = own->shard->device->allocator;
+    struct block_list listed = {0};
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; own->small != NULL && i < own->small->region_count; i++) {
+        const struct vr_segment *segment = vr_segment_at(allocator, own->small->regions[i].segment);
+        for (uint32_t at = segment->first; at != 0 && status == VRAM_OK; at = vr_block_at(allocator, at)->next) {
+            const struct vr_block *item = vr_block_at(allocator, at);
+            if (item->state == VR_ASLEEP && item->size >= own->device->unit) status = list_block(&listed, at);
+        }
+    }
+    return return_listed(own, &listed, status);
 }

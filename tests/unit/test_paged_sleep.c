@@ -1,0 +1,117 @@
+// Sleep of paged memory: what is freed meanwhile, addresses that wait for a pool, pages that only others show.
+#include "support/captures.h"
+
+#include "vram/sleep.h"
+
+enum { MIB = 1 << 20 };
+
+static void open_world(struct vr_world *world) {
+    const struct vr_world_options options = {.conf = "paged:True"};
+    EXPECT_OK(vr_world_open(world, &options));
+}
+
+static struct vram_pool *expect_pool(struct vr_world *world) {
+    struct vram_pool *pool = NULL;
+    EXPECT_OK(vram_pool_create(world->allocator, 0, NULL, &pool));
+    return pool;
+}
+
+static uint64_t expect_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream) {
+    uint64_t address = 0;
+    EXPECT_OK(vram_pool_malloc(pool, size_bytes, stream, &address));
+    return address;
+}
+
+static void expect_sound(const struct vr_world *world) {
+    struct vram_error error = {0};
+    if (vram_check(world->allocator, &error) != VRAM_OK) fail_msg("%s", error.message);
+    assert_int_equal(expect_stats(world).reserved_bytes[VRAM_STAT_ALL].current, vram_sim_memory_used(world->sim, 0));
+}
+
+static void fall_asleep(struct vr_world *world, bool all) {
+    const struct vram_sleep_choice choice = {.default_pools = !all, .level = VRAM_SLEEP_DISCARD};
+    EXPECT_OK(vram_sleep(world->allocator, 0, &choice, 1, NULL, NULL));
+}
+
+static void wake_up(struct vr_world *world) { EXPECT_OK(vram_wake(world->allocator, 0, NULL, 0, NULL, NULL)); }
+
+// What was freed needs no memory on waking, be it large or small: a device that others have filled by then has room for the rest.
+static void pages_of_freed_blocks_do_not_come_back(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world);
+    const uint64_t large = expect_malloc(&world, 40 * MIB, 0), stays = expect_malloc(&world, 20 * MIB, 0);
+    uint64_t small[9];
+    for (size_t i = 0; i < VR_COUNT_OF(small); i++) small[i] = expect_malloc(&world, MIB / 2, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 66 * MIB);
+    fall_asleep(&world, false);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
+    expect_free(&world, large);
+    for (size_t i = 0; i + 1 < VR_COUNT_OF(small); i++) expect_free(&world, small[i]);
+    wake_up(&world);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 22 * MIB);
+    expect_sound(&world);
+    const uint64_t again = expect_malloc(&world, MIB / 2, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 22 * MIB);
+    expect_free(&world, again);
+    expect_free(&world, stays);
+    expect_free(&world, small[VR_COUNT_OF(small) - 1]);
+    expect_end(&world);
+}
+
+// A pool that ended left its addresses to the next one. They are no part of the default pools, though they fell asleep with them.
+static void addresses_of_an_ended_pool_are_awake_for_the_next(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world);
+    const uint64_t stays = expect_malloc(&world, 6 * MIB, 0);
+    struct vram_pool *first = expect_pool(&world);
+    expect_free(&world, expect_pool_malloc(first, 1000, 0));
+    expect_free(&world, expect_pool_malloc(first, 6 * MIB, 0));
+    vram_pool_release(first);
+    fall_asleep(&world, false);
+    struct vram_pool *second = expect_pool(&world);
+    const uint64_t small = expect_pool_malloc(second, 1000, 0), large = expect_pool_malloc(second, 6 * MIB, 0);
+    expect_sound(&world);
+    wake_up(&world);
+    expect_sound(&world);
+    expect_free(&world, small);
+    expect_free(&world, large);
+    expect_free(&world, stays);
+    vram_pool_release(second);
+    expect_end(&world);
+}
+
+// The second request takes two pages of the default pools, and what is left of the first one's spares it one of them: the pool has a page
+// that only the default pools show.
+static void pages_that_only_others_show_go_and_come(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world);
+    struct vram_pool *pool = expect_pool(&world);
+    const uint64_t a = expect_pool_malloc(pool, 3 * MIB, 0);
+    const uint64_t left = expect_malloc(&world, 2 * MIB, 0), right = expect_malloc(&world, 2 * MIB, 0);
+    expect_free(&world, left);
+    expect_free(&world, right);
+    const uint64_t b = expect_pool_malloc(pool, 3 * MIB, 0);
+    EXPECT_CURRENT(&world, reserved_bytes, 8 * MIB);
+    expect_sound(&world);
+    fall_asleep(&world, true);
+    assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
+    expect_sound(&world);
+    wake_up(&world);
+    expect_sound(&world);
+    expect_free(&world, a);
+    expect_free(&world, b);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_of_freed_blocks_do_not_come_back),
+        cmocka_unit_test(addresses_of_an_ended_pool_are_awake_for_the_next),
+        cmocka_unit_test(pages_that_only_others_show_go_and_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
