@@ -508,12 +508,39 @@ static void every_call_fails(void **state) {
     fail_each("paged:True");
 }
 
+// A request that failed left a reservation without a page. It goes while the pool sleeps, and the pool lives on by its other segment.
+static void empty_reservations_are_nothing(void **state) {
+    (void)state;
+    struct vr_world world;
+    uint64_t refused = 0;
+    open_world(&world, "expandable_segments:True", 64 * VR_MIB, false);
+    struct vram_pool *pool = tagged(&world, "weights");
+    const uint64_t block = pool_malloc(pool, 30 * VR_MIB, world.stream[0][1]);
+    EXPECT_STATUS(OUT_OF_MEMORY, vram_pool_malloc(pool, 50 * VR_MIB, world.stream[0][2], &refused));
+    const struct vram_sleep_choice choice = {.tag = "weights", .level = VRAM_SLEEP_DISCARD};
+    EXPECT_OK(vram_sleep(world.allocator, 0, &choice, 1, NULL, NULL));
+    EXPECT_OK(vram_wake(world.allocator, 0, &choice, 1, NULL, NULL));
+    vram_pool_release(pool);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_CURRENT(&world, allocated_bytes, 30 * VR_MIB);
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * VR_MIB);
+    expect_free(&world, block);
+    EXPECT_OK(vram_empty_cache(world.allocator));
+    EXPECT_CURRENT(&world, reserved_bytes, 0);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tag_sleeps),  cmocka_unit_test(all_sleep),
-        cmocka_unit_test(levels),        cmocka_unit_test(what_cannot_is_refused),
-        cmocka_unit_test(shared_memory), cmocka_unit_test(snapshots_and_histories_tell),
-        cmocka_unit_test(graphs),        cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(a_tag_sleeps),
+        cmocka_unit_test(all_sleep),
+        cmocka_unit_test(levels),
+        cmocka_unit_test(what_cannot_is_refused),
+        cmocka_unit_test(shared_memory),
+        cmocka_unit_test(snapshots_and_histories_tell),
+        cmocka_unit_test(graphs),
+        cmocka_unit_test(every_call_fails),
+        cmocka_unit_test(empty_reservations_are_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,13 +73,14 @@ void vr_asleep_trim(struct vr_device *device, uint32_t number) {
         if (segment->away == segment->size && is_empty(allocator, segment)) segment->source->abandon(shard, number);
         return;
     }
+    const bool is_counted = segment->mapped != 0; // a reservation in which growing failed has no page, and is none of the pool's segments
     for (uint32_t at = segment->first, next; at != 0; at = next) {
         next = vr_block_at(allocator, at)->next;
         if (next != 0 && vr_block_at(allocator, next)->state == VR_HOLE) next = vr_block_at(allocator, next)->next; // it may be joined
         if (vr_block_at(allocator, at)->state == VR_ASLEEP) trim_block(shard, segment, at);
     }
     if (segment->mapped != 0) return;
-    if (shard->owner != NULL) shard->owner->segments--;
+    if (shard->owner != NULL && is_counted) shard->owner->segments--;
     segment->source->abandon(shard, number);
 }
 
