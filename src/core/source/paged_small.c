@@ -98,18 +98,18 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
 }
 
 // Blocks are listed before they are returned, which changes the index and the chain.
-struct block_list {
+struct listed_blocks {
     uint32_t *items;
     size_t count, items_capacity;
 };
 
-static enum vram_status list_block(struct block_list *listed, uint32_t block) {
+static enum vram_status list_block(struct listed_blocks *listed, uint32_t block) {
     VR_TRY(VR_GROW(listed, items, listed->count + 1));
     listed->items[listed->count++] = block;
     return VRAM_OK;
 }
 
-static enum vram_status return_listed(struct vr_paged_shard *own, struct block_list *listed, enum vram_status status) {
+static enum vram_status return_listed(struct vr_paged_shard *own, struct listed_blocks *listed, enum vram_status status) {
     for (size_t i = 0; i < listed->count && status == VRAM_OK; i++) status = return_block(own, listed->items[i]);
     free(listed->items);
     return status;
@@ -118,7 +118,7 @@ static enum vram_status return_listed(struct vr_paged_shard *own, struct block_l
 enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
     const struct vram_allocator *allocator = own->shard->device->allocator;
     const struct vr_index *index = &own->shard->pool[VR_SMALL].index;
-    struct block_list listed = {0};
+    struct listed_blocks listed = {0};
     enum vram_status status = VRAM_OK;
     if (own->small == NULL || own->parked) return VRAM_OK;
     for (uint32_t at = vr_index_first_at_least(index, &allocator->arena, own->device->unit); at != 0 && status == VRAM_OK;
@@ -132,7 +132,7 @@ enum vram_status vr_paged_small_return(struct vr_paged_shard *own) {
 
 enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own) {
     const struct vram_allocator *allocator = own->shard->device->allocator;
-    struct block_list listed = {0};
+    struct listed_blocks listed = {0};
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; own->small != NULL && i < own->small->region_count; i++) {
         const struct vr_segment *segment = vr_segment_at(allocator, own->small->regions[i].segment);
