@@ -12,6 +12,7 @@
 #include "input.h"
 #include "ui.h"
 #include "vram/recording.h"
+#include "zip.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 // xz -9 needs 65 MiB; more is no honest recording.
@@ -39,7 +40,8 @@ struct codec {
 struct input {
     FILE *file;
     struct embedded *page;     // where the bytes come from a page, not from the file; else NULL
-    struct input *outer;       // the page's, with it
+    struct zip *zip;           // or from an archive
+    struct input *outer;       // the page's or the archive's, with it
     const struct codec *codec; // NULL: plain
     unsigned char *buffer;     // of the file
     size_t at, filled;
@@ -77,6 +79,10 @@ static bool refill(struct input *input) {
         input->filled = embedded_read(input->page, input->buffer, BUFFER_BYTES);
         if (input->filled == SIZE_MAX) input->filled = 0;
         if (input->filled < BUFFER_BYTES && input->page->error != NULL) (void)fail(input, input->page->error);
+    } else if (input->zip != NULL) {
+        input->filled = zip_read(input->zip, input->buffer, BUFFER_BYTES);
+        if (input->filled == SIZE_MAX) input->filled = 0;
+        if (input->zip->error != NULL) (void)fail(input, input->zip->error);
     } else {
         input->filled = fread(input->buffer, 1, BUFFER_BYTES, input->file);
         if (input->filled < BUFFER_BYTES && ferror(input->file)) (void)fail(input, strerror(errno));
@@ -204,11 +210,14 @@ static size_t too_much(struct input *input) {
     return SIZE_MAX;
 }
 
+// Whether a small file may be a large recording.
+static bool is_packed(const struct input *input) { return input->codec != NULL || input->zip != NULL; }
+
 // What goes beyond the limit is not handed out.
 static size_t decode(struct input *input, void *buffer, size_t capacity) {
     if (input->error[0] != '\0') return SIZE_MAX;
-    if (input->codec == NULL) return fill_plain(input, buffer, capacity);
-    const size_t count = input->codec->fill(input, buffer, capacity);
+    if (!is_packed(input)) return fill_plain(input, buffer, capacity);
+    const size_t count = input->codec != NULL ? input->codec->fill(input, buffer, capacity) : fill_plain(input, buffer, capacity);
     if (count == SIZE_MAX) return count;
     input->unpacked += count;
     return input->unpacked > most_unpacked(input) ? too_much(input) : count;
@@ -297,7 +306,7 @@ static int refused_limit(const char *name, const char *packed, const char *most)
 // How many bytes there will be; 0 where that shows at the end only.
 static uint64_t known_bytes(const struct input *input) {
     struct stat facts;
-    const bool known = input->codec == NULL && input->page == NULL && fstat(fileno(input->file), &facts) == 0 && S_ISREG(facts.st_mode);
+    const bool known = !is_packed(input) && input->page == NULL && fstat(fileno(input->file), &facts) == 0 && S_ISREG(facts.st_mode);
     return known ? (uint64_t)facts.st_size : 0;
 }
 
@@ -305,11 +314,8 @@ static int read_plain(struct input *input, const char *name, struct vram_recordi
     struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
     // What is packed may be anything: unpacked it takes no more memory than it may be long, but for what small ones need.
     const uint64_t most = most_unpacked(input) > LEAST_MEMORY_BYTES ? most_unpacked(input) : LEAST_MEMORY_BYTES;
-    const struct vram_input source = {.read = input_read,
-                                      .context = input,
-                                      .name = NULL,
-                                      .bytes = known_bytes(input),
-                                      .most_memory_bytes = input->codec == NULL ? 0 : most};
+    const struct vram_input source = {
+        .read = input_read, .context = input, .name = NULL, .bytes = known_bytes(input), .most_memory_bytes = is_packed(input) ? most : 0};
     if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;
     if (error.status == VRAM_LIMIT && input->error[0] == '\0' && strstr(error.message, "more memory than it may") != NULL) {
         char size[UI_SIZE_CAPACITY], packed[UI_SIZE_CAPACITY];
@@ -363,11 +369,95 @@ static int read_embedded(struct input *outer, const char *name, const char *want
     return code;
 }
 
+// --- archives -----------------------------------------------------------------------------------------------------------------
+static size_t read_at(void *context, uint64_t offset, void *buffer, size_t count) {
+    FILE *file = context;
+    if (offset > INT64_MAX || fseeko(file, (off_t)offset, SEEK_SET) != 0) return SIZE_MAX;
+    return fread(buffer, 1, count, file);
+}
+
+static bool is_archive(const struct input *input) { return input->codec == NULL && zip_begins(input->buffer, input->filled); }
+
+// False with an error of the archive's.
+static bool open_archive(const struct input *input, struct zip *zip) {
+    *zip = (struct zip){.read_at = read_at, .context = input->file, .archive_bytes = packed_bytes(input)};
+    return zip_open(zip);
+}
+
+// Of an archive's files those that are called like recordings; where none is, its only file.
+static bool is_candidate(const struct zip *zip, const struct zip_file *file) {
+    size_t named = 0, files = 0;
+    for (size_t i = 0; i < zip->count; i++) {
+        const char *name = zip->files[i].name;
+        named += input_is_recording_name(input_base_name(name));
+        files += name[0] != '\0' && name[strlen(name) - 1] != '/';
+    }
+    if (named != 0) return input_is_recording_name(input_base_name(file->name));
+    return files == 1 && file->name[0] != '\0' && file->name[strlen(file->name) - 1] != '/';
+}
+
+// The file that is meant; NULL where none or several are, with the reason.
+static const struct zip_file *find_meant(const struct zip *zip, const char *wanted, const char **reason) {
+    const struct zip_file *found = NULL;
+    unsigned long number = 0;
+    for (size_t i = 0; i < zip->count; i++) {
+        if (!is_candidate(zip, &zip->files[i]) || !is_meant(wanted, zip->files[i].name, ++number)) continue;
+        if (found != NULL) {
+            *reason = "the ZIP archive has several recordings in it: add #NAME or #NUMBER to name one";
+            return NULL;
+        }
+        found = &zip->files[i];
+    }
+    if (found == NULL) *reason = wanted != NULL ? "no such recording in the ZIP archive" : "the ZIP archive has no recording in it";
+    return found;
+}
+
+static int read_archive(struct input *outer, const char *name, const char *wanted, struct vram_recording **recording, uint64_t *bytes) {
+    struct zip *zip = calloc(1, sizeof *zip);
+    struct input *inner = calloc(1, sizeof *inner);
+    unsigned char *buffer = malloc(BUFFER_BYTES);
+    const char *reason = NULL;
+    int code = CLI_BAD_INPUT;
+    if (zip == NULL || inner == NULL || buffer == NULL) {
+        code = open_failed(name, "no host memory to read it");
+    } else if (fseeko(outer->file, 0, SEEK_END) != 0) {
+        code = refused(name, "a ZIP archive is read from a file only: its list of files is at its end");
+    } else {
+        const bool opened = open_archive(outer, zip);
+        const struct zip_file *file = opened ? find_meant(zip, wanted, &reason) : NULL;
+        *inner = (struct input){.zip = zip, .outer = outer, .buffer = buffer};
+        if (file == NULL || !zip_begin(zip, file))
+            code = refused(name, zip->error != NULL ? zip->error : reason);
+        else
+            code = choose_codec(inner) ? read_plain(inner, name, recording) : fail_with_message(inner, name);
+        *bytes = inner->produced;
+        if (inner->codec != NULL) inner->codec->end(inner);
+        zip_close(zip);
+    }
+    free(buffer);
+    free(inner);
+    free(zip);
+    return code;
+}
+
+static void name_candidates(const struct input *input, void (*visit)(void *context, const char *name), void *context) {
+    struct zip *zip = calloc(1, sizeof *zip);
+    if (zip != NULL && open_archive(input, zip)) {
+        for (size_t i = 0; i < zip->count; i++) {
+            if (is_candidate(zip, &zip->files[i])) visit(context, zip->files[i].name);
+        }
+    }
+    if (zip != NULL) zip_close(zip);
+    free(zip);
+}
+
 static int read_recording(struct input *input, const char *name, const char *wanted, struct vram_recording **recording, uint64_t *bytes) {
     if (!choose_codec(input)) return fail_with_message(input, name);
+    if (is_archive(input)) return read_archive(input, name, wanted, recording, bytes);
     if (is_page(input)) return read_embedded(input, name, wanted, recording, bytes);
-    const int code = wanted != NULL ? refused(name, "it is no page of `vram view`, of whose recordings one could be named")
-                                    : read_plain(input, name, recording);
+    const int code = wanted != NULL
+                         ? refused(name, "it is no page of `vram view` and no ZIP archive, of whose recordings one could be named")
+                         : read_plain(input, name, recording);
     *bytes = input->produced;
     return code;
 }
@@ -424,8 +514,10 @@ bool input_names(const char *path, void (*visit)(void *context, const char *name
     if (found && input != NULL && page != NULL && (input->file = open_file(path, &reason)) != NULL) {
         *page = (struct embedded){.read = input_read, .context = input};
         input->buffer = malloc(BUFFER_BYTES);
-        found = input->buffer != NULL && choose_codec(input) && is_page(input);
-        while (found && embedded_next(page, name)) visit(context, name);
+        const bool known = input->buffer != NULL && choose_codec(input), archive = known && is_archive(input);
+        found = archive || (known && is_page(input));
+        if (archive) name_candidates(input, visit, context);
+        while (found && !archive && embedded_next(page, name)) visit(context, name);
         if (input->codec != NULL) input->codec->end(input);
         free(input->buffer);
         fclose(input->file);
@@ -434,6 +526,25 @@ bool input_names(const char *path, void (*visit)(void *context, const char *name
     }
     free(page);
     free(input);
+    return found;
+}
+
+// Removes `suffix` from the end of the name's first *length characters. False when it is not there.
+static bool cut_suffix(const char *name, size_t *length, const char *suffix) {
+    const size_t count = strlen(suffix);
+    if (*length <= count || memcmp(name + *length - count, suffix, count) != 0) return false;
+    *length -= count;
+    return true;
+}
+
+bool input_is_recording_name(const char *name) {
+    static const char *const packed[] = {".gz", ".zst", ".xz"}, *const kinds[] = {".pickle", ".pkl", ".json", ".html", ".vram"};
+    size_t length = strlen(name);
+    bool found = false;
+    if (name[0] == '.') return false;
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0] && !found; i++) found = cut_suffix(name, &length, packed[i]);
+    found = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !found; i++) found = cut_suffix(name, &length, kinds[i]);
     return found;
 }
 

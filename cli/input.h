@@ -36,10 +36,10 @@ extern const char *input_skip;
         .help = "frames that name no call site: wrappers of your own, by file:line:function", .target = &input_skip                        \
     }
 
-// Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. A page that `vram view` wrote
-// stands for the recording in it; PAGE#NAME or PAGE#NUMBER (from 1) for one of several. *recording is given to the caller. On failure
-// prints one line on standard error and returns the exit code; CLI_OK otherwise. Holds one buffer and the decompressor's window besides the
-// recording.
+// Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. A page that `vram view` wrote, or a
+// ZIP archive, stands for the recording in it; FILE#NAME or FILE#NUMBER (from 1) for one of several. *recording is given to the caller. On
+// failure prints one line on standard error and returns the exit code; CLI_OK otherwise. Holds one buffer and the decompressor's window
+// besides the recording.
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 
 // What --skip says, done to a recording. CLI_USAGE with a line on standard error for what is no expression.
@@ -48,11 +48,14 @@ int input_skip_frames(struct vram_recording *recording);
 // The same, with the names of machine code that this machine knows; without memory for them it stays as it is.
 int input_named_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 
-// Steps through the recordings in a page of `vram view` and calls visit with the name of each. False (and no call) for any other file,
-// also for what cannot be read.
+// Steps through the recordings in a page of `vram view` or a ZIP archive and calls visit with the name of each. False (and no call) for any
+// other file, also for what cannot be read.
 bool input_names(const char *path, void (*visit)(void *context, const char *name), void *context);
 // The length of the part of a path that names the file: what stands before #NAME, or all of it.
 size_t input_file_length(const char *path);
+
+// Whether a file is called like a recording: .pickle, .pkl, .json, .html, .vram, also compressed.
+bool input_is_recording_name(const char *name);
 
 // What follows the last '/' of a path; the whole path where nothing does.
 const char *input_base_name(const char *path);

@@ -10,25 +10,6 @@
 #include "input_files.h"
 #include "ui.h"
 
-// Removes `suffix` from the end of the name's first *length characters. False when it is not there.
-static bool cut_suffix(const char *name, size_t *length, const char *suffix) {
-    const size_t count = strlen(suffix);
-    if (*length <= count || memcmp(name + *length - count, suffix, count) != 0) return false;
-    *length -= count;
-    return true;
-}
-
-static bool is_recording_name(const char *name) {
-    static const char *const packed[] = {".gz", ".zst", ".xz"}, *const kinds[] = {".pickle", ".pkl", ".json", ".html", ".vram"};
-    size_t length = strlen(name);
-    bool found = false;
-    if (name[0] == '.') return false;
-    for (size_t i = 0; i < sizeof packed / sizeof packed[0] && !found; i++) found = cut_suffix(name, &length, packed[i]);
-    found = false;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !found; i++) found = cut_suffix(name, &length, kinds[i]);
-    return found;
-}
-
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // rank2 before rank10: digits compare as the number they are, by length without leading zeros and then by digits.
@@ -134,7 +115,7 @@ static int add_folder(struct input_files *files, const char *folder) {
     DIR *listing = opendir(folder);
     if (listing == NULL) return failed(folder, strerror(errno));
     while (good && (entry = readdir(listing)) != NULL) {
-        if (!is_recording_name(entry->d_name)) continue;
+        if (!input_is_recording_name(entry->d_name)) continue;
         char *path = join(folder, entry->d_name);
         good = path != NULL && (is_folder(path) || add_file(files, path));
         free(path);

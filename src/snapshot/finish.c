@@ -1,4 +1,5 @@
 #include "snapshot/finish.h"
+#include "snapshot/misplaced.h"
 
 #include "snapshot/jsontext.h"
 #include "snapshot/keep.h"
@@ -570,6 +571,7 @@ static enum vram_status collect_dict(struct vr_machine *machine, const uint64_t 
     model->form = VR_FORM_DICT;
     uint64_t segments = value_of(top, count, VR_WORD_SEGMENTS), traces = value_of(top, count, VR_WORD_DEVICE_TRACES);
     if (segments == 0 && traces == 0) {
+        VR_TRY(vr_misplaced_dict(machine, top, count));
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: the dictionary has neither `segments` nor `device_traces`");
     }
     VR_TRY(collect(machine, "segments", segments, VR_TAG_SEGMENT, &parts->segments));
@@ -600,6 +602,7 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
     }
     if (!vr_machine_items(machine, resolved, &items, &count))
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it holds %s", vr_machine_what(machine, resolved));
+    VR_TRY(vr_misplaced_list(machine, items, count));
     model->form = VR_FORM_SEGMENT_LIST;
     VR_TRY(collect(machine, "segments", top, VR_TAG_SEGMENT, &parts->segments));
     VR_TRY(collect_blocks(machine, parts, model));

@@ -18,11 +18,16 @@ static const struct {
     const char *bytes;
     const char *what;
 } foreign[] = {
-    {"\x28\xb5\x2f\xfd", "compressed with zstd"},
-    {"\x1f\x8b", "compressed with gzip"},
-    {"\xfd\x37zXZ", "compressed with xz"},
-    {"BZh", "compressed with bzip2"},
-    {"PK\x03\x04", "a ZIP archive"},
+    {"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"},
+    {"\x1f\x8b", "compressed with gzip; unpack it first"},
+    {"\xfd\x37zXZ", "compressed with xz; unpack it first"},
+    {"BZh", "compressed with bzip2; unpack it first"},
+    {"PK\x03\x04", "a ZIP archive; unpack it first"},
+    {"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"},
+    {"\x93NUMPY", "an array of NumPy's; save the snapshot itself, by pickle or json"},
+    {"version https://git-lfs.", "a pointer to one in Git LFS; `git lfs pull` fetches it"},
+    {"\xff\xfe", "text in UTF-16; save it as UTF-8"},
+    {"\xfe\xff", "text in UTF-16; save it as UTF-8"},
     {"\x7f"
      "ELF",
      "a program"},
@@ -33,7 +38,7 @@ static enum vram_status refuse_format(const struct vr_input *input, struct vram_
     for (size_t i = 0; i < VR_COUNT_OF(foreign); i++) {
         size_t length = strlen(foreign[i].bytes);
         if (vr_input_at_hand(input) < length || memcmp(input->next, foreign[i].bytes, length) != 0) continue;
-        return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "not a recording but %s; unpack it first", foreign[i].what);
+        return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "not a recording but %s", foreign[i].what);
     }
     return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input),
                    "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *input->next);

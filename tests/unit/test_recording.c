@@ -39,6 +39,14 @@ static void other_files_are_named(void **state) {
     REFUSED("\x7f"
             "ELF",
             "a program");
+    REFUSED("7z\xbc\xaf\x27\x1c", "7z");
+    REFUSED("\x93NUMPY\x01", "NumPy");
+    REFUSED("version https://git-lfs.github.com/spec/v1\n", "git lfs pull");
+    REFUSED("\xff\xfe{", "UTF-16");
+    REFUSED("[{\"segments\": []}, {\"segments\": []}]", "a list of 2");
+    REFUSED("{\"step\": 3, \"rank0\": {\"segments\": [], \"device_traces\": []}}", "a dictionary with one, `rank0`");
+    REFUSED("[{\"action\": \"alloc\", \"addr\": 512, \"size\": 512, \"stream\": 0}]", "events without their segments");
+    REFUSED("[[{\"action\": \"alloc\", \"addr\": 512, \"size\": 512, \"stream\": 0}]]", "events without their segments");
     REFUSED("(dp0\n.", "neither `segments` nor `device_traces`"); // a pickle of protocol 0
     REFUSED("?dp0\n.", "begins like no pickle, JSON, HTML page or RMM log (0x3f)");
 }
