@@ -3,6 +3,13 @@
 
 #include "vram/sleep.h"
 
+// The thread sanitizer keeps its shadow where the device addresses lie.
+#if defined(__SANITIZE_THREAD__)
+enum { THREAD_SANITIZER = 1 };
+#else
+enum { THREAD_SANITIZER = 0 };
+#endif
+
 enum { MIB = 1 << 20 };
 
 static void open_world(struct vr_world *world) {
@@ -107,11 +114,46 @@ static void pages_that_only_others_show_go_and_come(void **state) {
     expect_end(&world);
 }
 
+// Of a pool that a graph knows free memory is kept, too, but not what its windows show of pages that others have by now.
+static void pages_of_others_are_left_alone(void **state) {
+    (void)state;
+    static const enum vram_sleep_level levels[] = {VRAM_SLEEP_KEEP, VRAM_SLEEP_ZERO};
+    for (size_t i = 0; i < VR_COUNT_OF(levels) && !THREAD_SANITIZER; i++) {
+        const struct vr_world_options options = {.sim = {.backed = true}, .conf = "paged:True"};
+        struct vr_world world;
+        EXPECT_OK(vr_world_open(&world, &options));
+        const uint64_t stream = world.stream[0][1];
+        struct vram_pool *pool = expect_pool(&world);
+        const uint64_t first = expect_pool_malloc(pool, 4 * MIB, stream), stays = expect_pool_malloc(pool, 2 * MIB, stream);
+        expect_free(&world, first);
+        const uint64_t other = expect_malloc(&world, 5 * MIB / 2, stream); // the rest of its pages is shown where it was
+        EXPECT_CURRENT(&world, reserved_bytes, 6 * MIB);                   // the pool's pages
+        begin(pool, stream, VRAM_CAPTURE_RELAXED);
+        end(&world, pool, stream);
+        const struct vram_sleep_choice choice = {.pool = pool, .level = levels[i]}, all = {.level = levels[i]};
+        EXPECT_OK(vram_sleep(world.allocator, 0, &all, 1, NULL, NULL)); // the pages of the others have no memory when this pool wakes
+        wake_up(&world);
+        EXPECT_OK(vram_sleep(world.allocator, 0, &choice, 1, NULL, NULL));
+        const uint64_t rest = expect_malloc(&world, 5 * MIB / 4, stream);
+        *(volatile uint64_t *)(uintptr_t)rest = 2;
+        EXPECT_CURRENT(&world, reserved_bytes, 4 * MIB);
+        wake_up(&world);
+        assert_int_equal(*(volatile uint64_t *)(uintptr_t)rest, 2);
+        expect_sound(&world);
+        expect_free(&world, other);
+        expect_free(&world, rest);
+        expect_free(&world, stays);
+        vram_pool_release(pool);
+        expect_end(&world);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_of_freed_blocks_do_not_come_back),
         cmocka_unit_test(addresses_of_an_ended_pool_are_awake_for_the_next),
         cmocka_unit_test(pages_that_only_others_show_go_and_come),
+        cmocka_unit_test(pages_of_others_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // Blocks of segments that sleep.
 #include "core/sleep/sleepers.h"
+#include "core/source/paged.h"
 
 static bool is_chain(const struct vr_segment *segment) { return segment->source->block_containing == NULL; }
 
@@ -101,6 +102,18 @@ static bool lives(const struct vr_block *block, bool whole) {
     return whole && (block->state == VR_FREE || block->state == VR_ASLEEP);
 }
 
+// Free memory of a pool on pages: windows may show pages that others have by now, whose bytes are theirs.
+static enum vram_status add_own(const struct vr_device *device, uint32_t number, const struct vr_block *item,
+                                struct vr_live_ranges *ranges) {
+    const uint64_t end = item->address + item->size;
+    for (uint64_t at = item->address, next = 0; at < end; at = next) {
+        const bool is_own = vr_paged_is_own(device, vr_segment_at(device->allocator, number), at, &next);
+        if (next > end) next = end;
+        if (is_own) VR_TRY(add_range(ranges, number, at, next - at));
+    }
+    return VRAM_OK;
+}
+
 // In the order of their addresses, for slots know no neighbours.
 static enum vram_status add_slots(const struct vr_device *device, uint32_t number, bool whole, struct vr_live_ranges *ranges) {
     const struct vr_segment *segment = vr_segment_at(device->allocator, number);
@@ -109,7 +122,7 @@ static enum vram_status add_slots(const struct vr_device *device, uint32_t numbe
     VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++)
-        if (lives(&blocks[i], whole)) status = add_range(ranges, number, blocks[i].address, blocks[i].size);
+        if (lives(&blocks[i], whole)) status = add_own(device, number, &blocks[i], ranges);
     free(blocks);
     return status;
 }

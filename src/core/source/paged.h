@@ -364,6 +364,8 @@ enum vram_status vr_paged_release_pool(struct vram_pool *pool);
 // vacate() and populate() of both sources (source_ops.h).
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
 enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size);
+// Whether the page that is mapped at an address is one of the pool that the segment belongs to, and where its window ends.
+bool vr_paged_is_own(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *end);
 // The same for pages of the pool (NULL: of the default pools) that only other pools have windows of.
 void vr_paged_vacate_rest(struct vr_device *device, const struct vram_pool *pool, uint64_t *held);
 enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool);

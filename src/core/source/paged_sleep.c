@@ -13,6 +13,15 @@ static struct vr_paged_page *page_at(const struct vr_paged_shard *own, const str
     return page->own->shard->owner == own->shard->owner ? page : NULL;
 }
 
+bool vr_paged_is_own(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *end) {
+    struct vr_paged_shard *own = NULL;
+    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
+    uint64_t base = 0;
+    const uint32_t page = vr_paged_page_of(own->device, region, address, &base);
+    *end = page != 0 ? base + vr_paged_page_at(own->device, page)->size : address + own->device->unit;
+    return page != 0 && vr_paged_page_at(own->device, page)->own->shard->owner == own->shard->owner;
+}
+
 static void count(struct vr_paged_page *page, bool asleep) {
     struct vr_paged_shard *own = page->own;
     struct vr_device *device = own->device->device;
