@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -44,15 +45,17 @@ static const struct {
 };
 
 static int file = -1;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic int known; // whether `file` is opened
 
 static void open_file(void) {
     const char *path = vr_os_getenv("VRAM_SIM_LOG");
     if (path != NULL) file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    atomic_store_explicit(&known, 1, memory_order_release);
 }
 
 bool vr_libcuda_logs(void) {
-    (void)pthread_once(&once, open_file);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (VR_UNLIKELY(atomic_load_explicit(&known, memory_order_acquire) == 0)) (void)pthread_once(&once, open_file);
     return file >= 0;
 }
 

@@ -94,7 +94,7 @@ static vr_cu_result pop_locked(struct vr_sim *sim, uint64_t *context) {
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
     if (thread->context_count == 0) return VR_CU_INVALID_CONTEXT;
-    thread->context_count--;
+    vr_sim_ctx_drop(sim);
     if (context != NULL) *context = thread->contexts[thread->context_count];
     return VR_CU_SUCCESS;
 }

@@ -131,11 +131,14 @@ vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return 
         if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
         return result;                                                                                   \
     }
-// The version is told without cuInit: the row's own function has another name.
+// The version is told without cuInit, the current context without the lock: the rows' own functions have other names.
 static vr_cu_result version_of_instance(int *version);
+static vr_cu_result current_of_instance(uint64_t *context);
 #define cuDriverGetVersion version_of_instance
+#define cuCtxGetCurrent    current_of_instance
 #include "driver/calls.def"
 #undef cuDriverGetVersion
+#undef cuCtxGetCurrent
 #undef X
 
 vr_cu_result cuDriverGetVersion(int *version) {
@@ -143,6 +146,14 @@ vr_cu_result cuDriverGetVersion(int *version) {
     if (version == NULL) return VR_CU_INVALID_VALUE;
     *version = vr_libcuda_version();
     return VR_CU_SUCCESS;
+}
+
+// What a thread is told again and again, at no cost of the device: NVIDIA's driver, too, has it in the thread.
+vr_cu_result cuCtxGetCurrent(uint64_t *context) {
+    const struct vr_sim *sim = vr_libcuda_sim();
+    const bool counted = atomic_load_explicit(&calls_until_failure, memory_order_relaxed) != 0; // towards the one that fails
+    if (sim != NULL && context != NULL && !counted && vr_sim_ctx_cached(sim, context)) return VR_CU_SUCCESS;
+    return current_of_instance(context);
 }
 
 #define OWN(stream) ((stream) == 0 ? (uint64_t)VR_CU_STREAM_PER_THREAD : (uint64_t)(stream))

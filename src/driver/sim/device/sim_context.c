@@ -52,7 +52,22 @@ vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context)
     return VR_CU_SUCCESS;
 }
 
+// The calling thread's current context as vr_sim_ctx_get_current() found it last; serial 0: not known. Only the thread itself changes it.
+static _Thread_local struct { uint64_t serial, context; } cached;
+
+bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context) {
+    if (cached.serial != sim->serial) return false;
+    *context = cached.context;
+    return true;
+}
+
+void vr_sim_ctx_drop(struct vr_sim *sim) {
+    cached.serial = 0;
+    vr_sim_this_thread(sim)->context_count--;
+}
+
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context) {
+    cached.serial = 0;
     if (vr_sim_context_find(sim, context) == NULL) return VR_CU_INVALID_CONTEXT;
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
@@ -67,16 +82,19 @@ vr_cu_result vr_sim_ctx_get_current(struct vr_sim *sim, uint64_t *context) {
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
     *context = thread->context_count == 0 ? 0 : thread->contexts[thread->context_count - 1];
+    cached.context = *context;
+    cached.serial = sim->serial;
     return VR_CU_SUCCESS;
 }
 
 // Replaces the top of the thread's stack; no context (0) takes the top away.
 vr_cu_result vr_sim_ctx_set_current(struct vr_sim *sim, uint64_t context) {
+    cached.serial = 0;
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
     if (context != 0 && vr_sim_context_find(sim, context) == NULL) return VR_CU_INVALID_CONTEXT;
     if (context == 0) {
-        if (thread->context_count > 0) thread->context_count--;
+        if (thread->context_count > 0) vr_sim_ctx_drop(sim);
         return VR_CU_SUCCESS;
     }
     if (thread->context_count == 0) return vr_sim_ctx_push(sim, context);

@@ -132,6 +132,6 @@ vr_cu_result vr_sim_ctx_synchronize_of(struct vr_sim *sim, uint64_t context) {
     vr_cu_result result = vr_sim_ctx_push(sim, context);
     if (result != VR_CU_SUCCESS) return result;
     result = vr_sim_ctx_synchronize(sim, 0);
-    vr_sim_this_thread(sim)->context_count--;
+    vr_sim_ctx_drop(sim);
     return result;
 }

@@ -102,6 +102,10 @@ struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t co
 uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context);
 // Makes a live context the calling thread's current one and keeps those before it. INVALID_CONTEXT, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
+// Takes it away again; there is one.
+void vr_sim_ctx_drop(struct vr_sim *sim);
+// The handle of the calling thread's current context (0: none), without the lock. False: it is to be asked for under the lock.
+bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context);
 
 // --- sim_context_settings.c -------------------------------------------------------------------------------------------
 

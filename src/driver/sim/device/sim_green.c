@@ -237,7 +237,7 @@ vr_cu_result vr_sim_green_ctx_stream_create(struct vr_sim *sim, uint64_t *stream
     if (result != VR_CU_SUCCESS) return result;
     uint64_t made;
     result = vr_sim_stream_create_with_priority(sim, &made, flags, priority);
-    vr_sim_this_thread(sim)->context_count--;
+    vr_sim_ctx_drop(sim);
     struct vr_sim_stream *created;
     if (result == VR_CU_SUCCESS) result = vr_sim_stream_find(sim, made, &created);
     if (result != VR_CU_SUCCESS) return result;
