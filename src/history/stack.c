@@ -75,38 +75,105 @@ struct caller {
     uint64_t frame; // 0: the walk is at the caller
 };
 
-VR_INLINE uint32_t take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller,
-                        uint64_t *words) {
-    struct taking taking = {.words = words, .limit = stacks->max_frames, .hash = stacks->secret};
-    if (kind == VRAM_STACK_PYTHON) {
-        take_python(&taking);
-    } else {
-        for (int attempt = 0; attempt < 3; attempt++) {
-            struct vr_walk walk;
-            struct vr_python_walk python = {.layout = NULL};
-            taking.count = 0;
-            taking.hash = stacks->secret;
-            if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&python);
-            if (!vr_walk_begin(&walk, caller->pc, caller->sp, caller->bp)) break;
-            if (caller->frame != 0 && !vr_walk_leave(&walk, caller->frame)) break;
-            take_code(&taking, &walk, &python, skip);
-            if (!walk.unsure || !vr_walk_outdated(&walk)) break;
-        }
+// A stack that is asked for: whose, by whom, and the Python that runs on it (frame 0: none).
+struct stack_request {
+    struct vram_stacks *stacks;
+    enum vram_stack_kind kind;
+    struct vr_python_walk python;
+    struct vr_memo_key key; // where it begins
+};
+
+VR_INLINE bool walk_once(struct taking *taking, struct vr_walk *walk, const struct stack_request *request) {
+    struct vr_python_walk python = request->python;
+    if (request->key.frame != 0 && !vr_walk_leave(walk, request->key.frame)) return false;
+    take_code(taking, walk, &python, (uint32_t)request->key.skip);
+    return true;
+}
+
+// Whether there was no room for frames that count.
+VR_INLINE bool is_cut(const struct taking *taking, const struct vram_stacks *stacks) {
+    return taking->count == taking->limit && taking->limit < stacks->max_frames;
+}
+
+VR_INLINE uint32_t intern(const struct taking *taking, struct vram_stacks *stacks) {
+    return taking->count == 0 || is_cut(taking, stacks) ? 0 : vr_stacks_intern(stacks, taking->words, taking->count, taking->hash);
+}
+
+// memo: where the first attempt notes what it reads; NULL: nowhere.
+static uint32_t walk_code(struct taking *taking, struct stack_request *request, struct vr_memo *memo) {
+    struct vr_walk walk = {.unsure = false};
+    for (int attempt = 0; attempt < 3; attempt++) {
+        taking->count = 0;
+        taking->hash = request->stacks->secret;
+        if (!vr_walk_begin(&walk, request->key.pc, request->key.sp, request->key.bp)) break;
+        if (attempt == 0)
+            walk.memo = memo;
+        else if (memo != NULL)
+            vr_memo_spoil(memo);
+        request->key.epoch = walk.epoch;
+        if (!walk_once(taking, &walk, request)) break;
+        if (!walk.unsure || !vr_walk_outdated(&walk)) break;
     }
-    return taking.count == 0 ? 0 : vr_stacks_intern(stacks, words, taking.count, taking.hash);
+    const uint32_t id = intern(taking, request->stacks);
+    if (memo != NULL) vr_memo_keep(memo, &request->key, id, walk.unsure);
+    return id;
 }
 
-// Two sizes, so that the usual one takes little of the caller's stack.
-enum { SMALL = 128 };
+// With room for `room` frames. *cut: there are more.
+VR_INLINE uint32_t take(struct stack_request *request, uint64_t *words, size_t room, bool *cut) {
+    struct vram_stacks *stacks = request->stacks;
+    struct taking taking = {.words = words, .limit = stacks->max_frames < room ? stacks->max_frames : room, .hash = stacks->secret};
+    uint32_t id;
+    if (request->kind == VRAM_STACK_PYTHON) {
+        take_python(&taking);
+        id = intern(&taking, stacks);
+    } else {
+        // Frames of Python are not on the stack: with them, nothing is noted.
+        struct vr_memo *memo = request->python.frame == 0 && (request->key.sp & 7) == 0 ? vr_memo_of(&request->key) : NULL;
+        id = walk_code(&taking, request, memo != NULL && vr_memo_begin(memo) ? memo : NULL);
+    }
+    *cut = is_cut(&taking, stacks);
+    return id;
+}
 
-VR_NOINLINE static uint32_t take_small(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
+// What a walk that began so ended at, if nothing on the way has changed; 0: not known.
+VR_NOINLINE static uint32_t recall(struct stack_request *request) {
+    struct vr_walk walk;
+    bool unsure = false;
+    if (!vr_walk_begin(&walk, request->key.pc, request->key.sp, request->key.bp)) return 0;
+    request->key.high = walk.high;
+    request->key.epoch = walk.epoch;
+    const uint32_t id = vr_memo_recall(vr_memo_of(&request->key), &request->key, &unsure);
+    return id != 0 && unsure && vr_walk_outdated(&walk) ? 0 : id;
+}
+
+// Three sizes, so that the usual one takes little of the caller's stack: a handler of a signal may have 8 KiB in all.
+enum { SMALL = 96, MEDIUM = 128 };
+
+VR_NOINLINE static uint32_t take_small(struct stack_request *request, bool *cut) {
     uint64_t words[SMALL];
-    return take(stacks, kind, skip, caller, words);
+    return take(request, words, SMALL, cut);
 }
 
-VR_NOINLINE static uint32_t take_large(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
+VR_NOINLINE static uint32_t take_medium(struct stack_request *request, bool *cut) {
+    uint64_t words[MEDIUM];
+    return take(request, words, MEDIUM, cut);
+}
+
+VR_NOINLINE static uint32_t take_large(struct stack_request *request, bool *cut) {
     uint64_t words[VR_STACK_MAX_FRAMES];
-    return take(stacks, kind, skip, caller, words);
+    return take(request, words, VR_STACK_MAX_FRAMES, cut);
+}
+
+// Where stacks were cut before, they are likely to be again.
+static uint32_t take_sized(struct stack_request *request) {
+    struct vram_stacks *stacks = request->stacks;
+    const bool deep = atomic_load_explicit(&stacks->deep, memory_order_relaxed);
+    bool cut = deep;
+    const uint32_t id = deep ? 0 : take_small(request, &cut);
+    if (!cut) return id;
+    if (!deep) atomic_store_explicit(&stacks->deep, true, memory_order_relaxed);
+    return stacks->max_frames <= MEDIUM ? take_medium(request, &cut) : take_large(request, &cut);
 }
 
 void vram_stack_spare(void (*function)(void *argument), void *argument) {
@@ -127,7 +194,17 @@ VR_UNSANITIZED VR_INLINE struct caller find_caller(const void *frame_address, co
 }
 
 VR_INLINE uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
-    return stacks->max_frames <= SMALL ? take_small(stacks, kind, skip, caller) : take_large(stacks, kind, skip, caller);
+    struct stack_request request = {
+        .stacks = stacks,
+        .kind = kind,
+        .python.frame = 0,
+        .key = {.pc = caller->pc, .sp = caller->sp, .bp = caller->bp, .frame = caller->frame, .table = stacks->serial, .skip = skip}};
+    if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&request.python);
+    if (kind != VRAM_STACK_PYTHON && request.python.frame == 0) {
+        const uint32_t known = recall(&request);
+        if (VR_LIKELY(known != 0)) return known;
+    }
+    return take_sized(&request);
 }
 
 // These functions keep a frame pointer because they ask for it.

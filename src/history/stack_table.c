@@ -195,6 +195,7 @@ static void prepare(void) {
 }
 
 enum vram_status vram_stacks_create(const struct vram_stack_options *options, struct vram_stacks **stacks) {
+    static _Atomic uint64_t serials;
     VR_REQUIRE(stacks);
     enum { DEFAULT_FRAMES = 128 };
     struct vram_stacks *made = calloc(1, sizeof *made);
@@ -202,6 +203,7 @@ enum vram_status vram_stacks_create(const struct vram_stack_options *options, st
     made->max_frames = options == NULL || options->max_frames == 0 ? DEFAULT_FRAMES : options->max_frames;
     if (made->max_frames > VR_STACK_MAX_FRAMES) made->max_frames = VR_STACK_MAX_FRAMES;
     made->secret = vr_hash_secret(made);
+    made->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     atomic_init(&made->count, 1);
     vr_mutex_init(&made->mutex);
     if (!make_slots_locked(made, 1)) {

@@ -100,7 +100,7 @@ static void make_new_rule(void *argument) {
     if (kept) {
         const size_t set = set_of(pc);
         size_t way = (size_t)(pc >> 3) % WAYS; // a full set loses one of its entries
-        for (size_t i = 0; i < WAYS; i++) {
+        for (size_t i = WAYS; i-- > 0;) {      // the first free one, which is looked at first
             if (atomic_load_explicit(&cache[set].entry[i].rule, memory_order_relaxed) == 0) way = i;
         }
         atomic_store_explicit(&cache[set].entry[way].rule, rule, memory_order_relaxed);
@@ -165,12 +165,28 @@ VR_NOINLINE static bool find_stack(uint64_t sp) {
 
 bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) {
     if (VR_UNLIKELY(!is_in(&stack, sp)) && !find_stack(sp)) return false;
-    *walk =
-        (struct vr_walk){.pc = pc, .sp = sp, .bp = bp, .high = stack.high, .epoch = atomic_load_explicit(&forgotten, memory_order_acquire)};
+    *walk = (struct vr_walk){
+        .pc = pc, .sp = sp, .bp = bp, .high = stack.high, .epoch = atomic_load_explicit(&forgotten, memory_order_acquire), .base = sp};
     return true;
 }
 
 VR_UNSANITIZED VR_INLINE uint64_t load(uint64_t address) { return *(const volatile uint64_t *)(uintptr_t)address; }
+
+// A word that says where the walk goes.
+VR_UNSANITIZED VR_INLINE uint64_t look(const struct vr_walk *walk, uint64_t address) {
+    const uint64_t word = load(address);
+    if (walk->memo != NULL) vr_memo_note(walk->memo, walk->base, address, word);
+    return word;
+}
+
+// The walk goes by the frame pointer.
+VR_INLINE void use_bp(struct vr_memo *memo, const struct vr_walk *walk, uint64_t bp, uint64_t bp_at) {
+    if (memo == NULL) return;
+    if (bp_at == 0)
+        vr_memo_need_bp(memo);
+    else
+        vr_memo_note(memo, walk->base, bp_at, bp);
+}
 
 VR_INLINE bool readable(const struct vr_walk *walk, uint64_t address) {
     return address >= walk->sp && address <= walk->high - 8 && (address & 7) == 0;
@@ -185,6 +201,7 @@ VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64
 #else
     enum { REGISTERS = 40, BP = REGISTERS + 10 * 8, LINK = BP, SP = REGISTERS + 15 * 8, PC = REGISTERS + 16 * 8 };
 #endif
+    if (walk->memo != NULL) vr_memo_spoil(walk->memo); // the walk may go on on another stack
     if (!readable(walk, walk->sp) || walk->high - walk->sp < PC + 8) return false;
     const uint64_t sp = load(walk->sp + SP);
     walk->bp = load(walk->sp + BP);
@@ -200,6 +217,8 @@ VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64
 
 VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint64_t *cfa) {
     const uint64_t offset = (uint64_t)rule_offset(rule);
+    const bool by_sp = rule_kind(rule) == VR_CFI_SP || rule_kind(rule) == VR_CFI_DEREF_SP;
+    if (!by_sp || rule_bp(rule) == VR_CFI_AT_BP || (LINKED && walk->low)) use_bp(walk->memo, walk, walk->bp, walk->bp_at);
     switch (rule_kind(rule)) {
     case VR_CFI_SP:
         *cfa = walk->sp + offset;
@@ -211,11 +230,11 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
     case VR_CFI_BP: *cfa = walk->bp + offset; break;
     case VR_CFI_DEREF_SP:
         if (!readable(walk, walk->sp + offset)) return false;
-        *cfa = load(walk->sp + offset);
+        *cfa = look(walk, walk->sp + offset);
         break;
     case VR_CFI_DEREF_BP:
         if (!readable(walk, walk->bp + offset)) return false;
-        *cfa = load(walk->bp + offset);
+        *cfa = look(walk, walk->bp + offset);
         break;
     case VR_CFI_CHAIN: *cfa = walk->bp + 16; break;
     default: return false;
@@ -228,7 +247,7 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
 VR_UNSANITIZED VR_INLINE uint64_t find_return(const struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
     if (LINKED && (rule & IN_LINK) != 0) return walk->link;
     const uint64_t at = cfa + (uint64_t)(rule_kind(rule) == VR_CFI_CHAIN ? -8 : rule_return(rule));
-    return readable(walk, at) ? load(at) : 0;
+    return readable(walk, at) ? look(walk, at) : 0;
 }
 
 // Return addresses of aarch64 may be signed, in the bits above an address. The processor knows which those are: with pages of 16 KiB an
@@ -257,6 +276,7 @@ VR_UNSANITIZED VR_INLINE bool find_bp(struct vr_walk *walk, uint64_t rule, uint6
     }
     if (!readable(walk, at)) return false;
     walk->bp = load(at);
+    walk->bp_at = at;
     return true;
 }
 
@@ -288,7 +308,7 @@ bool vr_walk_leave(struct vr_walk *walk, uint64_t address) {
 
 // The same for many frames, with all that changes in registers. What is not of the two common forms is left to vr_walk_next().
 VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t limit, uint64_t *hash) {
-    uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp, all = 0, sum = *hash, cfa;
+    uint64_t pc = walk->pc, sp = walk->sp, bp = walk->bp, bp_at = walk->bp_at, all = 0, sum = *hash, cfa;
     const uint64_t high = walk->high;
     size_t count = 0;
     bool more = true;
@@ -302,14 +322,17 @@ VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t 
             walk->pc = pc;
             walk->sp = sp;
             walk->bp = bp;
+            walk->bp_at = bp_at;
             more = vr_walk_next(walk, &words[count], &cfa);
             sum = vr_stack_hash(sum, words[count++]);
             pc = walk->pc;
             sp = walk->sp;
             bp = walk->bp;
+            bp_at = walk->bp_at;
             continue;
         }
         all |= rule;
+        if (kind == VR_CFI_BP) use_bp(walk->memo, walk, bp, bp_at);
         words[count] = vr_code_word(pc, rule_generation(rule));
         sum = vr_stack_hash(sum, words[count++]);
         if (end <= sp || end > high || (end & 7) != 0) break;
@@ -317,11 +340,12 @@ VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t 
             const uint64_t at = end + (uint64_t)rule_saved(rule); // a multiple of 8 like both of them
             if (at < sp || at > high - 8) break;
             bp = load(at);
+            bp_at = at;
         }
         const uint64_t back = end + (uint64_t)rule_return(rule);
         if (LINKED && (back < sp || back > high - 8)) break;
         if (LINKED) walk->link = 0;
-        pc = plain_address(load(back));
+        pc = plain_address(look(walk, back));
         sp = end;
         more = is_code(pc);
     }

@@ -5,6 +5,7 @@
 #ifndef VR_HISTORY_STACK_WALK_H
 #define VR_HISTORY_STACK_WALK_H
 
+#include "history/stack_memo.h"
 #include "history/stack_modules.h"
 
 // Blends a word into the hash of the words before it.
@@ -14,14 +15,17 @@ VR_INLINE uint64_t vr_stack_hash(uint64_t hash, uint64_t word) {
 }
 
 struct vr_walk {
-    uint64_t pc;    // where the frame goes on; of the first one a return address
-    uint64_t sp;    // its stack pointer there
-    uint64_t bp;    // its frame pointer there
-    uint64_t high;  // end of the stack
-    uint64_t epoch; // of the rules at the begin
-    uint64_t link;  // aarch64: the link register, in a frame that a signal interrupted; else 0
-    bool low;       // aarch64: sp is known to lie below the frame's, no more
-    bool unsure;    // the walk met code that may have been unloaded
+    uint64_t pc;          // where the frame goes on; of the first one a return address
+    uint64_t sp;          // its stack pointer there
+    uint64_t bp;          // its frame pointer there
+    uint64_t high;        // end of the stack
+    uint64_t epoch;       // of the rules at the begin
+    uint64_t link;        // aarch64: the link register, in a frame that a signal interrupted; else 0
+    bool low;             // aarch64: sp is known to lie below the frame's, no more
+    bool unsure;          // the walk met code that may have been unloaded
+    uint64_t base;        // sp at the begin
+    uint64_t bp_at;       // where bp was read; 0: it is the one from the begin
+    struct vr_memo *memo; // where the words that are read are noted; NULL: nowhere
 };
 
 // Begins at a caller: its return address, stack pointer and frame pointer. False when the thread's stack is not known.

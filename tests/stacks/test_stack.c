@@ -15,6 +15,7 @@
 #include "history/stack_python_code.h"
 #include "history/stack_table.h"
 #include "support/expect.h"
+#include "support/random.h"
 
 static struct vram_stacks *stacks;
 
@@ -378,6 +379,104 @@ static void lines_of_the_three_tables(void **state) {
     assert_int_equal(vr_python_line(&now, 14), 0);
 }
 
+// --- walks that are known by heart ---------------------------------------------------------------------------------------------
+
+// A call tree of two functions that call each other, one of which goes by a frame pointer: all frames of each are alike, and only return
+// addresses say which way was taken.
+typedef uint32_t descent(struct vram_stacks *table, uint32_t way, unsigned depth);
+#define DESCEND_BY(number, other)                                                                                                          \
+    case number:                                                                                                                           \
+        id = other(table, way >> 2, depth - 1);                                                                                            \
+        __asm__ volatile("" : "+r"(id) : "i"(number));                                                                                     \
+        break
+#define DESCEND(other)                                                                                                                     \
+    uint32_t id = 0;                                                                                                                       \
+    switch (depth == 0 ? 4 : way & 3) {                                                                                                    \
+        DESCEND_BY(0, other);                                                                                                              \
+        DESCEND_BY(1, other);                                                                                                              \
+        DESCEND_BY(2, other);                                                                                                              \
+        DESCEND_BY(3, other);                                                                                                              \
+    default: id = vram_stack_take(table, VRAM_STACK_C, 0);                                                                                 \
+    }                                                                                                                                      \
+    VR_NO_TAIL_CALL();                                                                                                                     \
+    return id
+
+static descent descend;
+VR_NOINLINE static uint32_t descend_by_frame_pointer(struct vram_stacks *table, uint32_t way, unsigned depth) {
+    volatile size_t bytes = 32; // not known to the compiler: the stack pointer alone does not tell where the frame ends
+    volatile unsigned char *room = __builtin_alloca(bytes);
+    room[0] = 1;
+    DESCEND(descend);
+}
+VR_NOINLINE static uint32_t descend(struct vram_stacks *table, uint32_t way, unsigned depth) { DESCEND(descend_by_frame_pointer); }
+
+// Every way is taken often and in any order, at the same places of the stack; a table that knows nothing walks each time.
+static void a_walk_by_heart_is_the_walk(void **state) {
+    (void)state;
+    enum { WAYS = 256 };
+    uint32_t known[WAYS] = {0};
+    uint64_t random = 7;
+    for (volatile unsigned i = 0; i < 4 * WAYS; i++) {
+        const uint32_t way = (uint32_t)vr_random_below(&random, WAYS);
+        struct vram_stacks *fresh;
+        assert_int_equal(vram_stacks_create(NULL, &fresh), VRAM_OK);
+        uint32_t ids[2];
+        for (volatile unsigned k = 0; k < 2; k++) ids[k] = descend(k == 0 ? fresh : stacks, way, 4); // one call: its address is the same
+        const struct vr_stack *walked = vr_stacks_get(fresh, ids[0]), *told = vr_stacks_get(stacks, ids[1]);
+        assert_non_null(walked);
+        assert_non_null(told);
+        assert_int_equal(walked->count, told->count);
+        assert_memory_equal(walked->words, told->words, walked->count * sizeof walked->words[0]);
+        assert_true(known[way] == 0 || known[way] == ids[1]);
+        known[way] = ids[1];
+        vram_stacks_destroy(fresh);
+    }
+    for (size_t a = 0; a < WAYS; a++) {
+        for (size_t b = 0; b < a; b++) assert_true(known[a] == 0 || known[a] != known[b]);
+    }
+}
+
+// Another table's numbers are its own, also where it lies in the place of one that is gone.
+static void what_a_table_knew_goes_with_it(void **state) {
+    (void)state;
+    for (volatile unsigned i = 0; i < 20; i++) {
+        struct vram_stacks *table;
+        assert_int_equal(vram_stacks_create(NULL, &table), VRAM_OK);
+        for (unsigned k = 0; k < i; k++) assert_int_equal(descend(table, k, 3), k + 1); // stacks of other ways come first
+        for (volatile unsigned k = 0; k < 2; k++) assert_int_equal(descend(table, 63, 3), i + 1);
+        vram_stacks_destroy(table);
+    }
+}
+
+// Many threads at once, whose stacks lie at different places and fall into the same entries.
+static void *descend_often(void *argument) {
+    const uint32_t way = *(const uint32_t *)argument;
+    uint32_t first = 0;
+    for (volatile unsigned i = 0; i < 20000; i++) {
+        const uint32_t id = descend(stacks, way + (i & 1), 4);
+        if ((i & 1) != 0) continue;
+        if (first != 0 && id != first) return argument;
+        first = id;
+    }
+    return NULL;
+}
+
+static void threads_know_their_own(void **state) {
+    (void)state;
+    enum { DESCENDING = 8 };
+    pthread_t threads[DESCENDING];
+    uint32_t ways[DESCENDING];
+    for (uint32_t i = 0; i < DESCENDING; i++) {
+        ways[i] = i * 8;
+        assert_int_equal(pthread_create(&threads[i], NULL, descend_often, &ways[i]), 0);
+    }
+    for (uint32_t i = 0; i < DESCENDING; i++) {
+        void *wrong;
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_frames_as_backtrace),
@@ -389,6 +488,9 @@ int main(void) {
         cmocka_unit_test(on_coroutines),
         cmocka_unit_test(an_address_stands_for_its_module_at_the_time),
         cmocka_unit_test(threads_agree),
+        cmocka_unit_test(a_walk_by_heart_is_the_walk),
+        cmocka_unit_test(what_a_table_knew_goes_with_it),
+        cmocka_unit_test(threads_know_their_own),
         cmocka_unit_test(a_child_can_take_stacks),
         cmocka_unit_test(lines_of_the_three_tables),
     };
