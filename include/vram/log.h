@@ -93,6 +93,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_log_stack(struct vram_log *log, co
 
 // Appends events. INVALID_ARGUMENT for an id that the log has not given out; IO, LIMIT, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_event *events, size_t count);
+// Appends a FREE_REQUESTED and its FREE_COMPLETED, which differ in the action alone. The same statuses; INVALID_ARGUMENT also for an event
+// of another action.
+VRAM_API VRAM_NODISCARD enum vram_status vram_log_append_free(struct vram_log *log, const struct vram_log_event *event);
 // A mark: "START" and "END" of something named, or "STEP" for a step of the program. time_ns 0: now.
 VRAM_API VRAM_NODISCARD enum vram_status vram_log_annotation(struct vram_log *log, uint32_t device, const char *stage, const char *name,
                                                              uint64_t time_ns);

@@ -15,13 +15,12 @@ struct vram_log {
     bool serialized; // by the caller: the lock is not taken
     struct vr_logfile file;
     uint64_t block_events;
-    uint64_t max_bytes;       // UINT64_MAX: none
-    enum vram_status stopped; // what every further call gives: OK, IO, LIMIT
-    uint64_t events;          // in blocks and tail
-    size_t tail_events;
-    bool tail_alike;             // the tail holds nothing but events that are as `usual`
+    uint64_t max_bytes;          // UINT64_MAX: none
+    enum vram_status stopped;    // what every further call gives: OK, IO, LIMIT
+    uint64_t events;             // in blocks and tail; those of the tail are in the maker's encoder, too
     struct vram_log_event usual; // as the last event but for action, address, size, time and stack: what it names is known
     bool has_usual;
+    size_t room; // for so many events nothing has to be looked at but whether they are as usual; 0 where it is not known
     struct vr_builder builder;
     struct vr_module *modules;
     size_t module_count;

@@ -76,6 +76,7 @@ bool vr_log_get_block_header(const unsigned char in[VR_LOG_BLOCK_HEADER_BYTES], 
 void vr_log_maker_release(struct vr_log_maker *maker) {
     vr_log_sections_release(&maker->tables);
     vr_log_batch_release(&maker->batch);
+    vr_log_encoder_release(&maker->encoder);
     vr_bytes_release(&maker->events);
     vr_bytes_release(&maker->block);
 }
@@ -114,22 +115,24 @@ static void find_times(const struct vr_log_batch *batch, struct vr_log_block_hea
 }
 
 enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence, uint64_t offset, struct vr_log_block_header *header) {
-    struct vr_log_block_header made = {.sequence = sequence, .offset = offset, .events = (uint32_t)maker->batch.count};
+    const size_t events = maker->batch.count + maker->encoder.count;
+    struct vr_log_block_header made = {.sequence = sequence, .offset = offset, .events = (uint32_t)events};
+    assert(maker->batch.count == 0 || maker->encoder.count == 0);
     maker->block.count = 0;
     if (!vr_bytes_reserve(&maker->block, VR_LOG_BLOCK_HEADER_BYTES)) return VRAM_NO_HOST_MEMORY;
     maker->block.count = VR_LOG_BLOCK_HEADER_BYTES;
     maker->events.count = 0;
     if (maker->batch.count != 0) vr_log_events_write(&maker->events, &maker->batch);
+    if (maker->encoder.count != 0) vr_log_encoder_write(&maker->encoder, &maker->events);
     VR_TRY(add_part(maker, &maker->tables.out, maker->tables.rows, &made.tables));
-    VR_TRY(add_part(maker, &maker->events, maker->batch.count, &made.batch));
+    VR_TRY(add_part(maker, &maker->events, events, &made.batch));
     find_times(&maker->batch, &made);
+    if (maker->encoder.count != 0) vr_log_encoder_times(&maker->encoder, &made.first_us, &made.last_us);
     made.checksum = vr_log_checksum(maker->block.data + VR_LOG_BLOCK_HEADER_BYTES, maker->block.count - VR_LOG_BLOCK_HEADER_BYTES);
     vr_log_put_block_header(&made, maker->block.data);
     maker->tables.out.count = 0;
     maker->tables.rows = 0;
     maker->batch.count = 0;
-    maker->batch.alike = false;
-    maker->batch.records = NULL;
     *header = made;
     return VRAM_OK;
 }
@@ -162,74 +165,28 @@ uint32_t vr_log_event_has(const struct vr_log_record_event *event) {
     return has;
 }
 
-// The columns in which events that follow each other seldom differ: those from STREAM on.
-static void fill_rare(struct vr_log_batch *batch, size_t begin, size_t end, const struct vr_log_record_event *event) {
-    uint64_t rare[VR_LOG_COLUMN_COUNT] = {
-        [VR_LOG_COLUMN_STREAM] = event->stream,         [VR_LOG_COLUMN_DEVICE] = event->device,
-        [VR_LOG_COLUMN_POOL_FIRST] = event->pool_first, [VR_LOG_COLUMN_POOL_SECOND] = event->pool_second,
+void vr_log_rare_columns(const struct vr_log_record_event *event, uint64_t row[VR_LOG_COLUMN_COUNT]) {
+    row[VR_LOG_COLUMN_STREAM] = event->stream;
+    row[VR_LOG_COLUMN_DEVICE] = event->device;
+    row[VR_LOG_COLUMN_POOL_FIRST] = event->pool_first;
+    row[VR_LOG_COLUMN_POOL_SECOND] = event->pool_second;
 #define VR_FIELD(...)
-#define VR_NUMBER(member, type, density, number, LOG, since, KEY) [VR_LOG_COLUMN_##LOG] = event->member,
-#define VR_TEXT(member, type, density, number, LOG, since, KEY)   [VR_LOG_COLUMN_##LOG] = event->member,
+#define VR_NUMBER(member, type, density, number, LOG, since, KEY) row[VR_LOG_COLUMN_##LOG] = event->member;
+#define VR_TEXT(member, type, density, number, LOG, since, KEY)   row[VR_LOG_COLUMN_##LOG] = event->member;
 #include "model/entry_fields.def"
-        [VR_LOG_COLUMN_HAS] = vr_log_event_has(event),
-    };
-    for (size_t column = VR_LOG_COLUMN_STREAM; column < VR_LOG_COLUMN_COUNT; column++) {
-        for (size_t i = begin; i < end; i++) batch->column[column][i] = rare[column];
-    }
-}
-
-// Whether fill_rare() writes the same for both.
-static bool is_alike(const struct vr_log_record_event *a, const struct vr_log_record_event *b) {
-    uint64_t differ = (a->stream ^ b->stream) | (a->pool_first ^ b->pool_first) | (a->pool_second ^ b->pool_second) |
-                      (uint64_t)(a->device ^ b->device) | (uint64_t)((a->action == VR_ACTION_OOM) ^ (b->action == VR_ACTION_OOM));
-#define VR_FIELD(...)
-#define VR_NUMBER(member, ...) differ |= (uint64_t)(a->member ^ b->member);
-#define VR_TEXT(member, ...)   differ |= (uint64_t)(a->member ^ b->member);
-#include "model/entry_fields.def"
-    return differ == 0;
-}
-
-static void fill_dense(struct vr_log_batch *batch, size_t at, const struct vr_log_record_event *event) {
-    assert(at < batch->capacity);
-    batch->column[VR_LOG_COLUMN_ACTION][at] = event->action;
-    batch->column[VR_LOG_COLUMN_ADDRESS][at] = event->address;
-    batch->column[VR_LOG_COLUMN_SIZE][at] = event->size_bytes;
-    batch->column[VR_LOG_COLUMN_TIME][at] = event->time_ns;
-    batch->column[VR_LOG_COLUMN_STACK][at] = event->stack;
+    row[VR_LOG_COLUMN_HAS] = vr_log_event_has(event);
+    row[VR_LOG_COLUMN_UNKNOWN] = 0;
 }
 
 void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event) {
     const size_t at = batch->count++;
-    fill_dense(batch, at, event);
-    fill_rare(batch, at, at + 1, event);
-}
-
-void vr_log_batch_take_alike(struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t count) {
-    assert(count != 0 && count <= batch->capacity);
-    uint64_t *times = batch->column[VR_LOG_COLUMN_TIME];
-    for (size_t i = 0; i < count; i++) times[i] = records[i].time_ns;
-    fill_rare(batch, 0, 1, records);
-    batch->alike = true;
-    batch->records = records;
-    batch->count = count;
-}
-
-void vr_log_batch_take_records(struct vr_log_batch *batch, const unsigned char *at, const unsigned char *end, uint64_t sequence) {
-    const struct vr_log_record_event *first_alike = NULL;
-    size_t begin = 0, count = 0, length;
-    unsigned kind;
-    for (; (at = vr_log_next_record(at, end, sequence, &kind, &length)) != NULL; at += length) {
-        if (kind != VR_LOG_RECORD_EVENT) continue;
-        const struct vr_log_record_event *event = (const void *)at;
-        assert(length == sizeof *event);
-        if (first_alike == NULL || !is_alike(first_alike, event)) {
-            if (first_alike != NULL) fill_rare(batch, begin, count, first_alike);
-            first_alike = event;
-            begin = count;
-        }
-        fill_dense(batch, count++, event);
-    }
-    batch->alike = begin == 0 && count != 0;
-    if (first_alike != NULL) fill_rare(batch, begin, batch->alike ? 1 : count, first_alike);
-    batch->count = count;
+    uint64_t row[VR_LOG_COLUMN_COUNT] = {0};
+    assert(at < batch->capacity);
+    vr_log_rare_columns(event, row);
+    row[VR_LOG_COLUMN_ACTION] = event->action;
+    row[VR_LOG_COLUMN_ADDRESS] = event->address;
+    row[VR_LOG_COLUMN_SIZE] = event->size_bytes;
+    row[VR_LOG_COLUMN_TIME] = event->time_ns;
+    row[VR_LOG_COLUMN_STACK] = event->stack;
+    for (size_t column = 0; column < VR_LOG_COLUMN_COUNT; column++) batch->column[column][at] = row[column];
 }

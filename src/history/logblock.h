@@ -2,6 +2,7 @@
 #ifndef VR_HISTORY_LOGBLOCK_H
 #define VR_HISTORY_LOGBLOCK_H
 
+#include "history/logencode.h"
 #include "history/logevents.h"
 #include "history/logpack.h"
 #include "history/logtables.h"
@@ -62,14 +63,15 @@ VR_INLINE uint64_t vr_log_block_bytes(const struct vr_log_block_header *header) 
 // What makes blocks. Zeroed is empty.
 struct vr_log_maker {
     struct vr_log_sections tables; // the sections of the block that is being made
-    struct vr_log_batch batch;     // its events
+    struct vr_log_batch batch;     // its events, or
+    struct vr_log_encoder encoder; // those that came one by one; not both
     struct vr_bytes events;        // scratch
     struct vr_bytes block;         // the result
     struct vr_packer packer;
 };
 void vr_log_maker_release(struct vr_log_maker *maker);
-// Makes a block of maker->tables and maker->batch, which are empty afterwards: maker->block holds it, header first. NO_HOST_MEMORY; LIMIT
-// for a part of 4 GiB or more.
+// Makes a block of maker->tables and maker->batch, which are empty afterwards, or of maker->encoder, which is as before: maker->block holds
+// it, header first. NO_HOST_MEMORY; LIMIT for a part of 4 GiB or more.
 enum vram_status vr_log_make_block(struct vr_log_maker *maker, uint64_t sequence, uint64_t offset, struct vr_log_block_header *header);
 // A part of a block as it was before it was packed: `stored` itself, or unpacked into *out (which must have room for part->length). NULL
 // when it is damaged.
@@ -108,11 +110,6 @@ const unsigned char *vr_log_next_record(const unsigned char *at, const unsigned 
                                         size_t *length);
 // Puts an event of the tail into row batch->count of the batch, and counts it. There must be room.
 void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event);
-// The batch is then every event among the records of [at, end), which are those of this process (each has every member).
-void vr_log_batch_take_records(struct vr_log_batch *batch, const unsigned char *at, const unsigned char *end, uint64_t sequence);
-// The same of records that are known to be `count` events (at least one), one behind the other, that differ in action, address, size, time
-// and stack only, and in being an out of memory or not not at all. They must stay until the block is made.
-void vr_log_batch_take_alike(struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t count);
 // The VR_HAS_ bits of an event that a program recorded.
 uint32_t vr_log_event_has(const struct vr_log_record_event *event);
 

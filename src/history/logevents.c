@@ -2,17 +2,7 @@
 
 #include "history/logcolumn.h"
 
-// The byte of an event in the first column: its action in the lower four bits, and what need not be written.
-enum {
-    FLAG_ACTION = 15,
-    FLAG_KNOWN = 16,      // an event before it in the batch has its address: its distance is written, not the address
-    FLAG_SIZE_512 = 32,   // the size is written, in units of 512
-    FLAG_SIZE_BYTES = 64, // the size is written, in bytes
-    FLAG_STACK = 128,     // the stack is written
-    ACTIONS = 16,
-    SIZE_UNIT = 512,
-};
-
+enum { ACTIONS = 16 };
 enum { DISTANCES, ADDRESSES, SIZES, STACKS };
 
 enum vram_status vr_log_batch_reserve(struct vr_log_batch *batch, size_t capacity) {
@@ -44,19 +34,10 @@ bool vr_log_batch_check(const struct vr_log_batch *batch) {
     for (size_t i = 0; i < VR_LOG_COLUMN_COUNT; i++) {
         if (batch->column[i] != batch->column[0] + i * batch->capacity) return false;
     }
-    for (size_t at = 0; batch->records == NULL && vr_map_next(&batch->latest, &at, &entry);) {
+    for (size_t at = 0; vr_map_next(&batch->latest, &at, &entry);) {
         if (entry.value > batch->count || batch->column[VR_LOG_COLUMN_ADDRESS][entry.value - 1] != entry.key) return false;
     }
     return true;
-}
-
-void vr_log_batch_coarsen(struct vr_log_batch *batch) {
-    uint64_t *times = batch->column[VR_LOG_COLUMN_TIME];
-    for (size_t i = 0; i < batch->count; i++) {
-        if ((int64_t)times[i] % 1000 != 0) return;
-    }
-    for (size_t i = 0; i < batch->count; i++) times[i] = (uint64_t)((int64_t)times[i] / 1000);
-    batch->time_unit_ns = 1000;
 }
 
 // The latest event before `index` with its address, which from now on is `index`; `index` where there is none. *slot: where the address of
@@ -85,45 +66,43 @@ VR_INLINE uint64_t expected_stack(const uint64_t *stacks, const uint64_t *last_o
     return index != 0 && before == index - 1 ? stacks[before] : last_of_action[action];
 }
 
-// What is predicted of an event, from the columns or from its record.
+// What is predicted of an event.
 struct predicted {
     uint64_t address, size_bytes, stack;
     unsigned action;
 };
-VR_INLINE struct predicted event_at(const struct vr_log_batch *batch, const struct vr_log_record_event *records, size_t i) {
-    if (records != NULL)
-        return (struct predicted){records[i].address, records[i].size_bytes, records[i].stack, records[i].action & FLAG_ACTION};
+VR_INLINE struct predicted event_at(const struct vr_log_batch *batch, size_t i) {
     return (struct predicted){batch->column[VR_LOG_COLUMN_ADDRESS][i], batch->column[VR_LOG_COLUMN_SIZE][i],
-                              batch->column[VR_LOG_COLUMN_STACK][i], (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & FLAG_ACTION};
+                              batch->column[VR_LOG_COLUMN_STACK][i], (unsigned)batch->column[VR_LOG_COLUMN_ACTION][i] & VR_LOG_FLAG_ACTION};
 }
 
 // What the first columns hold, per event: its flags into `flags`, the rest into the scratch arrays. counts: of each of those.
-VR_INLINE void predict_from(struct vr_log_batch *batch, const struct vr_log_record_event *records, unsigned char *flags, size_t counts[4]) {
+static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
     uint64_t last_of_action[ACTIONS] = {0}, *distances = batch->scratch[DISTANCES], *addresses = batch->scratch[ADDRESSES];
     uint64_t *sizes = batch->scratch[SIZES], *stacks = batch->scratch[STACKS];
     struct vr_map_slot *slot = NULL;
     struct predicted last = {0};
     for (size_t i = 0, count = batch->count; i < count; i++) {
-        const struct predicted event = event_at(batch, records, i);
+        const struct predicted event = event_at(batch, i);
         unsigned flag = event.action;
         struct predicted from = last; // where size and stack are expected from
         uint64_t expected = last_of_action[event.action];
         const size_t before = meet(batch, event.address, i, &slot);
         if (before != i) {
-            flag |= FLAG_KNOWN;
+            flag |= VR_LOG_FLAG_KNOWN;
             *distances++ = i - before;
-            if (before != i - 1) from = event_at(batch, records, before);
+            if (before != i - 1) from = event_at(batch, before);
             if (before == i - 1) expected = last.stack;
         } else {
             *addresses++ = event.address;
         }
         if (i == 0 || event.size_bytes != from.size_bytes) {
-            const bool whole = event.size_bytes % SIZE_UNIT == 0;
-            flag |= whole ? FLAG_SIZE_512 : FLAG_SIZE_BYTES;
-            *sizes++ = whole ? event.size_bytes / SIZE_UNIT : event.size_bytes;
+            const bool whole = event.size_bytes % VR_LOG_SIZE_UNIT == 0;
+            flag |= whole ? VR_LOG_FLAG_SIZE_UNITS : VR_LOG_FLAG_SIZE_BYTES;
+            *sizes++ = whole ? event.size_bytes / VR_LOG_SIZE_UNIT : event.size_bytes;
         }
         if (event.stack != expected) {
-            flag |= FLAG_STACK;
+            flag |= VR_LOG_FLAG_STACK;
             *stacks++ = event.stack;
         }
         last_of_action[event.action] = event.stack;
@@ -134,13 +113,6 @@ VR_INLINE void predict_from(struct vr_log_batch *batch, const struct vr_log_reco
     counts[ADDRESSES] = (size_t)(addresses - batch->scratch[ADDRESSES]);
     counts[SIZES] = (size_t)(sizes - batch->scratch[SIZES]);
     counts[STACKS] = (size_t)(stacks - batch->scratch[STACKS]);
-}
-
-static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
-    if (batch->records != NULL)
-        predict_from(batch, batch->records, flags, counts);
-    else
-        predict_from(batch, NULL, flags, counts);
 }
 
 // New addresses lose the zero bits that all of them end with.
@@ -167,21 +139,16 @@ void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     vr_column_write_plain(out, batch->scratch[SIZES], counts[SIZES]);
     vr_column_write(out, batch->scratch[STACKS], counts[STACKS], false);
     vr_column_write_rising(out, batch->column[VR_LOG_COLUMN_TIME], batch->count);
-    for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
-        if (batch->alike)
-            vr_column_write_same(out, batch->column[i][0]);
-        else
-            vr_column_write(out, batch->column[i], batch->count, false);
-    }
+    for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) vr_column_write(out, batch->column[i], batch->count, false);
 }
 
 // How many values each of the first columns has, from the flags.
 static void count_values(const unsigned char *flags, size_t count, size_t counts[4]) {
     size_t known = 0, sizes = 0, stacks = 0;
     for (size_t i = 0; i < count; i++) {
-        known += (flags[i] & FLAG_KNOWN) != 0;
-        sizes += (flags[i] & (FLAG_SIZE_512 | FLAG_SIZE_BYTES)) != 0;
-        stacks += (flags[i] & FLAG_STACK) != 0;
+        known += (flags[i] & VR_LOG_FLAG_KNOWN) != 0;
+        sizes += (flags[i] & (VR_LOG_FLAG_SIZE_UNITS | VR_LOG_FLAG_SIZE_BYTES)) != 0;
+        stacks += (flags[i] & VR_LOG_FLAG_STACK) != 0;
     }
     counts[DISTANCES] = known;
     counts[ADDRESSES] = count - known;
@@ -197,22 +164,22 @@ static bool restore(struct vr_log_batch *batch, const unsigned char *flags, unsi
     const uint64_t *size = batch->scratch[SIZES], *stack = batch->scratch[STACKS];
     uint64_t last_of_action[ACTIONS] = {0};
     for (size_t i = 0; i < batch->count; i++) {
-        unsigned flag = flags[i], action = flag & FLAG_ACTION;
+        unsigned flag = flags[i], action = flag & VR_LOG_FLAG_ACTION;
         size_t before = SIZE_MAX, size_from = i - 1;
-        if (flag & FLAG_KNOWN) {
+        if (flag & VR_LOG_FLAG_KNOWN) {
             if (*distance == 0 || *distance > i) return false;
             size_from = before = i - (size_t)*distance++;
             addresses[i] = addresses[before];
         } else {
             addresses[i] = *address++ << shift;
         }
-        if (flag & (FLAG_SIZE_512 | FLAG_SIZE_BYTES))
-            sizes[i] = *size++ * (flag & FLAG_SIZE_512 ? SIZE_UNIT : 1);
+        if (flag & (VR_LOG_FLAG_SIZE_UNITS | VR_LOG_FLAG_SIZE_BYTES))
+            sizes[i] = *size++ * (flag & VR_LOG_FLAG_SIZE_UNITS ? VR_LOG_SIZE_UNIT : 1);
         else if (i == 0)
             return false;
         else
             sizes[i] = sizes[size_from];
-        stacks[i] = flag & FLAG_STACK ? *stack++ : expected_stack(stacks, last_of_action, i, before, action);
+        stacks[i] = flag & VR_LOG_FLAG_STACK ? *stack++ : expected_stack(stacks, last_of_action, i, before, action);
         last_of_action[action] = stacks[i];
         actions[i] = action;
     }

@@ -19,6 +19,16 @@ enum vr_log_column {
 };
 enum { VR_LOG_BATCH_MAX = 1 << 16 };
 
+// The byte of an event in the first column: its action in the lower four bits, and what need not be written.
+enum {
+    VR_LOG_FLAG_ACTION = 15,
+    VR_LOG_FLAG_KNOWN = 16,      // an event before it in the batch has its address: its distance is written, not the address
+    VR_LOG_FLAG_SIZE_UNITS = 32, // the size is written, in units
+    VR_LOG_FLAG_SIZE_BYTES = 64, // the size is written, in bytes
+    VR_LOG_FLAG_STACK = 128,     // the stack is written
+    VR_LOG_SIZE_UNIT = 512,
+};
+
 // An event as the tail of a file has it.
 struct vr_log_record_event {
     uint32_t head;
@@ -60,10 +70,6 @@ struct vr_log_batch {
     // Of whoever reads and set `lean`: which of the columns from STREAM on have only row 0, which holds for all.
     bool same[VR_LOG_COLUMN_COUNT];
     bool lean;
-    bool alike; // of whoever writes: the columns from STREAM on have only row 0, which holds for all
-    // Of whoever writes: where the events are, one record behind the other, in place of the columns between ACTION and STACK but for TIME;
-    // they are alike then. NULL: in the columns.
-    const struct vr_log_record_event *records;
 };
 
 // Room for `capacity` events, at most VR_LOG_BATCH_MAX; what was in it is lost. NO_HOST_MEMORY; it is then as before.
@@ -73,11 +79,12 @@ void vr_log_batch_release(struct vr_log_batch *batch);
 // The columns lie in one array, as many events as there is room for; whoever wrote has each address at its last event.
 bool vr_log_batch_check(const struct vr_log_batch *batch);
 
-// Times in nanoseconds become microseconds where nothing is lost.
-void vr_log_batch_coarsen(struct vr_log_batch *batch);
 // Adds the batch's events to *out. out->failed when there is no memory.
 void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch);
 // Reads `count` events (at most VR_LOG_BATCH_MAX). BAD_INPUT for what vr_log_events_write() does not make, NO_HOST_MEMORY.
 enum vram_status vr_log_events_read(const unsigned char *data, size_t length, size_t count, struct vr_log_batch *batch);
+
+// The columns from STREAM on of an event that a program recorded.
+void vr_log_rare_columns(const struct vr_log_record_event *event, uint64_t row[VR_LOG_COLUMN_COUNT]);
 
 #endif

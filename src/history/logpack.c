@@ -43,14 +43,14 @@ size_t vr_pack(struct vr_packer *packer, const unsigned char *data, size_t lengt
     unsigned char *begin = out;
     size_t at = 0, literals = 0;
     memset(packer->slots, 0, sizeof packer->slots);
-    while (length - at >= MIN_MATCH) {
+    while (at + MIN_MATCH <= length) {
         uint32_t word = vr_load32(data + at);
         size_t slot = slot_of(word), before = packer->slots[slot];
         packer->slots[slot] = (uint32_t)at;
-        if (before >= at || at - before > MAX_DISTANCE || vr_load32(data + before) != word) {
+        // A slot that is not taken says 0, the first place.
+        if (vr_load32(data + before) != word || at - before - 1 >= MAX_DISTANCE) {
             // Where nothing repeats, fewer and fewer places are looked at.
             at += 1 + ((at - literals) >> SKIP_SHIFT);
-            if (at > length) at = length;
             continue;
         }
         size_t match = MIN_MATCH + common_length(data + before + MIN_MATCH, data + at + MIN_MATCH, data + length);

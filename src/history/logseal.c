@@ -41,30 +41,18 @@ static void note_span(struct vram_log *log, const struct vr_log_block_header *he
 enum vram_status vr_log_put_locked(struct vram_log *log) {
     struct vr_log_block_header header;
     uint64_t before = log->file.end;
+    log->room = 0;
     enum vram_status status = vr_log_make_block(&log->maker, log->file.sequence, log->file.end, &header);
     if (status == VRAM_OK) status = vr_logfile_put(&log->file, &log->maker.block);
     if (status != VRAM_OK) {
         log->stopped = status;
         return status;
     }
+    vr_log_encoder_clear(&log->maker.encoder); // until now the tail's events might have had to be put again
     note_span(log, &header, log->events - header.events);
     // The next block may be as large as this one, and the index comes after it.
     uint64_t needed = log->file.end + (log->file.end - before) + VR_LOG_TRAILER_BYTES + log->span_count * sizeof *log->spans;
     if (needed > log->max_bytes && log->stopped == VRAM_OK) log->stopped = VRAM_LIMIT;
-    return VRAM_OK;
-}
-
-// The events of the tail's records.
-static enum vram_status gather_events(struct vram_log *log) {
-    const unsigned char *records = log->file.records;
-    VR_TRY(vr_log_batch_reserve(&log->maker.batch, (size_t)log->block_events));
-    log->maker.batch.count = 0;
-    log->maker.batch.time_unit_ns = 1;
-    if (log->tail_alike && log->tail_events != 0)
-        vr_log_batch_take_alike(&log->maker.batch, (const void *)records, log->tail_events);
-    else
-        vr_log_batch_take_records(&log->maker.batch, records, records + log->file.used, log->file.sequence);
-    vr_log_batch_coarsen(&log->maker.batch);
     return VRAM_OK;
 }
 
@@ -92,8 +80,6 @@ static void note_packed(struct vram_log *log) {
     log->packed_annotations += log->annotation_count;
     log->packed_settings += log->setting_count;
     log->annotation_count = log->setting_count = 0;
-    log->tail_events = 0;
-    log->tail_alike = true;
 }
 
 static bool has_new_rows(const struct vram_log *log) {
@@ -107,11 +93,6 @@ struct sealing {
 };
 
 static enum vram_status seal(struct vram_log *log) {
-    enum vram_status status = gather_events(log);
-    if (status != VRAM_OK) {
-        log->stopped = status;
-        return status;
-    }
     write_new_rows(log);
     VR_TRY(vr_log_put_locked(log));
     note_packed(log);
@@ -125,6 +106,7 @@ static void seal_elsewhere(void *argument) {
 
 // Seldom, and with tables of columns on the stack: whoever appended may have little.
 enum vram_status vr_log_seal_locked(struct vram_log *log) {
+    log->room = 0;
     if (log->file.used == 0 && !has_new_rows(log)) return VRAM_OK;
     struct sealing sealing = {.log = log};
     vr_os_on_spare_stack(seal_elsewhere, &sealing);

@@ -52,7 +52,6 @@ static enum vram_status create(const char *path, const struct vram_log_options *
     made->max_bytes = or_default(options->max_bytes, UINT64_MAX);
     made->packed_strings = made->packed_stacks = 1; // the empty ones are everywhere
     made->span_blocks = 1;
-    made->tail_alike = true;
     made->serialized = options->serialized;
     vr_mutex_init(&made->lock);
     *log = made;
@@ -111,9 +110,9 @@ static unsigned char *begin_record(struct vram_log *log, enum vr_log_record_kind
     unsigned char *record = *length > VR_LOG_RECORD_MAX ? NULL : vr_logfile_record(&log->file, *length);
     if (record == NULL) return NULL;
     memset(record + *length - 8, 0, 8);
+    log->room = 0;
     uint32_t head = vr_log_record_head(log->file.sequence, kind, *length);
     memcpy(record, &head, sizeof head);
-    log->tail_alike = false;
     return record;
 }
 
@@ -280,16 +279,33 @@ static bool knows(const struct vram_log *log, const struct vram_log_event *event
            event->stack < log->builder.stacks.count;
 }
 
-// Whether what seldom changes from event to event has not changed. What the event names is known then, but for its stack.
+// What seldom changes from event to event: the bits that are compared.
+static const struct vram_log_event usual_bits = {
+    .stream = UINT64_MAX,
+    .pool = {UINT64_MAX, UINT64_MAX},
+    .device = UINT32_MAX,
+#define VR_FIELD(...)
+#define VR_NUMBER(column, ...) .column = UINT32_MAX,
+#define VR_TEXT(column, ...)   .column = UINT32_MAX,
+#include "model/entry_fields.def"
+};
+// Compared two words at a time.
+typedef uint64_t pair_of_words __attribute__((vector_size(16)));
+VR_INLINE pair_of_words differing(const struct vram_log_event *a, const struct vram_log_event *b, size_t at) {
+    pair_of_words left, right, looked_at;
+    memcpy(&left, (const unsigned char *)a + at, sizeof left);
+    memcpy(&right, (const unsigned char *)b + at, sizeof right);
+    memcpy(&looked_at, (const unsigned char *)&usual_bits + at, sizeof looked_at);
+    return (left ^ right) & looked_at;
+}
+_Static_assert(offsetof(struct vram_log_event, stream) == 16 && sizeof(struct vram_log_event) == 80, "all that is usual is compared");
+
+// Whether it has not changed. What the event names is known then, but for its stack.
 VR_INLINE bool is_usual(const struct vram_log *log, const struct vram_log_event *event) {
     const struct vram_log_event *usual = &log->usual;
-    uint64_t differ = (event->stream ^ usual->stream) | (event->pool.first ^ usual->pool.first) |
-                      (event->pool.second ^ usual->pool.second) | (uint64_t)(event->device ^ usual->device);
-#define VR_FIELD(...)
-#define VR_NUMBER(column, ...) differ |= (uint64_t)(event->column ^ usual->column);
-#define VR_TEXT(column, ...)   differ |= (uint64_t)(event->column ^ usual->column);
-#include "model/entry_fields.def"
-    return differ == 0 && log->has_usual;
+    const pair_of_words differ =
+        differing(event, usual, 16) | differing(event, usual, 32) | differing(event, usual, 48) | differing(event, usual, 64);
+    return (differ[0] | differ[1]) == 0;
 }
 
 // Records have the members of an event in its order, but for the device, which stands before them.
@@ -314,53 +330,106 @@ _Static_assert(RECORD_AT(size_bytes) - RECORD_AT(address) == EVENT_AT(size_bytes
 #include "model/entry_fields.def"
 #undef VR_ALIKE
 
-// Once what is asked of an event is known to be right.
-VR_INLINE void put_event(struct vram_log *log, unsigned char *record, const struct vram_log_event *event) {
-    const size_t length = sizeof(struct vr_log_record_event);
+// Once what is asked of an event is known to be right: its record, for whoever reads the file before the block is made.
+VR_INLINE struct vr_log_record_event *put_record(struct vram_log *log, unsigned char *record, const struct vram_log_event *event) {
     struct vr_log_record_event *to = (void *)record;
-    to->head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, length);
+    const uint64_t time_ns = VR_UNLIKELY(event->time_ns == 0) ? vr_os_epoch_ns() : event->time_ns;
+    to->head = vr_log_record_head(log->file.sequence, VR_LOG_RECORD_EVENT, sizeof *to);
     to->device = event->device;
     memcpy(record + RECORD_AT(address), event, HEAD_BYTES);
     memcpy(record + RECORD_AT(action), (const unsigned char *)event + EVENT_AT(action), REST_BYTES);
-    if (VR_UNLIKELY(event->time_ns == 0)) to->time_ns = vr_os_epoch_ns();
-    vr_logfile_publish(&log->file, length);
-    log->tail_events++;
-    log->events++;
+    to->time_ns = time_ns;
+    return to;
 }
 
-// An event that is not as the one before, or for which the tail has no room.
+VR_INLINE void encode(struct vram_log *log, const struct vr_log_record_event *record, bool first) {
+    vr_log_encoder_add(&log->maker.encoder, record->action, record->address, record->size_bytes, record->time_ns, record->stack, first);
+}
+
+static void find_room(struct vram_log *log) {
+    const struct vr_log_encoder *encoder = &log->maker.encoder;
+    const size_t events = encoder->capacity - encoder->count;
+    const size_t records = (size_t)(log->file.tail_bytes - log->file.used) / sizeof(struct vr_log_record_event);
+    log->room = log->stopped != VRAM_OK || !log->has_usual ? 0 : events < records ? events : records;
+}
+
+// An event that is not as the one before, or for which the tail may have no room.
 VR_NOINLINE static enum vram_status append_changed(struct vram_log *log, const struct vram_log_event *event) {
     const size_t length = sizeof(struct vr_log_record_event);
+    struct vr_log_encoder *encoder = &log->maker.encoder;
     if (log->stopped != VRAM_OK) return log->stopped;
     if (!knows(log, event)) return VRAM_INVALID_ARGUMENT;
-    unsigned char *record = log->tail_events == log->block_events ? NULL : vr_logfile_record(&log->file, length);
+    if (encoder->capacity == 0) VR_TRY(vr_log_encoder_reserve(encoder, (size_t)log->block_events));
+    unsigned char *record = encoder->count == encoder->capacity ? NULL : vr_logfile_record(&log->file, length);
     if (record == NULL) {
         VR_TRY(vr_log_seal_locked(log));
         if (log->stopped != VRAM_OK) return log->stopped;
         record = log->file.records;
     }
     // An out of memory has other keys than the events around it.
-    if (event->action == VRAM_LOG_OOM || (log->tail_events != 0 && !is_usual(log, event))) log->tail_alike = false;
+    const bool turns = event->action == VRAM_LOG_OOM || !log->has_usual || !is_usual(log, event);
+    const struct vr_log_record_event *put = put_record(log, record, event);
+    if (turns) vr_log_encoder_turn(encoder, put);
+    encode(log, put, encoder->count == 0);
+    vr_logfile_publish(&log->file, length);
+    log->events++;
     log->usual = *event;
-    log->has_usual = true;
-    put_event(log, record, event);
+    log->has_usual = event->action != VRAM_LOG_OOM;
+    find_room(log);
     return VRAM_OK;
 }
 
 VR_INLINE enum vram_status append_locked(struct vram_log *log, const struct vram_log_event *event) {
-    unsigned char *record = vr_logfile_record(&log->file, sizeof(struct vr_log_record_event));
     const bool usual = is_usual(log, event) && event->action < VRAM_LOG_OOM && event->stack < log->builder.stacks.count;
-    if (VR_UNLIKELY(!usual || record == NULL || log->tail_events == log->block_events || log->stopped != VRAM_OK))
-        return append_changed(log, event);
-    put_event(log, record, event);
+    if (VR_UNLIKELY(!usual || log->room == 0)) return append_changed(log, event);
+    log->room--;
+    log->events++;
+    encode(log, put_record(log, log->file.records + log->file.used, event), false);
+    vr_logfile_publish(&log->file, sizeof(struct vr_log_record_event));
     return VRAM_OK;
+}
+
+static enum vram_status append_all(struct vram_log *log, const struct vram_log_event *events, size_t count) {
+    enum vram_status status = VRAM_OK;
+    enter(log);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = append_locked(log, &events[i]);
+    leave(log);
+    return status;
 }
 
 enum vram_status vram_log_append(struct vram_log *log, const struct vram_log_event *events, size_t count) {
     VR_REQUIRE(log && (events || count == 0));
-    enum vram_status status = VRAM_OK;
+    if (VR_LIKELY(count == 1 && log->serialized)) return append_locked(log, events);
+    return append_all(log, events, count);
+}
+
+// The two one by one.
+VR_NOINLINE static enum vram_status append_free_changed(struct vram_log *log, const struct vram_log_event *event) {
+    struct vram_log_event completed = *event;
+    if (completed.time_ns == 0) completed.time_ns = vr_os_epoch_ns();
+    VR_TRY(append_locked(log, &completed));
+    completed.action = VRAM_LOG_FREE_COMPLETED;
+    return append_locked(log, &completed);
+}
+
+VR_INLINE enum vram_status append_free_locked(struct vram_log *log, const struct vram_log_event *event) {
+    const bool usual = is_usual(log, event) && event->stack < log->builder.stacks.count;
+    if (VR_UNLIKELY(!usual || log->room < 2)) return append_free_changed(log, event);
+    log->room -= 2;
+    log->events += 2;
+    struct vr_log_record_event *put = put_record(log, log->file.records + log->file.used, event);
+    put[1] = put[0];
+    put[1].action = VRAM_LOG_FREE_COMPLETED;
+    encode(log, put, false);
+    vr_log_encoder_add_completion(&log->maker.encoder, VRAM_LOG_FREE_COMPLETED);
+    vr_logfile_publish(&log->file, 2 * sizeof *put);
+    return VRAM_OK;
+}
+
+enum vram_status vram_log_append_free(struct vram_log *log, const struct vram_log_event *event) {
+    VR_REQUIRE(log && event && event->action == VRAM_LOG_FREE_REQUESTED);
     enter(log);
-    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = append_locked(log, &events[i]);
+    const enum vram_status status = append_free_locked(log, event);
     leave(log);
     return status;
 }

@@ -104,8 +104,7 @@ static uint32_t log_action(uint32_t action) {
 
 static enum vram_status append_locked(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event,
                                       bool completes) {
-    struct vram_log_event made[2];
-    made[0] = (struct vram_log_event){
+    struct vram_log_event made = {
         .address = event->address,
         .size_bytes = event->size_bytes,
         .stream = event->stream,
@@ -115,15 +114,11 @@ static enum vram_status append_locked(struct vr_stream *stream, struct vram_stac
         .action = log_action(event->action),
         .thread = event->origin.thread,
     };
-    VR_TRY(string_of(stream, event->origin.context, &made[0].context));
-    VR_TRY(string_of(stream, event->origin.metadata, &made[0].metadata));
-    VR_TRY(string_of(stream, event->origin.tag, &made[0].tag));
-    if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made[0].stack));
-    if (completes) {
-        made[1] = made[0];
-        made[1].action = VRAM_LOG_FREE_COMPLETED;
-    }
-    return vram_log_append(stream->log, made, completes ? 2 : 1);
+    VR_TRY(string_of(stream, event->origin.context, &made.context));
+    VR_TRY(string_of(stream, event->origin.metadata, &made.metadata));
+    VR_TRY(string_of(stream, event->origin.tag, &made.tag));
+    if (event->stack != 0) VR_TRY(vram_stack_log(stacks, event->stack, stream->log, &made.stack));
+    return completes ? vram_log_append_free(stream->log, &made) : vram_log_append(stream->log, &made, 1);
 }
 
 void vr_stream_event(struct vr_stream *stream, struct vram_stacks *stacks, uint32_t ring, const struct vr_event *event, bool completes) {

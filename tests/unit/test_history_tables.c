@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "history/logevents.h"
+#include "history/logblock.h"
 #include "history/ring.h"
 #include "history/stack_table.h"
 #include "model/builder.h"
@@ -89,6 +89,108 @@ static void a_batch_comes_back_as_it_was(void **state) {
     vr_log_batch_release(&back);
 }
 
+// Events one by one: most as the one before, some of another kind, addresses that come again in this block or an earlier one.
+static struct vr_log_record_event random_event(uint64_t *random, const struct vr_log_record_event *last) {
+    struct vr_log_record_event event = *last;
+    event.action = (uint32_t)vr_random_below(random, VR_ACTION_UNKNOWN);
+    if (vr_random_below(random, 3) != 0) event.address = vr_random_below(random, 300) * 512 + (vr_random_below(random, 50) == 0);
+    if (vr_random_below(random, 2) == 0)
+        event.size_bytes = vr_random_below(random, 3) == 0 ? vr_random_next(random) : vr_random_below(random, 9) * 512;
+    event.time_ns += vr_random_below(random, 5) == 0 ? 0 : vr_random_below(random, 100000);
+    if (vr_random_below(random, 100) == 0) event.time_ns -= vr_random_below(random, 10000000);
+    if (vr_random_below(random, 4) == 0) event.stack = (uint32_t)vr_random_below(random, 1000);
+    if (vr_random_below(random, 4) == 0) event.thread = (uint32_t)vr_random_below(random, 5);
+    if (vr_random_below(random, 9) == 0) event.stream = vr_random_below(random, 3) * 1000;
+    if (vr_random_below(random, 99) == 0) event.metadata = (uint32_t)vr_random_below(random, 1000);
+    if (vr_random_below(random, 99) == 0) event.pool_second = vr_random_below(random, 3);
+    return event;
+}
+
+static void compare_times(const struct vr_log_encoder *encoder, const struct vr_log_batch *batch) {
+    int64_t first = INT64_MAX, last = INT64_MIN, first_us, last_us;
+    for (size_t i = 0; i < batch->count; i++) {
+        const int64_t time = (int64_t)batch->column[VR_LOG_COLUMN_TIME][i];
+        first = time < first ? time : first;
+        last = time > last ? time : last;
+    }
+    vr_log_encoder_times(encoder, &first_us, &last_us);
+    assert_int_equal(first_us, first / 1000);
+    assert_int_equal(last_us, last / 1000);
+}
+
+// What is encoded as it comes is, byte for byte, what is made of the columns at the end.
+static void events_are_encoded_as_they_come(void **state) {
+    (void)state;
+    enum { CAPACITY = 700 };
+    uint64_t random = 5;
+    struct vr_log_encoder encoder = {.count = 0};
+    struct vr_log_batch batch = {.count = 0};
+    struct vr_log_record_event last = {.time_ns = UINT64_C(1700000000000000001)}, turned = {.head = 0};
+    assert_int_equal(vr_log_encoder_reserve(&encoder, CAPACITY), VRAM_OK);
+    assert_int_equal(vr_log_batch_reserve(&batch, CAPACITY), VRAM_OK);
+    bool turns = true;
+    for (size_t round = 0; round < 400; round++) {
+        const size_t count = 1 + vr_random_below(&random, round % 3 == 0 ? CAPACITY : 20);
+        struct vr_bytes one_by_one = {.data = NULL}, at_once = {.data = NULL};
+        batch.count = 0;
+        batch.time_unit_ns = 1;
+        for (size_t i = 0; i < count; i++) {
+            last = random_event(&random, &last);
+            uint64_t row[2][VR_LOG_COLUMN_COUNT] = {{0}};
+            vr_log_rare_columns(&last, row[0]);
+            vr_log_rare_columns(&turned, row[1]);
+            if (turns || memcmp(row[0], row[1], sizeof row[0]) != 0) vr_log_encoder_turn(&encoder, &last);
+            turned = last;
+            turns = false;
+            const bool completes = last.action == VR_ACTION_FREE_REQUESTED && i + 1 < count;
+            vr_log_encoder_add(&encoder, last.action, last.address, last.size_bytes, last.time_ns, last.stack, i == 0);
+            vr_log_batch_add(&batch, &last);
+            if (!completes) continue;
+            last.action = VR_ACTION_FREE_COMPLETED;
+            vr_log_encoder_add_completion(&encoder, last.action);
+            vr_log_batch_add(&batch, &last);
+            i++;
+        }
+        vr_log_encoder_write(&encoder, &one_by_one);
+        vr_log_events_write(&at_once, &batch);
+        assert_false(one_by_one.failed || at_once.failed);
+        assert_int_equal(one_by_one.count, at_once.count);
+        assert_memory_equal(one_by_one.data, at_once.data, at_once.count);
+        compare_times(&encoder, &batch);
+        vr_log_encoder_clear(&encoder);
+        vr_bytes_release(&one_by_one);
+        vr_bytes_release(&at_once);
+    }
+    vr_log_encoder_release(&encoder);
+    vr_log_batch_release(&batch);
+}
+
+// Whole microseconds are written as such, and one time for all as one.
+static void times_are_as_coarse_as_they_are(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t first, step, unit;
+    } cases[] = {{5000000, 0, 1000}, {5000000, 1000, 1000}, {5000000, 700, 1}, {5000001, 0, 1}};
+    for (size_t k = 0; k < VR_COUNT_OF(cases); k++) {
+        struct vr_log_encoder encoder = {.count = 0};
+        struct vr_log_batch back = {.count = 0};
+        struct vr_bytes bytes = {.data = NULL};
+        const struct vr_log_record_event event = {.time_ns = cases[k].first};
+        assert_int_equal(vr_log_encoder_reserve(&encoder, 100), VRAM_OK);
+        vr_log_encoder_turn(&encoder, &event);
+        for (uint64_t i = 0; i < 100; i++)
+            vr_log_encoder_add(&encoder, VR_ACTION_ALLOC, i * 512, 512, event.time_ns + i * cases[k].step, 0, i == 0);
+        vr_log_encoder_write(&encoder, &bytes);
+        assert_int_equal(vr_log_events_read(bytes.data, bytes.count, 100, &back), VRAM_OK);
+        assert_int_equal(back.time_unit_ns, cases[k].unit);
+        for (uint64_t i = 0; i < 100; i++)
+            assert_int_equal(back.column[VR_LOG_COLUMN_TIME][i] * back.time_unit_ns, event.time_ns + i * cases[k].step);
+        vr_bytes_release(&bytes);
+        vr_log_batch_release(&back);
+        vr_log_encoder_release(&encoder);
+    }
+}
+
 static void stacks_are_found_by_their_words(void **state) {
     (void)state;
     uint64_t random = 3;
@@ -135,10 +237,9 @@ static void a_builder_has_everything_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ring_keeps_its_newest),
-        cmocka_unit_test(a_batch_comes_back_as_it_was),
-        cmocka_unit_test(stacks_are_found_by_their_words),
-        cmocka_unit_test(a_builder_has_everything_once),
+        cmocka_unit_test(a_ring_keeps_its_newest),         cmocka_unit_test(a_batch_comes_back_as_it_was),
+        cmocka_unit_test(events_are_encoded_as_they_come), cmocka_unit_test(times_are_as_coarse_as_they_are),
+        cmocka_unit_test(stacks_are_found_by_their_words), cmocka_unit_test(a_builder_has_everything_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 // cmocka.h needs these first.
@@ -425,6 +426,59 @@ static void test_damage(void **state) {
     free(bytes);
 }
 
+// A free and its completion by one call are the bytes that two calls make, across blocks and events of other kinds.
+static void test_frees_in_one(void **state) {
+    (void)state;
+    unsigned char *bytes[2];
+    size_t sizes[2];
+    for (int in_one = 0; in_one < 2; in_one++) {
+        struct vram_log *log = open_log(64);
+        for (uint64_t i = 0; i < 1000; i++) {
+            struct vram_log_event event = event_of(i, i % 7 == 0);
+            uint32_t id;
+            if (i % 50 == 0) assert_int_equal(vram_log_string(log, (char[2]){(char)('0' + i / 50), 0}, 1, &id), VRAM_OK);
+            event.action = VRAM_LOG_FREE_REQUESTED;
+            if (in_one == 1) {
+                assert_int_equal(vram_log_append_free(log, &event), VRAM_OK);
+                continue;
+            }
+            assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+            event.action = VRAM_LOG_FREE_COMPLETED;
+            assert_int_equal(vram_log_append(log, &event, 1), VRAM_OK);
+        }
+        assert_int_equal(vram_log_close(log), VRAM_OK);
+        bytes[in_one] = file_bytes(&sizes[in_one]);
+    }
+    assert_int_equal(sizes[0], sizes[1]);
+    assert_memory_equal(bytes[0] + VR_LOG_HEADER_BYTES, bytes[1] + VR_LOG_HEADER_BYTES, sizes[0] - VR_LOG_HEADER_BYTES);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+// Where there was no room for a block, but is when the file is closed, nothing that was accepted is missing.
+static void test_room_comes_late(void **state) {
+    (void)state;
+    struct rlimit before, small = {.rlim_cur = 2 << 20};
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    struct vram_log *log = open_log(256);
+    uint64_t count = 0;
+    enum vram_status status = VRAM_OK;
+    while (status == VRAM_OK && count < 3000000) {
+        const struct vram_log_event event = event_of(count, 0);
+        status = vram_log_append(log, &event, 1);
+        count += status == VRAM_OK;
+    }
+    assert_int_equal(status, VRAM_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(vram_log_close(log), VRAM_OK);
+    struct vram_recording *recording = read_back();
+    assert_int_equal(vram_recording_ending(recording), VRAM_RECORDING_WHOLE);
+    check_events(vr_recording_model(recording), 0, count);
+    vram_recording_destroy(recording);
+}
+
 static void test_limits(void **state) {
     (void)state;
     struct vram_log *log;
@@ -583,6 +637,8 @@ int main(void) {
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_state_of_a_killed_program),
         cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_frees_in_one),
+        cmocka_unit_test(test_room_comes_late),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_threads),

@@ -232,6 +232,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(log_frame_no_string, INVALID_ARGUMENT, vram_log_frame(w->log, 77, 78, 1, &o->number))                                                \
     X(log_stack_no_frame, INVALID_ARGUMENT, vram_log_stack(w->log, (const uint32_t[]){77}, 1, &o->number))                                 \
     X(log_code_no_module, INVALID_ARGUMENT, vram_log_code(w->log, 77, 1, &o->number))                                                      \
+    X(log_free_of_another_action, INVALID_ARGUMENT, vram_log_append_free(w->log, &(struct vram_log_event){.action = VRAM_LOG_ALLOC}))      \
     X(log_event_no_stack, INVALID_ARGUMENT, vram_log_append(w->log, &(struct vram_log_event){.stack = 77}, 1))                             \
     X(prometheus_refused, IO, vram_prometheus_write(w->mine, refuse, NULL))
 

@@ -406,6 +406,8 @@ static void of_logs(void **state) {
     REFUSES(vram_log_stack(any, NULL, 1, any));
     REFUSES(vram_log_append(NULL, any, 1));
     REFUSES(vram_log_append(any, NULL, 1));
+    REFUSES(vram_log_append_free(NULL, any));
+    REFUSES(vram_log_append_free(any, NULL));
     REFUSES(vram_log_annotation(NULL, 0, any, any, 0));
     REFUSES(vram_log_annotation(any, 0, NULL, any, 0));
     REFUSES(vram_log_annotation(any, 0, any, NULL, 0));

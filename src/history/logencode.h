@@ -1,0 +1,108 @@
+// logencode.h: the events of a log's tail as the columns of the block that they will be, encoded one by one as they come.
+//
+// What vr_log_events_write() makes of a batch (logevents.h), without looking at the events a second time: making the block only puts the
+// columns one behind the other.
+#ifndef VR_HISTORY_LOGENCODE_H
+#define VR_HISTORY_LOGENCODE_H
+
+#include "history/logevents.h"
+
+enum { VR_LOG_ROWS_KNOWN = 256 }; // that are found again
+
+// Where the next number of a column goes.
+struct vr_log_varints {
+    unsigned char *begin, *end;
+};
+
+// Zeroed is empty.
+struct vr_log_encoder {
+    size_t count; // events
+    size_t capacity;
+    unsigned char *flags;
+    struct vr_log_varints distances, sizes, times; // as they will stand in the block
+    uint64_t *addresses, *stacks;
+    size_t address_count, stack_count;
+    // The columns from STREAM on seldom differ between events that follow each other: their rows, and which of them an event has.
+    uint64_t (*rows)[VR_LOG_COLUMN_COUNT];
+    size_t row_count;
+    uint16_t *row_of;
+    size_t row;                        // of the last event
+    uint32_t known[VR_LOG_ROWS_KNOWN]; // by a hash, a row + 1
+    uint64_t *size_of;
+    uint64_t *values; // scratch
+    // By address, the latest event that has it. Events are numbered over all blocks: those up to `before` are in earlier ones.
+    struct vr_map latest;
+    struct vr_map_slot *slot; // of the last event's address
+    uint64_t before;
+    uint64_t last_size, last_time, last_stack;
+    uint64_t last_of_action[16]; // stacks
+    bool falls;                  // a time is before that of the event before
+};
+
+// Room for `capacity` events, at most VR_LOG_BATCH_MAX; once. NO_HOST_MEMORY.
+enum vram_status vr_log_encoder_reserve(struct vr_log_encoder *encoder, size_t capacity);
+void vr_log_encoder_release(struct vr_log_encoder *encoder);
+// The next events are as this one in the columns from STREAM on.
+void vr_log_encoder_turn(struct vr_log_encoder *encoder, const struct vr_log_record_event *event);
+// Adds the events to *out as the events part of a block. out->failed when there is no memory.
+void vr_log_encoder_write(const struct vr_log_encoder *encoder, struct vr_bytes *out);
+// The earliest and the latest time, in microseconds. There are events.
+void vr_log_encoder_times(const struct vr_log_encoder *encoder, int64_t *first_us, int64_t *last_us);
+// Forgets the events.
+void vr_log_encoder_clear(struct vr_log_encoder *encoder);
+
+// Adds an event; there is room. What is predicted of it is what vr_log_events_write() predicts. first: it is the block's.
+VR_INLINE void vr_log_encoder_add(struct vr_log_encoder *encoder, unsigned action, uint64_t address, uint64_t size, uint64_t time,
+                                  uint64_t stack, bool first) {
+    const size_t at = encoder->count++;
+    const uint64_t number = encoder->before + at + 1;
+    unsigned flag = action;
+    uint64_t usual_size = encoder->last_size, usual_stack = encoder->last_of_action[action];
+    if (encoder->slot->key != address) encoder->slot = vr_map_slot_of(&encoder->latest, address);
+    struct vr_map_slot *slot = encoder->slot;
+    const uint64_t latest = slot->value;
+    if (VR_LIKELY(latest > encoder->before)) {
+        flag |= VR_LOG_FLAG_KNOWN;
+        encoder->distances.end = vr_varint_put(encoder->distances.end, number - latest);
+        if (latest == number - 1)
+            usual_stack = encoder->last_stack;
+        else
+            usual_size = encoder->size_of[latest - encoder->before - 1];
+    } else {
+        encoder->latest.count += latest == 0; // there is room for every event
+        encoder->addresses[encoder->address_count++] = address;
+        slot->key = address;
+    }
+    slot->value = number;
+    if (size != usual_size || first) {
+        const bool whole = size % VR_LOG_SIZE_UNIT == 0;
+        flag |= whole ? VR_LOG_FLAG_SIZE_UNITS : VR_LOG_FLAG_SIZE_BYTES;
+        encoder->sizes.end = vr_varint_put(encoder->sizes.end, whole ? size / VR_LOG_SIZE_UNIT : size);
+    }
+    if (stack != usual_stack) {
+        flag |= VR_LOG_FLAG_STACK;
+        encoder->stacks[encoder->stack_count++] = stack;
+    }
+    const uint64_t passed = time - encoder->last_time; // of the first event since 0
+    encoder->falls |= (int64_t)passed < 0;
+    encoder->times.end = vr_varint_put(encoder->times.end, vr_zigzag(passed));
+    encoder->last_time = time;
+    encoder->size_of[at] = encoder->last_size = size;
+    encoder->last_of_action[action] = encoder->last_stack = stack;
+    encoder->flags[at] = (unsigned char)flag;
+    encoder->row_of[at] = (uint16_t)encoder->row;
+}
+
+// Adds the completion of the free that was added last, at the same time; there is room.
+VR_INLINE void vr_log_encoder_add_completion(struct vr_log_encoder *encoder, unsigned action) {
+    const size_t at = encoder->count++;
+    *encoder->distances.end++ = 1;
+    *encoder->times.end++ = 0;
+    encoder->slot->value = encoder->before + at + 1;
+    encoder->size_of[at] = encoder->last_size;
+    encoder->last_of_action[action] = encoder->last_stack;
+    encoder->flags[at] = (unsigned char)(action | VR_LOG_FLAG_KNOWN);
+    encoder->row_of[at] = (uint16_t)encoder->row;
+}
+
+#endif
