@@ -17,24 +17,26 @@ static _Thread_local struct {
 
 void pl_contexts_changed(void) { atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed); }
 
-static bool device_of_current(const struct pl_driver *driver, uint64_t context, uint32_t *device) {
-    const uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+PL_SELDOM static bool ask_device(const struct pl_driver *driver, uint64_t context, uint64_t now, uint32_t *device) {
     int32_t found = 0;
-    if (context == 0 || last.driver != driver || last.context != context || last.generation != now) {
-        if (driver->ctx_get_device == NULL || driver->ctx_get_device(&found) != PL_SUCCESS || found < 0 || found >= PL_DEVICES)
-            return false;
-        last.driver = driver;
-        last.context = context;
-        last.generation = now;
-        last.device = (uint32_t)found;
-    }
+    if (driver->ctx_get_device == NULL || driver->ctx_get_device(&found) != PL_SUCCESS || found < 0 || found >= PL_DEVICES) return false;
+    last.driver = driver;
+    last.context = context;
+    last.generation = now;
+    *device = last.device = (uint32_t)found;
+    return true;
+}
+
+PL_INLINE bool device_of_current(const struct pl_driver *driver, uint64_t context, uint32_t *device) {
+    const uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (context == 0 || last.driver != driver || last.context != context || last.generation != now)
+        return ask_device(driver, context, now, device);
     *device = last.device;
     return true;
 }
 
-static bool open_call(const struct pl_slot *slot, struct pl_call *call) {
-    const struct pl_config *config = pl_config();
-    if (pl_depth > 0 || (!config->records && config->limit_bytes == 0 && !config->caches)) return false;
+PL_INLINE bool open_call(const struct pl_slot *slot, struct pl_call *call) {
+    if (pl_depth > 0 || !pl_config()->watches) return false;
     // Member by member: what pl_charge() sets is not cleared before.
     call->slot = slot;
     call->caller = pl_caller;
@@ -49,7 +51,7 @@ static bool open_call(const struct pl_slot *slot, struct pl_call *call) {
     return true;
 }
 
-static void find_context(struct pl_call *call) {
+PL_INLINE void find_context(struct pl_call *call) {
     const struct pl_driver *driver = call->slot->driver;
     if (driver->ctx_get_current == NULL || driver->ctx_get_current(&call->context) != PL_SUCCESS) call->context = 0;
     call->has_device = device_of_current(driver, call->context, &call->device);

@@ -39,6 +39,8 @@ static void read_config(void) {
     config.stacks = stack_kind();
     config.dumps_on_oom = has("VRAM_RUN_ON_OOM", "dump");
     config.caches = has("VRAM_RUN_CACHE", "1");
+    config.watches = config.records || config.limit_bytes != 0 || config.caches;
+    config.takes_stacks = config.records && config.stacks != VRAM_STACK_NONE;
 }
 
 const struct pl_config *pl_config_first(void) {

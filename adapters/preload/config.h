@@ -17,7 +17,9 @@
 #define PL_PATH_MAX 4096
 
 struct pl_config {
+    bool watches; // at all: records, limits or caches
     bool records;
+    bool takes_stacks; // while it records
     bool caches;
     bool dumps_on_oom;
     uint64_t limit_bytes; // 0: none

@@ -44,7 +44,8 @@ struct known_stack {
 #define TOTALS 64 // devices whose memory is written down
 static struct {
     struct vram_log *log;
-    bool ended; // could not be made, or written to
+    bool ended;                  // could not be made, or written to
+    struct vram_log_event event; // the last one; what is never set is 0
     char path[PL_PATH_MAX];
     uint32_t tags[PL_KIND_COUNT];
     struct caller callers[CALLERS];
@@ -67,17 +68,15 @@ static struct vram_stacks *table_of_stacks(void) {
 }
 
 void pl_journal_prepare(void) {
-    if (pl_config()->records && pl_config()->stacks != VRAM_STACK_NONE) (void)table_of_stacks();
+    if (pl_config()->takes_stacks) (void)table_of_stacks();
 }
 
-uint32_t pl_journal_stack(const struct pl_caller *caller) {
-    const struct pl_config *config = pl_config();
-    if (!config->records || config->stacks == VRAM_STACK_NONE) return 0;
+uint32_t pl_journal_take_stack(const struct pl_caller *caller) {
     struct vram_stacks *table = table_of_stacks();
-    return table == NULL ? 0 : vram_stack_take_at(table, config->stacks, caller->frame);
+    return table == NULL ? 0 : vram_stack_take_at(table, pl_config()->stacks, caller->frame);
 }
 
-static void fail(const char *why) {
+PL_SELDOM static void fail(const char *why) {
     if (!journal.ended) pl_missed("the recording ended early:", why);
     journal.ended = true;
 }
@@ -135,10 +134,11 @@ static void open_journal(void *unused) {
 }
 
 // The first call may come from a handler of a signal, on a small stack.
-static bool is_open(void) {
+PL_SELDOM static bool open_first(void) {
     if (journal.log == NULL && !journal.ended && pl_config()->records) vram_stack_spare(open_journal, NULL);
     return journal.log != NULL && !journal.ended;
 }
+PL_INLINE bool is_open(void) { return __builtin_expect(journal.log != NULL && !journal.ended, 1) || open_first(); }
 
 // --- events ---------------------------------------------------------------------------------------------------------------
 
@@ -149,29 +149,37 @@ static uint32_t name_id(const char *path) {
     return vram_log_string(journal.log, name, strlen(name), &id) == VRAM_OK ? id : 0;
 }
 
-// By the address of the call itself: what is there without a stack.
-static uint32_t library_by_address(const void *address) {
-    struct caller *caller = &journal.callers[((uintptr_t)address * 0x9e3779b97f4a7c15u >> 40) % CALLERS];
-    const uint64_t generation = pl_libraries_closed();
-    if (caller->address == address && caller->generation == generation) return caller->name;
+PL_SELDOM static uint32_t ask_library(const void *address, uint64_t generation, struct caller *caller) {
     static char path[PL_PATH_MAX];
     const uint32_t id = pl_library_of(address, path, sizeof path) ? name_id(path) : 0;
     *caller = (struct caller){address, generation, id};
     return id;
 }
 
-// A stack means the same for ever. NULL: there is none.
-static const struct known_stack *known_stack(uint32_t stack) {
-    struct known_stack *known = &journal.known[stack % KNOWN_STACKS];
+// By the address of the call itself: what is there without a stack.
+PL_INLINE uint32_t library_by_address(const void *address) {
+    struct caller *caller = &journal.callers[((uintptr_t)address * 0x9e3779b97f4a7c15u >> 40) % CALLERS];
+    const uint64_t generation = pl_libraries_closed();
+    return caller->address == address && caller->generation == generation ? caller->name : ask_library(address, generation, caller);
+}
+
+PL_SELDOM static const struct known_stack *log_stack(uint32_t stack, struct known_stack *known) {
     struct vram_stacks *table = atomic_load_explicit(&stacks, memory_order_acquire);
-    if (stack == 0 || table == NULL) return NULL;
-    if (known->stack == stack) return known;
     uint32_t id = 0;
-    if (vram_stack_log(table, stack, journal.log, &id) != VRAM_OK) return NULL;
+    if (table == NULL || vram_stack_log(table, stack, journal.log, &id) != VRAM_OK) return NULL;
     const char *name = vram_stack_module(table, stack, between, sizeof between / sizeof between[0]);
     *known = (struct known_stack){stack, name == NULL || name[0] == '\0' ? 0 : name_id(name), id};
     return known;
 }
+
+// A stack means the same for ever. NULL: there is none.
+PL_INLINE const struct known_stack *known_stack(uint32_t stack) {
+    if (stack == 0) return NULL;
+    struct known_stack *known = &journal.known[stack % KNOWN_STACKS];
+    return known->stack == stack ? known : log_stack(stack, known);
+}
+
+PL_SELDOM static uint32_t ask_thread(void) { return thread_number = (uint32_t)syscall(SYS_gettid); }
 
 static uint64_t now_ns(void) {
     struct timespec now;
@@ -179,26 +187,28 @@ static uint64_t now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void append(const struct vram_log_event *event) {
-    const enum vram_status status = vram_log_append(journal.log, event, 1);
-    if (status != VRAM_OK) fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
+PL_SELDOM static void fail_append(enum vram_status status) {
+    fail(status == VRAM_LIMIT ? "it reached its largest size" : "the file could not be written");
 }
 
-uint64_t pl_journal_write(struct pl_entry *entry) {
+uint64_t pl_journal_write(const struct pl_entry *entry) {
     if (!is_open()) return 0;
-    if (thread_number == 0) thread_number = (uint32_t)syscall(SYS_gettid);
     const struct known_stack *known = known_stack(entry->stack);
-    struct vram_log_event *event = &entry->event;
+    struct vram_log_event *event = &journal.event;
+    event->address = entry->address;
+    event->size_bytes = entry->size_bytes;
+    event->stream = entry->stream;
     event->time_ns = now_ns();
-    event->thread = thread_number;
+    event->pool.second = entry->pool;
+    event->device = entry->device;
+    event->action = entry->action;
+    event->thread = thread_number != 0 ? thread_number : ask_thread();
     event->stack = known == NULL ? 0 : known->id;
     event->metadata = known != NULL && known->name != 0 ? known->name : library_by_address(entry->caller);
     event->tag = entry->kind < 0 ? 0 : journal.tags[entry->kind];
-    append(event);
-    if (event->action == VRAM_LOG_FREE_REQUESTED && !journal.ended) {
-        event->action = VRAM_LOG_FREE_COMPLETED;
-        append(event);
-    }
+    const bool frees = entry->action == VRAM_LOG_FREE_REQUESTED;
+    const enum vram_status status = frees ? vram_log_append_free(journal.log, event) : vram_log_append(journal.log, event, 1);
+    if (__builtin_expect(status != VRAM_OK, 0)) fail_append(status);
     return event->time_ns;
 }
 

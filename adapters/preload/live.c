@@ -1,39 +1,25 @@
 // live.c: a hash table with chains. Pieces are named by numbers, so that the table can grow under them.
 #include "live.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 256
 
-static atomic_uint_fast64_t births; // the child of a fork counts on: only their order matters
+atomic_uint_fast64_t pl_live_births;
 
-uint64_t pl_births(void) { return atomic_load(&births); }
-uint64_t pl_birth(void) { return atomic_fetch_add(&births, 1); }
-
-static size_t bucket_of(const struct pl_live *live, enum pl_space space, uint64_t key) {
-    const uint64_t hash = (key ^ ((uint64_t)space << 60)) * 0x9e3779b97f4a7c15u;
-    return (size_t)(hash >> 32) & (live->bucket_count - 1);
-}
-
-struct pl_piece *pl_live_find(struct pl_live *live, enum pl_space space, uint64_t key) {
-    if (live->bucket_count == 0) return NULL;
-    for (uint32_t at = live->chains[bucket_of(live, space, key)]; at != 0; at = live->pieces[at - 1].next) {
-        struct pl_piece *piece = &live->pieces[at - 1];
-        if (piece->key == key && piece->space == space) return piece;
-    }
-    return NULL;
+struct pl_piece *pl_live_find(const struct pl_live *live, enum pl_space space, uint64_t key) {
+    return pl_live_in(live, pl_live_chain(live, space, key), space, key);
 }
 
 static void link_piece(struct pl_live *live, uint32_t number) {
     struct pl_piece *piece = &live->pieces[number - 1];
-    uint32_t *chain = &live->chains[bucket_of(live, (enum pl_space)piece->space, piece->key)];
+    uint32_t *chain = pl_live_chain(live, (enum pl_space)piece->space, piece->key);
     piece->next = *chain;
     *chain = number;
 }
 
 // Twice as many buckets as pieces at most.
-static bool grow(struct pl_live *live) {
+PL_SELDOM static bool grow(struct pl_live *live) {
     const size_t capacity = live->capacity == 0 ? FIRST_CAPACITY : live->capacity * 2;
     if (capacity > UINT32_MAX / 2) return false;
     uint32_t *chains = calloc(capacity, sizeof *chains);
@@ -45,7 +31,8 @@ static bool grow(struct pl_live *live) {
     }
     free(live->chains);
     live->chains = chains;
-    live->capacity = live->bucket_count = capacity;
+    live->capacity = capacity;
+    live->mask = capacity - 1;
     for (uint32_t number = 1; number <= live->used; number++)
         if (live->pieces[number - 1].space != PL_SPACE_NONE) link_piece(live, number);
     return true;
@@ -64,17 +51,6 @@ struct pl_piece *pl_live_add(struct pl_live *live, enum pl_space space, uint64_t
     link_piece(live, number);
     live->count++;
     return piece;
-}
-
-void pl_live_remove(struct pl_live *live, struct pl_piece *piece) {
-    const uint32_t number = (uint32_t)(piece - live->pieces) + 1;
-    uint32_t *at = &live->chains[bucket_of(live, (enum pl_space)piece->space, piece->key)];
-    while (*at != number) at = &live->pieces[*at - 1].next;
-    *at = piece->next;
-    piece->space = PL_SPACE_NONE;
-    piece->next = live->free_list;
-    live->free_list = number;
-    live->count--;
 }
 
 struct pl_piece *pl_live_next(struct pl_live *live, struct pl_piece *at) {

@@ -19,6 +19,9 @@
 #include <stdint.h>
 
 #define PL_EXPORT __attribute__((visibility("default")))
+// On the way of every call; and off it, so that the registers that it needs are saved only there.
+#define PL_INLINE static inline __attribute__((always_inline))
+#define PL_SELDOM __attribute__((noinline, cold))
 
 enum { PL_DEVICES = 64 }; // that the limit and the accounts know
 enum { PL_SUCCESS = 0, PL_INVALID_VALUE = 1, PL_OUT_OF_MEMORY = 2, PL_NOT_INITIALIZED = 3 };

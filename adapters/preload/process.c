@@ -29,7 +29,11 @@ static void in_parent(void) {
     pl_doors_unlock();
 }
 
-static char *mark; // not 0 in the process that made it; a page that a child finds wiped, however it was forked
+// A page that a child finds wiped, however it was forked; NULL: an old kernel has none.
+static char *mark;
+// The byte of it that is looked at, not 0 in the process that made it; a byte that is 0 until everything is set up.
+static char unset;
+_Atomic(const char *) pl_process_mark = &unset;
 
 static void in_child(void) {
     if (pl_depth > 0) return;
@@ -63,14 +67,12 @@ static void setup(void) {
     *mark = 1;
 }
 
-void pl_process_setup(void) {
+void pl_process_setup_now(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    static atomic_bool done; // what pthread_once() says, in one load
-    if (!atomic_load_explicit(&done, memory_order_acquire)) {
-        (void)pthread_once(&once, setup);
-        atomic_store_explicit(&done, true, memory_order_release);
-    }
+    static const char always = 1;
+    (void)pthread_once(&once, setup);
     if (mark != NULL && *mark == 0) renew();
+    atomic_store_explicit(&pl_process_mark, mark != NULL ? mark : &always, memory_order_release);
 }
 
 // --- the end --------------------------------------------------------------------------------------------------------------

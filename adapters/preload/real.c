@@ -171,14 +171,12 @@ bool pl_library_of(const void *address, char *name, size_t capacity) {
     return address != NULL && dl_iterate_phdr(look_for_holder, &holder) != 0;
 }
 
-static _Atomic uint64_t closed;
-
-uint64_t pl_libraries_closed(void) { return atomic_load_explicit(&closed, memory_order_relaxed); }
+_Atomic uint64_t pl_closed_libraries;
 
 // Counts, and closes.
 PL_EXPORT int dlclose(void *library) {
     const int result = pl_libc()->dlclose == NULL ? -1 : pl_libc()->dlclose(library);
-    atomic_fetch_add_explicit(&closed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pl_closed_libraries, 1, memory_order_relaxed);
     return result;
 }
 

@@ -10,7 +10,8 @@ bool pl_begins(const char *text, const char *start);
 // The path of the library that holds the address, cut to fit; false for none. Under any lock but the loader's own.
 bool pl_library_of(const void *address, char *name, size_t capacity);
 // How many libraries have been closed so far: an address may be another library's after that.
-uint64_t pl_libraries_closed(void);
+extern _Atomic uint64_t pl_closed_libraries __attribute__((visibility("hidden")));
+static inline uint64_t pl_libraries_closed(void) { return __atomic_load_n(&pl_closed_libraries, __ATOMIC_RELAXED); }
 
 // The lock of the table of drivers and of the doors' slots (doors.c). Held across fork(), so that the child finds them whole.
 void pl_doors_lock(void);

@@ -1,7 +1,7 @@
 // session.c: what the program has, what it may have, and what is written down of it.
 #include "session.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "accounts.h"
@@ -9,6 +9,7 @@
 #include "control.h"
 #include "journal.h"
 #include "live.h"
+#include "lock.h"
 #include "notices.h"
 #include "vram/log.h"
 #include "vram/stack.h"
@@ -29,14 +30,11 @@ static struct {
 } session;
 
 // Guards the session and the journal. Nothing of the driver's is called under it; the doors' lock is taken before it, if at all.
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint32_t lock;
 
-void pl_session_lock(void) { (void)pthread_mutex_lock(&lock); }
-void pl_session_unlock(void) { (void)pthread_mutex_unlock(&lock); }
-void pl_session_renew(void) {
-    const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    memcpy(&lock, &fresh, sizeof fresh);
-}
+void pl_session_lock(void) { pl_lock(&lock); }
+void pl_session_unlock(void) { pl_unlock(&lock); }
+void pl_session_renew(void) { atomic_store(&lock, PL_LOCK_FREE); }
 
 void pl_session_forget(void) {
     pl_live_clear(&session.live);
@@ -58,7 +56,7 @@ void pl_session_close(void) {
 
 // --- what is alive --------------------------------------------------------------------------------------------------------
 
-static enum pl_space space_of(enum pl_kind kind) {
+PL_INLINE enum pl_space space_of(enum pl_kind kind) {
     switch (kind) {
     case PL_PHYSICAL: return PL_SPACE_PHYSICAL;
     case PL_ARRAY: return PL_SPACE_ARRAYS;
@@ -68,16 +66,16 @@ static enum pl_space space_of(enum pl_kind kind) {
     }
 }
 
-static void write_piece(const struct pl_call *call, const struct pl_piece *piece, enum vram_log_action action, uint32_t stack) {
-    struct pl_entry entry = {.event = {.action = action,
-                                       .address = piece->address,
-                                       .size_bytes = piece->size_bytes,
-                                       .stream = piece->stream,
-                                       .pool = {.second = piece->pool},
-                                       .device = piece->device},
-                             .kind = piece->kind,
-                             .stack = stack,
-                             .caller = call->caller.address};
+PL_INLINE void write_piece(const struct pl_call *call, const struct pl_piece *piece, enum vram_log_action action, uint32_t stack) {
+    const struct pl_entry entry = {.action = action,
+                                   .device = piece->device,
+                                   .address = piece->address,
+                                   .size_bytes = piece->size_bytes,
+                                   .stream = piece->stream,
+                                   .pool = piece->pool,
+                                   .kind = piece->kind,
+                                   .stack = stack,
+                                   .caller = call->caller.address};
     pl_journal_write(&entry);
 }
 
@@ -85,7 +83,7 @@ static void take_back(uint32_t device, uint64_t size) {
     if (device < PL_DEVICES) session.used[device] -= size < session.used[device] ? size : session.used[device];
 }
 
-static void end_locked(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
+PL_INLINE void end_locked(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
     if (!piece->unwritten) write_piece(call, piece, VRAM_LOG_FREE_REQUESTED, stack);
     if (piece->counted) take_back(piece->device, piece->size_bytes);
     pl_live_remove(&session.live, piece);
@@ -99,11 +97,13 @@ static uint64_t opaque_address(uint64_t size) {
 
 static bool is_counted(enum pl_kind kind) { return kind != PL_PINNED && kind != PL_REGISTERED; }
 
+PL_SELDOM static void miss_piece(void) { pl_missed("no host memory for", "an allocation"); }
+
 // NULL without host memory: the recording then lacks this one.
-static struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
+PL_INLINE struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
     struct pl_piece *piece = pl_live_add(&session.live, space, key);
     if (piece == NULL) {
-        pl_missed("no host memory for", "an allocation");
+        miss_piece();
         return NULL;
     }
     piece->address = key;
@@ -112,23 +112,27 @@ static struct pl_piece *add_locked(enum pl_space space, uint64_t key) {
 }
 
 // Whatever is there under this key is over in the driver; the call that ended it has not come back yet.
-static void forget_locked(const struct pl_call *call, enum pl_space space, uint64_t key, uint32_t stack) {
-    struct pl_piece *old = pl_live_find(&session.live, space, key);
-    if (old != NULL) end_locked(call, old, stack);
-}
+PL_SELDOM static void forget_locked(const struct pl_call *call, struct pl_piece *old, uint32_t stack) { end_locked(call, old, stack); }
 
-static void born_locked(const struct pl_call *call, uint64_t key, uint64_t size, uint32_t stack) {
-    const enum pl_kind kind = call->kind;
-    const enum pl_space space = space_of(kind);
-    const bool opaque = kind == PL_PHYSICAL || kind == PL_ARRAY;
-    const uint64_t address = opaque ? opaque_address(size) : key;
+// A name in the recording for what has no address; that of physical memory is found by its handle.
+PL_SELDOM static uint64_t name_locked(enum pl_kind kind, uint64_t key, uint64_t size) {
+    const uint64_t address = opaque_address(size);
     if (kind == PL_PHYSICAL) {
         struct pl_piece *handle = pl_live_find(&session.live, PL_SPACE_HANDLES, key);
         if (handle == NULL) handle = add_locked(PL_SPACE_HANDLES, key);
         if (handle != NULL) handle->address = address;
-        key = address;
     }
-    forget_locked(call, space, key, stack);
+    return address;
+}
+
+PL_INLINE void born_locked(const struct pl_call *call, uint64_t key, uint64_t size, uint32_t stack) {
+    const enum pl_kind kind = call->kind;
+    const enum pl_space space = space_of(kind);
+    const bool opaque = kind == PL_PHYSICAL || kind == PL_ARRAY;
+    const uint64_t address = opaque ? name_locked(kind, key, size) : key;
+    if (kind == PL_PHYSICAL) key = address;
+    struct pl_piece *old = pl_live_in(&session.live, pl_live_chain(&session.live, space, key), space, key);
+    if (__builtin_expect(old != NULL, 0)) forget_locked(call, old, stack);
     struct pl_piece *piece = add_locked(space, key);
     if (piece != NULL) {
         piece->kind = (uint16_t)kind;
@@ -145,16 +149,13 @@ static void born_locked(const struct pl_call *call, uint64_t key, uint64_t size,
     }
 }
 
-static void died(const struct pl_call *call, enum pl_space space, uint64_t key, uint32_t stack) {
-    pl_session_lock();
-    struct pl_piece *piece = pl_live_find(&session.live, space, key);
-    if (piece != NULL && piece->serial < call->serial) end_locked(call, piece, stack);
-    pl_session_unlock();
-}
-
 void pl_died(const struct pl_call *call, enum pl_kind kind, uint64_t key) {
     const uint32_t stack = pl_journal_stack(&call->caller);
-    died(call, space_of(kind), key, stack);
+    const enum pl_space space = space_of(kind);
+    pl_lock(&lock);
+    struct pl_piece *piece = pl_live_in(&session.live, pl_live_chain(&session.live, space, key), space, key);
+    if (piece != NULL && piece->serial < call->serial) end_locked(call, piece, stack);
+    pl_unlock(&lock);
 }
 
 void pl_context_gone(const struct pl_call *call, uint64_t context) {
@@ -163,7 +164,7 @@ void pl_context_gone(const struct pl_call *call, uint64_t context) {
     const uint32_t stack = pl_journal_stack(&call->caller);
     pl_session_lock();
     for (struct pl_piece *piece = pl_live_next(&session.live, NULL); piece != NULL; piece = pl_live_next(&session.live, piece))
-        if (context != 0 && piece->context == context && piece->serial < call->serial) end_locked(call, piece, stack);
+        if (context != 0 && piece->context == context && piece->serial < call->serial) forget_locked(call, piece, stack);
     pl_session_unlock();
 }
 
@@ -190,15 +191,15 @@ static uint64_t left_locked(uint32_t device) {
 // accounts: who else holds the device; NULL: not asked.
 static void oom_locked(const struct pl_call *call, uint32_t device, uint64_t size, uint64_t free_bytes, uint32_t stack,
                        struct vram_accounts *accounts) {
-    struct pl_entry entry = {.event = {.action = VRAM_LOG_OOM,
-                                       .address = free_bytes,
-                                       .size_bytes = size,
-                                       .stream = call->stream,
-                                       .pool = {.second = call->pool},
-                                       .device = device},
-                             .kind = -1,
-                             .stack = stack,
-                             .caller = call->caller.address};
+    const struct pl_entry entry = {.action = VRAM_LOG_OOM,
+                                   .device = device,
+                                   .address = free_bytes,
+                                   .size_bytes = size,
+                                   .stream = call->stream,
+                                   .pool = call->pool,
+                                   .kind = -1,
+                                   .stack = stack,
+                                   .caller = call->caller.address};
     const uint64_t time_ns = pl_journal_write(&entry);
     if (accounts != NULL) pl_journal_accounts(accounts, time_ns);
     if (pl_config()->dumps_on_oom) pl_journal_dump();
@@ -219,11 +220,8 @@ static void refuse(void *argument) {
     pl_session_unlock();
 }
 
-bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
-    call->kind = kind;
-    call->target = call->limited = device;
-    call->charged_bytes = size;
-    if (pl_config()->limit_bytes == 0 || !is_counted(kind) || device >= PL_DEVICES) return true;
+PL_SELDOM static bool charge_limit(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
+    if (!is_counted(kind) || device >= PL_DEVICES) return true;
     pl_session_lock();
     const uint64_t left = left_locked(device);
     call->refused = size > left;
@@ -233,6 +231,13 @@ bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_
     struct refusal refusal = {.call = call, .free_bytes = left, .stack = pl_journal_stack(&call->caller)};
     vram_stack_spare(refuse, &refusal);
     return false;
+}
+
+bool pl_charge(struct pl_call *call, enum pl_kind kind, uint32_t device, uint64_t size) {
+    call->kind = kind;
+    call->target = call->limited = device;
+    call->charged_bytes = size;
+    return pl_config()->limit_bytes == 0 || charge_limit(call, kind, device, size);
 }
 
 // What the driver has left, as far as the program may know. Not under the lock.
@@ -253,53 +258,57 @@ static uint64_t host_bytes_now(uint64_t *total_bytes) {
     return available_bytes;
 }
 
-struct settlement {
+// A call that gave nothing.
+struct failure {
     struct pl_call *call;
-    int32_t result;
-    uint64_t key, size;
     uint32_t stack;
-    bool out_of_memory;
+    bool out_of_memory; // as the driver says
 };
 
-static void settle(void *argument) {
-    const struct settlement *settlement = argument;
-    struct pl_call *call = settlement->call;
-    const int32_t result = settlement->result;
-    const uint64_t size = settlement->size;
-    const bool limited = pl_config()->limit_bytes != 0 && is_counted(call->kind), out_of_memory = settlement->out_of_memory;
+static void settle_failure(void *argument) {
+    const struct failure *failure = argument;
+    struct pl_call *call = failure->call;
+    const bool out_of_memory = failure->out_of_memory;
     uint64_t total_bytes = 0;
     const bool of_host = call->target == VRAM_LOG_HOST;
     const uint64_t free_bytes = !out_of_memory ? 0 : of_host ? host_bytes_now(&total_bytes) : free_bytes_now(call, &total_bytes);
     const bool asks = out_of_memory && !of_host && pl_config()->records; // who else holds a device
     struct vram_accounts *accounts = asks ? pl_accounts_take(call->slot->driver, call->target) : NULL;
     pl_session_lock();
-    // What was charged ahead goes back, and what it came to is charged.
-    if (limited && !call->refused) take_back(call->limited, call->charged_bytes);
-    if (limited && result == PL_SUCCESS && call->target < PL_DEVICES) session.used[call->target] += size;
-    if (result == PL_SUCCESS) born_locked(call, settlement->key, size, settlement->stack);
+    // What was charged ahead goes back.
+    if (pl_config()->limit_bytes != 0 && is_counted(call->kind) && !call->refused) take_back(call->limited, call->charged_bytes);
     if (total_bytes != 0) pl_journal_total(call->target, total_bytes);
-    if (out_of_memory) oom_locked(call, call->target, call->charged_bytes, free_bytes, settlement->stack, accounts);
+    if (out_of_memory) oom_locked(call, call->target, call->charged_bytes, free_bytes, failure->stack, accounts);
     pl_session_unlock();
     if (accounts != NULL) pl_accounts_give();
 }
 
-void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
-    if (result == PL_SUCCESS && pl_config()->limit_bytes == 0) { // nearly always
-        const uint32_t stack = pl_journal_stack(&call->caller);
-        pl_session_lock();
-        born_locked(call, key, size, stack);
-        pl_session_unlock();
-        pl_end(call);
-        return;
-    }
+PL_SELDOM static void failed(struct pl_call *call, int32_t result) {
     const bool out_of_memory = result == PL_OUT_OF_MEMORY && !call->refused;
-    const uint32_t stack = result == PL_SUCCESS || out_of_memory ? pl_journal_stack(&call->caller) : 0;
-    struct settlement settlement = {
-        .call = call, .result = result, .key = key, .size = size, .stack = stack, .out_of_memory = out_of_memory};
+    struct failure failure = {.call = call, .stack = out_of_memory ? pl_journal_stack(&call->caller) : 0, .out_of_memory = out_of_memory};
     if (out_of_memory) // NVML is loaded, other processes are asked for, files copied
-        vram_stack_spare(settle, &settlement);
+        vram_stack_spare(settle_failure, &failure);
     else
-        settle(&settlement);
+        settle_failure(&failure);
+}
+
+// What was charged ahead goes back, and what it came to is charged.
+PL_SELDOM static void charge_outcome_locked(const struct pl_call *call, uint64_t size) {
+    if (!is_counted(call->kind)) return;
+    take_back(call->limited, call->charged_bytes);
+    if (call->target < PL_DEVICES) session.used[call->target] += size;
+}
+
+void pl_settle(struct pl_call *call, int32_t result, uint64_t key, uint64_t size) {
+    if (result == PL_SUCCESS) {
+        const uint32_t stack = pl_journal_stack(&call->caller);
+        pl_lock(&lock);
+        if (pl_config()->limit_bytes != 0) charge_outcome_locked(call, size);
+        born_locked(call, key, size, stack);
+        pl_unlock(&lock);
+    } else {
+        failed(call, result);
+    }
     pl_end(call);
 }
 
@@ -342,7 +351,7 @@ void pl_retained(uint64_t handle, uint64_t address) {
 }
 
 static void end_if_unused(const struct pl_call *call, struct pl_piece *piece, uint32_t stack) {
-    if (piece != NULL && piece->references == 0 && piece->mappings == 0) end_locked(call, piece, stack);
+    if (piece != NULL && piece->references == 0 && piece->mappings == 0) forget_locked(call, piece, stack);
 }
 
 void pl_released(const struct pl_call *call, uint64_t handle) {
@@ -359,10 +368,13 @@ void pl_released(const struct pl_call *call, uint64_t handle) {
 
 static void write_range(const struct pl_call *call, enum vram_log_action action, uint32_t device, uint64_t address, uint64_t size,
                         uint32_t stack) {
-    struct pl_entry entry = {.event = {.action = action, .address = address, .size_bytes = size, .device = device},
-                             .kind = -1,
-                             .stack = stack,
-                             .caller = call->caller.address};
+    const struct pl_entry entry = {.action = action,
+                                   .device = device,
+                                   .address = address,
+                                   .size_bytes = size,
+                                   .kind = -1,
+                                   .stack = stack,
+                                   .caller = call->caller.address};
     pl_journal_write(&entry);
 }
 
