@@ -3,7 +3,8 @@
     check_instructions.py BENCH_PEERS COMPILER [--learn]
 
 Instructions are counted by callgrind, between two lengths of one workload, so that a busy machine and what comes before make no difference.
-A pair that is recorded is counted whole, three events and all, reading per event of a recording that is made for it.
+A pair that is recorded is counted whole, three events and all, a stack that is known already, and
+reading per event of a recording that is made for it.
 The figures hold for the compiler that instructions.tsv names; with another one the test is passed over by name (77), as where valgrind is
 missing. --learn writes the table anew.
 """
@@ -19,6 +20,7 @@ TABLE = pathlib.Path(__file__).with_name("instructions.tsv")
 TOLERANCE = 0.03
 WORKLOADS = {"pair": 5000, "mixed": 20000, "trace": 20000, "streams": 5000, "pool": 5000, "record_stream": 5000}
 RECORDED = {"recorded_pair": "events", "recorded_pair_file": "file"}  # modes of bench_history
+STACKS = {"stack_20": 20}  # frames
 READ = {"read_pickle": ".pickle", "read_vram": ".vram"}
 EVENTS = 50000
 
@@ -40,6 +42,12 @@ def recorded(program, mode):
     return (many - few) / 20000
 
 
+def stack(program, frames):
+    bench = pathlib.Path(program).with_name("bench_stack")
+    few, many = (run_counted("measured", bench, str(frames), str(count))[1] for count in (10000, 20000))
+    return (many - few) / 10000
+
+
 def read(program, extension):
     beside = pathlib.Path(program).with_name
     with tempfile.TemporaryDirectory() as folder:
@@ -53,6 +61,8 @@ def read(program, extension):
 def per_call(program, workload):
     if workload in RECORDED:
         return recorded(program, RECORDED[workload])
+    if workload in STACKS:
+        return stack(program, STACKS[workload])
     if workload in READ:
         return read(program, READ[workload])
     calls, instructions = counted(program, workload, WORKLOADS[workload])
@@ -66,7 +76,7 @@ def read_table():
 
 
 def learn(program, compiler):
-    rows = "".join(f"{workload}\t{per_call(program, workload):.1f}\n" for workload in (*WORKLOADS, *RECORDED, *READ))
+    rows = "".join(f"{workload}\t{per_call(program, workload):.1f}\n" for workload in (*WORKLOADS, *RECORDED, *STACKS, *READ))
     TABLE.write_text(f"# {compiler}\n{rows}")
     print(TABLE.read_text(), end="")
     return 0
@@ -84,7 +94,7 @@ def main():
         print(f"the figures are those of {known}, this is {compiler}")
         return 77
     far = 0
-    for workload in (*WORKLOADS, *RECORDED, *READ):
+    for workload in (*WORKLOADS, *RECORDED, *STACKS, *READ):
         figure, expected = per_call(program, workload), figures[workload]
         far += abs(figure - expected) > TOLERANCE * expected
         print(f"{workload:<18} {figure:8.1f} instructions a call, committed {expected:8.1f}: {figure / expected - 1:+.1%}")
