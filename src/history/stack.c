@@ -193,12 +193,13 @@ VR_UNSANITIZED VR_INLINE struct caller find_caller(const void *frame_address, co
 #endif
 }
 
-VR_INLINE uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller *caller) {
+// By value: a sanitizer knows nothing of what stands in the frames of the functions below.
+VR_NOINLINE static uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip, const struct caller caller) {
     struct stack_request request = {
         .stacks = stacks,
         .kind = kind,
         .python.frame = 0,
-        .key = {.pc = caller->pc, .sp = caller->sp, .bp = caller->bp, .frame = caller->frame, .table = stacks->serial, .skip = skip}};
+        .key = {.pc = caller.pc, .sp = caller.sp, .bp = caller.bp, .frame = caller.frame, .table = stacks->serial, .skip = skip}};
     if (kind == VRAM_STACK_ALL) (void)vr_python_begin(&request.python);
     if (kind != VRAM_STACK_PYTHON && request.python.frame == 0) {
         const uint32_t known = recall(&request);
@@ -211,7 +212,7 @@ VR_INLINE uint32_t take_from(struct vram_stacks *stacks, enum vram_stack_kind ki
 VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take(struct vram_stacks *stacks, enum vram_stack_kind kind, uint32_t skip) {
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
     const struct caller caller = find_caller(__builtin_frame_address(0), __builtin_frame_address(0));
-    const uint32_t id = take_from(stacks, kind, skip, &caller);
+    const uint32_t id = take_from(stacks, kind, skip, caller);
     VR_NO_TAIL_CALL();
     return id;
 }
@@ -220,7 +221,7 @@ VR_UNSANITIZED VR_NOINLINE uint32_t vram_stack_take_at(struct vram_stacks *stack
     if (stacks == NULL || kind == VRAM_STACK_NONE) return 0;
     const void *own = __builtin_frame_address(0);
     const struct caller caller = find_caller(frame_address == NULL ? own : frame_address, own);
-    const uint32_t id = take_from(stacks, kind, 0, &caller);
+    const uint32_t id = take_from(stacks, kind, 0, caller);
     VR_NO_TAIL_CALL();
     return id;
 }
