@@ -11,8 +11,10 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-# What the command links with or loads, as Debian 12 calls it, and its license.
-LINKED = {"libzstd": "BSD-3-Clause OR GPL-2.0-only", "zlib": "Zlib", "liblzma": "0BSD", "sqlite3": "blessing", "cjson": "MIT", "elfutils-libdw": "LGPL-3.0-or-later OR GPL-2.0-or-later"}
+# What the command links with or loads: Debian's name of the source, a package of it that is installed here, its license (liblzma is in the public
+# domain, for which there is no identifier).
+LINKED = [("libzstd", "libzstd-dev", "BSD-3-Clause OR GPL-2.0-only"), ("zlib", "zlib1g-dev", "Zlib"), ("xz-utils", "liblzma-dev", "NOASSERTION"),
+          ("sqlite3", "libsqlite3-dev", "blessing"), ("cjson", "libcjson-dev", "MIT"), ("elfutils", "libdw1", "LGPL-3.0-or-later OR GPL-2.0-or-later")]
 
 
 def package(name, version, license_text, checksum=None):
@@ -22,6 +24,12 @@ def package(name, version, license_text, checksum=None):
     if checksum:
         row["checksums"] = [{"algorithm": "SHA256", "checksumValue": checksum}]
     return row
+
+
+def debian_version(name):
+    """Of the source that an installed package was made of."""
+    told = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", name], capture_output=True, text=True, check=True)
+    return told.stdout.strip()
 
 
 def main():
@@ -35,8 +43,8 @@ def main():
             continue
         rows.append(package(path.name, version, "Apache-2.0", hashlib.sha256(path.read_bytes()).hexdigest()))
         relations.append((rows[-1]["SPDXID"], "GENERATED_FROM"))
-    for name, license_text in LINKED.items():
-        rows.append(package(name, "as-installed", license_text))
+    for name, installed, license_text in LINKED:
+        rows.append(package(name, debian_version(installed), license_text))
         relations.append((rows[-1]["SPDXID"], "DYNAMIC_LINK_OF"))
     lock = json.loads((source / "viewer/web/package-lock.json").read_text())
     for place, entry in sorted(lock["packages"].items()):

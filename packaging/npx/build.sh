@@ -7,7 +7,7 @@ version=$(packaging/version.sh)
 folder=build/npx
 rm -rf "$folder"
 mkdir -p "$folder" build/packages
-cp packaging/npx/{vram.mjs,wasi.mjs,README.md} build/wasi/vram.wasm "$folder"
+cp packaging/npx/{vram.mjs,paths.mjs,wasi.mjs,README.md} build/wasi/vram.wasm "$folder"
 chmod +x "$folder/vram.mjs"
 packaging/licenses.sh "${VRAM_SOURCES:-build/sources}" zlib xz zstd cjson sqlite wasi >"$folder/LICENSES.txt"
 sed "s/\"version\": \"0.0.0\"/\"version\": \"$version\"/" packaging/npx/package.json >"$folder/package.json"

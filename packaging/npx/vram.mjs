@@ -6,12 +6,11 @@ import { readFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { isatty } from "node:tty";
+import { pathsOf } from "./paths.mjs";
 import { Wasi } from "./wasi.mjs";
 
-// Paths inside have slashes and one root; on Windows the drives are folders of it, "C:/x" also after the folder that it was joined to.
 const windows = path.sep !== "/";
-const inside = (name) => (windows ? `/${name.replaceAll("\\", "/")}` : name);
-const toHost = (name) => (windows ? (/[A-Za-z]:[\\/](?!.*[A-Za-z]:[\\/]).*$/.exec(name)?.[0] ?? name) : name);
+const { inside, toHost } = pathsOf(windows);
 
 const openBrowser = (target) => {
     if (process.platform === "linux" && !["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].some((name) => process.env[name])) return 0;
@@ -27,6 +26,6 @@ const wasi = new Wasi({ args: ["vram", ...process.argv.slice(2)], env, toHost })
 const module = await WebAssembly.compile(readFileSync(new URL("vram.wasm", import.meta.url)));
 const instance = await WebAssembly.instantiate(module, {
     wasi_snapshot_preview1: wasi.imports(),
-    vram: { open_browser: (start, length) => openBrowser(wasi.bytes(start, length).toString()) },
+    vram: { open_browser: (start, length) => openBrowser(wasi.bytes(start >>> 0, length).toString()) },
 });
 process.exitCode = wasi.start(instance);

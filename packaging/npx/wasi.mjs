@@ -116,14 +116,14 @@ export class Wasi {
         this.view.setUint32(bytes, list.reduce((sum, one) => sum + one.length, 0), true);
     }
 
-    // The functions, by name; what they throw becomes a number.
+    // The functions, by name; what they throw becomes a number. Addresses from 2 GiB on come as negative numbers.
     imports() {
         const calls = {};
         for (const name of Object.getOwnPropertyNames(Calls)) {
             if (typeof Calls[name] !== "function") continue;
             calls[name] = (...values) => {
                 try {
-                    return Calls[name](this, ...values) ?? 0;
+                    return Calls[name](this, ...values.map((value) => (typeof value === "number" ? value >>> 0 : value))) ?? 0;
                 } catch (error) {
                     if (error instanceof Exit) throw error;
                     return ERRORS[error.code] ?? ERRORS.EIO;

@@ -15,6 +15,12 @@ ROOT = HERE.parent.parent
 PLUGIN = ROOT / "adapters" / "fit" / "pytest" / "vram_pytest.py"
 # Of an installation: what Python programs do not need.
 LEFT_OUT = ("share/doc", "share/man", "share/bash-completion", "share/zsh", "share/fish", "lib/cmake", "lib/pkgconfig", "lib/libvram.a")
+# Of vram and of what is linked into it: zstd, cJSON, zlib, SQLite, liblzma; the C library of WebAssembly.
+LICENSES = "Apache-2.0 AND BSD-3-Clause AND MIT AND Zlib AND blessing AND LicenseRef-Public-Domain"
+KEYWORDS = ("pytorch", "cuda", "gpu", "memory", "snapshot", "profiler", "out-of-memory", "allocator")
+CLASSIFIERS = ("Development Status :: 4 - Beta", "Environment :: Console", "Environment :: GPU :: NVIDIA CUDA", "Framework :: Jupyter", "Framework :: Pytest",
+               "Intended Audience :: Developers", "Intended Audience :: Science/Research", "Programming Language :: C", "Programming Language :: Python :: 3",
+               "Topic :: Scientific/Engineering :: Artificial Intelligence", "Topic :: Software Development :: Debuggers", "Topic :: System :: Hardware")
 SUMMARY = "Recordings of GPU memory: read, explained, viewed, made; PyTorch's caching allocator for any program"
 
 
@@ -23,8 +29,10 @@ def version():
     return text.split("project(vram VERSION ")[1].split()[0]
 
 
-def metadata(requires):
-    lines = ["Metadata-Version: 2.1", "Name: vram", f"Version: {version()}", f"Summary: {SUMMARY}", "License: Apache-2.0", "Requires-Python: >=3.9"]
+def metadata(requires, licenses):
+    lines = ["Metadata-Version: 2.4", "Name: vram", f"Version: {version()}", f"Summary: {SUMMARY}", f"License-Expression: {licenses}", "License-File: LICENSES.txt",
+             "Keywords: " + ",".join(KEYWORDS), "Requires-Python: >=3.9"]
+    lines += [f"Classifier: {name}" for name in CLASSIFIERS]
     lines += [f"Requires-Dist: {name}" for name in requires]
     lines += ["Provides-Extra: frames", "Requires-Dist: numpy; extra == 'frames'", "Requires-Dist: pyarrow; extra == 'frames'",
               "Description-Content-Type: text/markdown", "", (HERE / "README.md").read_text()]
@@ -49,10 +57,10 @@ def package():
     yield "vram_pytest.py", PLUGIN.read_bytes(), False
 
 
-def write(folder, tag, files, requires, licenses):
+def write(folder, tag, files, requires, licenses, expression):
     info = f"vram-{version()}.dist-info"
     files = list(files) + list(package())
-    files += [(f"{info}/METADATA", metadata(requires).encode(), False),
+    files += [(f"{info}/METADATA", metadata(requires, expression).encode(), False),
               (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: vram\nRoot-Is-Purelib: {str(tag.endswith('any')).lower()}\nTag: {tag}\n".encode(), False),
               (f"{info}/entry_points.txt", b"[console_scripts]\nvram = vram:main\n\n[pytest11]\nvram_pytest = vram_pytest\n", False),
               (f"{info}/licenses/LICENSES.txt", pathlib.Path(licenses).read_bytes(), False)]
@@ -73,11 +81,11 @@ def main():
         platform, licenses, folder = more
         # `import vram_torch` finds the adapters where they are installed.
         files = [*installed(source), ("vram_adapters.pth", b"vram/_native/lib/vram/torch\n", False)]
-        write(folder, f"py3-none-{platform}", files, [], licenses)
+        write(folder, f"py3-none-{platform}", files, [], licenses, LICENSES)
     else:
         licenses, folder = more
         files = [(f"vram/_wasm/{name}", (pathlib.Path(source) / name).read_bytes(), False) for name in ("vram.wasm", "vram_library.wasm")]
-        write(folder, "py3-none-any", files, ["wasmtime>=20"], licenses)
+        write(folder, "py3-none-any", files, ["wasmtime>=20"], licenses, LICENSES + " AND BSD-2-Clause AND CC0-1.0")
 
 
 if __name__ == "__main__":

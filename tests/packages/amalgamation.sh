@@ -13,7 +13,7 @@ for kind in alone sim; do
 done
 cc=$1
 shift
-warn="-std=c11 -Wall -Wextra -Werror"
+warn="-std=c11 -Wall -Wextra -Wpedantic -Werror"
 for kind in alone sim; do
     # shellcheck disable=SC2086
     "$cc" $warn -O0 -c "$out/$kind/vram.c" -o "$out/$kind/vram.o" &

@@ -7,6 +7,7 @@ code, with those and wasmtime. The last two get packages from PyPI, where that c
 and wasmtime are unpacked for it."""
 import glob
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,34 @@ def check_command(native, programs, work):
     return found
 
 
+def check_names(kind, native, programs, work):
+    """Names with spaces and letters of other languages, standard input, and bytes that are no text."""
+    found, ours, folder = [], os.path.join(programs, "vram"), os.path.join(work, "two words", "Zoë 雪 ☃")
+    os.makedirs(folder)
+    shutil.copy(OOM, os.path.join(folder, "rank 0.pickle.gz"))
+    odd = os.fsencode(work) + b"/caf\xe9.pickle.gz"
+    shutil.copy(OOM, odd)
+    environment = {**os.environb, b"LC_ALL": b"C.UTF-8", b"ODD": b"\xff\xe9"}
+    environment.pop(b"PYTHONPATH", None)
+
+    def both(*words, **more):
+        return [subprocess.run([program, *words], capture_output=True, env=environment, cwd=work, timeout=500, check=False, **more) for program in (native, ours)]
+
+    for words in (["report", folder + "/rank 0.pickle.gz"], ["report", "two words/Zoë 雪 ☃"], ["report", "two words/Zoë 雪 ☃/absent 雪.pickle"]):
+        want, got = both(*words)
+        same(found, " ".join(words), (got.returncode, got.stdout, got.stderr), (want.returncode, want.stdout, want.stderr))
+    with open(OOM, "rb") as file:
+        data = file.read()
+    want, got = both("report", "-", input=data)
+    same(found, "report -", (got.returncode, got.stdout, got.stderr), (want.returncode, want.stdout, want.stderr))
+    want, got = both("report", odd)
+    if kind == "portable":
+        same(found, "a name that is no text", (got.returncode, got.stdout, got.stderr.count(b"\n"), b"is not UTF-8" in got.stderr), (3, b"", 1, True))
+    else:
+        same(found, "a name that is no text", (got.returncode, got.stdout), (want.returncode, want.stdout))
+    return found
+
+
 def check_module(native, programs, work, packages):
     run(native, "convert", OOM, "-o", "all.events.csv", cwd=work)
     run(native, "convert", OOM, "-o", "plain.pickle", cwd=work)
@@ -128,7 +157,7 @@ def main():
         programs = install(wheels[0], os.path.join(folder, "env"), others) if others else first
         found = check_module(native, programs, work, others)
         if kind != "frames":
-            found += check_command(native, programs, work)
+            found += check_command(native, programs, work) + check_names(kind, native, programs, work)
         if kind == "native":
             found += check_symbols(os.path.join(folder, "first")) + check_native_parts(programs)
     for problem in found:

@@ -1,6 +1,7 @@
 """The command as WebAssembly. It sees the files that this user sees, and nothing else of the world but, for `vram view`, a browser."""
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -9,19 +10,23 @@ import webbrowser
 from . import _wasm_engine
 
 WINDOWS = os.name == "nt"
+DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
 
 def inside(path):
     """A path as the command names it: with slashes, drives as folders of the one root."""
-    return "/" + path.replace("\\", "/") if WINDOWS and path[1:2] == ":" else path.replace("\\", "/") if WINDOWS else path
+    return ("/" if DRIVE.match(path) else "") + path.replace("\\", "/") if WINDOWS else path
 
 
 def outside(path):
-    return path[1:].replace("/", "\\") if WINDOWS and path[2:3] == ":" else path
+    return path[1:].replace("/", "\\") if WINDOWS and DRIVE.match(path[1:]) else path
 
 
 def argument(word):
-    return inside(word) if WINDOWS and (word[1:3] == ":\\" or os.path.exists(word)) else word
+    """A word of the command line: a path, or an option with one behind its equals sign, as the command names it."""
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    is_path = WINDOWS and (DRIVE.match(value) or os.path.exists(value) or os.path.isdir(os.path.dirname(value)))
+    return option + equals + inside(value) if is_path else word
 
 
 def open_page(path):
@@ -33,7 +38,22 @@ def environment(folder):
     given = {**os.environ, "PWD": inside(os.getcwd()), "TMPDIR": inside(folder)}
     if sys.stdout is not None and sys.stdout.isatty():
         given.setdefault("COLUMNS", str(shutil.get_terminal_size().columns))
-    return list(given.items())
+    return [(name, value) for name, value in given.items() if is_text(name + value)]
+
+
+def is_text(word):
+    """Whether it is UTF-8, as everything is that WebAssembly gets."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def refuse(word, err):
+    """Says of a word that it cannot be handed on; the exit code."""
+    line = f"vram: {ascii(word)} is not UTF-8: the command in WebAssembly cannot open it; give it another name\n"
+    if err is None:
+        sys.stderr.write(line)
+    else:
+        pathlib.Path(err).write_text(line, encoding="utf-8")
+    return 3
 
 
 def roots():
@@ -45,6 +65,8 @@ def roots():
 def run(words, out=None, err=None):
     """Runs it with these words; standard output and standard error are this process's own, or go to files. Its exit code."""
     import wasmtime
+    if odd := [word for word in words if not is_text(word)]:
+        return refuse(odd[0], err)
     wasi = wasmtime.WasiConfig()
     wasi.argv = ["vram", *map(argument, words)]
     wasi.env = environment(tempfile.gettempdir())
@@ -71,4 +93,5 @@ def run(words, out=None, err=None):
 
 
 def opener(caller, start, length):
+    start &= 0xFFFFFFFF
     return open_page(bytes(caller["memory"].read(caller, start, start + length)).decode())
