@@ -49,6 +49,28 @@ static void neighbours_share_a_page(void **state) {
     expect_end(&world);
 }
 
+// What the device does not have is not taken page by page until nothing is left for others.
+static void what_does_not_fit_is_not_begun(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 1024ull * MIB);
+    const uint64_t kept = expect_malloc(&world, 300 * MIB, 0);
+    uint64_t free_bytes = 0, total_bytes = 0, address = 0;
+    EXPECT_OK(vram_memory_info(world.allocator, 0, &free_bytes, &total_bytes));
+    const uint64_t sizes[] = {free_bytes + 2 * MIB, total_bytes, 1ull << 42};
+    for (size_t i = 0; i < VR_COUNT_OF(sizes); i++) {
+        const uint64_t before = driver_calls(&world);
+        assert_int_equal(vram_malloc(world.allocator, 0, sizes[i], 0, &address), VRAM_OUT_OF_MEMORY);
+        assert_int_equal(driver_calls(&world), before);
+    }
+    // What fits to the last page is given.
+    EXPECT_OK(vram_malloc(world.allocator, 0, free_bytes, 0, &address));
+    expect_sound(&world);
+    expect_free(&world, address);
+    expect_free(&world, kept);
+    expect_end(&world);
+}
+
 // Two blocks that are freed apart from each other make one that is longer, without new memory.
 static void free_pages_join(void **state) {
     (void)state;
@@ -449,6 +471,7 @@ static void random_with_faults(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neighbours_share_a_page),
+        cmocka_unit_test(what_does_not_fit_is_not_begun),
         cmocka_unit_test(free_pages_join),
         cmocka_unit_test(ends_are_borrowed),
         cmocka_unit_test(small_pages_stay_free),

@@ -9,6 +9,7 @@
 enum {
     SHORT = 4,   // memory is short where less than this part of what is held is left: pages get small
     SCARCE = 16, // and scarce where less than this part is: no end of a page is left over
+    MANY_PAGES = 64,
 };
 
 // --- what a shard has -------------------------------------------------------------------------------------------------------------------
@@ -88,6 +89,12 @@ static uint64_t bytes_left(const struct vr_paged_device *device) {
     return owner->limit_bytes > held ? owner->limit_bytes - held : 0;
 }
 
+// What needs many pages is not begun where the driver has fewer: others would find nothing until all of them were given back.
+static bool is_there(const struct vr_paged_device *device, uint64_t bytes) {
+    const uint64_t left = bytes > MANY_PAGES * device->unit ? bytes_left(device) : 0;
+    return left == 0 || bytes <= left;
+}
+
 // Small pages waste less, large ones cost less: where memory gets short the smallest are made.
 static uint64_t largest_page(const struct vr_paged_device *device) {
     const uint64_t held = device->held_bytes, most = held / VR_PAGED_LADDER < VR_PAGED_LARGEST ? held / VR_PAGED_LADDER : VR_PAGED_LARGEST;
@@ -147,6 +154,7 @@ static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t miss
     pages->first_made = pages->count;
     if (missing == 0) return VRAM_OK;
     VR_TRY(is_allowed(own->device->device, missing));
+    if (!is_there(own->device, missing)) return VRAM_OUT_OF_MEMORY;
     const uint64_t most = largest_page(own->device);
     while (missing != 0) {
         uint32_t page = 0;
