@@ -162,6 +162,7 @@ static enum vram_status leave(struct vr_device *device, struct vram_pool *pool, 
     enum vram_status status = VRAM_INVALID_ARGUMENT;
     if (capture != NULL) {
         leave_locked(device, capture);
+        if (pool == NULL) device->captures.mark_ended = device->captures.deferred_count != 0;
         count_out(device);
         status = settle_ended(device, pool);
     }

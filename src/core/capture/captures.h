@@ -44,6 +44,7 @@ struct vr_captures {
     struct vr_blocker *blockers;
     size_t blocker_count;
     size_t blockers_capacity;
+    bool mark_ended; // with blocks deferred, which the end of its route settles where that comes after the mark's
 };
 
 // Whether the stream is capturing now. Asks the driver only while a capture is known on some device.

@@ -103,6 +103,7 @@ static void pack_deferred(struct vr_captures *captures, size_t first) {
     captures->deferred_count = kept;
     captures->looked_at = first;
     while (captures->looked_at < kept && captures->deferred[captures->looked_at].blocker != 0) captures->looked_at++;
+    if (kept == 0) captures->mark_ended = false;
 }
 
 // Uses recorded in a capture are over: captured streams must have joined before it could end.

@@ -182,11 +182,11 @@ static bool any_mark(const struct vr_captures *captures) {
     for (size_t i = 0; i < captures->count; i++) {
         if (captures->items[i].pool == NULL) return true;
     }
-    return false;
+    return captures->mark_ended;
 }
 
 // Where captures are marked, the route was that of one, which the driver has ended by now: with reuse in captures what it put off is
-// settled, as at the end of a capture of ours.
+// settled, as at the end of a capture of ours. PyTorch ends the mark before the route since 2.14; our plug for older ones after it.
 static enum vram_status end_marked(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
