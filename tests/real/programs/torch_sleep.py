@@ -99,10 +99,9 @@ def train(trainer, optimizer):
     return gradients
 
 
-@row
-def sleep_in_turns():
+def in_turns(conf):
     """The shape of reinforcement learning: a model generates, another one trains, in turns, on a device with room for 55 % of both."""
-    vram_torch.enable(way="native", conf="expandable_segments:True")
+    vram_torch.enable(way="native", conf=conf)
     x = torch.randn(64, 2048, device="cuda", requires_grad=True)
     (x @ x.T).sum().backward()  # workspaces of libraries are nobody's: before any tag
     levels = {"rollout": "keep", "kv_cache": "discard"}
@@ -142,6 +141,16 @@ def sleep_in_turns():
     del ballast
     vram_torch.allocator().check()
     print(f"in turns: {both / MIB:.0f} MiB of both in {0.55 * both / MIB:.0f} MiB")
+
+
+@row
+def sleep_in_turns():
+    in_turns("expandable_segments:True")
+
+
+@row
+def sleep_in_turns_paged():
+    in_turns("paged:True")
 
 
 @row
