@@ -20,11 +20,19 @@ enum vram_status vr_address_map_init(struct vr_address_map *map) {
     return VRAM_OK;
 }
 
+// All zero again but for what was all zero before: streams far apart have a region each, and little in it.
+static void release_region(struct vr_region *region) {
+    if (region->low < region->high) memset(&region->slot[region->low], 0, (region->high - region->low) * sizeof region->slot[0]);
+    region->number = 0;
+    region->low = region->high = 0;
+    vr_os_unreserve_touched(region, sizeof *region, 0);
+}
+
 void vr_address_map_release(struct vr_address_map *map) {
     if (map->regions == NULL) return;
     for (uint32_t i = 0; i < VR_REGIONS; i++) {
         struct vr_region *region = atomic_load_explicit(&map->regions[i], memory_order_relaxed);
-        if (region != NULL) vr_os_unreserve_touched(region, sizeof *region, sizeof *region);
+        if (region != NULL) release_region(region);
     }
     const uint32_t maps = atomic_load_explicit(&map->maps.used, memory_order_relaxed);
     vr_os_unreserve_touched(map->regions, VR_REGIONS * sizeof *map->regions, VR_REGIONS * sizeof *map->regions);
@@ -42,11 +50,21 @@ static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_
     VR_TRY(vr_os_reserve(sizeof(struct vr_region), &memory));
     struct vr_region *region = memory;
     region->number = address >> VR_REGION_SHIFT;
+    region->low = VR_REGION_SLOTS;
     size_t at = vr_address_map_home(map, region->number);
     while (atomic_load_explicit(&map->regions[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
     atomic_store_explicit(&map->regions[at], region, memory_order_release);
     map->region_count++;
     return VRAM_OK;
+}
+
+// Slots of [mib, end) may be written from now on, as far as they are in the region of `mib`.
+static void note_slots(struct vr_address_map *map, uint64_t mib, uint64_t end) {
+    struct vr_region *region = vr_address_map_region(map, mib);
+    const uint64_t region_end = ((mib >> VR_REGION_SHIFT) + 1) << VR_REGION_SHIFT, last = (end < region_end ? end : region_end) - 1;
+    const uint32_t low = (uint32_t)((mib >> 20) & (VR_REGION_SLOTS - 1)), high = (uint32_t)((last >> 20) & (VR_REGION_SLOTS - 1)) + 1;
+    if (low < region->low) region->low = low;
+    if (high > region->high) region->high = high;
 }
 
 static _Atomic uint32_t *slot_of(const struct vr_address_map *map, uint64_t address) {
@@ -95,6 +113,7 @@ static void retire_locked(struct vr_address_map *map, uint64_t address, uint64_t
 static enum vram_status prepare_locked(struct vr_address_map *map, uint64_t address, uint64_t size, bool small) {
     for (uint64_t mib = vr_round_down(address, VR_MIB); mib < address + size; mib += VR_MIB) {
         enum vram_status status = ensure_region_locked(map, mib);
+        if (status == VRAM_OK) note_slots(map, mib, address + size);
         if (status == VRAM_OK && needs_map(mib, address, size, small)) status = add_map_locked(map, mib);
         if (status != VRAM_OK) {
             retire_locked(map, address, size, small, mib);
@@ -129,6 +148,7 @@ static bool check_region(const struct vr_address_map *map, struct vr_region *reg
     for (size_t i = 0; i < VR_REGION_SLOTS; i++) {
         const uint32_t value = atomic_load_explicit(&region->slot[i], memory_order_relaxed);
         if ((value & VR_SLOT_MAP) != 0 && *segments_of(map, value) == 0) return false;
+        if (value != 0 && (i < region->low || i >= region->high)) return false;
     }
     return true;
 }

@@ -21,6 +21,7 @@ enum {
 struct vr_region {
     _Atomic uint32_t slot[VR_REGION_SLOTS]; // 0, a block, or VR_SLOT_MAP | number of a map
     uint64_t number;                        // address >> VR_REGION_SHIFT
+    uint32_t low, high;                     // slots of memory that was ever prepared; others are 0. Guarded by the map's mutex
 };
 
 // A power of two in size: the hot path finds the next by a shift.

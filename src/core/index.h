@@ -46,6 +46,14 @@ struct vr_index {
     uint32_t bins[VR_BINS];
 };
 
+VR_INLINE unsigned vr_bin_of(uint64_t size) {
+    const uint64_t units = size >> 9;
+    if (VR_LIKELY(units < VR_EXACT_BINS)) return (unsigned)units;
+    const unsigned log = vr_log2_floor(size);
+    if (log > VR_LOG_LAST) return VR_BINS - 1;
+    return VR_EXACT_BINS + (log - VR_LOG_FIRST) * 64 + (unsigned)((size >> (log - 6)) & 63);
+}
+
 VR_INLINE bool vr_index_is_empty(const struct vr_index *index) {
     uint64_t any = 0;
     for (unsigned i = 0; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
@@ -56,6 +64,13 @@ void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena,
 // What is left of the two when others are in the block's bin.
 VR_NOINLINE void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin);
 VR_NOINLINE void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin);
+// Whether there may be a block of at least `size` bytes: false tells for sure, and costs less than the search.
+VR_INLINE bool vr_index_may_have(const struct vr_index *index, uint64_t size) {
+    const unsigned word = vr_bin_of(size) / 64;
+    uint64_t any = index->summary[word / 64] >> word % 64;
+    for (unsigned i = word / 64 + 1; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
+    return any != 0;
+}
 // The first block, in order, of at least `size` bytes; 0 if there is none.
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size);
 // The block after `block` in order; 0 at the end.
@@ -71,14 +86,6 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 VR_INLINE uint64_t vr_index_age(const struct vr_index_arena *arena, const struct vr_block *block) {
     if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->segments[block->segment].counter;
     return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
-}
-
-VR_INLINE unsigned vr_bin_of(uint64_t size) {
-    const uint64_t units = size >> 9;
-    if (VR_LIKELY(units < VR_EXACT_BINS)) return (unsigned)units;
-    const unsigned log = vr_log2_floor(size);
-    if (log > VR_LOG_LAST) return VR_BINS - 1;
-    return VR_EXACT_BINS + (log - VR_LOG_FIRST) * 64 + (unsigned)((size >> (log - 6)) & 63);
 }
 
 VR_INLINE uint32_t vr_bin_with(uint32_t head, uint32_t length) { return head | length << VR_BLOCK_BITS; }

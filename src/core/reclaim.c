@@ -9,7 +9,8 @@ static uint32_t smallest_segment(const struct vr_shard *shard, const struct vr_a
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_options *options = &shard->device->options;
     const struct vr_index *index = &shard->pool[request->kind].index;
-    uint32_t at = vr_index_first_at_least(index, &allocator->arena, request->rounded);
+    const uint64_t least = request->rounded > VR_SMALL_SEGMENT ? request->rounded : VR_SMALL_SEGMENT; // no segment is smaller
+    uint32_t at = vr_index_may_have(index, least) ? vr_index_first_at_least(index, &allocator->arena, least) : 0;
     for (; at != 0; at = vr_index_next(index, &allocator->arena, at)) {
         const struct vr_block *block = vr_block_at(allocator, at);
         if (!vr_source_takes_back_whole(vr_segment_at(allocator, block->segment)->source, block)) continue;
@@ -19,6 +20,20 @@ static uint32_t smallest_segment(const struct vr_shard *shard, const struct vr_a
     return 0;
 }
 
+// Whether the shard has a free block that may go back now or later (vr_shard.returns).
+static bool has_returning(const struct vr_shard *shard) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    for (unsigned kind = 0; kind < VR_POOLS; kind++) {
+        const struct vr_index *index = &shard->pool[kind].index;
+        if (!vr_index_may_have(index, VR_SMALL_SEGMENT)) continue;
+        uint32_t at = vr_index_first_at_least(index, &allocator->arena, VR_SMALL_SEGMENT);
+        for (; at != 0; at = vr_index_next(index, &allocator->arena, at)) {
+            if (vr_block_at(allocator, at)->expandable || vr_is_unsplit(vr_block_at(allocator, at))) return true;
+        }
+    }
+    return false;
+}
+
 static bool is_better(const struct vram_allocator *allocator, uint32_t block, uint32_t best) {
     if (best == 0) return true;
     const struct vr_block *a = vr_block_at(allocator, block), *b = vr_block_at(allocator, best);
@@ -26,14 +41,16 @@ static bool is_better(const struct vram_allocator *allocator, uint32_t block, ui
     return vr_segment_at(allocator, a->segment)->counter < vr_segment_at(allocator, b->segment)->counter;
 }
 
+// Of many streams most have parts of segments only: they are looked at once, until one of their blocks grows.
 static uint32_t find(const struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     uint32_t best = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct vr_shard *shard = device->shards.items[i];
-        if (shard == request->shard || shard->idle || shard->owner != request->shard->owner) continue;
+        struct vr_shard *shard = device->shards.items[i];
+        if (!shard->returns || shard == request->shard || shard->idle || shard->owner != request->shard->owner) continue;
         const uint32_t block = smallest_segment(shard, request);
+        if (block == 0) shard->returns = shard->expandable || has_returning(shard);
         if (block != 0 && is_better(device->allocator, block, best)) best = block;
     }
     return best;

@@ -17,7 +17,7 @@
 // Address space whose pages are zero and appear on first touch. Costs nothing until touched.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base);
 void vr_os_unreserve(void *base, size_t size_bytes); // base NULL: nothing happens
-// The same of a range whose user knows that nothing past the first touched_bytes was ever written.
+// The same of a range whose user knows that all past the first touched_bytes is zero.
 void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes);
 // Between these two, what the calling thread gives back by vr_os_unreserve_touched() is kept, zero again, for its next reservations of the
 // same size: for whoever makes and ends many allocators in turn, whose pages would come new from the system each time. Does not nest.

@@ -65,17 +65,23 @@ static bool completes(const struct vr_history *history, size_t event, uint64_t a
     return event < history->count && history->action[event] == VR_ACTION_FREE_COMPLETED && history->address[event] == address;
 }
 
+static void note_request(struct vr_script_device *device, uint64_t size_bytes) {
+    if (size_bytes > device->largest_request_bytes) device->largest_request_bytes = size_bytes;
+}
+
 static enum vram_status name_all(struct life_naming *naming) {
     struct vr_script_device *device = naming->device;
     const struct vr_history *history = device->recorded.history;
     for (size_t i = 0; i < device->start.block_count; i++) {
         uint32_t name = 0;
+        note_request(device, device->start.blocks[i].requested);
         VR_TRY(begin_life(naming, device->start.blocks[i].address, &name));
     }
     for (size_t event = 0; event < history->count; event++) {
         enum vr_step step = step_of(history->action[event]);
         const bool whole = step == VR_STEP_FREE_REQUESTED && completes(history, event + 1, history->address[event]);
         if (whole) step = VR_STEP_FREE;
+        if (step == VR_STEP_ALLOC || step == VR_STEP_OOM) note_request(device, history->size_bytes[event]);
         VR_TRY(name_event(naming, event, &step));
         device->steps[event] = (uint8_t)step;
         event += whole;

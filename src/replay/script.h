@@ -26,6 +26,7 @@ struct vr_script_device {
     uint8_t *steps;                     // enum vr_step, per event
     uint32_t *names;                    // per event: the number of the allocation that it makes or ends
     size_t name_count;                  // all numbers are below
+    uint64_t largest_request_bytes;     // of the start and of the events, those that failed included
 };
 
 struct vr_script {

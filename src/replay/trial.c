@@ -68,9 +68,11 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
 }
 
 // Whether nothing but a request that the driver refuses depends on how much memory there is. Of the options that tuning tries the others
-// do: garbage is collected from a fraction of it on, expandable segments reserve by it.
+// do: expandable segments and pages reserve by it. Garbage is collected from a part of the allocator's limit on, and a replay's has none;
+// pools lend where the driver refused.
 static bool ignores_memory(const char *conf) {
-    static const char *const options[] = {"max_split_size_mb:", "roundup_power2_divisions:"};
+    static const char *const options[] = {
+        "max_split_size_mb:", "roundup_power2_divisions:", "garbage_collection_threshold:", "reclaim_streams:", "share_live_pools:"};
     for (const char *at = conf; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
         size_t i = 0;
         while (i < VR_COUNT_OF(options) && strncmp(at, options[i], strlen(options[i])) != 0) i++;

@@ -8,9 +8,16 @@
 #include "model/platform.h"
 #include "model/recording.h"
 #include "os/os.h"
+#include "replay/alike.h"
 #include "replay/trial.h"
 
 enum { MOST_THREADS = 64, TODAY = 0, DEFAULTS = 1 };
+
+// What is known of a setting before it is tried.
+struct candidate {
+    struct vr_text key; // alike.h; "" where there is none
+    size_t same;        // the first setting that plays alike: its own number, or that of one whose results it takes
+};
 
 struct tune_search {
     struct vr_trial_ground ground;
@@ -18,6 +25,8 @@ struct tune_search {
     const struct vram_tune_options *options;
     struct vram_tune_result *result;
     size_t capacity;
+    struct candidate *candidates; // as many as settings, once a round begins
+    size_t candidate_count, candidate_capacity;
     uint64_t expected; // trials in all, for the progress
     struct vr_mutex mutex;
     // Guarded by the mutex while threads run.
@@ -117,15 +126,60 @@ static enum vram_status add_beyond(struct tune_search *search) {
     return VRAM_OK;
 }
 
+// A setting that plays like one before it need not be played.
+static enum vram_status find_same(struct tune_search *search) {
+    const struct vram_tune_setting *settings = search->result->settings;
+    VR_TRY(vr_grow((void **)&search->candidates, &search->candidate_capacity, search->result->setting_count, sizeof *search->candidates));
+    for (; search->candidate_count < search->result->setting_count; search->candidate_count++) {
+        const size_t index = search->candidate_count;
+        struct vr_text key = {0};
+        const enum vram_status status = vr_alike_key(search->scripts, search->ground.count, search->ground.start,
+                                                     settings[index].today ? NULL : settings[index].conf, &key);
+        if (status != VRAM_OK) vr_text_release(&key);
+        if (status != VRAM_OK && status != VRAM_BAD_OPTION) return status; // what no replay takes, its trial says
+        size_t same = key.length == 0 ? index : 0;
+        while (same < index && strcmp(vr_text_string(&search->candidates[same].key), vr_text_string(&key)) != 0) same++;
+        search->candidates[index] = (struct candidate){.key = key, .same = same};
+    }
+    return VRAM_OK;
+}
+
+static void take_results(struct tune_search *search, size_t first) {
+    for (size_t i = first; i < search->result->setting_count; i++) {
+        const struct vram_tune_setting own = search->result->settings[i];
+        if (search->candidates[i].same == i) continue;
+        search->result->settings[i] = search->result->settings[search->candidates[i].same];
+        search->result->settings[i].conf = own.conf;
+        search->result->settings[i].today = own.today;
+        search->result->settings[i].inferred = own.inferred;
+        search->result->settings[i].beyond = own.beyond;
+    }
+}
+
 // --- trials -------------------------------------------------------------------------------------------------------------------
+// Under the mutex. What need not be tried counts as done.
+static void report_progress(struct tune_search *search) {
+    const uint64_t total = search->done > search->expected ? search->done : search->expected;
+    if (search->options->progress != NULL) search->options->progress(search->done, total, search->options->user);
+}
+
+// The next setting that must be tried. False: none is left, or one failed.
+static bool next_setting(struct tune_search *search, size_t *index) {
+    vr_mutex_lock(&search->mutex);
+    while (search->next < search->result->setting_count && search->candidates[search->next].same != search->next) {
+        search->next++;
+        search->done++;
+        report_progress(search);
+    }
+    *index = search->next;
+    const bool more = search->next < search->result->setting_count && search->status == VRAM_OK;
+    search->next += more;
+    vr_mutex_unlock(&search->mutex);
+    return more;
+}
+
 static void try_settings_left(struct tune_search *search) {
-    for (;;) {
-        vr_mutex_lock(&search->mutex);
-        const size_t index = search->next;
-        const bool more = index < search->result->setting_count && search->status == VRAM_OK;
-        search->next += more;
-        vr_mutex_unlock(&search->mutex);
-        if (!more) return;
+    for (size_t index; next_setting(search, &index);) {
         struct vram_error error = {0};
         uint64_t runs = 0, devices = 0, contradictions = 0;
         const enum vram_status status =
@@ -139,8 +193,7 @@ static void try_settings_left(struct tune_search *search) {
         search->result->devices = devices;
         search->result->contradictions = contradictions;
         search->done++;
-        const uint64_t total = search->done > search->expected ? search->done : search->expected;
-        if (search->options->progress != NULL) search->options->progress(search->done, total, search->options->user);
+        report_progress(search);
         vr_mutex_unlock(&search->mutex);
     }
 }
@@ -156,12 +209,14 @@ static void try_settings(void *argument) {
 static enum vram_status run_round(struct tune_search *search) {
     struct vr_thread threads[MOST_THREADS];
     unsigned wanted = search->options->threads == 0 ? vr_os_processors() : search->options->threads, started = 0;
-    const size_t left = search->result->setting_count - search->next;
+    const size_t first = search->next, left = search->result->setting_count - first;
+    VR_TRY(find_same(search));
     if (wanted > MOST_THREADS) wanted = MOST_THREADS;
     if (wanted > left) wanted = (unsigned)left;
     while (started + 1 < wanted && vr_thread_start(&threads[started], try_settings, search) == VRAM_OK) started++;
     try_settings(search);
     while (started > 0) vr_thread_join(&threads[--started]);
+    take_results(search, first);
     return search->status;
 }
 
@@ -235,6 +290,8 @@ static enum vram_status begin(struct tune_search *search, const struct vram_reco
 static void end(struct tune_search *search) {
     for (size_t i = 0; i < search->ground.count; i++) vr_script_release(&search->scripts[i]);
     free(search->scripts);
+    for (size_t i = 0; i < search->candidate_count; i++) vr_text_release(&search->candidates[i].key);
+    free(search->candidates);
 }
 
 enum vram_status vram_tune(const struct vram_recording *const *recordings, size_t count, const struct vram_tune_options *options,

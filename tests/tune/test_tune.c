@@ -70,6 +70,46 @@ static bool completes_in(const struct vram_recording *recording, const struct vr
     return finished;
 }
 
+// With memory to spare, played for itself: settings that play alike are tried once for all of them.
+static void assert_is_as_played(const struct vram_recording *recording, const struct vram_tune_setting *setting) {
+    struct vram_whatif_result *played = NULL;
+    const struct vram_whatif_options options = {.conf = setting->today ? NULL : setting->conf};
+    assert_int_equal(VRAM_OK, vram_replay_whatif(recording, &options, &played, NULL));
+    assert_int_equal(played->device_count, 1);
+    const struct vram_whatif_device *device = &played->devices[0];
+    uint64_t calls = 0;
+    for (size_t i = 0; i < device->call_count; i++) {
+        static const char *const counted[] = {"cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap"};
+        for (size_t n = 0; n < sizeof counted / sizeof *counted; n++)
+            if (strcmp(device->calls[i].name, counted[n]) == 0) calls += device->calls[i].count;
+    }
+    if (setting->peak_reserved_bytes != device->peak_reserved_bytes || setting->peak_active_bytes != device->peak_active_bytes ||
+        setting->driver_calls != calls || setting->driver_time_ns != device->driver_time_ns)
+        fail_msg("'%s' is told to need something else than a replay shows", setting->conf);
+    vram_whatif_result_destroy(played);
+}
+
+static void each_setting_comes_to_what_a_replay_shows(void **state) {
+    (void)state;
+    struct vram_recording *recording = fragmenting();
+    const struct vram_recording *const one = recording;
+    struct vram_tune_result *result = NULL;
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
+    // No segment is larger than 40 MiB, and nothing is collected: these are the usual settings once more.
+    static const char *const alike[] = {"max_split_size_mb:64", "max_split_size_mb:2048", "garbage_collection_threshold:0.8"};
+    for (size_t i = 0; i < result->setting_count; i++) {
+        assert_is_as_played(recording, &result->settings[i]);
+        assert_true(completes_in(recording, &result->settings[i]));
+    }
+    for (size_t i = 0; i < sizeof alike / sizeof *alike; i++)
+        assert_int_equal(find(result, alike[i])->needed_bytes, find(result, "")->needed_bytes);
+    assert_int_not_equal(find(result, "max_split_size_mb:32")->needed_bytes, 0);
+    // Seven and more replays each without that.
+    assert_true(result->runs < 4 * result->setting_count);
+    vram_tune_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
 static void what_is_needed_is_found(void **state) {
     (void)state;
     struct vram_recording *recording = fragmenting();
@@ -324,6 +364,7 @@ static void nothing_to_tune_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_setting_comes_to_what_a_replay_shows),
         cmocka_unit_test(what_is_needed_is_found),
         cmocka_unit_test(what_only_this_allocator_could_save_is_told_apart),
         cmocka_unit_test(a_memory_that_is_given_is_answered),

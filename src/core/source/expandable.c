@@ -80,7 +80,11 @@ void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) 
 
 void vr_orphaned_mappings_retry(struct vr_device *device) { vr_orphans_retry(device, give_mapping); }
 
-static size_t page_table_bytes(const struct vr_segment *facts) { return (size_t)(facts->size / facts->page_size) * sizeof *facts->pages; }
+// A power of two: replays in memory of many sizes, by which segments reserve, have the same few lengths of tables.
+static size_t page_table_bytes(const struct vr_segment *facts) {
+    const size_t bytes = (size_t)(facts->size / facts->page_size) * sizeof *facts->pages;
+    return vr_is_power_of_2(bytes) ? bytes : (size_t)2 << vr_log2_floor(bytes);
+}
 
 enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint64_t reserve_bytes, uint32_t *segment) {
     struct vr_device *device = shard->device;
@@ -110,7 +114,7 @@ static void unreserve(struct vr_shard *shard, uint32_t segment) {
     const struct vr_segment facts = *vr_segment_at(device->allocator, segment);
     vr_hole_remove(shard, facts.first);
     vr_segment_forget(shard, segment);
-    vr_os_unreserve(facts.pages, page_table_bytes(&facts));
+    vr_os_unreserve_touched(facts.pages, page_table_bytes(&facts), 0); // nothing is mapped
     vr_drop_range(device, facts.address, facts.size);
 }
 
@@ -418,8 +422,8 @@ static enum vram_status populate(struct vr_device *device, struct vr_segment *se
 // --- the table ------------------------------------------------------------------------------------------------------------
 
 static void drop(struct vr_device *device, struct vr_segment *segment) {
-    uint64_t left = segment->mapped - segment->away;
-    for (uint64_t page = 0; left > 0; page++) {
+    uint64_t left = segment->mapped - segment->away, page = 0;
+    for (; left > 0; page++) {
         if (segment->pages[page] == 0) continue;
         left -= segment->page_size;
         vr_exported_forget(segment, page);
@@ -428,7 +432,7 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
     }
     vr_exported_release(segment);
     vr_drop_range(device, segment->address, segment->size);
-    vr_os_unreserve(segment->pages, page_table_bytes(segment));
+    vr_os_unreserve_touched(segment->pages, page_table_bytes(segment), (size_t)page * sizeof *segment->pages);
 }
 
 // Every run of mapped pages.

@@ -24,10 +24,22 @@ static enum vram_status make_device(struct vr_device *device) {
     return VRAM_OK;
 }
 
+static enum vram_status room_for_one(struct vr_paged_device *device) {
+    const size_t before = device->unsettled_capacity;
+    VR_TRY(VR_GROW(device, numbered, device->numbered_count + 1));
+    VR_TRY(VR_GROW(device, unsettled, device->numbered_count / 64 + 1));
+    for (size_t word = before; word < device->unsettled_capacity; word++) device->unsettled[word] = 0;
+    return VRAM_OK;
+}
+
 static struct vr_paged_shard *make_shard(struct vr_shard *shard, bool is_small) {
+    struct vr_paged_device *device = shard->device->paged;
+    if (room_for_one(device) != VRAM_OK) return NULL;
     struct vr_paged_shard *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    made->device = shard->device->paged;
+    made->device = device;
+    made->number = (uint32_t)device->numbered_count;
+    device->numbered[device->numbered_count++] = made;
     made->shard = shard;
     made->is_small = is_small;
     made->source = is_small ? &vr_source_paged_small : &vr_source_paged;
@@ -525,7 +537,8 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
         if (++page->dropped == page->window_count && page->handle != 0) vr_drop_handle(device, page->handle);
     }
     vr_exported_release(segment);
-    vr_os_unreserve(region->units, (size_t)(region->size / own->device->unit) * sizeof *region->units);
+    const size_t touched = (size_t)((region->end - region->address) / own->device->unit) * sizeof *region->units;
+    vr_os_unreserve_touched(region->units, vr_paged_table_bytes(own->device, region->size), touched);
     vr_drop_range(device, segment->address, segment->size);
 }
 
@@ -615,6 +628,8 @@ void vr_paged_close(struct vr_device *device) {
         if (own->fence != 0) vr_event_return(device, own->fence);
         free_shard(own);
     }
+    free(paged->numbered);
+    free(paged->unsettled);
     free(paged->pages);
     free(paged->spare_pages);
     free(paged->slots);

@@ -153,12 +153,17 @@ struct vr_paged_shard {
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
     uint64_t fence;  // an event of its stream that says so of `fence_at` once it is complete; 0: none
     uint64_t fence_at;
-    struct vr_paged_shard *next; // of the device
+    struct vr_paged_shard *next; // of the device: made before this one
+    uint32_t number;             // of those that were made before it
 };
 
 struct vr_paged_device {
     struct vr_device *device;
     struct vr_paged_shard *shards;
+    struct vr_paged_shard **numbered; // the same, by their numbers
+    size_t numbered_count, numbered_capacity;
+    _Atomic uint64_t *unsettled; // a bit of each: it may have dirty slots. Set under its shard's lock
+    size_t unsettled_capacity;
     struct vr_paged_page *pages; // [0] is unused
     size_t page_count, pages_capacity;
     uint32_t *spare_pages;
@@ -190,6 +195,11 @@ VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
 VR_INLINE void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number) {
     if (VR_LIKELY(slot->dirty)) return;
     slot->dirty = true;
+    if (own->dirty_count == 0) {
+        _Atomic uint64_t *word = &own->device->unsettled[own->number / 64];
+        const uint64_t bit = (uint64_t)1 << own->number % 64;
+        if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0) atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
+    }
     own->dirty[own->dirty_count++] = number;
 }
 // vr_paged_ready(), vr_paged_take() and vr_paged_give(): pool.h.
@@ -270,6 +280,8 @@ size_t vr_paged_hole_position(const struct vr_paged_shard *own, uint64_t address
 
 // Of the last region, or a new one: addresses for windows of `size` bytes, after a gap where wanted. OUT_OF_MEMORY, DRIVER, NO_HOST_MEMORY.
 enum vram_status vr_paged_addresses(struct vr_paged_shard *own, uint64_t size, bool gap, uint64_t *address);
+// The length of the table of a region of `size` bytes: a power of two, as of expandable segments (expandable.c).
+size_t vr_paged_table_bytes(const struct vr_paged_device *device, uint64_t size);
 // The page whose window contains the address, and where that begins; 0: none.
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
 // The region of the shard that contains the address; NULL: none.

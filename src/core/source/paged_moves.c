@@ -39,10 +39,17 @@ static enum vram_status look_at(struct vr_paged_shard *other) {
     return VRAM_OK;
 }
 
+// Most of many streams have nothing, and each growth asks them all.
+static bool may_have_free(const struct vr_paged_shard *other, bool wait) {
+    if (other->free_bytes != 0 || (wait && other->first[VR_PAGED_AHEAD] != 0)) return true;
+    return other->small != NULL && vr_index_may_have(&other->shard->pool[VR_SMALL].index, other->device->unit);
+}
+
 enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait) {
     struct vr_device *device = own->device->device;
-    for (struct vr_paged_shard *other = own->device->shards; other != NULL && own->free_bytes < enough; other = other->next) {
-        if (other == own || !lends(other)) continue;
+    for (size_t i = own->device->numbered_count; i-- > 0 && own->free_bytes < enough;) {
+        struct vr_paged_shard *other = own->device->numbered[i];
+        if (other->is_small || other == own || !may_have_free(other, wait) || !lends(other)) continue;
         VR_TRY(vr_paged_small_return(other));
         if (wait) VR_TRY(vr_paged_claim_all(other));
         if (other->free_bytes == 0) continue;

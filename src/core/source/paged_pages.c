@@ -189,8 +189,17 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block) {
     if (vr_has_listener(shard->device)) (void)settle(own);
 }
 
+// The newest shard first.
 enum vram_status vr_paged_settle(struct vr_paged_device *device) {
-    for (struct vr_paged_shard *own = device->shards; own != NULL; own = own->next) VR_TRY(settle(own));
+    for (size_t word = (device->numbered_count + 63) / 64; word-- > 0;) {
+        uint64_t left = atomic_load_explicit(&device->unsettled[word], memory_order_relaxed);
+        while (left != 0) {
+            const unsigned bit = vr_log2_floor(left);
+            left &= ~((uint64_t)1 << bit);
+            VR_TRY(settle(device->numbered[word * 64 + bit]));
+            atomic_fetch_and_explicit(&device->unsettled[word], ~((uint64_t)1 << bit), memory_order_relaxed);
+        }
+    }
     return VRAM_OK;
 }
 

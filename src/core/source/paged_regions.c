@@ -5,7 +5,10 @@
 
 #define PRIVATE_FIRST (4 * VR_GIB)
 
-static size_t table_bytes(const struct vr_paged_device *device, uint64_t size) { return (size_t)(size / device->unit) * sizeof(uint32_t); }
+size_t vr_paged_table_bytes(const struct vr_paged_device *device, uint64_t size) {
+    const size_t bytes = (size_t)(size / device->unit) * sizeof(uint32_t);
+    return vr_is_power_of_2(bytes) ? bytes : (size_t)2 << vr_log2_floor(bytes);
+}
 
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address) {
     for (size_t i = own->region_count; i-- > 0;) {
@@ -54,7 +57,7 @@ static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
     struct vr_segment facts = {.page_size = own->device->unit, .source = own->source};
     facts.size = region_bytes(own, least);
     void *units = NULL;
-    VR_TRY(vr_os_reserve(table_bytes(own->device, facts.size), &units));
+    VR_TRY(vr_os_reserve(vr_paged_table_bytes(own->device, facts.size), &units));
     const vr_cu_result result = vr_cu(device->allocator->driver, mem_address_reserve, &facts.address, facts.size, 0, 0, 0);
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     uint32_t segment = 0;
@@ -63,7 +66,7 @@ static enum vram_status add_region(struct vr_paged_shard *own, uint64_t least) {
         if (status != VRAM_OK) vr_drop_range(device, facts.address, facts.size);
     }
     if (status != VRAM_OK) {
-        vr_os_unreserve(units, table_bytes(own->device, facts.size));
+        vr_os_unreserve(units, vr_paged_table_bytes(own->device, facts.size));
         return status;
     }
     if (own->is_small) vr_hole_insert(own->shard, vr_segment_at(device->allocator, segment)->first);
