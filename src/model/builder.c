@@ -45,7 +45,7 @@ enum vram_status vr_budget_grow(struct vr_budget *budget, void **items, size_t *
 #define GROW(builder, items, capacity, needed, status)                                                                                     \
     do {                                                                                                                                   \
         void *items_ = (items);                                                                                                            \
-        status = vr_budget_grow(&(builder)->budget, &items_, &(capacity), (needed), sizeof *(items));                                      \
+        status = (needed) <= (capacity) ? VRAM_OK : vr_budget_grow(&(builder)->budget, &items_, &(capacity), (needed), sizeof *(items));   \
         (items) = items_;                                                                                                                  \
     } while (0)
 
@@ -96,6 +96,21 @@ enum vram_status vr_builder_string(struct vr_builder *builder, const char *bytes
     uint64_t hash = vr_hash_bytes(builder->string_index.secret, bytes, length);
     if (find_string(builder, hash, bytes, length, id)) return VRAM_OK;
     return add_string(builder, hash, bytes, length, id);
+}
+
+enum vram_status vr_builder_expect_strings(struct vr_builder *builder, size_t count, size_t bytes) {
+    struct vr_strings *strings = &builder->strings;
+    enum vram_status status;
+    GROW(builder, strings->bytes, builder->string_bytes_capacity, bytes, status);
+    VR_TRY(status);
+    GROW(builder, strings->offset, builder->string_capacity, count + 1, status);
+    return status;
+}
+
+enum vram_status vr_builder_text(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id) {
+    uint64_t hash = vr_hash_bytes(builder->string_index.secret, bytes, length);
+    if (find_string(builder, hash, bytes, length, id)) return VRAM_OK;
+    return vr_utf8_valid(bytes, length) ? add_string(builder, hash, bytes, length, id) : VRAM_BAD_INPUT;
 }
 
 enum vram_status vr_builder_frame(struct vr_builder *builder, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
@@ -247,14 +262,25 @@ void vr_builder_finish(struct vr_builder *builder, struct vr_model *model) {
     vr_builder_release(builder);
 }
 
+static bool is_ascii(const char *bytes, size_t length) {
+    const uint64_t high_bits = 0x8080808080808080u;
+    uint64_t any = 0, word;
+    if (length < sizeof word) {
+        for (size_t i = 0; i < length; i++) any |= (unsigned char)bytes[i];
+        return (any & high_bits) == 0;
+    }
+    for (size_t at = 0; at + sizeof word <= length; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        any |= word;
+    }
+    memcpy(&word, bytes + length - sizeof word, sizeof word);
+    return ((any | word) & high_bits) == 0;
+}
+
 bool vr_utf8_valid(const char *bytes, size_t length) {
     if (length == 0) return true; // bytes may be NULL then, to which nothing may be added
-    uint64_t word;
     // Nearly everything is ASCII.
-    for (; length >= sizeof word; bytes += sizeof word, length -= sizeof word) {
-        memcpy(&word, bytes, sizeof word);
-        if (word & 0x8080808080808080u) break;
-    }
+    if (is_ascii(bytes, length)) return true;
     while (length != 0) {
         uint32_t code;
         size_t taken = vr_utf8_decode(bytes, length, &code);

@@ -52,6 +52,10 @@ void vr_builder_release(struct vr_builder *builder);
 // The id of the string of `length` bytes (any bytes, NULs included; must be UTF-8, see vr_utf8_valid). The bytes are copied.
 // NO_HOST_MEMORY, LIMIT (budget, or 2^32 strings).
 enum vram_status vr_builder_string(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id);
+// The same of bytes that may not be UTF-8: BAD_INPUT then.
+enum vram_status vr_builder_text(struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id);
+// Room for so many strings of so many bytes in all, their ends included. NO_HOST_MEMORY, LIMIT.
+enum vram_status vr_builder_expect_strings(struct vr_builder *builder, size_t count, size_t bytes);
 // The id of the string if it is there. False when not.
 bool vr_builder_find_string(const struct vr_builder *builder, const char *bytes, size_t length, uint32_t *id);
 // The id of a frame; name and filename are string ids. Frame ids begin at 0.

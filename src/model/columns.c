@@ -65,6 +65,7 @@ static enum vram_status hold(const struct vr_columns *columns, void *table, size
 }
 
 enum vram_status vr_columns_grow(const struct vr_columns *columns, void *table, size_t *capacity, size_t needed, struct vr_budget *budget) {
+    if (needed <= *capacity) return VRAM_OK;
     size_t held = *capacity;
     struct vr_budget without_ahead = *budget;
     without_ahead.ahead = 0;

@@ -5,6 +5,8 @@
 #include "snapshot/schema.h"
 
 static enum vram_status intern_words(struct vr_builder *builder) {
+    enum { FIRST_STRINGS = 256, FIRST_STRING_BYTES = 8192 }; // a small file's names
+    VR_TRY(vr_builder_expect_strings(builder, FIRST_STRINGS, FIRST_STRING_BYTES));
     for (enum vr_word word = VR_WORD_FIRST_ACTION; word < VR_WORD_COUNT; word++) {
         uint32_t id;
         VR_TRY(vr_builder_string(builder, vr_word_text(word), strlen(vr_word_text(word)), &id));
@@ -127,10 +129,9 @@ enum vram_status vr_machine_push_digits(struct vr_machine *machine, const char *
 
 enum vram_status vr_machine_push_string(struct vr_machine *machine, const char *bytes, size_t length) {
     uint32_t id;
-    if (!vr_builder_find_string(&machine->builder, bytes, length, &id)) {
-        if (!vr_utf8_valid(bytes, length)) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: a string is not UTF-8");
-        VR_TRY(vr_builder_string(&machine->builder, bytes, length, &id));
-    }
+    const enum vram_status status = vr_builder_text(&machine->builder, bytes, length, &id);
+    if (status == VRAM_BAD_INPUT) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the data is damaged: a string is not UTF-8");
+    VR_TRY(status);
     return vr_machine_push(machine, vr_value(VR_TAG_STRING, id));
 }
 

@@ -242,9 +242,6 @@ static const unsigned char *read_shaped(struct vr_shape *shape, const struct vr_
                                         struct listening *listening, const unsigned char *keys, uint64_t *container) {
     vr_shape_renew(shape, machine->memo_generation);
     if (!vr_shape_begins(shape, keys, input->end)) return NULL;
-    // A frame that begins with a string of its own is new, and read once.
-    if (shape->kind == VR_TAG_FRAME && (input->end - keys <= shape->fields[0].length || !vr_is_get(keys[shape->fields[0].length])))
-        return NULL;
     return vr_shape_read(shape, &listening->echo, machine, keys, input->end, container);
 }
 

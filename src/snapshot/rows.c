@@ -168,6 +168,7 @@ void vr_row_take(const struct vr_machine *machine, enum vr_tag kind, size_t row,
 }
 
 enum vram_status vr_row_add(struct vr_machine *machine, enum vr_tag kind, size_t *row) {
+    enum { FIRST_ROWS = 64 }; // every column moves when a table grows
     struct vr_budget *budget = &machine->builder.budget;
     enum vram_status status;
     size_t *count = kind == VR_TAG_EVENT     ? &machine->events.count
@@ -176,17 +177,18 @@ enum vram_status vr_row_add(struct vr_machine *machine, enum vr_tag kind, size_t
                     : kind == VR_TAG_TENANT  ? &machine->tenant_count
                                              : &machine->annotation_count;
     if (*count >= ((uint64_t)1 << VR_ROW_BITS) - 1) return VRAM_LIMIT;
+    const size_t needed = *count == 0 ? FIRST_ROWS : *count + 1;
     switch (kind) {
     case VR_TAG_EVENT:
-        status = vr_columns_grow_ahead(&vr_history_columns, &machine->events, &machine->event_capacity, &machine->event_held, *count + 1,
-                                       budget);
+        status =
+            vr_columns_grow_ahead(&vr_history_columns, &machine->events, &machine->event_capacity, &machine->event_held, needed, budget);
         break;
     case VR_TAG_SEGMENT:
         VR_MACHINE_GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
         VR_TRY(status);
-        status = vr_columns_grow(&vr_segment_columns, &machine->segments, &machine->segment_capacity, *count + 1, budget);
+        status = vr_columns_grow(&vr_segment_columns, &machine->segments, &machine->segment_capacity, needed, budget);
         break;
-    case VR_TAG_BLOCK: status = vr_columns_grow(&vr_block_columns, &machine->blocks, &machine->block_capacity, *count + 1, budget); break;
+    case VR_TAG_BLOCK: status = vr_columns_grow(&vr_block_columns, &machine->blocks, &machine->block_capacity, needed, budget); break;
     case VR_TAG_TENANT: VR_MACHINE_GROW(machine, tenants, machine->tenant_capacity, *count + 1, status); break;
     default: VR_MACHINE_GROW(machine, annotations, machine->annotation_capacity, *count + 1, status);
     }

@@ -3,8 +3,8 @@
 #include "snapshot/opcodes.h"
 #include "snapshot/rows.h"
 
-// A key and a value without a list's items take no more: LONG_BINGET twice, LONG1 with 7 bytes (and a load beyond them), a short string.
-enum { MARGIN = 48, LONGEST_STRING = 24, MAX_MEMOS = 4, LOOKED_AT = 8 };
+// A key and a value without a list's items or a string take no more: LONG_BINGET twice, LONG1 with 7 bytes (and a load beyond them).
+enum { MARGIN = 48, MAX_MEMOS = 4, LOOKED_AT = 8 };
 
 void vr_shape_renew(struct vr_shape *shape, uint64_t generation) {
     if (shape->generation == generation) return;
@@ -127,12 +127,14 @@ VR_INLINE uint64_t draft_get(struct draft *draft, const struct vr_machine *machi
     return index < machine->memo_size ? machine->memo[index] : 0;
 }
 
-static bool draft_text(struct draft *draft, const struct vr_machine *machine, uint64_t *slot) {
+static bool draft_text(struct draft *draft, struct vr_machine *machine, uint64_t *slot) {
     const unsigned char *next = draft->next;
     uint64_t value;
     if (*next == OP_SHORT_BINUNICODE) {
+        // A string that is new stays in the table, also where the machine has to read it once more.
         uint32_t id;
-        if (next[1] > LONGEST_STRING || !vr_builder_find_string(&machine->builder, (const char *)next + 2, next[1], &id)) return false;
+        if (draft->end - next < 2 + next[1] + MARGIN) return false;
+        if (vr_builder_text(&machine->builder, (const char *)next + 2, next[1], &id) != VRAM_OK) return false;
         value = vr_value(VR_TAG_STRING, id);
         draft->next = next + 2 + next[1];
         if (!take_memoize(draft, value)) return false;
