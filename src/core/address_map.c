@@ -31,7 +31,7 @@ static void release_region(struct vr_region *region) {
 void vr_address_map_release(struct vr_address_map *map) {
     if (map->regions == NULL) return;
     for (uint32_t i = 0; i < VR_REGIONS; i++) {
-        struct vr_region *region = atomic_load_explicit(&map->regions[i], memory_order_relaxed);
+        struct vr_region *region = atomic_load_explicit(&map->regions[i].region, memory_order_relaxed);
         if (region != NULL) release_region(region);
     }
     const uint32_t maps = atomic_load_explicit(&map->maps.used, memory_order_relaxed);
@@ -49,11 +49,12 @@ static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_
     void *memory = NULL;
     VR_TRY(vr_os_reserve(sizeof(struct vr_region), &memory));
     struct vr_region *region = memory;
-    region->number = address >> VR_REGION_SHIFT;
     region->low = VR_REGION_SLOTS;
-    size_t at = vr_address_map_home(map, region->number);
-    while (atomic_load_explicit(&map->regions[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
-    atomic_store_explicit(&map->regions[at], region, memory_order_release);
+    const uint64_t number = address >> VR_REGION_SHIFT;
+    size_t at = vr_address_map_home(map, number);
+    while (atomic_load_explicit(&map->regions[at].region, memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
+    map->regions[at].number = number;
+    atomic_store_explicit(&map->regions[at].region, region, memory_order_release);
     map->region_count++;
     return VRAM_OK;
 }
@@ -143,8 +144,8 @@ void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_
     vr_mutex_unlock(&map->mutex);
 }
 
-static bool check_region(const struct vr_address_map *map, struct vr_region *region) {
-    if (vr_address_map_region(map, region->number << VR_REGION_SHIFT) != region) return false;
+static bool check_region(const struct vr_address_map *map, uint64_t number, struct vr_region *region) {
+    if (vr_address_map_region(map, number << VR_REGION_SHIFT) != region) return false;
     for (size_t i = 0; i < VR_REGION_SLOTS; i++) {
         const uint32_t value = atomic_load_explicit(&region->slot[i], memory_order_relaxed);
         if ((value & VR_SLOT_MAP) != 0 && *segments_of(map, value) == 0) return false;
@@ -156,10 +157,10 @@ static bool check_region(const struct vr_address_map *map, struct vr_region *reg
 bool vr_address_map_check(const struct vr_address_map *map) {
     uint32_t count = 0;
     for (size_t at = 0; at < VR_REGIONS; at++) {
-        struct vr_region *region = atomic_load_explicit(&map->regions[at], memory_order_relaxed);
+        struct vr_region *region = atomic_load_explicit(&map->regions[at].region, memory_order_relaxed);
         if (region == NULL) continue;
         count++;
-        if (!check_region(map, region)) return false;
+        if (!check_region(map, map->regions[at].number, region)) return false;
     }
     return count == map->region_count && count < VR_REGIONS;
 }

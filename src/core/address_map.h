@@ -20,8 +20,13 @@ enum {
 
 struct vr_region {
     _Atomic uint32_t slot[VR_REGION_SLOTS]; // 0, a block, or VR_SLOT_MAP | number of a map
-    uint64_t number;                        // address >> VR_REGION_SHIFT
     uint32_t low, high;                     // slots of memory that was ever prepared; others are 0. Guarded by the map's mutex
+};
+
+// Where a region is found, with its number beside it: one line of the cache less to look at.
+struct vr_region_place {
+    uint64_t number;                    // address >> VR_REGION_SHIFT; there before the region is
+    _Atomic(struct vr_region *) region; // NULL: none
 };
 
 // A power of two in size: the hot path finds the next by a shift.
@@ -32,7 +37,7 @@ struct vr_mib_map {
 struct vr_address_map {
     uint64_t secret;       // odd; slots of regions go by it: in a replay the addresses are those of a file
     struct vr_mutex mutex; // guards making and retiring regions and maps; a leaf lock
-    _Atomic(struct vr_region *) *regions;
+    struct vr_region_place *regions;
     uint32_t region_count;
     struct vr_slab maps;
     uint32_t *segments; // how many segments need each map; reserved, guarded by `mutex`
@@ -58,8 +63,8 @@ VR_INLINE size_t vr_address_map_home(const struct vr_address_map *map, uint64_t 
 VR_INLINE struct vr_region *vr_address_map_region(const struct vr_address_map *map, uint64_t address) {
     const uint64_t number = address >> VR_REGION_SHIFT;
     for (size_t at = vr_address_map_home(map, number);; at = (at + 1) % VR_REGIONS) {
-        struct vr_region *region = atomic_load_explicit(&map->regions[at], memory_order_acquire);
-        if (region == NULL || region->number == number) return region;
+        struct vr_region *region = atomic_load_explicit(&map->regions[at].region, memory_order_acquire);
+        if (region == NULL || map->regions[at].number == number) return region;
     }
 }
 

@@ -60,7 +60,9 @@ static enum vram_status make_tables(struct vram_allocator *allocator) {
     VR_TRY(vr_slab_init(&allocator->segments, sizeof(struct vr_segment), MAX_SEGMENTS));
     VR_TRY(vr_slab_init(&allocator->uses, sizeof(struct vr_use), MAX_USES));
     allocator->arena.blocks = (struct vr_block *)(void *)allocator->blocks.items;
-    allocator->arena.segments = (struct vr_segment *)(void *)allocator->segments.items;
+    void *ages = NULL;
+    VR_TRY(vr_os_reserve(allocator->segments.capacity * sizeof *allocator->arena.ages, &ages));
+    allocator->arena.ages = ages;
     return VRAM_OK;
 }
 
@@ -120,6 +122,11 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
         if (device != NULL) vr_device_release(device);
     }
     const size_t numbers_bytes = allocator->blocks.capacity * sizeof *allocator->arena.numbers;
+    const size_t segments = atomic_load_explicit(&allocator->segments.used, memory_order_relaxed);
+    if (allocator->arena.ages != NULL) {
+        vr_os_unreserve_touched(allocator->arena.ages, allocator->segments.capacity * sizeof *allocator->arena.ages,
+                                segments * sizeof *allocator->arena.ages);
+    }
     vr_slab_release(&allocator->blocks);
     vr_slab_release(&allocator->segments);
     vr_slab_release(&allocator->uses);

@@ -40,7 +40,8 @@ struct vr_block {
     uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
     uint32_t segment;
-    _Atomic uint32_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by that shard's lock
+    _Atomic uint16_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by that shard's lock
+    uint16_t bin;           // in the index (index.h)
     union {
         uint32_t child[2]; // smaller and larger ones, of a tree; those before and after it, of a list (index.h)
         struct {

@@ -241,7 +241,7 @@ static bool keeps_its_place(const struct vr_index_arena *arena, uint32_t block, 
 
 void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, uint64_t address, uint64_t size) {
     struct vr_block *item = &arena->blocks[block];
-    const unsigned number = vr_bin_of(item->size);
+    const unsigned number = item->bin;
     const bool stays = number == vr_bin_of(size) && !is_tree(index->bins[number]) &&
                        keeps_its_place(arena, block, (struct tree_key){size, item->age, address});
     if (!stays) vr_index_remove(index, arena, block);
@@ -274,7 +274,7 @@ uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_i
 }
 
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    unsigned number = vr_bin_of(arena->blocks[block].size);
+    unsigned number = arena->blocks[block].bin;
     const uint32_t found = beside_in_bin(index->bins[number], arena, block, 1);
     if (found != 0) return found;
     number = next_bin(index, number + 1);
@@ -284,7 +284,7 @@ uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     unsigned number = VR_BINS;
     if (block != 0) {
-        number = vr_bin_of(arena->blocks[block].size);
+        number = arena->blocks[block].bin;
         const uint32_t found = beside_in_bin(index->bins[number], arena, block, 0);
         if (found != 0) return found;
         if (number == 0) return 0;
@@ -304,7 +304,7 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
         return false;
     if (block->parent != parent || block->priority != priority(root)) return false;
     if (parent != 0 && block->priority > arena->blocks[parent].priority) return false;
-    if (block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
+    if (block->state != VR_FREE || block->age != vr_index_age(arena, block) || block->bin != vr_bin_of(block->size)) return false;
     ++*count;
     return check_tree(arena, block->child[0], root, low, root, count) && check_tree(arena, block->child[1], root, root, high, count);
 }
@@ -315,6 +315,7 @@ static bool check_list(const struct vr_index_arena *arena, uint32_t bin, size_t 
     for (uint32_t at = head_of(bin); at != 0; before = at, at = arena->blocks[at].child[1]) {
         const struct vr_block *block = &arena->blocks[at];
         if (block->child[0] != before || block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
+        if (block->bin != vr_bin_of(block->size)) return false;
         if (before != 0 && !is_less(key_of(arena, BY_SIZE, before), key_of(arena, BY_SIZE, at))) return false;
         if (++length > VR_MOST_LISTED) return false;
     }

@@ -25,7 +25,7 @@ enum vr_order { VR_BY_SIZE_ADDRESS, VR_BY_SIZE_AGE_ADDRESS, VR_BY_SIZE_NUMBER };
 // What a comparison needs to look at. Borrowed by every index of an allocator.
 struct vr_index_arena {
     struct vr_block *blocks;
-    const struct vr_segment *segments;
+    uint64_t *ages; // of each segment its counter, once more: many lie in one line
     enum vr_order order;
     // VR_BY_SIZE_NUMBER only, else NULL: a number of each block, in the order in which PyTorch 2.12 would have made its own records of
     // them. Guarded as the blocks are. Requests take the slow way then (VR_GATE_NUMBERS).
@@ -84,7 +84,7 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 
 // The age by which a block is ordered among equal sizes.
 VR_INLINE uint64_t vr_index_age(const struct vr_index_arena *arena, const struct vr_block *block) {
-    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->segments[block->segment].counter;
+    if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->ages[block->segment];
     return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
 }
 
@@ -94,6 +94,7 @@ VR_INLINE uint32_t vr_bin_with(uint32_t head, uint32_t length) { return head | l
 VR_INLINE void vr_index_put(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *item = &arena->blocks[block];
     const unsigned bin = vr_bin_of(item->size);
+    item->bin = (uint16_t)bin;
     if (index->bins[bin] != 0) {
         vr_index_insert_among(index, arena, block, bin);
         return;
@@ -104,7 +105,7 @@ VR_INLINE void vr_index_put(struct vr_index *index, const struct vr_index_arena 
     item->child[0] = item->child[1] = 0;
 }
 VR_INLINE void vr_index_take(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    const unsigned bin = vr_bin_of(arena->blocks[block].size);
+    const unsigned bin = arena->blocks[block].bin;
     if (index->bins[bin] != vr_bin_with(block, 1)) {
         vr_index_remove_from(index, arena, block, bin);
         return;

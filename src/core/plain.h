@@ -26,7 +26,7 @@ VR_INLINE void vr_plain_take(struct vr_shard *shard, unsigned kind, uint32_t blo
     rest->previous = block;
     rest->next = next;
     rest->segment = item->segment;
-    atomic_store_explicit(&rest->shard, shard->number, memory_order_release);
+    atomic_store_explicit(&rest->shard, (uint16_t)shard->number, memory_order_release);
     rest->age_base = shard->device->clock[kind];
     rest->state = VR_FREE;
     rest->small = item->small;

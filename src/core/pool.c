@@ -76,7 +76,7 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size) {
     high->previous = block;
     high->next = low->next;
     high->segment = low->segment;
-    atomic_store_explicit(&high->shard, shard->number, memory_order_release);
+    atomic_store_explicit(&high->shard, (uint16_t)shard->number, memory_order_release);
     high->state = low->state;
     high->small = low->small;
     high->expandable = low->expandable;

@@ -77,7 +77,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     *entry = *facts;
     enlist(shard, made);
     entry->expandable = facts->source->expandable;
-    entry->counter = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
+    entry->counter = allocator->arena.ages[made] = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
     entry->shard = shard->number;
     entry->device = shard->device->ordinal;
     entry->small = small;
@@ -87,7 +87,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     struct vr_block *block = vr_block_at(allocator, entry->first);
     *block =
         (struct vr_block){.address = facts->address, .size = facts->size, .segment = made, .small = small, .expandable = entry->expandable};
-    atomic_store_explicit(&block->shard, shard->number, memory_order_release);
+    atomic_store_explicit(&block->shard, (uint16_t)shard->number, memory_order_release);
     block->state = entry->expandable ? VR_HOLE : VR_FREE;
     if (allocator->arena.numbers != NULL) allocator->arena.numbers[entry->first] = vr_new_number(&allocator->arena);
     *segment = made;

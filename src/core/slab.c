@@ -11,6 +11,7 @@ enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t 
         if (status == VRAM_OK) break;
     }
     VR_TRY(status);
+    vr_os_prefer_large_pages(base, (size_t)slab->capacity * item_bytes);
     slab->items = base;
     slab->cut = slab->capacity < capacity;
     vr_mutex_init(&slab->mutex);

@@ -37,7 +37,7 @@ enum vr_lock_rank {
 };
 
 enum {
-    VR_MAX_SHARDS = 65536,
+    VR_MAX_SHARDS = 65536, // vr_block.shard holds no more
     VR_SHARD_SLOT_BITS = 14,
     VR_SHARD_SLOTS = 1 << VR_SHARD_SLOT_BITS,
     VR_SHARDS_PER_DEVICE = VR_SHARD_SLOTS / 2,

@@ -19,6 +19,8 @@ enum vram_status vr_os_reserve(size_t size_bytes, void **base);
 void vr_os_unreserve(void *base, size_t size_bytes); // base NULL: nothing happens
 // The same of a range whose user knows that all past the first touched_bytes is zero.
 void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes);
+// A hint for a range that may become large and is used all over: its pages may be large, too, from the first 2 MiB on.
+void vr_os_prefer_large_pages(void *base, size_t size_bytes);
 // Between these two, what the calling thread gives back by vr_os_unreserve_touched() is kept, zero again, for its next reservations of the
 // same size: for whoever makes and ends many allocators in turn, whose pages would come new from the system each time. Does not nest.
 void vr_os_keep_begin(void);

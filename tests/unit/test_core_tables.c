@@ -48,7 +48,7 @@ static void regions_at_made_addresses(void **state) {
         assert_int_equal(vr_address_map_prepare(&map, i << (VR_REGION_SHIFT + VR_REGION_BITS), 2 * VR_MIB, false), VRAM_OK);
     size_t run = 0, longest = 0;
     for (size_t at = 0; at < VR_REGIONS; at++) {
-        run = atomic_load_explicit(&map.regions[at], memory_order_relaxed) == NULL ? 0 : run + 1;
+        run = atomic_load_explicit(&map.regions[at].region, memory_order_relaxed) == NULL ? 0 : run + 1;
         if (run > longest) longest = run;
     }
     assert_in_range(longest, 1, LONGEST);

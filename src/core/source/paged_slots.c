@@ -225,7 +225,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
     *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
-    atomic_store_explicit(&item->shard, shard->number, memory_order_release);
+    atomic_store_explicit(&item->shard, (uint16_t)shard->number, memory_order_release);
     item->previous = number; // it has no neighbours
     item->state = VR_FREE;
     commit(own, number, start, record);

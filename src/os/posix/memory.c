@@ -67,6 +67,15 @@ void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes
     kept->first = base;
 }
 
+void vr_os_prefer_large_pages(void *base, size_t size_bytes) {
+#ifdef MADV_HUGEPAGE
+    const size_t large = (size_t)2 << 20;
+    if (size_bytes > 2 * large) (void)madvise((unsigned char *)base + large, size_bytes - large, MADV_HUGEPAGE);
+#else
+    (void)base, (void)size_bytes;
+#endif
+}
+
 void vr_os_keep_begin(void) { keeping.on = true; }
 
 void vr_os_keep_end(void) {

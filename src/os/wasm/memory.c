@@ -72,4 +72,6 @@ void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes
 void vr_os_keep_begin(void) {}
 void vr_os_keep_end(void) {}
 
+void vr_os_prefer_large_pages(void *base, size_t size_bytes) { (void)base, (void)size_bytes; }
+
 void vr_os_unreserve(void *base, size_t size_bytes) { vr_os_unreserve_touched(base, size_bytes, size_bytes); }
