@@ -23,7 +23,6 @@ enum vram_status vr_address_map_init(struct vr_address_map *map) {
 // All zero again but for what was all zero before: streams far apart have a region each, and little in it.
 static void release_region(struct vr_region *region) {
     if (region->low < region->high) memset(&region->slot[region->low], 0, (region->high - region->low) * sizeof region->slot[0]);
-    region->number = 0;
     region->low = region->high = 0;
     vr_os_unreserve_touched(region, sizeof *region, 0);
 }
