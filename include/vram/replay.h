@@ -26,6 +26,7 @@ enum vram_exact_verdict {
     VRAM_EXACT_PARTIAL,       // what was replayed agrees, but segments were left out that may be of any private pool
     VRAM_EXACT_DIFFERENT,     // something differs: see the differences
     VRAM_EXACT_CONTRADICTION, // the history cannot have led to the final picture: nothing was replayed, `reason` says why
+    VRAM_EXACT_UNTOLD,        // it cannot be told: by the recorded settings it differs, but they were changed on the way, `reason` says how
 };
 // One word for programs ("equal", "no_history", ...). Never NULL.
 VRAM_API const char *vram_exact_verdict_name(enum vram_exact_verdict verdict);

@@ -6,7 +6,7 @@
 #include "vram/replay.h"
 
 const char *vram_exact_verdict_name(enum vram_exact_verdict verdict) {
-    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction"};
+    static const char *const names[] = {"equal", "no_history", "partial", "different", "contradiction", "cannot_be_told"};
     return (unsigned)verdict < VR_COUNT_OF(names) ? names[verdict] : "unknown";
 }
 

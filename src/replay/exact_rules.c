@@ -4,6 +4,7 @@
 #include "config/recorded_options.h"
 #include "config/values.h"
 #include "model/recording.h"
+#include "replay/changed_settings.h"
 #include "replay/exact_replay.h"
 #include "replay/recorded_rules.h"
 
@@ -112,6 +113,26 @@ static enum vram_status replay_padded(const struct vr_model *model, const struct
     return status;
 }
 
+// What differs is no difference where the settings were not the same all the time: a recording has only the last ones.
+static enum vram_status look_for_changes(const struct vr_model *model, struct vram_exact_result *result, struct vram_error *error) {
+    struct vr_options settings;
+    vr_options_init(&settings);
+    if (result->agrees || !result->recorded_conf || vr_options_parse(&settings, result->conf, NULL) != VRAM_OK) return VRAM_OK;
+    for (size_t i = 0; i < result->device_count; i++) {
+        struct vram_exact_device *device = &result->devices[i];
+        struct vr_recorded_device recorded;
+        if (device->verdict != VRAM_EXACT_DIFFERENT) continue;
+        VR_TRY(vr_recorded_device_init(&recorded, model, &settings, device->device, error));
+        const char *proof = vr_changed_settings(&recorded);
+        vr_recorded_device_release(&recorded);
+        if (proof == NULL) continue;
+        device->verdict = VRAM_EXACT_UNTOLD;
+        snprintf(device->reason, sizeof device->reason,
+                 "the settings were changed before or in this history (%s), and a recording has only those of its end", proof);
+    }
+    return VRAM_OK;
+}
+
 static enum vram_status choose_conf(const struct vr_model *model, const struct vram_exact_options *options,
                                     struct vram_exact_result *result) {
     struct vr_text recorded = {0}, conf = {0};
@@ -135,6 +156,7 @@ enum vram_status vram_replay_exact(const struct vram_recording *recording, const
     enum vram_status status = made == NULL ? VRAM_NO_HOST_MEMORY : choose_conf(model, options, made);
     if (status == VRAM_OK) status = replay_by_rules(model, options, made, error);
     if (status == VRAM_OK) status = replay_padded(model, options, made, error);
+    if (status == VRAM_OK) status = look_for_changes(model, made, error);
     if (status != VRAM_OK) {
         vram_exact_result_destroy(made);
         return status == VRAM_NO_HOST_MEMORY ? vr_fail(error, status, VRAM_NO_OFFSET, "no host memory for the replay") : status;

@@ -699,6 +699,48 @@ static void own_settings_give_own_peaks(void **state) {
     }
 }
 
+// A recording has the settings of its end: what came about by others is no difference of the allocator's.
+static void settings_that_changed_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        const char *reason; // NULL: there is no proof, so that it differs
+    } rows[] = {
+        {"{\"segments\": [" // an ordinary segment of 20 MiB beside a range of 20 MiB, which has a block that was split by the other rule
+         "{\"device\": 0, \"address\": 1073741824, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", \"is_expandable\": false,"
+         " \"blocks\": [{\"size\": 20971520, \"requested_size\": 20971520, \"state\": \"active_allocated\"}]},"
+         "{\"device\": 0, \"address\": 2147483648, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", \"is_expandable\": true,"
+         " \"blocks\": [{\"size\": 20971520, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
+         "\"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 1073741824, \"size\": 20971520, \"stream\": 0},"
+         " {\"action\": \"alloc\", \"addr\": 1073741824, \"size\": 20971520, \"stream\": 0}]],"
+         "\"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"expandable_segments:True\", \"expandable_segments\": true}}",
+         "ordinary segments and expandable ones"},
+        {"{\"segments\": [{\"device\": 0, \"address\": 1073741824, \"total_size\": 2097152, \"stream\": 0, \"segment_type\": \"small\","
+         " \"blocks\": [{\"size\": 2048, \"requested_size\": 1200, \"state\": \"active_allocated\"},"
+         " {\"size\": 2095104, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
+         "\"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 1073741824, \"size\": 2097152, \"stream\": 0},"
+         " {\"action\": \"alloc\", \"addr\": 1073741824, \"size\": 1200, \"stream\": 0}]],"
+         "\"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"\"}}",
+         NULL},
+        {"{\"segments\": [{\"device\": 0, \"address\": 1073741824, \"total_size\": 4194304, \"stream\": 0, \"segment_type\": \"small\","
+         " \"blocks\": [{\"size\": 1536, \"requested_size\": 1200, \"state\": \"active_allocated\"},"
+         " {\"size\": 4192768, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
+         "\"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 1073741824, \"size\": 4194304, \"stream\": 0},"
+         " {\"action\": \"alloc\", \"addr\": 1073741824, \"size\": 1200, \"stream\": 0}]],"
+         "\"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"\"}}",
+         NULL},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        struct vram_recording *recording = read_string(rows[i].json);
+        struct vram_exact_result *result = exact(recording);
+        assert_false(result->agrees);
+        assert_int_equal(result->devices[0].verdict, rows[i].reason == NULL ? VRAM_EXACT_DIFFERENT : VRAM_EXACT_UNTOLD);
+        assert_true(rows[i].reason == NULL || strstr(result->devices[0].reason, rows[i].reason) != NULL);
+        vram_exact_result_destroy(result);
+        vram_recording_destroy(recording);
+    }
+}
+
 static uint64_t calls_of(const struct vram_whatif_device *device, const char *name) {
     for (size_t i = 0; i < device->call_count; i++) {
         if (strcmp(device->calls[i].name, name) == 0) return device->calls[i].count;
@@ -873,6 +915,7 @@ int main(void) {
         cmocka_unit_test(segments_that_differ),
         cmocka_unit_test(events_of_other_threads_stand_between),
         cmocka_unit_test(contradictions_are_told),
+        cmocka_unit_test(settings_that_changed_are_told),
         cmocka_unit_test(a_private_pool_without_ids_on_events),
         cmocka_unit_test(own_settings_give_own_peaks),
         cmocka_unit_test(less_memory_runs_out_at_the_right_event),
