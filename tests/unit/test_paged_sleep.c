@@ -89,6 +89,34 @@ static void addresses_of_an_ended_pool_are_awake_for_the_next(void **state) {
     expect_end(&world);
 }
 
+// Its last blocks are freed asleep. The default pools, which get what an ended pool leaves, sleep, too: its pages, which have no memory,
+// go.
+static void a_pool_that_nobody_holds_ends_while_all_sleep(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world);
+    const uint64_t stays = expect_malloc(&world, 6 * MIB, 0);
+    struct vram_pool *first = expect_pool(&world), *other = expect_pool(&world);
+    const uint64_t large = expect_pool_malloc(first, 6 * MIB, 0), small = expect_pool_malloc(first, 1000, 0);
+    fall_asleep(&world, true);
+    vram_pool_release(first);
+    expect_free(&world, large);
+    expect_free(&world, small);
+    vram_pool_release(other); // pools that nobody holds are looked through
+    expect_sound(&world);
+    struct vram_pool *next = expect_pool(&world);
+    const uint64_t next_large = expect_pool_malloc(next, 6 * MIB, 0), next_small = expect_pool_malloc(next, 1000, 0);
+    expect_sound(&world);
+    wake_up(&world);
+    expect_sound(&world);
+    EXPECT_CURRENT(&world, reserved_bytes, 14 * MIB);
+    expect_free(&world, next_large);
+    expect_free(&world, next_small);
+    expect_free(&world, stays);
+    vram_pool_release(next);
+    expect_end(&world);
+}
+
 // The second request takes two pages of the default pools, and what is left of the first one's spares it one of them: the pool has a page
 // that only the default pools show.
 static void pages_that_only_others_show_go_and_come(void **state) {
@@ -152,6 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_of_freed_blocks_do_not_come_back),
         cmocka_unit_test(addresses_of_an_ended_pool_are_awake_for_the_next),
+        cmocka_unit_test(a_pool_that_nobody_holds_ends_while_all_sleep),
         cmocka_unit_test(pages_that_only_others_show_go_and_come),
         cmocka_unit_test(pages_of_others_are_left_alone),
     };

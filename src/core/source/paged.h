@@ -381,8 +381,7 @@ bool vr_paged_is_own(const struct vr_device *device, const struct vr_segment *se
 // The same for pages of the pool (NULL: of the default pools) that only other pools have windows of.
 void vr_paged_vacate_rest(struct vr_device *device, const struct vram_pool *pool, uint64_t *held);
 enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool);
-// Forgets free pages that have no memory, and need none: those of the shard; those of a pool that sleeps (NULL: of the default pools).
-void vr_paged_forget_away(struct vr_paged_shard *own);
+// Forgets free pages of a pool that sleeps (NULL: of the default pools): they have no memory, and need none.
 void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool);
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
+// Where nothing lives no page needs memory: those that have none go first. Where one stays, for the driver keeps it or its bytes are in use
+// still, the pool sleeps on. Whether the pages could go to the stream's default pools is no matter: these may sleep, too.
 static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
     const struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
     if (sleeper == NULL || vr_sleeper_live(device, sleeper) != 0) return;
@@ -13,6 +15,8 @@ static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->source != &vr_source_paged && segment->source != &vr_source_paged_small) return;
     }
+    vr_paged_asleep_trim(device, pool);
+    if (vr_sleeper_away(device, sleeper) != 0) return;
     for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, pool, number)) != 0;) {
         vr_blocks_wake(device, vr_segment_at(device->allocator, number));
     }
@@ -25,7 +29,6 @@ static void hand_over(struct vr_shard *shard) {
     if (own == NULL || home == NULL || shard->asleep || home->asleep) return;
     struct vr_paged_shard *to = NULL;
     if (vr_paged_small_return(own) != VRAM_OK || vr_paged_claim_all(own) != VRAM_OK) return;
-    vr_paged_forget_away(own);
     if (vr_paged_shard_of(vr_shard_find(shard->device, shard->stream), &to) != VRAM_OK) return;
     for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
         next = vr_paged_page_at(own->device, page)->next;

@@ -145,7 +145,7 @@ enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct v
 
 // --- what is freed meanwhile ------------------------------------------------------------------------------------------------------------
 
-void vr_paged_forget_away(struct vr_paged_shard *own) {
+static void forget_away(struct vr_paged_shard *own) {
     for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
         next = vr_paged_page_at(own->device, page)->next;
         if (vr_paged_page_at(own->device, page)->away) (void)!vr_paged_page_release(own->device, page);
@@ -156,6 +156,6 @@ void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool
     if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
     for (struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
         if (own->is_small || own->parked || own->shard->owner != pool || !own->shard->asleep) continue;
-        if (vr_paged_small_return_asleep(own) == VRAM_OK) vr_paged_forget_away(own);
+        if (vr_paged_small_return_asleep(own) == VRAM_OK) forget_away(own);
     }
 }
