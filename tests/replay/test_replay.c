@@ -707,9 +707,11 @@ static void settings_that_changed_are_told(void **state) {
         const char *reason; // NULL: there is no proof, so that it differs
     } rows[] = {
         {"{\"segments\": [" // an ordinary segment of 20 MiB beside a range of 20 MiB, which has a block that was split by the other rule
-         "{\"device\": 0, \"address\": 1073741824, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", \"is_expandable\": false,"
+         "{\"device\": 0, \"address\": 1073741824, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", "
+         "\"is_expandable\": false,"
          " \"blocks\": [{\"size\": 20971520, \"requested_size\": 20971520, \"state\": \"active_allocated\"}]},"
-         "{\"device\": 0, \"address\": 2147483648, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", \"is_expandable\": true,"
+         "{\"device\": 0, \"address\": 2147483648, \"total_size\": 20971520, \"stream\": 0, \"segment_type\": \"large\", "
+         "\"is_expandable\": true,"
          " \"blocks\": [{\"size\": 20971520, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
          "\"device_traces\": [[{\"action\": \"segment_alloc\", \"addr\": 1073741824, \"size\": 20971520, \"stream\": 0},"
          " {\"action\": \"alloc\", \"addr\": 1073741824, \"size\": 20971520, \"stream\": 0}]],"
