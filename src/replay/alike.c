@@ -33,14 +33,14 @@ static void drop_what_nothing_meets(const struct vr_script *script, struct vr_op
 }
 
 static enum vram_status add_script(const struct vr_script *script, enum vram_whatif_start start, const char *conf, struct vr_text *key) {
-    struct vr_text chosen = {0};
+    struct vr_text selection = {0};
     struct vr_options options;
-    (void)vr_choose_conf(vr_text_string(&script->conf), conf, &chosen);
+    (void)vr_choose_conf(vr_text_string(&script->conf), conf, &selection);
     vr_options_init(&options);
     options.pytorch = vr_recorded_rules(script->model).likely;
-    enum vram_status status = vr_text_status(&chosen);
-    if (status == VRAM_OK) status = vr_options_parse(&options, vr_text_string(&chosen), NULL);
-    vr_text_release(&chosen);
+    enum vram_status status = vr_text_status(&selection);
+    if (status == VRAM_OK) status = vr_options_parse(&options, vr_text_string(&selection), NULL);
+    vr_text_release(&selection);
     VR_TRY(status);
     // Garbage is collected from a part of the allocator's limit on, and a replay's has none.
     options.garbage_collection_threshold = 0;
