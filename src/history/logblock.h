@@ -110,7 +110,5 @@ const unsigned char *vr_log_next_record(const unsigned char *at, const unsigned 
                                         size_t *length);
 // Puts an event of the tail into row batch->count of the batch, and counts it. There must be room.
 void vr_log_batch_add(struct vr_log_batch *batch, const struct vr_log_record_event *event);
-// The VR_HAS_ bits of an event that a program recorded.
-uint32_t vr_log_event_has(const struct vr_log_record_event *event);
 
 #endif

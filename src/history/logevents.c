@@ -1,6 +1,7 @@
 #include "history/logevents.h"
 
 #include "history/logcolumn.h"
+#include "model/model.h"
 
 enum { ACTIONS = 16 };
 enum { DISTANCES, ADDRESSES, SIZES, STACKS };
@@ -222,4 +223,29 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     batch->largest[VR_LOG_COLUMN_ACTION] = largest_of(batch->column[VR_LOG_COLUMN_ACTION], count);
     batch->largest[VR_LOG_COLUMN_STACK] = largest_of(batch->column[VR_LOG_COLUMN_STACK], count);
     return cursor.failed ? VRAM_BAD_INPUT : VRAM_OK;
+}
+
+// The VR_HAS_ bits of an event that a program recorded.
+static uint32_t has_of(const struct vr_log_record_event *event) {
+    uint32_t has = VR_HAS_ACTION | VR_HAS_SIZE | VR_HAS_STREAM | VR_HAS_TIME | VR_HAS_FRAMES;
+    has |= event->action == VR_ACTION_OOM ? VR_HAS_DEVICE_FREE : VR_HAS_ADDRESS;
+    if (event->pool_first != 0 || event->pool_second != 0) has |= VR_HAS_POOL_ID;
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) has |= event->column != 0 ? VR_HAS_##KEY : 0;
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   has |= event->column != 0 ? VR_HAS_##KEY : 0;
+#include "model/entry_fields.def"
+    return has;
+}
+
+void vr_log_rare_columns(const struct vr_log_record_event *event, uint64_t row[VR_LOG_COLUMN_COUNT]) {
+    row[VR_LOG_COLUMN_STREAM] = event->stream;
+    row[VR_LOG_COLUMN_DEVICE] = event->device;
+    row[VR_LOG_COLUMN_POOL_FIRST] = event->pool_first;
+    row[VR_LOG_COLUMN_POOL_SECOND] = event->pool_second;
+#define VR_FIELD(...)
+#define VR_NUMBER(member, type, density, number, LOG, since, KEY) row[VR_LOG_COLUMN_##LOG] = event->member;
+#define VR_TEXT(member, type, density, number, LOG, since, KEY)   row[VR_LOG_COLUMN_##LOG] = event->member;
+#include "model/entry_fields.def"
+    row[VR_LOG_COLUMN_HAS] = has_of(event);
+    row[VR_LOG_COLUMN_UNKNOWN] = 0;
 }

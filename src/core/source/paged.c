@@ -138,18 +138,8 @@ static enum vram_status create(struct vr_paged_shard *own, uint64_t size, uint32
     return VRAM_OK;
 }
 
-static void destroy(struct vr_paged_device *device, uint32_t page) {
-    const struct vr_paged_page *item = vr_paged_page_at(device, page);
-    vr_paged_list_remove(device, page);
-    device->held_bytes -= item->size;
-    device->live_pages--;
-    vr_paged_count_page(item->own, -1);
-    if (!item->away) vr_drop_handle(device->device, item->handle);
-    vr_paged_page_give(device, page);
-}
-
 static void destroy_made(struct vr_paged_shard *own, struct assembly *pages) {
-    for (size_t i = 0; i < pages->made; i++) destroy(own->device, pages->items[pages->first_made + i]);
+    for (size_t i = 0; i < pages->made; i++) vr_paged_page_destroy(own->device, pages->items[pages->first_made + i]);
     pages->made = 0;
 }
 
@@ -477,17 +467,6 @@ static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounde
 }
 
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
-
-enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page) {
-    const struct vr_paged_page *item = vr_paged_page_at(device, page);
-    while (item->window_count != 0) VR_TRY(vr_paged_unmap(device, page, item->window_count - 1));
-    if (!item->away) {
-        vr_reserved_add(item->own->shard, false, -(int64_t)item->size);
-        device->device->stats.num_device_free++;
-    }
-    destroy(device, page);
-    return VRAM_OK;
-}
 
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough) {
     struct vr_paged_device *paged = device->paged;

@@ -390,6 +390,8 @@ void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool
 enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);
 // Gives one wholly free page back. DRIVER.
 enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page);
+// The rest of it: a page without windows, whose memory is booked as gone or never was.
+void vr_paged_page_destroy(struct vr_paged_device *device, uint32_t page);
 // Gives wholly free pages of the device back to the driver, those that became free first, until `enough` bytes are. Waits for their
 // streams. DRIVER when it refuses some. Under all locks, context current.
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);

@@ -221,3 +221,26 @@ enum vram_status vr_paged_evict(struct vr_paged_device *device) {
     VR_TRY(vr_paged_wait(device));
     return evict_idle(device, most - most / 4);
 }
+
+// --- the end of a page -------------------------------------------------------------------------------------------------------------------
+
+void vr_paged_page_destroy(struct vr_paged_device *device, uint32_t page) {
+    const struct vr_paged_page *item = vr_paged_page_at(device, page);
+    vr_paged_list_remove(device, page);
+    device->held_bytes -= item->size;
+    device->live_pages--;
+    vr_paged_count_page(item->own, -1);
+    if (!item->away) vr_drop_handle(device->device, item->handle);
+    vr_paged_page_give(device, page);
+}
+
+enum vram_status vr_paged_page_release(struct vr_paged_device *device, uint32_t page) {
+    const struct vr_paged_page *item = vr_paged_page_at(device, page);
+    while (item->window_count != 0) VR_TRY(vr_paged_unmap(device, page, item->window_count - 1));
+    if (!item->away) {
+        vr_reserved_add(item->own->shard, false, -(int64_t)item->size);
+        device->device->stats.num_device_free++;
+    }
+    vr_paged_page_destroy(device, page);
+    return VRAM_OK;
+}
