@@ -2,15 +2,24 @@
 
 enum { LEAST_CAPACITY = 1024 };
 
+// As many items as there is address space for, at most `capacity`. Where it is scarce, half of that: the tables made after this one need
+// some, too.
+static enum vram_status reserve_what_fits(struct vr_slab *slab, uint32_t capacity, void **base) {
+    enum vram_status status = VRAM_NO_HOST_MEMORY;
+    for (slab->capacity = capacity; slab->capacity >= LEAST_CAPACITY; slab->capacity /= 2) {
+        status = vr_os_reserve((size_t)slab->capacity * slab->item_bytes, base);
+        if (status == VRAM_OK) break;
+    }
+    if (status != VRAM_OK || slab->capacity == capacity || slab->capacity / 2 < LEAST_CAPACITY) return status;
+    vr_os_unreserve(*base, (size_t)slab->capacity * slab->item_bytes);
+    slab->capacity /= 2;
+    return vr_os_reserve((size_t)slab->capacity * slab->item_bytes, base);
+}
+
 enum vram_status vr_slab_init(struct vr_slab *slab, size_t item_bytes, uint32_t capacity) {
     *slab = (struct vr_slab){.item_bytes = item_bytes, .used = 1};
     void *base = NULL;
-    enum vram_status status = VRAM_NO_HOST_MEMORY;
-    for (slab->capacity = capacity; slab->capacity >= LEAST_CAPACITY; slab->capacity /= 2) {
-        status = vr_os_reserve((size_t)slab->capacity * item_bytes, &base);
-        if (status == VRAM_OK) break;
-    }
-    VR_TRY(status);
+    VR_TRY(reserve_what_fits(slab, capacity, &base));
     vr_os_prefer_large_pages(base, (size_t)slab->capacity * item_bytes);
     slab->items = base;
     slab->cut = slab->capacity < capacity;
