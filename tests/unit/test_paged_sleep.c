@@ -1,6 +1,8 @@
 // Sleep of paged memory: what is freed meanwhile, addresses that wait for a pool, pages that only others show.
 #include "support/captures.h"
 
+#include "driver/abi.h"
+#include "driver/fault/fault.h"
 #include "vram/sleep.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie.
@@ -142,6 +144,51 @@ static void pages_that_only_others_show_go_and_come(void **state) {
     expect_end(&world);
 }
 
+static void expect_written(struct vr_world *world, struct vram_pool *pool, uint64_t size_bytes) {
+    const uint64_t address = expect_pool_malloc(pool, size_bytes, 0);
+    for (uint64_t at = 0; at < size_bytes; at += MIB) *(volatile uint64_t *)(uintptr_t)(address + at) = at;
+    expect_free(world, address);
+}
+
+// A pool whose pages the driver kept in part, and which ends while it sleeps: its pages go to others only where all their windows are mapped.
+static void pages_that_the_driver_kept_in_part_are_nobodys(void **state) {
+    (void)state;
+    for (uint64_t kept = 1; kept <= 5 && !THREAD_SANITIZER; kept++) {
+        for (uint64_t again = 1; again <= 9; again++) {
+            const struct vr_world_options options = {.sim = {.backed = true}, .conf = "paged:True", .faults = true};
+            struct vr_world world;
+            EXPECT_OK(vr_world_open(&world, &options));
+            struct vram_pool *pool = expect_pool(&world);
+            const uint64_t left = expect_pool_malloc(pool, 2 * MIB, 0), middle = expect_pool_malloc(pool, 2 * MIB, 0);
+            const uint64_t right = expect_pool_malloc(pool, 2 * MIB, 0);
+            expect_free(&world, left);
+            expect_free(&world, right);
+            const uint64_t wide = expect_pool_malloc(pool, 4 * MIB, 0); // of the pages of both: they have two windows each
+            EXPECT_CURRENT(&world, reserved_bytes, 6 * MIB);
+            struct vram_sleep_result result;
+            const struct vram_sleep_choice choice = {.pool = pool, .level = VRAM_SLEEP_DISCARD};
+            EXPECT_OK(vram_driver_fault_set(world.driver, "cuMemUnmap", kept, VR_CU_UNKNOWN));
+            EXPECT_OK(vram_sleep(world.allocator, 0, &choice, 1, &result, NULL));
+            assert_int_equal(result.held_bytes, 2 * MIB);
+            EXPECT_OK(vram_driver_fault_set(world.driver, "cuMemUnmap", again, VR_CU_UNKNOWN));
+            expect_free(&world, middle);
+            expect_free(&world, wide);
+            vram_pool_release(pool);
+            EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
+            expect_sound(&world);
+            struct vram_pool *next = expect_pool(&world); // it has the addresses of the one that ended
+            expect_written(&world, next, 4 * MIB);
+            expect_written(&world, next, 2 * MIB);
+            vram_pool_release(next);
+            expect_sound(&world);
+            wake_up(&world);
+            EXPECT_OK(vram_empty_cache(world.allocator));
+            EXPECT_CURRENT(&world, reserved_bytes, 0);
+            expect_end(&world);
+        }
+    }
+}
+
 // Of a pool that a graph knows free memory is kept, too, but not what its windows show of pages that others have by now.
 static void pages_of_others_are_left_alone(void **state) {
     (void)state;
@@ -182,6 +229,7 @@ int main(void) {
         cmocka_unit_test(addresses_of_an_ended_pool_are_awake_for_the_next),
         cmocka_unit_test(a_pool_that_nobody_holds_ends_while_all_sleep),
         cmocka_unit_test(pages_that_only_others_show_go_and_come),
+        cmocka_unit_test(pages_that_the_driver_kept_in_part_are_nobodys),
         cmocka_unit_test(pages_of_others_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

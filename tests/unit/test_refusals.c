@@ -51,6 +51,26 @@ static void a_stream_without_an_answer_may_capture(void **state) {
     expect_end(&world);
 }
 
+// A use is a captured one, which ends with the capture and needs no fence, only where the driver says so.
+static void a_use_without_an_answer_is_fenced(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world);
+    struct vram_pool *pool = expect_graph_pool(&world);
+    const uint64_t user = world.stream[0][2], block = expect_malloc(&world, 3 * MIB, world.stream[0][3]);
+    begin(pool, world.stream[0][1], VRAM_CAPTURE_RELAXED);
+    EXPECT_OK(vram_driver_fault_set(world.driver, "cuStreamIsCapturing", 1, VR_CU_UNKNOWN));
+    EXPECT_OK(vram_record_stream(world.allocator, block, user));
+    EXPECT_OK(vram_sim_busy(world.sim, 0, user, 5000000));
+    expect_free(&world, block);
+    end(&world, pool, world.stream[0][1]);
+    const uint64_t other = expect_malloc(&world, 3 * MIB, world.stream[0][3]);
+    assert_int_not_equal(other, block);
+    expect_free(&world, other);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 // The second call ends the capture after the first was refused; its graph is nobody's.
 static void a_graph_that_nobody_gets_is_destroyed(void **state) {
     (void)state;
@@ -71,6 +91,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attribute_without_an_answer_is_asked_again),
         cmocka_unit_test(a_stream_without_an_answer_may_capture),
+        cmocka_unit_test(a_use_without_an_answer_is_fenced),
         cmocka_unit_test(a_graph_that_nobody_gets_is_destroyed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,8 +47,10 @@ struct vr_captures {
     bool mark_ended; // with blocks deferred, which the end of its route settles where that comes after the mark's
 };
 
-// Whether the stream is capturing now. Asks the driver only while a capture is known on some device.
+// Whether the stream is capturing now, or may be: the driver gave no answer. Asks the driver only while a capture is known on some device.
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
+// The same, but that without an answer it is not.
+bool vr_surely_captures(const struct vr_device *device, uint64_t stream);
 // The same, asking the driver always: a capture that nobody told us of.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);
 // The driver's id of the capture that a stream takes part in; 0 for none.

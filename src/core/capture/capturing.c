@@ -28,6 +28,13 @@ bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
     return vr_any_captures(device) && vr_stream_is_capturing(device, stream);
 }
 
+bool vr_surely_captures(const struct vr_device *device, uint64_t stream) {
+    int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!vr_any_captures(device)) return false;
+    const vr_cu_result result = vr_cu(device->allocator->driver, stream_is_capturing, stream, &status);
+    return result == VR_CU_SUCCESS && status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 bool vr_device_captures(const struct vr_device *device) {
     if (device->captures.count != 0) return true;
     if (!vr_any_captures(device)) return false;

@@ -61,7 +61,7 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
         vr_blocks_fall_asleep(device, segment);
         segment->source->vacate(device, segment, &result->held_bytes);
     }
-    vr_paged_vacate_rest(device, sleeper->pool, &result->held_bytes);
+    vr_paged_vacate_pages(device, sleeper->pool, &result->held_bytes);
     const uint64_t went = (uint64_t)(before - device->stats.reserved[VRAM_STAT_ALL].current);
     vr_sleeper_notify(device, sleeper->pool, true, went);
     result->pools++;

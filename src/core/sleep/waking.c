@@ -41,7 +41,7 @@ static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->asleep) segment->source->vacate(device, segment, &held);
     }
-    vr_paged_vacate_rest(device, sleeper->pool, &held);
+    vr_paged_vacate_pages(device, sleeper->pool, &held);
 }
 
 static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {

@@ -378,10 +378,13 @@ void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint6
 enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size);
 // Whether the page that is mapped at an address is one of the pool that the segment belongs to, and where its window ends.
 bool vr_paged_is_own(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *end);
-// The same for pages of the pool (NULL: of the default pools) that only other pools have windows of.
-void vr_paged_vacate_rest(struct vr_device *device, const struct vram_pool *pool, uint64_t *held);
+// Every page of the pool (NULL: of the default pools) gives its memory away behind all its windows, or is counted in *held.
+void vr_paged_vacate_pages(struct vr_device *device, const struct vram_pool *pool, uint64_t *held);
+// Memory for those pages of it that only other pools have windows of.
 enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct vram_pool *pool);
-// Forgets free pages of a pool that sleeps (NULL: of the default pools): they have no memory, and need none.
+// Whether every page of the pool has its memory behind all its windows.
+bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *pool);
+// Forgets free pages of a pool that sleeps (NULL: of the default pools): they need no memory, and nobody uses what the driver kept.
 void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool);
 
 // --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
         if (segment->source != &vr_source_paged && segment->source != &vr_source_paged_small) return;
     }
     vr_paged_asleep_trim(device, pool);
-    if (vr_sleeper_away(device, sleeper) != 0) return;
+    if (!vr_paged_all_there(device, pool)) return;
     for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, pool, number)) != 0;) {
         vr_blocks_wake(device, vr_segment_at(device->allocator, number));
     }

@@ -67,14 +67,8 @@ static void vacate_page(struct vr_device *device, struct vr_paged_page *page, ui
     count(page, true);
 }
 
-void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
-    struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
-    for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
-        struct vr_paged_page *page = page_at(own, region, at);
-        if (page != NULL) vacate_page(device, page, held);
-    }
-}
+// A page may have windows in several segments: all its windows go at once, in vr_paged_vacate_pages().
+void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) { (void)device, (void)segment, (void)held; }
 
 static enum vram_status open_window(struct vr_device *device, const struct vr_paged_page *page, const struct vr_paged_window *window) {
     struct vr_cu_access_desc access[VRAM_MAX_DEVICES];
@@ -120,17 +114,17 @@ enum vram_status vr_paged_populate(struct vr_device *device, struct vr_segment *
     return VRAM_OK;
 }
 
-// --- pages that no segment of the pool shows -----------------------------------------------------------------------------------------
+// --- whatever segment shows them ---------------------------------------------------------------------------------------------------------
 
 static bool is_of(const struct vr_paged_page *page, const struct vram_pool *pool) {
     return page->size != 0 && page->own->shard->owner == pool;
 }
 
-void vr_paged_vacate_rest(struct vr_device *device, const struct vram_pool *pool, uint64_t *held) {
+void vr_paged_vacate_pages(struct vr_device *device, const struct vram_pool *pool, uint64_t *held) {
     struct vr_paged_device *paged = device->paged;
     for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
         struct vr_paged_page *page = vr_paged_page_at(paged, i);
-        if (is_of(page, pool) && !page->uncertain) vacate_page(device, page, held);
+        if (is_of(page, pool)) vacate_page(device, page, held);
     }
 }
 
@@ -143,12 +137,22 @@ enum vram_status vr_paged_populate_rest(struct vr_device *device, const struct v
     return VRAM_OK;
 }
 
+bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *pool) {
+    const struct vr_paged_device *paged = device->paged;
+    for (uint32_t i = 1; paged != NULL && i < paged->page_count; i++) {
+        const struct vr_paged_page *page = vr_paged_page_at(paged, i);
+        if (is_of(page, pool) && (page->away || page->uncertain)) return false;
+    }
+    return true;
+}
+
 // --- what is freed meanwhile ------------------------------------------------------------------------------------------------------------
 
 static void forget_away(struct vr_paged_shard *own) {
-    for (uint32_t page = own->first[VR_PAGED_FREE], next; page != 0; page = next) {
-        next = vr_paged_page_at(own->device, page)->next;
-        if (vr_paged_page_at(own->device, page)->away) (void)!vr_paged_page_release(own->device, page);
+    for (uint32_t number = own->first[VR_PAGED_FREE], next; number != 0; number = next) {
+        const struct vr_paged_page *page = vr_paged_page_at(own->device, number);
+        next = page->next;
+        if (page->away || page->uncertain) (void)!vr_paged_page_release(own->device, number);
     }
 }
 
