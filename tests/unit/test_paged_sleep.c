@@ -150,7 +150,8 @@ static void expect_written(struct vr_world *world, struct vram_pool *pool, uint6
     expect_free(world, address);
 }
 
-// A pool whose pages the driver kept in part, and which ends while it sleeps: its pages go to others only where all their windows are mapped.
+// A pool whose pages the driver kept in part, and which ends while it sleeps: its pages go to others only where all their windows are
+// mapped.
 static void pages_that_the_driver_kept_in_part_are_nobodys(void **state) {
     (void)state;
     for (uint64_t kept = 1; kept <= 5 && !THREAD_SANITIZER; kept++) {
