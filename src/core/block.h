@@ -25,17 +25,21 @@ enum vr_state {
 // Free memory that a picture shows.
 VR_INLINE bool vr_is_cached(uint8_t state) { return state == VR_FREE || state == VR_ASLEEP; }
 
-// vr_block.expandable of a slot of paged memory (source/paged.h), which has no neighbours; 1: of any other block of an expandable segment.
-// Of all blocks of a chain that sleeps VR_EXPANDABLE_ASLEEP.
-enum { VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_ASLEEP = 3 };
+// vr_block.expandable: 0 outside of expandable segments. A slot is one of paged memory (source/paged.h), which has no neighbours; ASLEEP
+// are all blocks of a chain that sleeps.
+enum { VR_EXPANDABLE_CHAIN = 1, VR_EXPANDABLE_SLOT = 2, VR_EXPANDABLE_ASLEEP = 3 };
 
-// Links are used by the state that needs them: tree links while in the index or the holes, holders while allocated or pending.
+// Links are used by the state that needs them: tree links while in the index or the holes, holders while allocated or pending. Runs of
+// holes: hole_runs.h.
 struct vr_block {
     uint64_t address;
     uint64_t size; // bytes, a multiple of 512
     union {
         uint64_t requested; // bytes the client asked for; meaningless while free
         uint64_t age;       // in the index: what orders it among equal sizes, before the address
+        struct {
+            uint32_t longest, last; // of a hole: runs that begin in its tree
+        };
     };
     uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
@@ -49,7 +53,10 @@ struct vr_block {
             uint32_t pending; // fences not yet passed
         } held;
     };
-    uint32_t age_base;  // the pool's search clock when the block became free (garbage collection)
+    union {
+        uint32_t age_base; // the pool's search clock when the block became free (garbage collection)
+        uint32_t joined;   // of a hole: what in its tree goes on a run that began before
+    };
     uint8_t state;      // enum vr_state
     uint8_t small;      // pool: 1 small, 0 large
     uint8_t expandable; // part of an expandable segment: not counted as inactive_split

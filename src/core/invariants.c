@@ -1,6 +1,7 @@
 // vram_check(): every invariant that the comments of this room state, as code. For tests, and for builds with VRAM_CHECK=3.
 #include "base/invariant.h"
 #include "core/capture/captures.h"
+#include "core/hole_runs.h"
 #include "core/serve.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
@@ -23,11 +24,7 @@ struct block_census {
 };
 
 static bool is_a_hole_of(const struct vram_allocator *allocator, uint32_t root, uint32_t block) {
-    // The successor of the block's predecessor position is the block itself exactly when it is in the tree.
-    for (uint32_t at = vr_tree_first(root, &allocator->arena); at != 0; at = vr_tree_next(&allocator->arena, at)) {
-        if (at == block) return true;
-    }
-    return false;
+    return vr_tree_at_or_before(root, &allocator->arena, vr_block_at(allocator, block)->address) == block;
 }
 
 static bool in_index(const struct vram_allocator *allocator, const struct vr_pool *pool, uint32_t block) {
@@ -218,6 +215,17 @@ static enum vram_status check_indices(const struct vr_device *device, const stru
     return VRAM_OK;
 }
 
+static enum vram_status check_holes(const struct vr_device *device, struct vram_error *error) {
+    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vr_shard *shard = device->shards.items[i];
+        for (unsigned p = 0; p < VR_POOLS && !shard->asleep; p++)
+            VR_INVARIANT(vr_hole_runs_check(device->allocator, shard->pool[p].holes), "a run of holes is longer than it is known to be",
+                         shard->stream);
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vr_native_check(const struct vr_device *device, struct vram_error *error) {
     const struct vram_allocator *allocator = device->allocator;
     struct block_census census = {0};
@@ -228,6 +236,7 @@ enum vram_status vr_native_check(const struct vr_device *device, struct vram_err
     VR_TRY(check_paged(vr_device_if_used(device->allocator, device->ordinal), &census, error));
     VR_TRY(check_counters(device, &census, error));
     VR_TRY(check_indices(device, &census, error));
+    VR_TRY(check_holes(device, error));
     VR_TRY(check_slack(device, error));
     return check_fences(device, error);
 }

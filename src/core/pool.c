@@ -1,3 +1,4 @@
+#include "core/hole_runs.h"
 #include "core/plain.h"
 
 // A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
@@ -128,6 +129,7 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     item->age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
     shard->returns = true;
     vr_index_insert(&pool_of(shard, item)->index, &allocator->arena, block);
+    if (item->expandable == VR_EXPANDABLE_CHAIN) vr_hole_runs_freed(allocator, item);
 }
 
 void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
@@ -159,21 +161,32 @@ static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
     return block;
 }
 
-// Of a block that is in no index when it is free.
-VR_NOINLINE static uint32_t merge_apart(struct vr_shard *shard, uint32_t block) {
-    if (vr_block_at(shard->device->allocator, block)->expandable == VR_EXPANDABLE_ASLEEP) return merge_asleep(shard, block);
+VR_INLINE uint32_t merge_chain(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    const struct vr_free_beside beside = vr_plain_beside(&allocator->arena, item);
+    uint64_t *numbers = allocator->arena.numbers;
+    if (VR_UNLIKELY(numbers != NULL) && beside.previous != 0) numbers[beside.previous] = numbers[block];
+    return vr_plain_merge(shard, item->small ? VR_SMALL : VR_LARGE, block, beside);
+}
+
+// Of a block of an expandable segment, which may be in no index when it is free.
+VR_NOINLINE static uint32_t merge_expandable(struct vr_shard *shard, uint32_t block) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const uint8_t kind = vr_block_at(allocator, block)->expandable;
+    if (kind == VR_EXPANDABLE_ASLEEP) return merge_asleep(shard, block);
+    if (kind == VR_EXPANDABLE_CHAIN) {
+        block = merge_chain(shard, block);
+        vr_hole_runs_freed(allocator, vr_block_at(allocator, block));
+        return block;
+    }
     vr_paged_give(shard, block);
     return block;
 }
 
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    const struct vr_block *item = vr_block_at(allocator, block);
-    if (VR_UNLIKELY(item->expandable >= VR_EXPANDABLE_SLOT)) return merge_apart(shard, block);
-    const struct vr_free_beside beside = vr_plain_beside(&allocator->arena, item);
-    uint64_t *numbers = allocator->arena.numbers;
-    if (VR_UNLIKELY(numbers != NULL) && beside.previous != 0) numbers[beside.previous] = numbers[block];
-    return vr_plain_merge(shard, item->small ? VR_SMALL : VR_LARGE, block, beside);
+    if (VR_UNLIKELY(vr_block_at(shard->device->allocator, block)->expandable)) return merge_expandable(shard, block);
+    return merge_chain(shard, block);
 }
 
 void vr_pool_settle_now(struct vr_shard *shard, unsigned kind) {

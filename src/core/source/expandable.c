@@ -2,6 +2,7 @@
 // does, so that any run of free pages can go back later. Page positions count from the segment's base.
 #include "base/invariant.h"
 #include "core/device.h"
+#include "core/hole_runs.h"
 #include "core/share/share.h"
 #include "core/source/source_ops.h"
 
@@ -36,20 +37,6 @@ static uint64_t reserve_bytes_of(const struct vr_device *device, uint64_t stream
 
 static uint64_t page_size_of(const struct vr_device *device, bool small) {
     return small ? VR_SMALL_SEGMENT : vr_round_up(device->options.large_segment_bytes, device->physical.granularity);
-}
-
-static struct vr_pool *pool_of(struct vr_shard *shard, bool small) { return &shard->pool[small ? VR_SMALL : VR_LARGE]; }
-
-void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    struct vr_block *item = vr_block_at(allocator, hole);
-    item->state = VR_HOLE;
-    vr_tree_insert(&pool_of(shard, item->small)->holes, &allocator->arena, hole);
-}
-
-void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    vr_tree_remove(&pool_of(shard, vr_block_at(allocator, hole)->small)->holes, &allocator->arena, hole);
 }
 
 static vr_cu_result give_range(struct vram_driver *driver, uint64_t address, uint64_t size) {
@@ -203,41 +190,23 @@ enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uin
     const enum vram_status status = map_hole(shard, rest, size, &mapped);
     if (status == VRAM_OK) return VRAM_OK;
     vr_hole_remove(shard, rest);
+    vr_hole_remove(shard, hole);
     vr_block_absorb_next(shard, hole);
+    vr_hole_insert(shard, hole);
     return status;
 }
 
 // --- growing --------------------------------------------------------------------------------------------------------------
 
-static bool allocatable(const struct vr_block *block) { return block->state == VR_FREE || block->state == VR_HOLE; }
-
-// The first run of free and unmapped neighbours, by address, that is long enough; where it starts. 0 if there is none.
-static uint32_t find_run(const struct vr_shard *shard, const struct vr_pool *pool, uint64_t rounded) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    uint32_t hole = vr_tree_first(pool->holes, &allocator->arena);
-    for (; hole != 0; hole = vr_tree_next(&allocator->arena, hole)) {
-        if (vr_segment_at(allocator, vr_block_at(allocator, hole)->segment)->source != &vr_source_expandable) continue;
-        uint32_t start = hole;
-        const uint32_t previous = vr_block_at(allocator, hole)->previous;
-        if (vr_is_free(allocator, previous)) start = previous;
-        uint64_t sum = 0;
-        for (uint32_t at = start; at != 0 && allocatable(vr_block_at(allocator, at)); at = vr_block_at(allocator, at)->next) {
-            sum += vr_block_at(allocator, at)->size;
-            if (sum >= rounded) return start;
-        }
-    }
-    return 0;
-}
-
 static uint32_t ready(const struct vr_shard *shard, bool small, uint64_t rounded) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    const uint32_t start = find_run(shard, &shard->pool[small ? VR_SMALL : VR_LARGE], rounded);
+    const uint32_t start = vr_hole_run(shard, small, rounded);
     return vr_is_free(allocator, start) && vr_block_at(allocator, start)->size >= rounded ? start : 0;
 }
 
 static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *start) {
     struct vr_device *device = shard->device;
-    *start = find_run(shard, pool_of(shard, small), rounded);
+    *start = vr_hole_run(shard, small, rounded);
     if (*start != 0) return VRAM_OK;
     const uint64_t reserve = reserve_bytes_of(device, shard->stream, page_size_of(device, small));
     if (reserve < rounded) return VRAM_OUT_OF_MEMORY;

@@ -1,5 +1,6 @@
 // Regions: reserved addresses, and which page a window shows.
 #include "core/device.h"
+#include "core/hole_runs.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 

@@ -1,6 +1,7 @@
 // Pages of the small pool: a chain of blocks like an expandable segment's, whose holes may still be mapped. A page that the pool does not
 // need serves requests of the large pool meanwhile, through other windows.
 #include "core/device.h"
+#include "core/hole_runs.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 

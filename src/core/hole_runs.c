@@ -1,0 +1,258 @@
+#include "core/hole_runs.h"
+
+#include "core/size_rules.h"
+
+// Bounds of a part of the tree: see hole_runs.h.
+struct bounds {
+    uint64_t joined, last, longest;
+};
+
+// Larger ones are this: whoever needs as much looks at one run after the other.
+#define MOST ((uint64_t)UINT32_MAX)
+
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint32_t *root_of(struct vr_shard *shard, uint32_t hole) {
+    return &shard->pool[vr_block_at(shard->device->allocator, hole)->small ? VR_SMALL : VR_LARGE].holes;
+}
+
+static uint64_t free_units(const struct vr_block *block) { return block->state == VR_FREE ? block->size / VR_MIN_BLOCK : 0; }
+
+// The hole before this one in the same run; 0: it is the first. Record 0 is never a hole.
+static uint32_t before_in_run(const struct vr_block *blocks, uint32_t hole) {
+    uint32_t at = blocks[hole].previous;
+    if (blocks[at].state == VR_FREE) at = blocks[at].previous;
+    return blocks[at].state == VR_HOLE ? at : 0;
+}
+
+static uint32_t after_in_run(const struct vr_block *blocks, uint32_t hole) {
+    uint32_t at = blocks[hole].next;
+    if (blocks[at].state == VR_FREE) at = blocks[at].next;
+    return blocks[at].state == VR_HOLE ? at : 0;
+}
+
+// Chains of paged memory have holes, too, but do not grow by runs.
+static bool is_expandable(const struct vram_allocator *allocator, uint32_t hole) {
+    return vr_segment_at(allocator, vr_block_at(allocator, hole)->segment)->pages != NULL;
+}
+
+// Of the hole alone, with what is free behind it, and before it where a run begins.
+static struct bounds bounds_of_one(const struct vram_allocator *allocator, uint32_t hole) {
+    const struct vr_block *blocks = allocator->arena.blocks, *item = &blocks[hole];
+    if (!is_expandable(allocator, hole)) return (struct bounds){0};
+    const uint64_t own = item->size / VR_MIN_BLOCK + free_units(&blocks[item->next]);
+    if (before_in_run(blocks, hole) != 0) return (struct bounds){.joined = own};
+    const uint64_t run = own + free_units(&blocks[item->previous]);
+    return (struct bounds){0, run, run};
+}
+
+static struct bounds bounds_at(const struct vr_block *blocks, uint32_t hole) {
+    return (struct bounds){blocks[hole].joined, blocks[hole].last, blocks[hole].longest};
+}
+
+// Of two parts, the first of which comes before the second.
+static struct bounds bounds_of_two(struct bounds first, struct bounds second) {
+    struct bounds both = {.joined = first.joined, .longest = larger(first.longest, second.longest)};
+    const uint64_t met = first.last + second.joined; // the run that reaches from one into the other
+    if (first.last == 0) both.joined += second.joined;
+    if (first.last != 0) both.longest = larger(both.longest, met);
+    both.last = second.last != 0 ? second.last : first.last != 0 ? met : 0;
+    return both;
+}
+
+static struct bounds bounds_of_tree(const struct vram_allocator *allocator, uint32_t root) {
+    const struct vr_block *blocks = allocator->arena.blocks;
+    const uint32_t *child = blocks[root].child;
+    const struct bounds left = child[0] != 0 ? bounds_at(blocks, child[0]) : (struct bounds){0};
+    const struct bounds right = child[1] != 0 ? bounds_at(blocks, child[1]) : (struct bounds){0};
+    const struct bounds all = bounds_of_two(bounds_of_two(left, bounds_of_one(allocator, root)), right);
+    return (struct bounds){smaller(all.joined, MOST), smaller(all.last, MOST), smaller(all.longest, MOST)};
+}
+
+static void set_bounds(struct vr_block *blocks, uint32_t hole, struct bounds bounds) {
+    blocks[hole].joined = (uint32_t)bounds.joined;
+    blocks[hole].last = (uint32_t)bounds.last;
+    blocks[hole].longest = (uint32_t)bounds.longest;
+}
+
+static bool covers(struct bounds known, struct bounds real) {
+    return real.joined <= known.joined && real.last <= known.last && real.longest <= known.longest && (real.last == 0) == (known.last == 0);
+}
+
+// From a hole up to, but not including, one above it (0: to the root).
+static void renew_up(const struct vram_allocator *allocator, uint32_t hole, uint32_t end) {
+    struct vr_block *blocks = allocator->arena.blocks;
+    for (; hole != end; hole = blocks[hole].parent) set_bounds(blocks, hole, bounds_of_tree(allocator, hole));
+}
+
+// The same where the tree is as it was: what covers its own part covers all above it.
+static void raise_up(const struct vram_allocator *allocator, uint32_t hole) {
+    struct vr_block *blocks = allocator->arena.blocks;
+    for (; hole != 0; hole = blocks[hole].parent) {
+        const struct bounds real = bounds_of_tree(allocator, hole);
+        if (covers(bounds_at(blocks, hole), real)) return;
+        set_bounds(blocks, hole, real);
+    }
+}
+
+void vr_hole_runs_freed_beside(const struct vram_allocator *allocator, const struct vr_block *block) {
+    if (vr_block_at(allocator, block->previous)->state == VR_HOLE) raise_up(allocator, block->previous);
+    if (vr_block_at(allocator, block->next)->state == VR_HOLE) raise_up(allocator, block->next);
+}
+
+void vr_hole_runs_taken_before(const struct vram_allocator *allocator, uint32_t hole) { raise_up(allocator, hole); }
+
+// --- the tree
+// -----------------------------------------------------------------------------------------------------------------------------
+
+static uint32_t outermost(const struct vr_block *blocks, uint32_t root, unsigned side) {
+    while (blocks[root].child[side] != 0) root = blocks[root].child[side];
+    return root;
+}
+
+// What an insertion changes in the tree are the ways from the neighbours, in order, up to the new one, and from there to the root.
+void vr_hole_insert(struct vr_shard *shard, uint32_t hole) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *blocks = allocator->arena.blocks;
+    blocks[hole].state = VR_HOLE;
+    vr_tree_insert(root_of(shard, hole), &allocator->arena, hole);
+    for (unsigned side = 0; side < 2; side++) {
+        const uint32_t child = blocks[hole].child[side];
+        if (child != 0) renew_up(allocator, outermost(blocks, child, !side), hole);
+    }
+    renew_up(allocator, hole, 0);
+}
+
+// And a removal changes the ways from both neighbours to the root.
+void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    uint32_t *root = root_of(shard, hole);
+    const uint64_t address = vr_block_at(allocator, hole)->address;
+    const uint32_t before = vr_tree_at_or_before(*root, &allocator->arena, address - 1), after = vr_tree_next(&allocator->arena, hole);
+    vr_tree_remove(root, &allocator->arena, hole);
+    renew_up(allocator, before, 0);
+    renew_up(allocator, after, 0);
+}
+
+// --- the search
+// ---------------------------------------------------------------------------------------------------------------------------
+
+// Where a run of this hole begins.
+static uint32_t start_of_run(const struct vr_block *blocks, uint32_t hole) {
+    const uint32_t previous = blocks[hole].previous;
+    return blocks[previous].state == VR_FREE ? previous : hole;
+}
+
+static bool reaches(const struct vr_block *blocks, uint32_t start, uint64_t rounded) {
+    uint64_t sum = 0;
+    for (uint32_t at = start; blocks[at].state == VR_FREE || blocks[at].state == VR_HOLE; at = blocks[at].next) {
+        sum += blocks[at].size;
+        if (sum >= rounded) return true;
+    }
+    return false;
+}
+
+// One hole after the other, as PyTorch does.
+static uint32_t first_of_all(const struct vram_allocator *allocator, uint32_t root, uint64_t rounded) {
+    const struct vr_index_arena *arena = &allocator->arena;
+    for (uint32_t hole = vr_tree_first(root, arena); hole != 0; hole = vr_tree_next(arena, hole)) {
+        const uint32_t start = start_of_run(arena->blocks, hole);
+        if (is_expandable(allocator, hole) && reaches(arena->blocks, start, rounded)) return start;
+    }
+    return 0;
+}
+
+// The hole with which the last run of a tree begins, in which one does.
+static uint32_t last_start(const struct vram_allocator *allocator, uint32_t root) {
+    const struct vr_block *blocks = allocator->arena.blocks;
+    for (;;) {
+        const uint32_t right = blocks[root].child[1];
+        if (right != 0 && blocks[right].last != 0) {
+            root = right;
+        } else if (bounds_of_one(allocator, root).last != 0) {
+            return root;
+        } else {
+            root = blocks[root].child[0];
+        }
+    }
+}
+
+// The run that a search is in: its length so far, and the tree, or the hole alone, in which it begins last.
+struct open_run {
+    uint64_t length;
+    uint32_t tree, hole;
+};
+
+static bool may_reach(const struct vr_block *blocks, uint32_t root, const struct open_run *run, uint64_t wanted) {
+    return root != 0 && (blocks[root].longest >= wanted || run->length + blocks[root].joined >= wanted);
+}
+
+static void go_on(struct open_run *run, struct bounds part, uint32_t tree, uint32_t hole) {
+    if (part.last != 0) {
+        *run = (struct open_run){part.last, tree, hole};
+    } else {
+        run->length += part.joined;
+    }
+}
+
+// The first hole of the first run that is long enough by the bounds of a tree that promises one. 0: its parts do not have it; *misled is
+// where the bounds are wrong.
+static uint32_t first_by_bounds(const struct vram_allocator *allocator, uint32_t root, uint64_t wanted, uint32_t *misled) {
+    const struct vr_block *blocks = allocator->arena.blocks;
+    struct open_run run = {0};
+    for (uint32_t at = root; may_reach(blocks, at, &run, wanted);) {
+        const uint32_t left = blocks[at].child[0];
+        *misled = at;
+        if (may_reach(blocks, left, &run, wanted)) {
+            at = left;
+            continue;
+        }
+        if (left != 0) go_on(&run, bounds_at(blocks, left), left, 0);
+        go_on(&run, bounds_of_one(allocator, at), 0, at);
+        if (run.length >= wanted) return run.hole != 0 ? run.hole : last_start(allocator, run.tree);
+        at = blocks[at].child[1];
+    }
+    return 0;
+}
+
+// The same with bounds that are put right where they mislead; 0: there is none.
+static uint32_t first_likely(const struct vram_allocator *allocator, uint32_t root, uint64_t wanted) {
+    while (may_reach(allocator->arena.blocks, root, &(struct open_run){0}, wanted)) {
+        uint32_t misled = 0;
+        const uint32_t hole = first_by_bounds(allocator, root, wanted, &misled);
+        if (hole != 0) return hole;
+        renew_up(allocator, misled, 0);
+    }
+    return 0;
+}
+
+uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded) {
+    const struct vram_allocator *allocator = shard->device->allocator;
+    const struct vr_block *blocks = allocator->arena.blocks;
+    const uint32_t root = shard->pool[small ? VR_SMALL : VR_LARGE].holes;
+    const uint64_t wanted = rounded / VR_MIN_BLOCK;
+    if (wanted >= MOST) return first_of_all(allocator, root, rounded);
+    for (;;) {
+        const uint32_t hole = first_likely(allocator, root, wanted);
+        const uint32_t start = hole != 0 ? start_of_run(blocks, hole) : 0;
+        if (hole == 0 || reaches(blocks, start, rounded)) {
+#if VRAM_CHECK >= 3
+            assert(start == first_of_all(allocator, root, rounded));
+#endif
+            return start;
+        }
+        // As many steps as such a request has pages, and none for this run before a block beside its holes is handed out again.
+        for (uint32_t at = hole; at != 0; at = after_in_run(blocks, at)) renew_up(allocator, at, 0);
+    }
+}
+
+// --- the check
+// ----------------------------------------------------------------------------------------------------------------------------
+
+bool vr_hole_runs_check(const struct vram_allocator *allocator, uint32_t root) {
+    for (uint32_t hole = vr_tree_first(root, &allocator->arena); hole != 0; hole = vr_tree_next(&allocator->arena, hole)) {
+        if (!covers(bounds_at(allocator->arena.blocks, hole), bounds_of_tree(allocator, hole))) return false;
+    }
+    return true;
+}
