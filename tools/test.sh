@@ -40,7 +40,7 @@ finish() {
 
 release() {
     build release
-    run release
+    run release "$@"
 }
 
 # The preset has intercept_tls_get_addr=0: where the thread-local block of a library that was loaded later begins 16 bytes into a page, the
@@ -96,7 +96,7 @@ case "${1:-}" in
 all)
     note "format"
     tools/format.sh --check
-    release
+    release -LE '^nightly$'
     asan
     tsan
     ;;
