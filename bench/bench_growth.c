@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "driver/driver.h"
+#include "vram/sleep.h"
 #include "vram/vram.h"
 
 #define MIB (1ull << 20)
@@ -99,6 +100,13 @@ static void find_pool(struct run *run) {
     vram_pool_release(pool);
 }
 
+// One of them sleeps and wakes, while all others stay awake.
+static void sleep_one(struct run *run) {
+    const struct vram_sleep_choice one = {.pool = run->pools[run->next++ % run->count], .level = VRAM_SLEEP_DISCARD};
+    must(vram_sleep(run->allocator, 0, &one, 1, NULL, NULL), "vram_sleep");
+    must(vram_wake(run->allocator, 0, &one, 1, NULL, NULL), "vram_wake");
+}
+
 // --- segments ---------------------------------------------------------------------------------------------------------------------------
 
 static void make_segments(struct run *run) {
@@ -178,6 +186,7 @@ static const struct growth growths[] = {
     {"ended", "private pools that ended", "a pool's life", "", 1, {1, 10, 100, 1000, 10000}, 500, end_pools, live_in_pool},
     {"found", "private pools", "one found by its id", "", 1, {1, 10, 100, 1000, 4000}, 2000, make_pools, find_pool},
     {"emptied", "private pools", "a segment given back and got", "", 1, {1, 10, 100, 1000, 4000}, 500, make_pools, grow_beyond_holes},
+    {"asleep", "private pools", "one put to sleep and woken", "sleepable:True", 1, {1, 10, 100, 1000, 4000}, 100, make_pools, sleep_one},
     {"segments", "segments", "one given back, one got", "", 1, {1, 100, 1000, 10000, 100000}, 500, make_segments, replace_segment},
     {"oversize",
      "free segments above max_split_size",

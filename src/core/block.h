@@ -90,12 +90,19 @@ struct vr_segment {
     uint32_t device;
     uint32_t first; // the block at the segment's base; 0 while the entry is unused
     uint32_t place; // the record that stands for it in the device's tree (segments.h)
+    uint32_t next;  // in the list of its pool, as the next one
+    uint32_t previous;
     uint8_t small;
     uint8_t expandable;
     uint8_t oversize;  // counted in oversize_segments, as max_split_size was when it was made
     uint8_t asleep;    // it is one of a sleeper's (sleep/sleepers.h)
     uint8_t uncertain; // while it sleeps: the driver kept mappings, which nobody may be allowed to use
     uint32_t stack;    // where it was made, or first mapped; 0: unknown
+};
+
+// The segments of a private pool, or of all default pools of a device, in the order in which they came there.
+struct vr_segment_list {
+    uint32_t first, last; // 0: none
 };
 
 // A stream that a live block was also used on: a list per block, and all of it a tree by the bits of the stream's hash, from the lowest on,

@@ -215,6 +215,23 @@ static enum vram_status check_indices(const struct vr_device *device, const stru
     return VRAM_OK;
 }
 
+// Whether a list has segments of its pool only; *count grows by how many.
+static bool check_list(const struct vr_device *device, const struct vram_pool *pool, size_t *count) {
+    const struct vram_allocator *allocator = device->allocator;
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0; ++*count)
+        if (allocator->shards[vr_segment_at(allocator, number)->shard]->owner != pool) return false;
+    return true;
+}
+
+static enum vram_status check_segment_lists(const struct vr_device *device, struct vram_error *error) {
+    size_t all = 0, listed = 0;
+    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) all++;
+    bool sound = check_list(device, NULL, &listed);
+    for (const struct vram_pool *pool = device->pools; pool != NULL && sound; pool = pool->next) sound = check_list(device, pool, &listed);
+    VR_INVARIANT(sound && listed == all, "a segment is not in the list of its pool", listed);
+    return VRAM_OK;
+}
+
 static enum vram_status check_holes(const struct vr_device *device, struct vram_error *error) {
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
@@ -237,6 +254,7 @@ enum vram_status vr_native_check(const struct vr_device *device, struct vram_err
     VR_TRY(check_counters(device, &census, error));
     VR_TRY(check_indices(device, &census, error));
     VR_TRY(check_holes(device, error));
+    VR_TRY(check_segment_lists(device, error));
     VR_TRY(check_slack(device, error));
     return check_fences(device, error);
 }

@@ -65,7 +65,7 @@ static void move(struct vr_shard *from, struct vr_shard *to, uint32_t block) {
     to->device->stats.moved_bytes += (int64_t)item->size;
     vr_notify_range(from, VR_RECORD_SEGMENT_FREE, segment, segment->address, segment->size);
     atomic_store_explicit(&item->shard, (uint16_t)to->number, memory_order_release);
-    segment->shard = to->number;
+    vr_segment_move(to->device, item->segment, to);
     vr_notify_range(to, VR_RECORD_SEGMENT_ALLOC, segment, segment->address, segment->size);
 }
 

@@ -41,6 +41,41 @@ uint32_t vr_segment_after(const struct vr_device *device, uint32_t segment) {
     return segment_of(device, vr_tree_next(&device->allocator->arena, vr_segment_at(device->allocator, segment)->place));
 }
 
+// --- lists
+// --------------------------------------------------------------------------------------------------------------------------------
+
+static struct vr_segment_list *list_of(struct vr_device *device, struct vram_pool *owner) {
+    return owner != NULL ? &owner->all_segments : &device->segments.defaults;
+}
+
+static void append(struct vr_device *device, struct vr_segment_list *list, uint32_t segment) {
+    struct vr_segment *entry = vr_segment_at(device->allocator, segment);
+    entry->previous = list->last;
+    entry->next = 0;
+    *(list->last != 0 ? &vr_segment_at(device->allocator, list->last)->next : &list->first) = segment;
+    list->last = segment;
+}
+
+static void take_out(struct vr_device *device, struct vr_segment_list *list, uint32_t segment) {
+    const struct vr_segment *entry = vr_segment_at(device->allocator, segment);
+    *(entry->previous != 0 ? &vr_segment_at(device->allocator, entry->previous)->next : &list->first) = entry->next;
+    *(entry->next != 0 ? &vr_segment_at(device->allocator, entry->next)->previous : &list->last) = entry->previous;
+}
+
+uint32_t vr_segment_of_pool_after(const struct vr_device *device, const struct vram_pool *pool, uint32_t segment) {
+    if (segment != 0) return vr_segment_at(device->allocator, segment)->next;
+    return pool != NULL ? pool->all_segments.first : device->segments.defaults.first;
+}
+
+void vr_segment_move(struct vr_device *device, uint32_t segment, const struct vr_shard *to) {
+    struct vr_segment *entry = vr_segment_at(device->allocator, segment);
+    const struct vr_shard *from = device->allocator->shards[entry->shard];
+    entry->shard = to->number;
+    if (from->owner == to->owner) return;
+    take_out(device, list_of(device, from->owner), segment);
+    append(device, list_of(device, to->owner), segment);
+}
+
 // With a spare record.
 static void enlist(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
@@ -48,11 +83,15 @@ static void enlist(struct vr_shard *shard, uint32_t segment) {
     entry->place = shard->spare[--shard->spare_count];
     *vr_block_at(device->allocator, entry->place) = (struct vr_block){.address = entry->address, .segment = segment};
     vr_tree_insert(&device->segments.root, &device->allocator->arena, entry->place);
+    append(device, list_of(device, shard->owner), segment);
 }
 
-static void delist(struct vr_shard *shard, const struct vr_segment *segment) {
-    vr_tree_remove(&shard->device->segments.root, &shard->device->allocator->arena, segment->place);
-    vr_shard_recycle(shard, segment->place);
+static void delist(struct vr_shard *shard, uint32_t segment) {
+    struct vr_device *device = shard->device;
+    const uint32_t place = vr_segment_at(device->allocator, segment)->place;
+    vr_tree_remove(&device->segments.root, &device->allocator->arena, place);
+    vr_shard_recycle(shard, place);
+    take_out(device, list_of(device, shard->owner), segment);
 }
 
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
@@ -105,7 +144,7 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     vr_shard_recycle(shard, entry->first);
     vr_stack_drop(entry->stack);
     entry->stack = 0;
-    delist(shard, entry);
+    delist(shard, segment);
     *entry = (struct vr_segment){0};
     struct vr_segment_books *segments = &shard->device->segments;
     if (!segments->forgetting) {

@@ -9,6 +9,7 @@
 
 struct vr_device;
 struct vr_shard;
+struct vram_pool;
 
 typedef vr_cu_result vr_give_back_call(struct vram_driver *driver, uint64_t handle, uint64_t size);
 
@@ -24,6 +25,7 @@ enum { VR_FORGOTTEN_AT_ONCE = 64 };
 // The segments of a device: a tree by address of records (block.h) that have an address and a segment, and are no blocks.
 struct vr_segment_books {
     uint32_t root;
+    struct vr_segment_list defaults;     // those of the default pools
     uint32_t gone[VR_FORGOTTEN_AT_ONCE]; // forgotten, to be given back together
     uint32_t gone_count;
     bool forgetting;   // between vr_segments_forget_many() and vr_segments_forgotten()
@@ -44,6 +46,10 @@ void vr_segments_forgotten(struct vr_device *device);
 // The segment at the lowest address, and the one after another one; 0: there is none. Under the device's mutex.
 uint32_t vr_segment_first(const struct vr_device *device);
 uint32_t vr_segment_after(const struct vr_device *device, uint32_t segment);
+// The same of a private pool (NULL: of all default pools), in no order that means anything: 0 for the first one.
+uint32_t vr_segment_of_pool_after(const struct vr_device *device, const struct vram_pool *pool, uint32_t segment);
+// The segment belongs to another shard of the device from now on. Its blocks are the caller's matter.
+void vr_segment_move(struct vr_device *device, uint32_t segment, const struct vr_shard *to);
 // The block of any state, hole or not, that contains the address; 0 if no segment of the device does.
 uint32_t vr_block_containing(const struct vr_device *device, uint64_t address);
 // Books reserved bytes of the device and of the shard's private pool; both signs.

@@ -149,11 +149,12 @@ static void do_free(struct run *run) {
 static size_t choose(struct run *run, struct vram_sleep_choice *choices, bool *chosen) {
     size_t count = 0;
     memset(chosen, 0, DOMAINS * sizeof *chosen);
+    const bool by_tag = draw(run, 2) != 0; // or one by one, so that no other pool is looked at
     for (unsigned i = run->default_sleeps ? 0 : 1; i < DOMAINS; i++) {
         if (draw(run, 2) != 0) continue;
         chosen[i] = true;
-        choices[count++] = (struct vram_sleep_choice){.tag = i % 2 ? tags[i] : NULL,
-                                                      .pool = i % 2 ? NULL : run->domains[i].pool,
+        choices[count++] = (struct vram_sleep_choice){.tag = by_tag && i % 2 ? tags[i] : NULL,
+                                                      .pool = by_tag && i % 2 ? NULL : run->domains[i].pool,
                                                       .default_pools = i == 0,
                                                       .level = draw(run, 3) != 0 ? VRAM_SLEEP_KEEP : (enum vram_sleep_level)draw(run, 3),
                                                       .wakes = draw(run, 2) != 0};
@@ -201,12 +202,13 @@ static void do_sleep(struct run *run) {
 static void do_wake(struct run *run) {
     struct vram_sleep_choice choices[DOMAINS];
     size_t count = 0;
-    const bool all = draw(run, 4) == 0;
+    const bool all = draw(run, 4) == 0, by_tag = draw(run, 2) != 0;
     bool chosen[DOMAINS] = {false};
     for (unsigned i = 0; i < DOMAINS; i++) {
         if (!run->domains[i].asleep || (!all && draw(run, 2) != 0)) continue;
         chosen[i] = true;
-        choices[count++] = (struct vram_sleep_choice){.tag = tags[i], .default_pools = i == 0};
+        choices[count++] = (struct vram_sleep_choice){
+            .tag = by_tag ? tags[i] : NULL, .pool = by_tag ? NULL : run->domains[i].pool, .default_pools = i == 0};
     }
     if (count == 0) return;
     EXPECT_OK(vram_wake(run->world.allocator, 0, choices, count, NULL, NULL));

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/stat.h"
 #include "config/options.h"
+#include "core/block.h"
 #include "core/extension.h"
 #include "vram/pool.h"
 #include "vram/sleep.h"
@@ -22,6 +23,7 @@ struct vram_pool {
     struct vram_pool_options options;
     uint32_t references;                             // 0: freeable
     uint32_t segments;                               // cudaMalloc segments, and expandable ones with anything mapped
+    struct vr_segment_list all_segments;             // of these, and those with nothing mapped
     bool captured;                                   // a graph knows its addresses
     char tag[VRAM_TAG_BYTES];                        // guarded as the rest
     _Atomic(struct vr_shard *) near[VR_NEAR_SHARDS]; // by stream: the shard that was asked for last, as a hint that needs no lock

@@ -25,7 +25,7 @@ static enum vram_status look_for_exports(const struct vr_device *device, uint32_
 
 // Whether all of the pool's segments can sleep.
 static enum vram_status check_segments(const struct vr_device *device, const struct vram_pool *pool, struct vram_error *error) {
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->mapped == 0) continue;
         if (segment->source == &vr_source_user_functions) return refuse(pool, segment, "functions of the program made it", error);
@@ -55,7 +55,7 @@ void vr_sleeper_begin(struct vr_device *device, struct vr_sleeper *sleeper, stru
     const int64_t before = device->stats.reserved[VRAM_STAT_ALL].current;
     vr_sleeper_add(device, sleeper);
     vr_sleeper_set_shards(device, sleeper->pool, true);
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->source->vacate == NULL) continue; // a reservation of another kind, without memory
         vr_blocks_fall_asleep(device, segment);

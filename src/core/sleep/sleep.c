@@ -28,6 +28,13 @@ static const struct vram_sleep_choice *choice_of(const struct vram_sleep_choice 
     return NULL;
 }
 
+// Whether the choices say each pool, so that no other one need be looked at.
+static bool name_each(const struct vram_sleep_choice *choices, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (choices[i].tag != NULL || (choices[i].pool == NULL && !choices[i].default_pools)) return false;
+    return true;
+}
+
 static bool is_tag(const struct vr_device *device, const char *tag) {
     for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next)
         if (strcmp(pool->tag, tag) == 0) return true;
@@ -84,6 +91,14 @@ static enum vram_status list_awake(const struct vr_device *device, const struct 
                                    struct sleeper_list *list) {
     const struct vram_sleep_choice *choice = choice_of(choices, count, NULL);
     if (choice != NULL && vr_sleeper_of(device, NULL) == NULL) VR_TRY(add_sleeper(list, NULL, choice));
+    if (name_each(choices, count)) {
+        for (size_t i = 0; i < count; i++) {
+            struct vram_pool *pool = choices[i].pool;
+            if (pool == NULL || choice_of(choices, count, pool) != &choices[i] || vr_sleeper_of(device, pool) != NULL) continue;
+            VR_TRY(add_sleeper(list, pool, &choices[i]));
+        }
+        return VRAM_OK;
+    }
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
         choice = choice_of(choices, count, pool);
         if (choice != NULL && vr_sleeper_of(device, pool) == NULL) VR_TRY(add_sleeper(list, pool, choice));
@@ -124,17 +139,32 @@ static enum vram_status sleep_locked(struct vr_device *device, const struct vram
 
 // --- waking ----------------------------------------------------------------------------------------------------------------------------
 
+static enum vram_status add_asleep(struct sleeper_list *list, struct vr_sleeper *sleeper) {
+    VR_TRY(VR_GROW(list, items, list->count + 1));
+    list->items[list->count++] = sleeper;
+    return VRAM_OK;
+}
+
+static enum vram_status list_asleep(const struct vr_device *device, const struct vram_sleep_choice *choices, size_t count,
+                                    struct sleeper_list *list) {
+    if (name_each(choices, count)) {
+        for (size_t i = 0; i < count; i++) {
+            struct vr_sleeper *sleeper = vr_sleeper_of(device, choices[i].pool);
+            if (sleeper != NULL && choice_of(choices, count, choices[i].pool) == &choices[i]) VR_TRY(add_asleep(list, sleeper));
+        }
+        return VRAM_OK;
+    }
+    for (struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
+        if (choice_of(choices, count, sleeper->pool) != NULL) VR_TRY(add_asleep(list, sleeper));
+    return VRAM_OK;
+}
+
 static enum vram_status wake_locked(struct vr_device *device, const struct vram_sleep_choice *choices, size_t count,
                                     struct vram_sleep_result *result, struct vram_error *error) {
     VR_TRY(check_choices(device, choices, count, error));
     if (vr_any_captures(device)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a capture is under way");
     struct sleeper_list list = {0};
-    enum vram_status status = VRAM_OK;
-    for (struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL && status == VRAM_OK; sleeper = sleeper->next) {
-        if (choice_of(choices, count, sleeper->pool) == NULL) continue;
-        status = VR_GROW(&list, items, list.count + 1);
-        if (status == VRAM_OK) list.items[list.count++] = sleeper;
-    }
+    enum vram_status status = list_asleep(device, choices, count, &list);
     if (status == VRAM_OK && list.count != 0) status = vr_sleepers_wake(device, list.items, list.count, result, error);
     free(list.items);
     return status;

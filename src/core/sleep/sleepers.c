@@ -25,35 +25,27 @@ void vr_sleeper_end(struct vr_device *device, struct vr_sleeper *sleeper) {
     free(sleeper);
 }
 
-void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep) {
-    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
-        struct vr_shard *shard = device->shards.items[i];
-        if (shard->owner == pool && !shard->idle) shard->asleep = asleep;
-    }
+static struct vr_shard **shards_of(const struct vr_device *device, const struct vram_pool *pool, size_t *count) {
+    *count = pool != NULL ? pool->shard_count : device->shards.default_count;
+    return pool != NULL ? pool->shards : device->shards.defaults;
 }
 
-uint32_t vr_sleeper_next_segment(const struct vr_device *device, const struct vram_pool *pool, uint32_t after) {
-    uint32_t number = after != 0 ? vr_segment_after(device, after) : vr_segment_first(device);
-    while (number != 0 && device->allocator->shards[vr_segment_at(device->allocator, number)->shard]->owner != pool)
-        number = vr_segment_after(device, number);
-    return number;
+void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep) {
+    size_t count = 0;
+    struct vr_shard **shards = shards_of(device, pool, &count);
+    for (size_t i = 0; i < count; i++) shards[i]->asleep = asleep;
 }
 
 // Of the whole pool, for histories.
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes) {
-    const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
-    for (uint32_t i = 0; i < count; i++) {
-        struct vr_shard *shard = device->shards.items[i];
-        if (shard->owner != pool || shard->idle) continue;
-        vr_notify_sleep(shard, asleep, NULL, 0, bytes);
-        return;
-    }
+    size_t count = 0;
+    struct vr_shard **shards = shards_of(device, pool, &count);
+    if (count != 0) vr_notify_sleep(shards[0], asleep, NULL, 0, bytes);
 }
 
 uint64_t vr_sleeper_away(const struct vr_device *device, const struct vr_sleeper *sleeper) {
     uint64_t bytes = 0;
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         bytes += vr_segment_at(device->allocator, number)->away;
     }
     for (size_t i = 1; device->paged != NULL && i < device->paged->page_count; i++) {
@@ -67,9 +59,9 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
     const struct vram_pool *pool = sleeper->pool;
     const struct vram_allocator *allocator = device->allocator;
     uint64_t bytes = 0;
-    for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
-        if (allocator->shards[segment->shard]->owner != pool || segment->source->block_containing != NULL) continue;
+        if (segment->source->block_containing != NULL) continue;
         for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
             if (vr_block_at(allocator, at)->state == VR_ALLOCATED) bytes += vr_block_at(allocator, at)->size;
     }
@@ -81,19 +73,25 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
     return bytes;
 }
 
+static int by_address(const void *a, const void *b) {
+    const struct vr_live_range *first = a, *second = b;
+    return VR_ORDER(first->address, second->address);
+}
+
 enum vram_status vr_sleeper_ranges(const struct vr_device *device, const struct vr_sleeper *sleeper, struct vr_live_ranges *ranges) {
     const bool whole = sleeper->pool != NULL && sleeper->pool->captured;
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         VR_TRY(vr_live_ranges_add(device, number, whole, ranges));
     }
+    if (ranges->count > 1) qsort(ranges->items, ranges->count, sizeof *ranges->items, by_address);
     return VRAM_OK;
 }
 
 // Of a pool that a graph knows everything stays.
 void vr_sleeper_trim(struct vr_sleeper *sleeper, struct vr_device *device) {
     if (sleeper->pool != NULL && sleeper->pool->captured && sleeper->pool->references != 0) return;
-    for (uint32_t number = vr_sleeper_next_segment(device, sleeper->pool, 0), next; number != 0; number = next) {
-        next = vr_sleeper_next_segment(device, sleeper->pool, number); // it may be gone afterwards
+    for (uint32_t number = vr_segment_of_pool_after(device, sleeper->pool, 0), next; number != 0; number = next) {
+        next = vr_segment_of_pool_after(device, sleeper->pool, number); // it may be gone afterwards
         if (vr_segment_at(device->allocator, number)->asleep) vr_asleep_trim(device, number);
     }
     vr_paged_asleep_trim(device, sleeper->pool);

@@ -63,8 +63,6 @@ void vr_sleeper_add(struct vr_device *device, struct vr_sleeper *sleeper);
 void vr_sleeper_end(struct vr_device *device, struct vr_sleeper *sleeper);
 // The shards of a pool (NULL: the default pools) sleep from now on, or do not.
 void vr_sleeper_set_shards(struct vr_device *device, const struct vram_pool *pool, bool asleep);
-// The next segment of the pool above another one (0: the lowest); 0: there is none.
-uint32_t vr_sleeper_next_segment(const struct vr_device *device, const struct vram_pool *pool, uint32_t after);
 // Tells of the whole pool, for histories.
 void vr_sleeper_notify(struct vr_device *device, const struct vram_pool *pool, bool asleep, uint64_t bytes);
 // What of it has to be kept. NO_HOST_MEMORY.

@@ -23,7 +23,7 @@ static enum vram_status fill(struct vr_device *device, uint64_t stream, const st
 // Pages on which nothing lives, but which could not be given up.
 static enum vram_status fill_rest(struct vr_device *device, const struct vr_sleeper *sleeper) {
     const struct vram_allocator *allocator = device->allocator;
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
         if (!segment->asleep) continue;
         if (segment->source->block_containing != NULL) VR_TRY(vr_populate(device, number, segment->address, segment->size));
@@ -37,7 +37,7 @@ static enum vram_status fill_rest(struct vr_device *device, const struct vr_slee
 
 static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
     uint64_t held = 0;
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->asleep) segment->source->vacate(device, segment, &held);
     }
@@ -46,7 +46,7 @@ static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
 
 static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {
     vr_sleeper_set_shards(device, sleeper->pool, false);
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, sleeper->pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->asleep) vr_blocks_wake(device, segment);
     }

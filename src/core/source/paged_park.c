@@ -18,7 +18,7 @@ static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
     for (size_t i = 0; i < own->region_count; i++) {
         const uint32_t hole = chain_of(own, i);
         if (hole != 0) vr_hole_remove(own->shard, hole);
-        vr_segment_at(allocator, own->regions[i].segment)->shard = to->number;
+        vr_segment_move(to->device, own->regions[i].segment, to);
         const uint32_t first = vr_segment_at(allocator, own->regions[i].segment)->first;
         atomic_store_explicit(&vr_block_at(allocator, first)->shard, to->number, memory_order_release);
         if (hole != 0) vr_hole_insert(to, hole);

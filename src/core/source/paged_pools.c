@@ -11,13 +11,13 @@
 static void wake_empty(struct vr_device *device, const struct vram_pool *pool) {
     const struct vr_sleeper *sleeper = vr_sleeper_of(device, pool);
     if (sleeper == NULL || vr_sleeper_live(device, sleeper) != 0) return;
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->source != &vr_source_paged && segment->source != &vr_source_paged_small) return;
     }
     vr_paged_asleep_trim(device, pool);
     if (!vr_paged_all_there(device, pool)) return;
-    for (uint32_t number = 0; (number = vr_sleeper_next_segment(device, pool, number)) != 0;) {
+    for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         vr_blocks_wake(device, vr_segment_at(device->allocator, number));
     }
     vr_sleeper_forget(device, pool);
