@@ -109,6 +109,26 @@ static void pages_of_other_streams_wait(void **state) {
     expect_end(&world);
 }
 
+// A stream whose pages another one had gets these back, where they are free, though others have been free for longer: nothing is mapped
+// anew.
+static void a_stream_gets_its_own_pages_back(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0, "paged:True");
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2], first = expect_malloc(&world, 10 * MIB, own);
+    expect_free(&world, first);
+    const uint64_t on_them = expect_malloc(&world, 12 * MIB, other), beside = expect_malloc(&world, 12 * MIB, other);
+    EXPECT_CURRENT(&world, reserved_bytes, 24 * MIB);
+    expect_free(&world, beside);
+    expect_free(&world, on_them);
+    const uint64_t calls = driver_calls(&world);
+    assert_int_equal(expect_malloc(&world, 10 * MIB, own), first);
+    assert_int_equal(driver_calls(&world), calls);
+    expect_sound(&world);
+    expect_free(&world, first);
+    expect_end(&world);
+}
+
 // --- pools come and go ------------------------------------------------------------------------------------------------------------------
 
 // A pool that is made and ended in each step costs the driver nothing once its sizes repeat.
@@ -323,6 +343,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pools_draw_on_the_same_pages),
         cmocka_unit_test(pages_of_other_streams_wait),
+        cmocka_unit_test(a_stream_gets_its_own_pages_back),
         cmocka_unit_test(pools_that_end_leave_their_places),
         cmocka_unit_test(a_trimmed_pool_gives_back),
         cmocka_unit_test(a_graph_keeps_its_pages),

@@ -345,8 +345,8 @@ enum vram_status vr_paged_small_return_asleep(struct vr_paged_shard *own);
 // Until `own` has `enough` wholly free bytes. wait: its stream waits for the others where they are not done; never the host. Pages of its
 // own stream, of another pool, come in the order in which it uses them.
 enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t enough, bool wait);
-// Of a private pool: the pages of a slot of this size that others have now, where they can be had without waiting: nothing need be mapped
-// then. The slot is ready afterwards.
+// The pages of a slot of this size that others have now, where they can be had without waiting: nothing need be mapped then. The slot is
+// ready afterwards.
 enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t size);
 
 // Of a private pool: a page for its small pool, one that this shows already where there is one.

@@ -106,7 +106,7 @@ static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_b
 enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t bytes) {
     const struct vr_paged_device *device = own->device;
     const uint64_t number = vr_map_get(&own->numbers, bytes);
-    if (number == 0 || own->shard->owner == NULL) return VRAM_OK;
+    if (number == 0) return VRAM_OK;
     const struct vr_paged_size *size = &own->sizes[number];
     bool taken = false;
     for (size_t place = 0; place < size->words * 64 && place < MOST_LOOKED_AT && !taken; place++) {
