@@ -219,7 +219,7 @@ static uint64_t end_of_reservation(const struct vr_start *start, struct range_pl
     uint64_t end = base + reserve;
     for (size_t i = from.segment + 1; i < start->segment_count && same_range_owner(first, &start->segments[i]); i++) {
         const uint64_t distance = start->segments[i].address - base;
-        if (distance % page != 0) return distance < end - base ? start->segments[i].address : end;
+        if (distance % page != 0) return distance < end - base ? base + vr_round_down(distance, page) : end;
         if (!exact && distance + start->segments[i].size > end - base) end = base + vr_round_up(distance + start->segments[i].size, page);
     }
     return end;

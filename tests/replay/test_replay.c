@@ -341,6 +341,23 @@ static void used_up_reservations_are_exact(void **state) {
     }
 }
 
+// What begins off the pages of the range before it is of another reservation. The one before ends with its last page, which does not reach
+// it.
+static void ranges_off_each_others_pages_are_of_two_reservations(void **state) {
+    (void)state;
+    assert_int_equal(
+        verdict_of("{\"segments\": [{\"device\": 0, \"address\": 1073741824, \"total_size\": 104857600, \"stream\": 0, "
+                   "\"segment_type\": \"large\", \"is_expandable\": true,"
+                   " \"blocks\": [{\"size\": 104857600, \"requested_size\": 104857600, \"state\": \"active_allocated\"}]},"
+                   "{\"device\": 0, \"address\": 3263168512, \"total_size\": 20971520, \"stream\": 0, " // 2,088 MiB behind it
+                   "\"segment_type\": \"large\", \"is_expandable\": true,"
+                   " \"blocks\": [{\"size\": 12582912, \"requested_size\": 12582912, \"state\": \"active_allocated\"},"
+                   " {\"size\": 8388608, \"requested_size\": 0, \"state\": \"inactive\"}]}],"
+                   "\"device_traces\": [[{\"action\": \"alloc\", \"addr\": 3263168512, \"size\": 12582912, \"stream\": 0}]],"
+                   "\"allocator_settings\": {\"PYTORCH_CUDA_ALLOC_CONF\": \"expandable_segments:True,expandable_segments_reserve:0.2\"}}"),
+        VRAM_EXACT_EQUAL);
+}
+
 // Where segments come at falling addresses the rules differ. Pool ids of events are keys of about 2.12 and later.
 static void rules_are_inferred(void **state) {
     (void)state;
@@ -906,6 +923,7 @@ int main(void) {
         cmocka_unit_test(searches_before_a_release_are_exact),
         cmocka_unit_test(options_beyond_pytorch_are_exact),
         cmocka_unit_test(used_up_reservations_are_exact),
+        cmocka_unit_test(ranges_off_each_others_pages_are_of_two_reservations),
         cmocka_unit_test(rules_are_inferred),
         cmocka_unit_test(a_version_is_added_to_the_settings),
         cmocka_unit_test(histories_of_npus_are_recognised),
