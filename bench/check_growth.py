@@ -21,6 +21,7 @@ ROWS = {  # least, most, steps
     "oversize": (10, 1000, 100),
     "devices": (1, 64, 100),
     "deferred": (10, 4000, 100),
+    "nodes": (10, 4000, 40),
     "asleep": (10, 4000, 40),
     "holes": (10, 4000, 20),
 }

@@ -215,10 +215,50 @@ static void without_the_option_nothing_is_reused(void **state) {
     assert_int_equal(run_programs("expandable_segments:True", 30), 0);
 }
 
+// A program may take a dependency away from what its stream does next: what lay before it then does no more.
+static void a_past_that_is_left_behind(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "graph_capture_record_stream_reuse:True", VR_GIB);
+    struct vram_pool *pool = expect_graph_pool(&world);
+    const uint64_t stream = world.stream[0][1], side = world.stream[0][2], never = world.stream[0][3];
+    begin(pool, stream, VRAM_CAPTURE_RELAXED);
+    const uint64_t block = expect_malloc(&world, 4096, stream), waits = expect_malloc(&world, 12 * VR_MIB, stream);
+    kernel(&world, stream);
+    uint64_t id = 0, graph = 0, count = 0, first = 0;
+    const uint64_t *ends = NULL;
+    int status = 0;
+    assert_int_equal(vr_cu(world.sim, stream_get_capture_info, stream, &status, &id, &graph, &ends, &count), VR_CU_SUCCESS);
+    assert_int_equal(count, 1);
+    first = ends[0];
+    expect_wait_stream(&world, side, stream);
+    expect_wait_stream(&world, never, stream);
+    kernel(&world, side);
+    kernel(&world, never);
+    EXPECT_OK(vram_record_stream(world.allocator, block, side));
+    EXPECT_OK(vram_record_stream(world.allocator, waits, never));
+    expect_free(&world, waits); // for a stream that does not join: so each request looks at the graph
+    expect_wait_stream(&world, stream, side);
+    const uint64_t other = expect_malloc(&world, 4096, stream); // the side stream's kernel lies before
+    assert_int_not_equal(other, block);
+    assert_int_equal(vr_cu(world.sim, stream_update_capture_dependencies, stream, &first, 1, VR_CU_STREAM_SET_CAPTURE_DEPENDENCIES),
+                     VR_CU_SUCCESS);
+    expect_free(&world, block);
+    const uint64_t apart = expect_malloc(&world, 4096, stream); // not any more
+    assert_int_not_equal(apart, block);
+    expect_wait_stream(&world, stream, side);
+    assert_int_equal(expect_malloc(&world, 4096, stream), block); // and again
+    expect_wait_stream(&world, stream, never);
+    end(&world, pool, stream);
+    vram_pool_release(pool);
+    (void)vr_world_close(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reuse_in_a_capture_is_safe),
         cmocka_unit_test(without_the_option_nothing_is_reused),
+        cmocka_unit_test(a_past_that_is_left_behind),
     };
     return cmocka_run_group_tests_name("capture_reuse", tests, NULL, NULL);
 }

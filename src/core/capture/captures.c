@@ -105,6 +105,7 @@ static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, u
 static enum vram_status settle_ended(struct vr_device *device, struct vram_pool *pool) {
     const bool late = device->options.graph_capture_record_stream_reuse && pool != NULL && !vr_device_captures(device);
     const enum vram_status status = late ? vr_deferred_convert_pool(device, pool) : VRAM_OK;
+    if (!vr_any_captures(device)) vr_pasts_release(&device->captures.pasts);
     if (pool != NULL) vr_private_bury_one(pool);
     return status;
 }
@@ -201,5 +202,6 @@ void vr_captures_release(struct vr_captures *captures) {
     free(captures->items);
     free(captures->deferred);
     free(captures->blockers);
+    vr_pasts_release(&captures->pasts);
     *captures = (struct vr_captures){0};
 }

@@ -3,6 +3,7 @@
 #define VR_CORE_CAPTURE_CAPTURES_H
 
 #include "core/block.h"
+#include "core/capture/past.h"
 
 struct vr_device;
 struct vram_allocator;
@@ -44,7 +45,8 @@ struct vr_captures {
     struct vr_blocker *blockers;
     size_t blocker_count;
     size_t blockers_capacity;
-    bool mark_ended; // with blocks deferred, which the end of its route settles where that comes after the mark's
+    struct vr_pasts pasts; // of streams that asked for blocks whose frees were put off
+    bool mark_ended;       // with blocks deferred, which the end of its route settles where that comes after the mark's
 };
 
 // Whether the stream is capturing now, or may be: the driver gave no answer. Asks the driver only while a capture is known on some device.

@@ -1,5 +1,4 @@
 // Frees that captures put off.
-#include "base/map.h"
 #include "core/capture/captures.h"
 #include "core/device.h"
 
@@ -172,47 +171,9 @@ enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
 
-// The nodes that lie before a stream's next node, found by walking dependencies backwards: a set, and the walk's stack.
-struct past {
-    struct vr_map nodes; // each with the value 1
-    uint64_t *stack;
-    size_t count, stack_capacity; // of the stack
-};
-
-static enum vram_status visit(struct past *past, uint64_t node) {
-    if (vr_map_get(&past->nodes, node) != 0) return VRAM_OK;
-    VR_TRY(VR_GROW(past, stack, past->count + 1));
-    VR_TRY(vr_map_set(&past->nodes, node, 1));
-    past->stack[past->count++] = node;
-    return VRAM_OK;
-}
-
-static enum vram_status visit_dependencies(struct vr_device *device, struct past *past, uint64_t node) {
-    struct vram_driver *driver = device->allocator->driver;
-    uint64_t count = 0;
-    VR_TRY(vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, NULL, &count)));
-    if (count == 0) return VRAM_OK;
-    uint64_t *nodes = malloc((size_t)count * sizeof *nodes);
-    if (nodes == NULL) return VRAM_NO_HOST_MEMORY;
-    enum vram_status status = vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, nodes, &count));
-    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(past, nodes[i]);
-    free(nodes);
-    return status;
-}
-
-static enum vram_status walk_back(struct vr_device *device, uint64_t stream, struct past *past) {
-    int state = 0;
-    uint64_t id = 0, graph = 0, count = 0;
-    const uint64_t *frontier = NULL;
-    VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, stream_get_capture_info, stream, &state, &id, &graph, &frontier, &count)));
-    for (uint64_t i = 0; i < count; i++) VR_TRY(visit(past, frontier[i]));
-    while (past->count != 0) VR_TRY(visit_dependencies(device, past, past->stack[--past->count]));
-    return VRAM_OK;
-}
-
-static bool all_past(const struct past *past, const struct vr_deferred *deferred) {
+static bool all_past(const struct vr_past *past, const struct vr_deferred *deferred) {
     for (size_t i = 0; i < deferred->marker_count; i++) {
-        if (vr_map_get(&past->nodes, deferred->markers[i]) == 0) return false;
+        if (!vr_is_past(past, deferred->markers[i])) return false;
     }
     return deferred->markers != NULL;
 }
@@ -228,20 +189,18 @@ static bool any_candidate(const struct vr_device *device, uint64_t stream) {
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
     struct vram_allocator *allocator = device->allocator;
     if (!any_candidate(device, stream)) return VRAM_OK;
-    struct past past = {0};
-    const enum vram_status status = walk_back(device, stream, &past);
-    for (size_t i = 0; status == VRAM_OK && i < device->captures.deferred_count; i++) {
+    const struct vr_past *past = NULL;
+    VR_TRY(vr_past_of(device, &device->captures.pasts, stream, &past));
+    for (size_t i = 0; i < device->captures.deferred_count; i++) {
         const uint32_t block = device->captures.deferred[i].block;
         struct vr_block *item = vr_block_at(allocator, block);
-        if (vr_shard_of(allocator, item)->stream != stream || !all_past(&past, &device->captures.deferred[i])) continue;
+        if (vr_shard_of(allocator, item)->stream != stream || !all_past(past, &device->captures.deferred[i])) continue;
         vr_uses_clear(allocator, item);
         vr_complete_free(device, block, true);
         remove_deferred(device, i);
     }
     pack_deferred(&device->captures, 0);
-    vr_map_release(&past.nodes);
-    free(past.stack);
-    return status;
+    return VRAM_OK;
 }
 
 bool vr_is_deferred(const struct vr_device *device, uint32_t block) {

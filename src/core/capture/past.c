@@ -1,0 +1,98 @@
+#include "core/capture/past.h"
+#include "core/device.h"
+
+enum { NODE = 1, END = 2 };
+
+// A walk over nodes that were not seen before.
+struct past_walk {
+    struct vr_past *past;
+    uint64_t *stack;
+    size_t count, stack_capacity;
+    size_t met; // of the ends of the walk before
+};
+
+static enum vram_status visit(struct past_walk *walk, uint64_t node) {
+    const uint64_t known = vr_map_get(&walk->past->nodes, node);
+    walk->met += known == END;
+    if (known == NODE) return VRAM_OK;
+    VR_TRY(vr_map_set(&walk->past->nodes, node, NODE));
+    if (known == END) return VRAM_OK; // and what is before it was seen
+    VR_TRY(VR_GROW(walk, stack, walk->count + 1));
+    walk->stack[walk->count++] = node;
+    return VRAM_OK;
+}
+
+static enum vram_status visit_dependencies(struct vram_driver *driver, struct past_walk *walk, uint64_t node) {
+    uint64_t count = 0;
+    VR_TRY(vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, NULL, &count)));
+    if (count == 0) return VRAM_OK;
+    uint64_t *nodes = malloc((size_t)count * sizeof *nodes);
+    if (nodes == NULL) return VRAM_NO_HOST_MEMORY;
+    enum vram_status status = vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, nodes, &count));
+    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(walk, nodes[i]);
+    free(nodes);
+    return status;
+}
+
+static enum vram_status walk_back(struct vram_driver *driver, struct past_walk *walk, const uint64_t *ends, uint64_t count) {
+    enum vram_status status = VRAM_OK;
+    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(walk, ends[i]);
+    while (walk->count != 0 && status == VRAM_OK) status = visit_dependencies(driver, walk, walk->stack[--walk->count]);
+    free(walk->stack);
+    return status;
+}
+
+static void forget(struct vr_past *past) {
+    vr_map_clear(&past->nodes);
+    past->ends = 0;
+}
+
+// A stream that does not depend on all any more on which it depended before (cuStreamUpdateCaptureDependencies) is walked back anew.
+static enum vram_status go_on(struct vram_driver *driver, struct vr_past *past, const uint64_t *ends, uint64_t count) {
+    struct past_walk walk = {.past = past};
+    VR_TRY(walk_back(driver, &walk, ends, count));
+    if (walk.met < past->ends) {
+        forget(past);
+        walk = (struct past_walk){.past = past};
+        VR_TRY(walk_back(driver, &walk, ends, count));
+    }
+    past->ends = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        past->ends += vr_map_get(&past->nodes, ends[i]) == NODE;
+        VR_TRY(vr_map_set(&past->nodes, ends[i], END));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status find(struct vr_pasts *pasts, uint64_t stream, struct vr_past **past) {
+    for (size_t i = 0; i < pasts->count; i++) {
+        *past = &pasts->items[i];
+        if ((*past)->stream == stream) return VRAM_OK;
+    }
+    VR_TRY(VR_GROW(pasts, items, pasts->count + 1));
+    *past = &pasts->items[pasts->count++];
+    **past = (struct vr_past){.stream = stream};
+    return VRAM_OK;
+}
+
+enum vram_status vr_past_of(const struct vr_device *device, struct vr_pasts *pasts, uint64_t stream, const struct vr_past **past) {
+    struct vram_driver *driver = device->allocator->driver;
+    int state = 0;
+    uint64_t id = 0, graph = 0, count = 0;
+    const uint64_t *ends = NULL;
+    struct vr_past *found = NULL;
+    VR_TRY(vr_driver_status(vr_cu(driver, stream_get_capture_info, stream, &state, &id, &graph, &ends, &count)));
+    VR_TRY(find(pasts, stream, &found));
+    if (found->capture != id) forget(found);
+    found->capture = id;
+    const enum vram_status status = go_on(driver, found, ends, count);
+    if (status != VRAM_OK) forget(found); // of some nodes it was not seen what is before them
+    *past = found;
+    return status;
+}
+
+void vr_pasts_release(struct vr_pasts *pasts) {
+    for (size_t i = 0; i < pasts->count; i++) vr_map_release(&pasts->items[i].nodes);
+    free(pasts->items);
+    *pasts = (struct vr_pasts){0};
+}
