@@ -1,5 +1,6 @@
 // selfmade.c: see selfmade.h.
 #include "replay/selfmade.h"
+#include "replay/replaying.h"
 
 #include <stdio.h>
 
@@ -284,3 +285,28 @@ void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *text
     vr_json_object_end(&json);
     need(vr_text_status(text) == VRAM_OK, "memory");
 }
+
+struct vram_recording *selfmade_recording(const struct selfmade *made, size_t cut) {
+    struct vr_text json = {0};
+    selfmade_json(made, cut, &json);
+    struct vram_recording *recording = read_bytes(json.bytes, json.length);
+    vr_text_release(&json);
+    return recording;
+}
+
+const char *const selfmade_confs[SELFMADE_CONFS] = {
+    "",
+    "expandable_segments:True",
+    "max_split_size_mb:32",
+    "roundup_power2_divisions:4",
+    "expandable_segments:True,roundup_power2_divisions:8",
+    "expandable_segments:True,max_split_size_mb:32",
+    "max_split_size_mb:64,roundup_power2_divisions:4",
+    "large_segment_size_mb:32",
+    "expandable_segments:True,large_segment_size_mb:32,max_split_size_mb:48",
+    "expandable_segments:True,release_lock_on_cudamalloc:True",
+    "expandable_segments:True,large_segment_size_mb:11", // pages of 12 MiB
+    "expandable_segments:True,large_segment_size_mb:25,max_split_size_mb:48",
+};
+
+const struct selfmade_options selfmade_plain = {.conf = "", .seed = 7, .memory_bytes = 80 * VR_GIB, .operations = 1500, .streams = 2};

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "core/record.h"
+#include "vram/recording.h"
 #include "vram/vram.h"
 
 struct selfmade_options {
@@ -41,5 +42,11 @@ void selfmade_run(struct selfmade *made, const struct selfmade_options *options)
 void selfmade_release(struct selfmade *made);
 // The snapshot without its first `cut` records, as a ring buffer would have lost them.
 void selfmade_json(const struct selfmade *made, size_t cut, struct vr_text *json);
+struct vram_recording *selfmade_recording(const struct selfmade *made, size_t cut);
+
+// Settings that place blocks in other ways, and a program of the default ones.
+enum { SELFMADE_CONFS = 12 };
+extern const char *const selfmade_confs[SELFMADE_CONFS];
+extern const struct selfmade_options selfmade_plain;
 
 #endif

@@ -10,19 +10,6 @@
 
 static const char *const confs[] = {"", "expandable_segments:True", "roundup_power2_divisions:4", "max_split_size_mb:32"};
 
-static struct vram_recording *recording_of(const struct selfmade *made, size_t cut) {
-    struct vr_text json = {0};
-    selfmade_json(made, cut, &json);
-    struct vram_recording *recording = read_bytes(json.bytes, json.length);
-    vr_text_release(&json);
-    return recording;
-}
-
-static bool to_stderr(void *user, const char *bytes, size_t length) {
-    (void)user;
-    return fwrite(bytes, 1, length, stderr) == length;
-}
-
 static struct selfmade_options with_pools(const char *conf, uint64_t seed) {
     return (struct selfmade_options){.conf = conf,
                                      .seed = seed,
@@ -45,7 +32,7 @@ struct sums {
 
 // The recording must agree, in all of it (or in what can be told, with partial).
 static void replay(const struct selfmade *made, size_t cut, uint64_t seed, bool partial, struct sums *sums) {
-    struct vram_recording *recording = recording_of(made, cut);
+    struct vram_recording *recording = selfmade_recording(made, cut);
     struct vram_exact_result *result = exact(recording);
     const struct vram_exact_device *device = &result->devices[0];
     if (!result->agrees && !(partial && device->verdict == VRAM_EXACT_PARTIAL)) {
@@ -171,7 +158,7 @@ static void histories_that_hide_their_pools_differ(void **state) {
             const struct selfmade_options options = with_pools(confs[c], seed);
             selfmade_run(&made, &options);
             made.events_without_pools = made.segments_without_pools = true;
-            struct vram_recording *recording = recording_of(&made, 0);
+            struct vram_recording *recording = selfmade_recording(&made, 0);
             struct vram_exact_result *result = exact(recording);
             differing += !result->agrees;
             runs++;
@@ -192,7 +179,7 @@ static void wrong_settings_are_no_unknown_pools(void **state) {
         selfmade_run(&made, &options);
         made.events_without_pools = true;
         made.conf = "roundup_power2_divisions:4";
-        struct vram_recording *recording = recording_of(&made, 0);
+        struct vram_recording *recording = selfmade_recording(&made, 0);
         struct vram_exact_result *result = exact(recording);
         assert_int_equal(result->devices[0].verdict, VRAM_EXACT_DIFFERENT);
         assert_int_equal(result->devices[0].left_out_allocations, 0);
@@ -210,7 +197,7 @@ static void own_settings_give_own_peaks(void **state) {
         struct selfmade made;
         const struct selfmade_options options = with_pools(confs[seed % 3], seed);
         selfmade_run(&made, &options);
-        struct vram_recording *recording = recording_of(&made, 0);
+        struct vram_recording *recording = selfmade_recording(&made, 0);
         for (int start = 0; start < 2; start++) {
             const struct vram_whatif_options run = {.start = start == 0 ? VRAM_WHATIF_COLD : VRAM_WHATIF_RECORDED};
             struct vram_whatif_result *result = whatif(recording, &run);
@@ -256,7 +243,7 @@ static void damaged_pools_do_no_harm(void **state) {
         options.operations = 300;
         selfmade_run(&made, &options);
         made.events_without_pools = seed % 3 == 0;
-        struct vram_recording *recording = recording_of(&made, seed % 5 == 0 ? made.count / 2 : 0);
+        struct vram_recording *recording = selfmade_recording(&made, seed % 5 == 0 ? made.count / 2 : 0);
         random_state = seed;
         open_apart(&recording->model.histories[0]);
         for (uint64_t i = 0; i <= seed % 4; i++) damage(&recording->model);
