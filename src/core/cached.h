@@ -3,6 +3,7 @@
 #ifndef VR_CORE_CACHED_H
 #define VR_CORE_CACHED_H
 
+#include "core/hole_runs.h"
 #include "core/plain.h"
 #include "core/serve.h"
 
@@ -187,7 +188,9 @@ VR_INLINE bool vr_take_cached(struct vr_shard *shard, uint64_t size_bytes, bool 
         vr_pool_settle(shard, kind);
         if (shard->paged != NULL && kind == VR_LARGE && vr_index_is_empty(&pool->index)) return take_slot(&request, notified, address);
         block = vr_pool_search(shard, kind, rounded, shard->expandable);
-        return VR_LIKELY(block != 0) && vr_take_found(&request, block, notified, address);
+        if (VR_UNLIKELY(block == 0) || !vr_take_found(&request, block, notified, address)) return false;
+        if (VR_UNLIKELY(vr_block_at(allocator, block)->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(allocator, block);
+        return true;
     }
     if (pool->lazy != 0) {
         const uint32_t rest = vr_is_free(allocator, item->next) ? item->next : 0;
@@ -201,7 +204,7 @@ VR_INLINE bool vr_take_cached(struct vr_shard *shard, uint64_t size_bytes, bool 
         block = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
     }
     if (VR_UNLIKELY(block == 0 || vr_block_at(allocator, block)->expandable)) {
-        block = vr_pool_search(shard, kind, rounded, false);
+        block = vr_pool_search(shard, kind, rounded, false); // of no expandable segment
         return block != 0 && vr_take_found(&request, block, notified, address);
     }
     return vr_take_plain(&request, block, notified, address);

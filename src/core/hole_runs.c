@@ -101,7 +101,15 @@ void vr_hole_runs_freed_beside(const struct vram_allocator *allocator, const str
     if (vr_block_at(allocator, block->next)->state == VR_HOLE) raise_up(allocator, block->next);
 }
 
-void vr_hole_runs_taken_before(const struct vram_allocator *allocator, uint32_t hole) { raise_up(allocator, hole); }
+// Between two holes (or, while vram_malloc_at() cuts it out, behind a free block) it made one run of both.
+void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken) {
+    const struct vr_block *block = vr_block_at(allocator, taken);
+    const uint8_t before = vr_block_at(allocator, block->previous)->state;
+    if (VR_LIKELY(before != VR_HOLE && before != VR_FREE)) return;
+    const struct vr_block *next = vr_block_at(allocator, block->next);
+    const uint32_t hole = next->state == VR_FREE ? next->next : block->next;
+    if (vr_block_at(allocator, hole)->state == VR_HOLE) raise_up(allocator, hole);
+}
 
 // --- the tree
 // -----------------------------------------------------------------------------------------------------------------------------

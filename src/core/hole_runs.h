@@ -18,23 +18,15 @@ void vr_hole_remove(struct vr_shard *shard, uint32_t hole);
 // Where the first run of expandable segments begins, by address, that has a hole and at least `rounded` bytes; 0: there is none.
 uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded);
 
-// A block of an expandable chain is free now, and merged; or one that was free is handed out, and what is left of it lies behind.
+// A block of an expandable chain is free now, and merged; or one that was free is handed out (outside of vr_hand_out_as(), which the hot
+// path has inlined and would pay for it), and what is left of it lies behind.
 VR_NOINLINE void vr_hole_runs_freed_beside(const struct vram_allocator *allocator, const struct vr_block *block);
-VR_NOINLINE void vr_hole_runs_taken_before(const struct vram_allocator *allocator, uint32_t hole);
+VR_NOINLINE void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken);
 
 VR_INLINE void vr_hole_runs_freed(const struct vram_allocator *allocator, const struct vr_block *block) {
     const bool behind = vr_block_at(allocator, block->previous)->state == VR_HOLE;
     if (VR_UNLIKELY(behind || vr_block_at(allocator, block->next)->state == VR_HOLE)) vr_hole_runs_freed_beside(allocator, block);
 }
-// Between two holes (or, while vram_malloc_at() cuts it out, behind a free block) it made one run of both.
-VR_INLINE void vr_hole_runs_taken(const struct vram_allocator *allocator, const struct vr_block *block) {
-    const uint8_t before = vr_block_at(allocator, block->previous)->state;
-    if (VR_LIKELY(before != VR_HOLE && before != VR_FREE)) return;
-    const struct vr_block *next = vr_block_at(allocator, block->next);
-    const uint32_t hole = next->state == VR_FREE ? next->next : block->next;
-    if (vr_block_at(allocator, hole)->state == VR_HOLE) vr_hole_runs_taken_before(allocator, hole);
-}
-
 // Whether the bounds of a pool's holes are bounds. The pool is awake, and no free block waits to be merged.
 bool vr_hole_runs_check(const struct vram_allocator *allocator, uint32_t root);
 

@@ -3,7 +3,6 @@
 #define VR_CORE_SERVE_H
 
 #include "core/device.h"
-#include "core/hole_runs.h"
 #include "core/plain.h"
 #include "core/raw.h"
 #include "core/shards.h"
@@ -60,7 +59,6 @@ VR_INLINE void vr_hand_out_as(const struct vr_alloc_request *request, uint32_t b
     item->held.uses = item->held.pending = 0;
     vr_address_map_set(&allocator->addresses, item->address, block);
     item->labels = 0;
-    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(allocator, item);
     if (notified) vr_notify_hand_out(shard, item);
 }
 VR_INLINE void vr_hand_out(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {

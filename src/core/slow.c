@@ -31,6 +31,7 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
         vr_number_split(request->shard, block);
     }
     vr_hand_out(request, block, block_size, loose);
+    if (item->expandable == VR_EXPANDABLE_CHAIN) vr_hole_runs_taken(device->allocator, block);
 }
 
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
