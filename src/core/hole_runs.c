@@ -3,7 +3,7 @@
 #include "core/size_rules.h"
 
 // Bounds of a part of the tree: see hole_runs.h.
-struct bounds {
+struct run_bounds {
     uint64_t joined, last, longest;
 };
 
@@ -38,22 +38,22 @@ static bool is_expandable(const struct vram_allocator *allocator, uint32_t hole)
 }
 
 // Of the hole alone, with what is free behind it, and before it where a run begins.
-static struct bounds bounds_of_one(const struct vram_allocator *allocator, uint32_t hole) {
+static struct run_bounds bounds_of_one(const struct vram_allocator *allocator, uint32_t hole) {
     const struct vr_block *blocks = allocator->arena.blocks, *item = &blocks[hole];
-    if (!is_expandable(allocator, hole)) return (struct bounds){0};
+    if (!is_expandable(allocator, hole)) return (struct run_bounds){0};
     const uint64_t own = item->size / VR_MIN_BLOCK + free_units(&blocks[item->next]);
-    if (before_in_run(blocks, hole) != 0) return (struct bounds){.joined = own};
+    if (before_in_run(blocks, hole) != 0) return (struct run_bounds){.joined = own};
     const uint64_t run = own + free_units(&blocks[item->previous]);
-    return (struct bounds){0, run, run};
+    return (struct run_bounds){0, run, run};
 }
 
-static struct bounds bounds_at(const struct vr_block *blocks, uint32_t hole) {
-    return (struct bounds){blocks[hole].joined, blocks[hole].last, blocks[hole].longest};
+static struct run_bounds bounds_at(const struct vr_block *blocks, uint32_t hole) {
+    return (struct run_bounds){blocks[hole].joined, blocks[hole].last, blocks[hole].longest};
 }
 
 // Of two parts, the first of which comes before the second.
-static struct bounds bounds_of_two(struct bounds first, struct bounds second) {
-    struct bounds both = {.joined = first.joined, .longest = larger(first.longest, second.longest)};
+static struct run_bounds bounds_of_two(struct run_bounds first, struct run_bounds second) {
+    struct run_bounds both = {.joined = first.joined, .longest = larger(first.longest, second.longest)};
     const uint64_t met = first.last + second.joined; // the run that reaches from one into the other
     if (first.last == 0) both.joined += second.joined;
     if (first.last != 0) both.longest = larger(both.longest, met);
@@ -61,22 +61,22 @@ static struct bounds bounds_of_two(struct bounds first, struct bounds second) {
     return both;
 }
 
-static struct bounds bounds_of_tree(const struct vram_allocator *allocator, uint32_t root) {
+static struct run_bounds bounds_of_tree(const struct vram_allocator *allocator, uint32_t root) {
     const struct vr_block *blocks = allocator->arena.blocks;
     const uint32_t *child = blocks[root].child;
-    const struct bounds left = child[0] != 0 ? bounds_at(blocks, child[0]) : (struct bounds){0};
-    const struct bounds right = child[1] != 0 ? bounds_at(blocks, child[1]) : (struct bounds){0};
-    const struct bounds all = bounds_of_two(bounds_of_two(left, bounds_of_one(allocator, root)), right);
-    return (struct bounds){smaller(all.joined, MOST), smaller(all.last, MOST), smaller(all.longest, MOST)};
+    const struct run_bounds left = child[0] != 0 ? bounds_at(blocks, child[0]) : (struct run_bounds){0};
+    const struct run_bounds right = child[1] != 0 ? bounds_at(blocks, child[1]) : (struct run_bounds){0};
+    const struct run_bounds all = bounds_of_two(bounds_of_two(left, bounds_of_one(allocator, root)), right);
+    return (struct run_bounds){smaller(all.joined, MOST), smaller(all.last, MOST), smaller(all.longest, MOST)};
 }
 
-static void set_bounds(struct vr_block *blocks, uint32_t hole, struct bounds bounds) {
+static void set_bounds(struct vr_block *blocks, uint32_t hole, struct run_bounds bounds) {
     blocks[hole].joined = (uint32_t)bounds.joined;
     blocks[hole].last = (uint32_t)bounds.last;
     blocks[hole].longest = (uint32_t)bounds.longest;
 }
 
-static bool covers(struct bounds known, struct bounds real) {
+static bool covers(struct run_bounds known, struct run_bounds real) {
     return real.joined <= known.joined && real.last <= known.last && real.longest <= known.longest && (real.last == 0) == (known.last == 0);
 }
 
@@ -90,7 +90,7 @@ static void renew_up(const struct vram_allocator *allocator, uint32_t hole, uint
 static void raise_up(const struct vram_allocator *allocator, uint32_t hole) {
     struct vr_block *blocks = allocator->arena.blocks;
     for (; hole != 0; hole = blocks[hole].parent) {
-        const struct bounds real = bounds_of_tree(allocator, hole);
+        const struct run_bounds real = bounds_of_tree(allocator, hole);
         if (covers(bounds_at(blocks, hole), real)) return;
         set_bounds(blocks, hole, real);
     }
@@ -196,7 +196,7 @@ static bool may_reach(const struct vr_block *blocks, uint32_t root, const struct
     return root != 0 && (blocks[root].longest >= wanted || run->length + blocks[root].joined >= wanted);
 }
 
-static void go_on(struct open_run *run, struct bounds part, uint32_t tree, uint32_t hole) {
+static void go_on(struct open_run *run, struct run_bounds part, uint32_t tree, uint32_t hole) {
     if (part.last != 0) {
         *run = (struct open_run){part.last, tree, hole};
     } else {
