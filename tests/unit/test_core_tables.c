@@ -59,7 +59,7 @@ static size_t longest_run_of_regions(struct vr_address_map *map) {
     return longest;
 }
 
-// One multiplication spreads an arithmetic progression by chance alone: about one secret in 700 leaves a run over LONGEST. Whoever makes
+// One multiplication spreads an arithmetic progression by chance alone: about one secret in 600 leaves a run over LONGEST. Whoever makes
 // the addresses does not know the secret, so most tables are well.
 static void regions_at_made_addresses(void **state) {
     (void)state;
