@@ -129,6 +129,29 @@ static void a_stream_gets_its_own_pages_back(void **state) {
     expect_end(&world);
 }
 
+// Which of a stream's many slots could be had depends on whether the others are done with the pages: each of them is asked once.
+static void a_stream_that_works_on_is_asked_once(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0, "paged:True");
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2];
+    uint64_t blocks[20];
+    for (size_t i = 0; i < VR_COUNT_OF(blocks); i++) blocks[i] = expect_malloc(&world, 4 * MIB, own);
+    for (size_t i = 0; i < VR_COUNT_OF(blocks); i++) expect_free(&world, blocks[i]);
+    const uint64_t all = expect_malloc(&world, VR_COUNT_OF(blocks) * 4 * MIB, other);
+    assert_int_equal(expect_stats(&world).moved_bytes, VR_COUNT_OF(blocks) * 4 * MIB);
+    EXPECT_OK(vram_sim_busy(world.sim, 0, other, 10 * MILLISECOND));
+    expect_free(&world, all);
+    const uint64_t queries = vram_sim_calls(world.sim, "cuEventQuery");
+    const uint64_t fresh = expect_malloc(&world, 4 * MIB, own);
+    assert_in_range(vram_sim_calls(world.sim, "cuEventQuery") - queries, 1, 2); // for a slot, and for any pages
+    EXPECT_OK(vram_sim_complete_all(world.sim)); // and again by the next request
+    assert_int_equal(expect_malloc(&world, 4 * MIB, own), blocks[0]);
+    expect_free(&world, blocks[0]);
+    expect_free(&world, fresh);
+    expect_end(&world);
+}
+
 // --- pools come and go ------------------------------------------------------------------------------------------------------------------
 
 // A pool that is made and ended in each step costs the driver nothing once its sizes repeat.
@@ -344,6 +367,7 @@ int main(void) {
         cmocka_unit_test(pools_draw_on_the_same_pages),
         cmocka_unit_test(pages_of_other_streams_wait),
         cmocka_unit_test(a_stream_gets_its_own_pages_back),
+        cmocka_unit_test(a_stream_that_works_on_is_asked_once),
         cmocka_unit_test(pools_that_end_leave_their_places),
         cmocka_unit_test(a_trimmed_pool_gives_back),
         cmocka_unit_test(a_graph_keeps_its_pages),

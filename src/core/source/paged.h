@@ -153,6 +153,7 @@ struct vr_paged_shard {
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
     uint64_t fence;  // an event of its stream that says so of `fence_at` once it is complete; 0: none
     uint64_t fence_at;
+    uint64_t asked;              // in which round (vr_paged_device.rounds) that was asked last for a slot of another
     struct vr_paged_shard *next; // of the device: made before this one
     uint32_t number;             // of those that were made before it
 };
@@ -177,6 +178,7 @@ struct vr_paged_device {
     uint64_t live_pages;
     uint64_t window_count;
     uint64_t uses;
+    uint64_t rounds;              // requests that looked for slots whose pages others have
     size_t live_slots;            // slots that exist, live or not
     struct vr_paged_shard *grown; // last; pages are made ahead for it
     struct vr_paged_ahead *ahead; // the thread that does; NULL: there is none
@@ -352,8 +354,7 @@ enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t siz
 // Of a private pool: a page for its small pool, one that this shows already where there is one.
 enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own);
 
-// --- private pools: paged_pools.c, paged_park.c
-// -------------------------------------------------------------------------------------------------------
+// --- private pools: paged_pools.c, paged_park.c -----------------------------------------------------------------------------------------
 
 // Whether a graph may know addresses of the shard's pool: its pages are its own then, and its windows stay.
 VR_INLINE bool vr_paged_is_kept(const struct vr_paged_shard *own) { return own->shard->owner != NULL && own->shard->owner->captured; }
@@ -370,8 +371,7 @@ void vr_paged_hand_over(struct vram_pool *pool);
 // Gives free pages of the pool back to the driver, as vr_paged_release(); those of a pool that nobody holds go to the default pools.
 enum vram_status vr_paged_release_pool(struct vram_pool *pool);
 
-// --- sleep: paged_sleep.c
-// -----------------------------------------------------------------------------------------------------------------
+// --- sleep: paged_sleep.c ---------------------------------------------------------------------------------------------------------------
 
 // vacate() and populate() of both sources (source_ops.h).
 void vr_paged_vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held);
@@ -387,7 +387,7 @@ bool vr_paged_all_there(const struct vr_device *device, const struct vram_pool *
 // Forgets free pages of a pool that sleeps (NULL: of the default pools): they need no memory, and nobody uses what the driver kept.
 void vr_paged_asleep_trim(struct vr_device *device, const struct vram_pool *pool);
 
-// --- the source: paged.c, paged_release.c ----------------------------------------------------------------------------------------------
+// --- the source: paged.c, paged_windows.c ----------------------------------------------------------------------------------------------
 
 // What the shard has, made with the first request. NO_HOST_MEMORY.
 enum vram_status vr_paged_shard_of(struct vr_shard *shard, struct vr_paged_shard **own);

@@ -66,17 +66,19 @@ enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t 
     return VRAM_OK;
 }
 
-// --- the pages of a slot
-// ------------------------------------------------------------------------------------------------------------------
+// --- the pages of a slot ------------------------------------------------------------------------------------------------------------
 
-// Whether the page is the shard's own, or may be at once.
+// Whether the page is the shard's own, or may be at once. Whoever has it is asked whether it is done once a round.
 static enum vram_status can_have(struct vr_paged_shard *own, const struct vr_paged_page *page, bool *can) {
     struct vr_paged_shard *other = page->own;
     *can = other == own;
     if (*can || !lends(other) || page->list != VR_PAGED_FREE) return VRAM_OK;
     *can = other->shard->stream == own->shard->stream && !vr_is_capturing(own->device->device, own->shard->stream);
     if (*can) return VRAM_OK;
-    if (page->freed > other->passed) VR_TRY(look_at(other));
+    if (page->freed > other->passed && other->asked != own->device->rounds) {
+        other->asked = own->device->rounds;
+        VR_TRY(look_at(other));
+    }
     *can = page->freed <= other->passed;
     return VRAM_OK;
 }
@@ -104,11 +106,12 @@ static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_b
 }
 
 enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t bytes) {
-    const struct vr_paged_device *device = own->device;
+    struct vr_paged_device *device = own->device;
     const uint64_t number = vr_map_get(&own->numbers, bytes);
     if (number == 0) return VRAM_OK;
     const struct vr_paged_size *size = &own->sizes[number];
     bool taken = false;
+    device->rounds++;
     for (size_t place = 0; place < size->words * 64 && place < MOST_LOOKED_AT && !taken; place++) {
         if ((size->used[place / 64] >> place % 64 & 1) == 0) continue;
         const struct vr_paged_slot *slot = &device->slots[size->looks[place].slot];
@@ -121,6 +124,7 @@ enum vram_status vr_paged_take_for_slot(struct vr_paged_shard *own, uint64_t byt
 enum vram_status vr_paged_take_for_small(struct vr_paged_shard *own) {
     struct vr_paged_device *device = own->device;
     if (own->free_bytes != 0) return VRAM_OK;
+    device->rounds++;
     for (uint32_t number = 1; number < device->page_count; number++) {
         const struct vr_paged_page *page = vr_paged_page_at(device, number);
         bool can = page->size != 0 && page->list == VR_PAGED_FREE && vr_paged_small_window(own->small, number) != 0;
