@@ -111,8 +111,7 @@ void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken) 
     if (vr_block_at(allocator, hole)->state == VR_HOLE) raise_up(allocator, hole);
 }
 
-// --- the tree
-// -----------------------------------------------------------------------------------------------------------------------------
+// --- the tree ---------------------------------------------------------------------------------------------------------------------------
 
 static uint32_t outermost(const struct vr_block *blocks, uint32_t root, unsigned side) {
     while (blocks[root].child[side] != 0) root = blocks[root].child[side];
@@ -143,8 +142,7 @@ void vr_hole_remove(struct vr_shard *shard, uint32_t hole) {
     renew_up(allocator, after, 0);
 }
 
-// --- the search
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- the search -------------------------------------------------------------------------------------------------------------------------
 
 // Where a run of this hole begins.
 static uint32_t start_of_run(const struct vr_block *blocks, uint32_t hole) {
@@ -255,8 +253,7 @@ uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded)
     }
 }
 
-// --- the check
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- the check --------------------------------------------------------------------------------------------------------------------------
 
 bool vr_hole_runs_check(const struct vram_allocator *allocator, uint32_t root) {
     for (uint32_t hole = vr_tree_first(root, &allocator->arena); hole != 0; hole = vr_tree_next(&allocator->arena, hole)) {

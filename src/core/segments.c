@@ -41,8 +41,7 @@ uint32_t vr_segment_after(const struct vr_device *device, uint32_t segment) {
     return segment_of(device, vr_tree_next(&device->allocator->arena, vr_segment_at(device->allocator, segment)->place));
 }
 
-// --- lists
-// --------------------------------------------------------------------------------------------------------------------------------
+// --- lists ------------------------------------------------------------------------------------------------------------------------------
 
 static struct vr_segment_list *list_of(struct vr_device *device, struct vram_pool *owner) {
     return owner != NULL ? &owner->all_segments : &device->segments.defaults;

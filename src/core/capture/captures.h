@@ -51,10 +51,10 @@ struct vr_captures {
 
 // Whether the stream is capturing now, or may be: the driver gave no answer. Asks the driver only while a capture is known on some device.
 bool vr_is_capturing(const struct vr_device *device, uint64_t stream);
-// The same, but that without an answer it is not.
-bool vr_surely_captures(const struct vr_device *device, uint64_t stream);
 // The same, asking the driver always: a capture that nobody told us of.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream);
+// Whether the driver says that the stream is capturing. Asks it only while a capture is known on some device.
+bool vr_surely_captures(const struct vr_device *device, uint64_t stream);
 // The driver's id of the capture that a stream takes part in; 0 for none.
 uint64_t vr_capture_id(const struct vr_device *device, uint64_t stream);
 // Whether any capture is known, on whatever device.
