@@ -145,7 +145,7 @@ static void a_stream_that_works_on_is_asked_once(void **state) {
     const uint64_t queries = vram_sim_calls(world.sim, "cuEventQuery");
     const uint64_t fresh = expect_malloc(&world, 4 * MIB, own);
     assert_in_range(vram_sim_calls(world.sim, "cuEventQuery") - queries, 1, 2); // for a slot, and for any pages
-    EXPECT_OK(vram_sim_complete_all(world.sim)); // and again by the next request
+    EXPECT_OK(vram_sim_complete_all(world.sim));                                // and again by the next request
     assert_int_equal(expect_malloc(&world, 4 * MIB, own), blocks[0]);
     expect_free(&world, blocks[0]);
     expect_free(&world, fresh);
