@@ -153,13 +153,15 @@ VR_INLINE bool take_slot(const struct vr_alloc_request *request, bool notified, 
     struct vr_shard *shard = request->shard;
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_pool *pool = &shard->pool[request->kind];
-    const uint32_t block = vr_paged_ready(shard, request->rounded);
-    if (VR_UNLIKELY(block == 0 || request->rounded >= shard->device->options.max_split_bytes)) return false;
+    struct vr_paged_found found;
+    if (VR_UNLIKELY(request->rounded >= shard->device->options.max_split_bytes)) return false;
+    if (VR_UNLIKELY(!vr_paged_find(shard, request->rounded, &found))) return false;
     const struct vr_delta delta = {
         {[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)request->rounded, [VR_F_REQUESTED] = (int64_t)request->size_bytes}};
     if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    const uint32_t block = found.block;
     struct vr_block *item = vr_block_at(allocator, block);
-    vr_paged_take(shard, block);
+    vr_paged_take_found(shard, &found);
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;

@@ -275,9 +275,9 @@ static void count_block(const struct vr_block *block, struct vram_pool_stats *st
 static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *stats) {
     const struct vr_paged_device *paged = pool->device->paged;
     uint64_t bytes = 0, used = 0;
-    for (size_t i = 1; paged != NULL && i < paged->slot_count; i++) {
+    for (uint32_t i = 1; paged != NULL && i < paged->slot_count; i++) {
         const struct vr_paged_slot *slot = &paged->slots[i];
-        if (slot->own == NULL || slot->own->shard->owner != pool || !slot->live) continue;
+        if (slot->own == NULL || slot->own->shard->owner != pool || !vr_paged_is_live(paged, i)) continue;
         count_block(vr_paged_block_of(slot), stats);
         used += vr_paged_block_of(slot)->size;
     }

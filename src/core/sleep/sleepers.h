@@ -3,7 +3,7 @@
 //
 // A pool sleeps as a whole: all its segments do, and whatever is free in it is in no index, so that the fast way finds nothing and the slow
 // way sees that the pool sleeps. Blocks of chains are VR_EXPANDABLE_ASLEEP meanwhile, which sends the merge of a freed one here (its
-// inactive splits are out of the books); free ones are VR_ASLEEP. Slots of paged memory stay what they are: vr_paged_ready() looks at
+// inactive splits are out of the books); free ones are VR_ASLEEP. Slots of paged memory stay what they are: vr_paged_find() looks at
 // vr_shard.asleep.
 #ifndef VR_CORE_SLEEP_SLEEPERS_H
 #define VR_CORE_SLEEP_SLEEPERS_H

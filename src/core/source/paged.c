@@ -612,7 +612,7 @@ void vr_paged_close(struct vr_device *device) {
     free(paged->pages);
     free(paged->spare_pages);
     free(paged->slots);
-    free(paged->live);
+    free(paged->marks);
     free(paged);
     device->paged = NULL;
 }

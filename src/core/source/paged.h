@@ -4,7 +4,7 @@
 // is an address and a size that was handed out once: a block record that stays. Physical bytes belong to at most one live block, whatever
 // window shows them:
 //   - a slot may be handed out while nothing blocks it: no live slot of its shard shares a physical byte with it, and no page of it is
-//     another shard's. The fast way finds one by its exact size (vr_paged_ready()), looks at the bits of those in its way, 64 at a time,
+//     another shard's. The fast way finds one by its exact size (vr_paged_find()), looks at the bits of those in its way, 64 at a time,
 //     and touches no page;
 //   - no run of windows without a gap shows a page twice.
 // What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
@@ -66,7 +66,12 @@ struct vr_paged_page {
     bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
-// Slots that share a byte with a slot: those of one word of vr_paged_device.live.
+// What is known of 64 slots, a bit of each: it is handed out; it is listed, because its pages may not say so.
+struct vr_paged_marks {
+    uint64_t live, dirty;
+};
+
+// Slots that share a byte with a slot: those of one word of vr_paged_device.marks.
 struct vr_paged_way {
     uint64_t slots;
     uint32_t word;
@@ -74,38 +79,44 @@ struct vr_paged_way {
 
 struct vr_paged_slot {
     struct vr_paged_shard *own; // NULL: the entry is unused
-    struct vr_paged_way *ways;  // slots of its shard that share a byte with it, itself not
-    uint32_t way_count;
+    uint32_t size;              // of its shard's sizes
+    uint32_t place;             // there
+    uint32_t first_waiting;     // of those that are hidden because of it
+    uint32_t next_waiting;      // of those that are hidden because of the same
+    uint32_t blocker;           // a live slot in its way, while it is hidden; 0: it is not
+    uint32_t foreign;           // of its pages, that are another shard's
     uint32_t block;
-    uint32_t size;          // of its shard's sizes
-    uint32_t place;         // there
-    bool live;              // handed out
-    bool applied;           // its pages say so
-    bool dirty;             // listed, because the two may differ
-    uint32_t foreign;       // of its pages, that are another shard's
-    uint32_t blocker;       // a live slot in its way, while it is hidden; 0: it is not
-    uint32_t first_waiting; // of those that are hidden because of it
-    uint32_t next_waiting;  // of those that are hidden because of the same
+    uint32_t way_count;
+    struct vr_paged_way *ways; // slots of its shard that share a byte with it, itself not
     size_t ways_capacity;
     uint64_t last_use; // the device's count of settled uses
+    bool applied;      // its pages say that it is live
 };
 
-// What the fast way looks at of a slot: the first two of its ways.
+// What the fast way looks at of a slot: the first two of its ways, and all that it needs to hand it out.
 struct vr_paged_look {
     uint64_t slots[2]; // 0: there is no such way
     uint32_t words[2];
     uint32_t slot;
-    uint32_t more; // it has further ones
+    uint32_t block : 31;
+    uint32_t more : 1; // it has further ways
 };
 
-// Slots of one size, 64 to a word, in the order in which they were made. A bit of `ready` is set for those that are not live, whose pages
-// are all of their shard, and that are not hidden: a slot that was found blocked may be, until the live slot that it was found by is freed.
+// 64 slots of one size. A bit of `ready` is set for those that are not live, whose pages are all of their shard, and that are not hidden: a
+// slot that was found blocked may be, until the live slot that it was found by is freed.
+struct vr_paged_word {
+    uint64_t ready;
+    uint64_t used; // there is such a slot
+};
+
+// Slots of one size, in the order in which they were made.
 struct vr_paged_size {
-    uint64_t *ready;
-    uint64_t *used;
-    uint64_t *some;              // a bit per word of `ready`: it may have a bit
+    struct vr_paged_word first;  // words[0]; most sizes have no other
     struct vr_paged_look *looks; // 64 per word
-    size_t words, ready_capacity, used_capacity, some_capacity, looks_capacity;
+    size_t word_count;
+    struct vr_paged_word *words; // the first one is not used
+    uint64_t *some;              // a bit per word but the first: it may have a ready slot
+    size_t words_capacity, some_capacity, looks_capacity;
     size_t count;  // of slots
     size_t full;   // so many words from the first have no place left
     uint32_t next; // entry that no size has; 0: the last
@@ -145,7 +156,7 @@ struct vr_paged_shard {
     struct vr_paged_size *sizes;                          // [0] is unused
     size_t size_count, sizes_capacity;
     uint32_t spare_size;   // the first of those that no size has; 0: none
-    uint32_t *spare_slots; // entries of the device's slots: a word of `live` is of one shard
+    uint32_t *spare_slots; // entries of the device's slots: 64 marks are of one shard
     size_t spare_slot_count, spare_slots_capacity;
     size_t entries; // that it has, in use or spare
     uint32_t *dirty;
@@ -169,9 +180,9 @@ struct vr_paged_device {
     size_t page_count, pages_capacity;
     uint32_t *spare_pages;
     size_t spare_page_count, spare_pages_capacity;
-    struct vr_paged_slot *slots; // [0] is unused
-    uint64_t *live;              // a bit of each
-    size_t slot_count, slots_capacity, live_capacity;
+    struct vr_paged_slot *slots;  // [0] is unused
+    struct vr_paged_marks *marks; // a bit of each
+    size_t slot_count, slots_capacity, marks_capacity;
     uint64_t unit;
     uint64_t held_bytes;
     uint64_t ahead_bytes; // of these, nobody's yet
@@ -193,10 +204,19 @@ VR_INLINE struct vr_block *vr_paged_block_of(const struct vr_paged_slot *slot) {
 
 // --- slots: paged_conflicts.c, paged_sizes.c, paged_slots.c -----------------------------------------------------------------------------
 
-// Its pages do not say what it is now.
-VR_INLINE void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *slot, uint32_t number) {
-    if (VR_LIKELY(slot->dirty)) return;
-    slot->dirty = true;
+VR_INLINE bool vr_paged_is_live(const struct vr_paged_device *device, uint32_t slot) {
+    return (device->marks[slot / 64].live >> slot % 64 & 1) != 0;
+}
+VR_INLINE bool vr_paged_is_dirty(const struct vr_paged_device *device, uint32_t slot) {
+    return (device->marks[slot / 64].dirty >> slot % 64 & 1) != 0;
+}
+// Handed out, or free again: its pages do not say so yet.
+VR_INLINE void vr_paged_mark(struct vr_paged_shard *own, uint32_t number, bool live) {
+    struct vr_paged_marks *marks = &own->device->marks[number / 64];
+    const uint64_t slot = (uint64_t)1 << number % 64;
+    marks->live = live ? marks->live | slot : marks->live & ~slot;
+    if (VR_LIKELY((marks->dirty & slot) != 0)) return;
+    marks->dirty |= slot;
     if (own->dirty_count == 0) {
         _Atomic uint64_t *word = &own->device->unsettled[own->number / 64];
         const uint64_t bit = (uint64_t)1 << own->number % 64;
@@ -204,7 +224,7 @@ VR_INLINE void vr_paged_note(struct vr_paged_shard *own, struct vr_paged_slot *s
     }
     own->dirty[own->dirty_count++] = number;
 }
-// vr_paged_ready(), vr_paged_take() and vr_paged_give(): pool.h.
+// vr_paged_find(), vr_paged_take() and vr_paged_give(): pool.h.
 
 // Enters a slot under its size, ready; room must be there: vr_paged_size_room(). Takes it out.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
@@ -213,20 +233,23 @@ void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
 void vr_paged_slot_look(const struct vr_paged_slot *slot);
 enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t size);
 void vr_paged_sizes_free(struct vr_paged_shard *own);
+VR_INLINE struct vr_paged_word *vr_paged_word_at(struct vr_paged_size *size, size_t word) {
+    return VR_LIKELY(word == 0) ? &size->first : &size->words[word];
+}
 VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     struct vr_paged_size *size = &own->sizes[slot->size];
     const uint32_t word = slot->place / 64;
-    size->ready[word] |= (uint64_t)1 << slot->place % 64;
-    size->some[word / 64] |= (uint64_t)1 << word % 64;
+    vr_paged_word_at(size, word)->ready |= (uint64_t)1 << slot->place % 64;
+    if (VR_UNLIKELY(word != 0)) size->some[word / 64] |= (uint64_t)1 << word % 64;
 }
 VR_INLINE void vr_paged_ready_clear(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
-    own->sizes[slot->size].ready[slot->place / 64] &= ~((uint64_t)1 << slot->place % 64);
+    vr_paged_word_at(&own->sizes[slot->size], slot->place / 64)->ready &= ~((uint64_t)1 << slot->place % 64);
 }
 // A live slot in the way of a slot; 0: none.
 VR_INLINE uint32_t vr_paged_blocker(const struct vr_paged_device *device, const struct vr_paged_slot *slot) {
     const struct vr_paged_way *way = slot->ways;
     for (uint32_t i = 0; i < slot->way_count; i++) {
-        const uint64_t live = device->live[way[i].word] & way[i].slots;
+        const uint64_t live = device->marks[way[i].word].live & way[i].slots;
         if (live != 0) return way[i].word * 64 + (uint32_t)__builtin_ctzll(live);
     }
     return 0;

@@ -27,18 +27,17 @@ void vr_paged_give(struct vr_shard *shard, uint32_t block) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const uint32_t number = item->previous;
     struct vr_paged_slot *slot = &device->slots[number];
-    assert(slot->block == block && slot->own == own && slot->live && slot->foreign == 0 && vr_paged_blocker(device, slot) == 0);
-    device->live[number / 64] &= ~((uint64_t)1 << number % 64);
+    assert(slot->block == block && slot->own == own && vr_paged_is_live(device, number) && slot->foreign == 0);
+    assert(VRAM_CHECK < 2 || vr_paged_blocker(device, slot) == 0);
     if (VR_UNLIKELY(slot->first_waiting != 0)) vr_paged_unhide_all(device, slot);
     vr_paged_ready_set(own, slot);
-    slot->live = false;
     item->state = VR_FREE;
-    vr_paged_note(own, slot, number);
+    vr_paged_mark(own, number, false);
 }
 
 void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t number) {
     struct vr_paged_slot *slot = &device->slots[number];
-    assert(!slot->live);
+    assert(!vr_paged_is_live(device, number));
     slot->foreign++;
     vr_paged_ready_clear(slot->own, slot);
 }

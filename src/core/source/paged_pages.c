@@ -84,12 +84,13 @@ static void unuse(struct vr_paged_page *page, uint64_t low, uint64_t high) {
     page->used_bytes -= high - low;
 }
 
-static void apply_view(struct vr_paged_device *device, const struct vr_paged_slot *slot, uint32_t number, uint32_t page, uint64_t base) {
+static void apply_view(struct vr_paged_device *device, uint32_t number, uint32_t page, uint64_t base) {
+    const bool live = vr_paged_is_live(device, number);
     struct vr_paged_page *item = vr_paged_page_at(device, page);
     size_t at = 0;
     while (item->views[at].slot != number) at++;
     const struct vr_paged_view view = item->views[at];
-    if (slot->live) {
+    if (live) {
         use(item, view.low, view.high);
         vr_paged_show(item, view.low, view.high, base);
     } else {
@@ -98,7 +99,7 @@ static void apply_view(struct vr_paged_device *device, const struct vr_paged_slo
     for (size_t i = 0; i < item->window_count; i++) {
         const struct vr_paged_window *window = &item->windows[i];
         if (window->own != item->own) continue;
-        if (slot->live) {
+        if (live) {
             vr_paged_hole_cut(window->own, window->address + view.low, window->address + view.high);
         } else {
             vr_paged_hole_add(window->own, window->address + view.low, window->address + view.high);
@@ -114,10 +115,10 @@ static void apply(struct vr_paged_shard *own, uint32_t number) {
     const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
     for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
         const uint32_t page = vr_paged_page_of(device, region, at, &base);
-        apply_view(device, slot, number, page, base);
+        apply_view(device, number, page, base);
         at = base + vr_paged_page_at(device, page)->size;
     }
-    slot->applied = slot->live;
+    slot->applied = vr_paged_is_live(device, number);
 }
 
 // A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
@@ -126,7 +127,7 @@ static enum vram_status make_room(struct vr_paged_shard *own) {
     size_t most = own->hole_count;
     for (size_t i = 0; i < own->dirty_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[own->dirty[i]];
-        if (slot->live == slot->applied) continue;
+        if (vr_paged_is_live(device, own->dirty[i]) == slot->applied) continue;
         const struct vr_block *item = vr_block_at(own->shard->device->allocator, slot->block);
         const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
         for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
@@ -160,33 +161,44 @@ static enum vram_status settle(struct vr_paged_shard *own) {
     for (int live = 0; live < 2; live++) {
         for (size_t i = 0; i < own->dirty_count; i++) {
             const struct vr_paged_slot *slot = &own->device->slots[own->dirty[i]];
-            if (slot->live != (live != 0)) continue;
-            if (slot->applied != slot->live) {
+            if (vr_paged_is_live(own->device, own->dirty[i]) != (live != 0)) continue;
+            if (slot->applied != (live != 0)) {
                 apply(own, own->dirty[i]);
-            } else if (!slot->live) {
+            } else if (live == 0) {
                 use_anew(own, slot);
             }
         }
     }
     for (size_t i = 0; i < own->dirty_count; i++) {
-        own->device->slots[own->dirty[i]].dirty = false;
+        own->device->marks[own->dirty[i] / 64].dirty &= ~((uint64_t)1 << own->dirty[i] % 64);
         own->device->slots[own->dirty[i]].last_use = ++own->device->uses;
     }
     own->dirty_count = 0;
     return VRAM_OK;
 }
 
-void vr_paged_take(struct vr_shard *shard, uint32_t block) {
+// Of the slot, which the fast way does not look at.
+static bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged_found *found) {
+    const struct vr_paged_slot *slot = &own->device->slots[found->slot];
+    return slot->block == found->block && slot->own == own && slot->foreign == 0 && vr_paged_blocker(own->device, slot) == 0;
+}
+
+void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found) {
     struct vr_paged_shard *own = shard->paged;
-    const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
-    struct vr_paged_slot *slot = &own->device->slots[number];
-    assert(slot->block == block && slot->own == own && !slot->live && slot->foreign == 0 && vr_paged_blocker(own->device, slot) == 0);
-    own->device->live[number / 64] |= (uint64_t)1 << number % 64;
-    vr_paged_ready_clear(own, slot);
-    slot->live = true;
-    vr_paged_note(own, slot, number);
+    assert((*found->ready & found->bit) != 0 && !vr_paged_is_live(own->device, found->slot));
+    assert(VRAM_CHECK < 2 || may_be_taken(own, found));
+    *found->ready &= ~found->bit;
+    vr_paged_mark(own, found->slot, true);
     // Who listens is told where the bytes are before what lies there. Without memory for it the slow way catches up.
     if (vr_has_listener(shard->device)) (void)settle(own);
+}
+
+void vr_paged_take(struct vr_shard *shard, uint32_t block) {
+    const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
+    const struct vr_paged_slot *slot = &shard->paged->device->slots[number];
+    struct vr_paged_word *word = vr_paged_word_at(&shard->paged->sizes[slot->size], slot->place / 64);
+    const struct vr_paged_found found = {block, number, &word->ready, (uint64_t)1 << slot->place % 64};
+    vr_paged_take_found(shard, &found);
 }
 
 // The newest shard first.

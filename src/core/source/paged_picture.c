@@ -23,9 +23,9 @@ static enum vram_status push(struct block_list *list, const struct vr_block *blo
 
 static enum vram_status collect_live(const struct vr_device *device, const struct vr_segment *segment, struct block_list *list) {
     const struct vr_paged_device *paged = device->paged;
-    for (size_t i = 1; i < paged->slot_count; i++) {
+    for (uint32_t i = 1; i < paged->slot_count; i++) {
         const struct vr_paged_slot *slot = &paged->slots[i];
-        if (slot->own == NULL || !slot->live) continue;
+        if (slot->own == NULL || !vr_paged_is_live(paged, i)) continue;
         const struct vr_block *item = vr_block_at(device->allocator, slot->block);
         if (item->address - segment->address < segment->size) VR_TRY(push(list, item));
     }
@@ -146,7 +146,7 @@ uint32_t vr_paged_block_containing(const struct vr_device *device, const struct 
     for (size_t i = 0; i < item->view_count; i++) {
         const struct vr_paged_slot *slot = &own->device->slots[item->views[i].slot];
         const struct vr_block *block = vr_block_at(device->allocator, slot->block);
-        if (slot->live && address - block->address < block->size) return slot->block;
+        if (vr_paged_is_live(own->device, item->views[i].slot) && address - block->address < block->size) return slot->block;
     }
     return 0;
 }
@@ -188,7 +188,7 @@ static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32
             if (other->own != slot->own || view->high <= at - base || end - base <= view->low) continue;
             if (vr_map_get(&counted, view->slot + 1) != 0) continue;
             found.slots++;
-            found.live += other->live;
+            found.live += vr_paged_is_live(device, view->slot);
             (void)vr_map_set(&counted, view->slot + 1, 1);
         }
         at = base + page->size;
@@ -207,27 +207,30 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
     const struct in_the_way found = blocked_by(device, number);
-    uint32_t slots = 1, live = slot->live;
+    const bool is_live = vr_paged_is_live(device, number);
+    uint32_t slots = 1, live = is_live;
     for (uint32_t i = 0; i < slot->way_count; i++) {
         slots += count_bits(slot->ways[i].slots);
-        live += count_bits(slot->ways[i].slots & device->live[slot->ways[i].word]);
+        live += count_bits(slot->ways[i].slots & device->marks[slot->ways[i].word].live);
     }
     VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && live == found.live,
                  "a slot is not blocked by those that share its bytes", item->address);
-    VR_INVARIANT(slot->live == (device->live[number / 64] >> number % 64 & 1), "a slot does not know whether it is live", item->address);
     const bool hidden = slot->blocker != 0;
-    const struct vr_paged_size *size = &slot->own->sizes[slot->size];
+    struct vr_paged_size *size = &slot->own->sizes[slot->size];
+    const struct vr_paged_word *word = vr_paged_word_at(size, slot->place / 64);
+    const struct vr_paged_look *look = &size->looks[slot->place];
     const uint64_t bit = (uint64_t)1 << slot->place % 64;
-    const bool ready = (size->ready[slot->place / 64] & bit) != 0;
-    VR_INVARIANT(size->looks[slot->place].slot == number && (size->used[slot->place / 64] & bit) != 0, "a slot is not where its size is",
+    const bool ready = (word->ready & bit) != 0;
+    VR_INVARIANT(look->slot == number && look->block == slot->block && (word->used & bit) != 0, "a slot is not where its size is",
                  item->address);
-    VR_INVARIANT(ready == (!slot->live && !hidden && slot->foreign == 0), "a slot is ready and live, or neither", item->address);
-    VR_INVARIANT(!ready || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0, "a ready slot is not found", item->address);
-    VR_INVARIANT(!hidden || (device->slots[slot->blocker].live && (vr_paged_blocker(device, slot) != 0)), "a free slot is hidden",
+    VR_INVARIANT(ready == (!is_live && !hidden && slot->foreign == 0), "a slot is ready and live, or neither", item->address);
+    VR_INVARIANT(!ready || slot->place < 64 || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0,
+                 "a ready slot is not found", item->address);
+    VR_INVARIANT(!hidden || (vr_paged_is_live(device, slot->blocker) && (vr_paged_blocker(device, slot) != 0)), "a free slot is hidden",
                  item->address);
-    VR_INVARIANT(slot->live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
+    VR_INVARIANT(is_live == (item->state == VR_ALLOCATED || item->state == VR_PENDING), "a slot does not know whether it is live",
                  item->address);
-    VR_INVARIANT(!slot->live || found.live + found.foreign == 1, "two live blocks share a byte", item->address);
+    VR_INVARIANT(!is_live || found.live + found.foreign == 1, "two live blocks share a byte", item->address);
     return VRAM_OK;
 }
 
@@ -256,8 +259,9 @@ static enum vram_status check_page(const struct vr_paged_device *device, uint32_
     }
     for (size_t i = 0; i < page->view_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
-        if (slot->live) live += page->views[i].high - page->views[i].low;
-        VR_INVARIANT(!slot->live || slot->own == page->own, "a live block lies on another shard's page", number);
+        const bool is_live = vr_paged_is_live(device, page->views[i].slot);
+        if (is_live) live += page->views[i].high - page->views[i].low;
+        VR_INVARIANT(!is_live || slot->own == page->own, "a live block lies on another shard's page", number);
     }
     VR_INVARIANT(used == page->used_bytes && live == used, "the used bytes of a page are miscounted", number);
     VR_INVARIANT((page->list == VR_PAGED_FREE || page->list == VR_PAGED_AHEAD) == (used == 0) &&

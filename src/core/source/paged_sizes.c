@@ -25,39 +25,47 @@ static void hide(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) 
     vr_paged_ready_clear(own, slot);
 }
 
-// The slot at the lowest place of the word that is not blocked; 0: none.
-static uint32_t ready_in(struct vr_paged_shard *own, const struct vr_paged_size *size, size_t word, unsigned *passed) {
-    const uint64_t *live = own->device->live;
-    const struct vr_paged_look *looks = &size->looks[word * 64];
-    for (uint64_t ready = size->ready[word]; ready != 0; ready &= ready - 1) {
+// The slot at the lowest place of the word that is not blocked.
+static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *looks, struct vr_paged_word *word, unsigned *passed,
+                     struct vr_paged_found *found) {
+    const struct vr_paged_marks *marks = own->device->marks;
+    for (uint64_t ready = word->ready; ready != 0; ready &= ready - 1) {
         const struct vr_paged_look *look = &looks[(unsigned)__builtin_ctzll(ready)];
-        const uint64_t blocked = (live[look->words[0]] & look->slots[0]) | (live[look->words[1]] & look->slots[1]);
-        if ((blocked | look->more) == 0) return look->slot;
-        if (VR_UNLIKELY(blocked == 0 || *passed == PATIENCE)) {
-            const uint32_t blocker = vr_paged_blocker(own->device, &own->device->slots[look->slot]);
-            if (blocker == 0) return look->slot;
-            if (*passed == PATIENCE) hide(own, look->slot, blocker);
+        const uint64_t blocked = (marks[look->words[0]].live & look->slots[0]) | (marks[look->words[1]].live & look->slots[1]);
+        uint32_t blocker = 0;
+        if (VR_UNLIKELY((blocked != 0 && *passed == PATIENCE) || (blocked == 0 && look->more)))
+            blocker = vr_paged_blocker(own->device, &own->device->slots[look->slot]);
+        if ((blocked | blocker) == 0) {
+            *found = (struct vr_paged_found){look->block, look->slot, &word->ready, ready & (~ready + 1)};
+            return true;
         }
+        if (VR_UNLIKELY(*passed == PATIENCE)) hide(own, look->slot, blocker);
         *passed += *passed != PATIENCE;
     }
-    return 0;
+    return false;
 }
 
-uint32_t vr_paged_ready(const struct vr_shard *shard, uint64_t rounded) {
-    if (VR_UNLIKELY(shard->asleep)) return 0;
-    struct vr_paged_shard *own = shard->paged;
-    const uint64_t number = number_of(own, rounded);
-    if (number == 0) return 0;
-    struct vr_paged_size *size = &own->sizes[number];
-    unsigned passed = 0;
-    for (size_t i = 0; i * 64 < size->words; i++) {
+VR_NOINLINE static bool find_further(struct vr_paged_shard *own, struct vr_paged_size *size, unsigned passed,
+                                     struct vr_paged_found *found) {
+    for (size_t i = 0; i * 64 < size->word_count; i++) {
         for (uint64_t some = size->some[i]; some != 0; some &= some - 1) {
-            const uint32_t slot = ready_in(own, size, i * 64 + (unsigned)__builtin_ctzll(some), &passed);
-            if (VR_LIKELY(slot != 0)) return own->device->slots[slot].block;
-            if (size->ready[i * 64 + (unsigned)__builtin_ctzll(some)] == 0) size->some[i] &= ~(some & (~some + 1));
+            const size_t word = i * 64 + (unsigned)__builtin_ctzll(some);
+            if (ready_in(own, &size->looks[word * 64], &size->words[word], &passed, found)) return true;
+            if (size->words[word].ready == 0) size->some[i] &= ~(some & (~some + 1));
         }
     }
-    return 0;
+    return false;
+}
+
+bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found) {
+    if (VR_UNLIKELY(shard->asleep)) return false;
+    struct vr_paged_shard *own = shard->paged;
+    const uint64_t number = number_of(own, rounded);
+    if (number == 0) return false;
+    struct vr_paged_size *size = &own->sizes[number];
+    unsigned passed = 0;
+    if (VR_LIKELY(ready_in(own, size->looks, &size->first, &passed, found))) return true;
+    return size->word_count > 1 && find_further(own, size, passed, found);
 }
 
 static enum vram_status take_size(struct vr_paged_shard *own, uint64_t bytes, uint64_t *number) {
@@ -74,19 +82,24 @@ static enum vram_status take_size(struct vr_paged_shard *own, uint64_t bytes, ui
     return vr_map_set(&own->numbers, bytes, *number); // there is room
 }
 
+static enum vram_status further_word(struct vr_paged_size *size) {
+    const size_t word = size->word_count;
+    VR_TRY(VR_GROW(size, words, word + 1));
+    VR_TRY(VR_GROW(size, some, word / 64 + 1));
+    if (word == 1 || word % 64 == 0) size->some[word / 64] = 0;
+    return VRAM_OK;
+}
+
 enum vram_status vr_paged_size_room(struct vr_paged_shard *own, uint64_t bytes) {
     uint64_t number = vr_map_get(&own->numbers, bytes);
     if (number == 0) VR_TRY(take_size(own, bytes, &number));
     struct vr_paged_size *size = &own->sizes[number];
-    while (size->full < size->words && size->used[size->full] == UINT64_MAX) size->full++;
-    if (size->full < size->words) return VRAM_OK;
-    VR_TRY(VR_GROW(size, ready, size->words + 1));
-    VR_TRY(VR_GROW(size, used, size->words + 1));
-    VR_TRY(VR_GROW(size, some, size->words / 64 + 1));
-    VR_TRY(VR_GROW(size, looks, (size->words + 1) * 64));
-    size->ready[size->words] = size->used[size->words] = 0;
-    if (size->words % 64 == 0) size->some[size->words / 64] = 0;
-    size->words++;
+    while (size->full < size->word_count && vr_paged_word_at(size, size->full)->used == UINT64_MAX) size->full++;
+    if (size->full < size->word_count) return VRAM_OK;
+    VR_TRY(VR_GROW(size, looks, (size->word_count + 1) * 64));
+    if (size->word_count != 0) VR_TRY(further_word(size));
+    *vr_paged_word_at(size, size->word_count) = (struct vr_paged_word){0};
+    size->word_count++;
     return VRAM_OK;
 }
 
@@ -97,6 +110,7 @@ void vr_paged_slot_look(const struct vr_paged_slot *slot) {
         look->slots[i] = way.slots;
         look->words[i] = way.word;
     }
+    look->block = slot->block;
     look->more = slot->way_count > 2;
 }
 
@@ -104,11 +118,12 @@ void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t byt
     const uint64_t number = vr_map_get(&own->numbers, bytes);
     struct vr_paged_size *size = &own->sizes[number];
     struct vr_paged_slot *item = &own->device->slots[slot];
-    assert(number != 0 && size->full < size->words && size->used[size->full] != UINT64_MAX);
-    const unsigned bit = (unsigned)__builtin_ctzll(~size->used[size->full]);
+    struct vr_paged_word *word = vr_paged_word_at(size, size->full);
+    assert(number != 0 && size->full < size->word_count && word->used != UINT64_MAX);
+    const unsigned bit = (unsigned)__builtin_ctzll(~word->used);
     item->size = (uint32_t)number;
     item->place = (uint32_t)(size->full * 64 + bit);
-    size->used[size->full] |= (uint64_t)1 << bit;
+    word->used |= (uint64_t)1 << bit;
     size->looks[item->place].slot = slot;
     vr_paged_slot_look(item);
     size->count++;
@@ -119,22 +134,21 @@ void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
     const struct vr_paged_slot *item = &own->device->slots[slot];
     struct vr_paged_size *size = &own->sizes[item->size];
     vr_paged_ready_clear(own, item);
-    size->used[item->place / 64] &= ~((uint64_t)1 << item->place % 64);
+    vr_paged_word_at(size, item->place / 64)->used &= ~((uint64_t)1 << item->place % 64);
     if (item->place / 64 < size->full) size->full = item->place / 64;
     if (--size->count != 0) return;
     // A size that nobody has any more.
     const uint64_t bytes = vr_paged_block_of(item)->size;
     (void)vr_map_take(&own->numbers, bytes);
     *hint_of(own, bytes) = (struct vr_paged_hint){0};
-    size->words = size->full = 0;
+    size->word_count = size->full = 0;
     size->next = own->spare_size;
     own->spare_size = item->size;
 }
 
 void vr_paged_sizes_free(struct vr_paged_shard *own) {
     for (size_t i = 1; i < own->size_count; i++) {
-        free(own->sizes[i].ready);
-        free(own->sizes[i].used);
+        free(own->sizes[i].words);
         free(own->sizes[i].some);
         free(own->sizes[i].looks);
     }

@@ -1,5 +1,5 @@
 // Pages of pools that sleep: a page gives its memory away behind all of its windows, and gets other memory there. Slots, views and holes
-// stay; vr_paged_ready() hands nothing of a sleeping shard out.
+// stay; vr_paged_find() hands nothing of a sleeping shard out.
 #include "core/device.h"
 #include "core/share/share.h"
 #include "core/source/paged.h"

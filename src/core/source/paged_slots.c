@@ -6,15 +6,15 @@ enum { MOST_SLOTS = 1 << 16, MOST_VIEWS = 128 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
-// 64 entries at a time are a shard's, so that it alone changes their word of `live`. Kept when there is no memory for more.
+// 64 entries at a time are a shard's, so that it alone changes their marks. Kept when there is no memory for more.
 static enum vram_status add_entries(struct vr_paged_shard *own) {
     struct vr_paged_device *device = own->device;
     const size_t first = device->slot_count;
     VR_TRY(VR_GROW(device, slots, first + 64));
-    VR_TRY(VR_GROW(device, live, first / 64 + 1));
+    VR_TRY(VR_GROW(device, marks, first / 64 + 1));
     VR_TRY(VR_GROW(own, spare_slots, own->entries + 64));
     memset(&device->slots[first], 0, 64 * sizeof *device->slots);
-    device->live[first / 64] = 0;
+    device->marks[first / 64] = (struct vr_paged_marks){0};
     for (size_t i = 64; i-- > 0;)
         if (first + i != 0) own->spare_slots[own->spare_slot_count++] = (uint32_t)(first + i);
     own->entries += 64;
@@ -135,6 +135,10 @@ static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk
 
 // --- forgetting -------------------------------------------------------------------------------------------------------------------------
 
+static bool is_at_rest(const struct vr_paged_device *device, uint32_t slot) {
+    return !vr_paged_is_live(device, slot) && !vr_paged_is_dirty(device, slot);
+}
+
 static void forget_views(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     const struct vr_block *item = vr_paged_block_of(slot);
@@ -151,7 +155,7 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
 
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t number) {
     struct vr_paged_slot *slot = &device->slots[number];
-    assert(!slot->live && !slot->dirty);
+    assert(is_at_rest(device, number));
     vr_paged_unhide(device, number);
     vr_paged_slot_remove(slot->own, number);
     forget_views(device, number);
@@ -173,7 +177,7 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
     const uint64_t since = device->uses - MOST_SLOTS / 2;
     for (uint32_t i = 1; i < device->slot_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[i];
-        if (slot->own != NULL && !slot->live && !slot->dirty && slot->last_use < since) vr_paged_slot_forget(device, i);
+        if (slot->own != NULL && is_at_rest(device, i) && slot->last_use < since) vr_paged_slot_forget(device, i);
     }
     device->prune_at = 2 * device->live_slots;
 }
@@ -188,13 +192,13 @@ static void thin(struct vr_paged_device *device, uint32_t number) {
     if (page->view_count < MOST_VIEWS) return;
     for (size_t i = 0; i < page->view_count && count < MOST_VIEWS; i++) {
         const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
-        if (!slot->live && !slot->dirty) uses[count++] = slot->last_use;
+        if (is_at_rest(device, page->views[i].slot)) uses[count++] = slot->last_use;
     }
     if (count < 2) return;
     qsort(uses, count, sizeof *uses, by_number);
     for (size_t i = page->view_count; i-- > 0;) {
         const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
-        if (!slot->live && !slot->dirty && slot->last_use < uses[count / 2]) vr_paged_slot_forget(device, page->views[i].slot);
+        if (is_at_rest(device, page->views[i].slot) && slot->last_use < uses[count / 2]) vr_paged_slot_forget(device, page->views[i].slot);
     }
 }
 

@@ -166,7 +166,7 @@ static uint64_t last_use_of(const struct vr_paged_device *device, const struct v
         const struct vr_paged_slot *slot = &device->slots[page->views[i].slot];
         const struct vr_block *item = vr_block_at(device->device->allocator, slot->block);
         if (item->address >= window->address + page->size || window->address >= item->address + item->size) continue;
-        if (slot->live) return UINT64_MAX;
+        if (vr_paged_is_live(device, page->views[i].slot)) return UINT64_MAX;
         if (slot->last_use > newest) newest = slot->last_use;
     }
     return newest;
