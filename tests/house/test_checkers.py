@@ -322,5 +322,35 @@ class Coverage(unittest.TestCase):
         self.assertEqual(self.check("`speed` `count` `loud` `pool`\n")[0], 1)
 
 
+class Wheel(unittest.TestCase):
+    """What check_wheel.py says of an answer that is not the native command's."""
+
+    def told(self, got, want):
+        sys.path.insert(0, str(TOOLS.parent / "tests/packages"))
+        import check_wheel
+
+        found = []
+        check_wheel.same(found, "vram view", got, want)
+        return found
+
+    def test_the_same_is_nothing_to_tell(self):
+        self.assertEqual(self.told((0, b"page", b""), (0, b"page", b"")), [])
+
+    def test_a_page_that_differs_is_a_short_line_with_the_first_difference(self):
+        page = b"<html>" + b"x" * 1_000_000
+        told, = self.told((0, page + b"NEW" + page, b""), (0, page + b"old" + page, b""))
+        self.assertLess(len(told), 300)
+        self.assertNotIn("\n", told)
+        for wanted in ("vram view: output: byte 1000006 of 2000015:", "NEW", "old"):
+            self.assertIn(wanted, told)
+
+    def test_every_part_is_looked_at(self):
+        for got, wanted in (((3, b"page", b""), "code: 3, not 0"), ((0, b"pag", b""), "output: byte 3 of 3"), ((0, b"page", b"no such file"), "errors: byte 0 of 12")):
+            told, = self.told(got, (0, b"page", b""))
+            self.assertIn(wanted, told)
+        told, = self.told(b"2", b"1")
+        self.assertIn("byte 0 of 1", told)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

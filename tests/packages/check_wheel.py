@@ -78,9 +78,23 @@ def check_symbols(folder):
     return found + ([] if seen > 20 else ["only %d programs and libraries" % seen])
 
 
+def first_difference(got, want):
+    """Where two outputs part, and a little of both from there on."""
+    place = next((i for i in range(min(len(got), len(want))) if got[i] != want[i]), min(len(got), len(want)))
+    return "byte %d of %d: %r, not %r" % (place, len(got), got[max(place - 20, 0):place + 40], want[max(place - 20, 0):place + 40])
+
+
 def same(found, what, got, want):
-    if got != want:
-        found.append("%s: %r, not %r" % (what, got[:200], want[:200]))
+    """One line where they differ. An answer is its output, or (code, output, errors)."""
+    if got == want:
+        return
+    if isinstance(got, bytes):
+        found.append("%s: %s" % (what, first_difference(got, want)))
+        return
+    for part, one, other in zip(("code", "output", "errors"), got, want):
+        if one != other:
+            found.append("%s: %s: %s" % (what, part, first_difference(one, other) if isinstance(one, bytes) else "%r, not %r" % (one, other)))
+            return
 
 
 def check_command(native, programs, work):

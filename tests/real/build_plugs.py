@@ -54,14 +54,18 @@ class Place:
         if not (self.plugs / name).exists():
             run("g++", "-w", "-O0", *self.headers, *flags[:-1], source, "-o", self.plugs / name, *flags[-1], *self.libraries)
 
+    def program_of_nvcc(self, name, source):
+        if not (self.plugs / name).exists():
+            run(self.toolkit / "bin/nvcc", "-x", "cu", "-std=c++17", "-w", f"-arch={ARCHITECTURE}", "-cudart", "shared", *self.headers, f"-I{self.cuda}/cccl", source,
+                "-o", self.plugs / name, f"-L{self.build}", "-lvram", "-Xlinker", f"-rpath={self.build}")
+
 
 def cuda(at):
     """What needs headers and the compiler alone: CCCL of two versions, Thrust, NCCL."""
     at.program("cccl_of_the_toolkit", HERE / "plugs/cccl_resource.cpp", "-std=c++17", f"-I{at.cuda}/cccl", [])
     at.program("cccl_of_rmm", HERE / "plugs/cccl_resource.cpp", "-std=c++17", f"-I{SITE}/librmm/include/rapids", [])
-    if not (at.plugs / "thrust_vectors").exists():
-        run(at.toolkit / "bin/nvcc", "-std=c++17", "-w", f"-arch={ARCHITECTURE}", "-cudart", "shared", *at.headers, f"-I{at.cuda}/cccl",
-            HERE / "plugs/thrust_vectors.cu", "-o", at.plugs / "thrust_vectors", f"-L{at.build}", "-lvram", "-Xlinker", f"-rpath={at.build}")
+    at.program_of_nvcc("cccl_by_nvcc", HERE / "plugs/cccl_resource.cpp")
+    at.program_of_nvcc("thrust_vectors", HERE / "plugs/thrust_vectors.cu")
 
 
 # Their resources are not those of this plug, or (hwdecompress, ..._view) they want what a driver of a later time has.

@@ -12,20 +12,20 @@ namespace mr = cuda::mr;
 static_assert(mr::synchronous_resource_with<vram::memory_resource, mr::device_accessible>);
 static_assert(mr::resource_with<vram::memory_resource, mr::device_accessible>);
 static_assert(!mr::resource_with<vram::memory_resource, mr::host_accessible>);
-using any = mr::resource_ref<mr::device_accessible>;
-static void *take(any from, cuda::stream_ref stream, size_t bytes) { return from.allocate(stream, bytes, 256); }
-static void give(any to, cuda::stream_ref stream, void *place, size_t bytes) { to.deallocate(stream, place, bytes, 256); }
-static void *take_sync(any from, size_t bytes) { return from.allocate_sync(bytes, 256); }
-static void give_sync(any to, void *place, size_t bytes) { to.deallocate_sync(place, bytes, 256); }
+using device_ref = mr::resource_ref<mr::device_accessible>;
+static void *take(device_ref from, cuda::stream_ref stream, size_t bytes) { return from.allocate(stream, bytes, 256); }
+static void give(device_ref to, cuda::stream_ref stream, void *place, size_t bytes) { to.deallocate(stream, place, bytes, 256); }
+static void *take_sync(device_ref from, size_t bytes) { return from.allocate_sync(bytes, 256); }
+static void give_sync(device_ref to, void *place, size_t bytes) { to.deallocate_sync(place, bytes, 256); }
 #else
 static_assert(mr::resource_with<vram::memory_resource, mr::device_accessible>);
 static_assert(mr::async_resource_with<vram::memory_resource, mr::device_accessible>);
 static_assert(!mr::resource_with<vram::memory_resource, mr::host_accessible>);
-using any = mr::async_resource_ref<mr::device_accessible>;
-static void *take(any from, cuda::stream_ref stream, size_t bytes) { return from.allocate_async(bytes, 256, stream); }
-static void give(any to, cuda::stream_ref stream, void *place, size_t bytes) { to.deallocate_async(place, bytes, 256, stream); }
-static void *take_sync(any from, size_t bytes) { return from.allocate(bytes, 256); }
-static void give_sync(any to, void *place, size_t bytes) { to.deallocate(place, bytes, 256); }
+using device_ref = mr::async_resource_ref<mr::device_accessible>;
+static void *take(device_ref from, cuda::stream_ref stream, size_t bytes) { return from.allocate_async(bytes, 256, stream); }
+static void give(device_ref to, cuda::stream_ref stream, void *place, size_t bytes) { to.deallocate_async(place, bytes, 256, stream); }
+static void *take_sync(device_ref from, size_t bytes) { return from.allocate(bytes, 256); }
+static void give_sync(device_ref to, void *place, size_t bytes) { to.deallocate(place, bytes, 256); }
 #endif
 
 static uint64_t live_bytes() {
@@ -34,7 +34,7 @@ static uint64_t live_bytes() {
     return (uint64_t)stats.allocated_bytes[VRAM_STAT_ALL].current;
 }
 
-static bool runs_out(any resource, size_t bytes, cuda::stream_ref stream) {
+static bool runs_out(device_ref resource, size_t bytes, cuda::stream_ref stream) {
     try {
         (void)take(resource, stream, bytes);
         return false;
@@ -47,7 +47,7 @@ static bool runs_out(any resource, size_t bytes, cuda::stream_ref stream) {
 int main() {
     vram::memory_resource resource(0), same(0), other(1);
     EXPECT(resource == same && resource != other);
-    any erased(resource);
+    device_ref erased(resource);
     cudaStream_t first, second;
     EXPECT(cudaStreamCreate(&first) == cudaSuccess && cudaStreamCreate(&second) == cudaSuccess);
 
