@@ -4,10 +4,12 @@
 Usage: tables.py ENGINE VRAM, with ENGINE duckdb, spark or ray
 """
 import json
+import platform
 import random
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 RANKS, COMMITS = 500, ("4c1f", "9be0")
@@ -74,9 +76,20 @@ def ask_duckdb(folder):
             duckdb.sql("SELECT commit, rank, site, bytes FROM sites").fetchall(), duckdb.sql("SELECT count(*) FROM events").fetchall()[0][0])
 
 
+def snappy(folder):
+    """Where musl lies beside glibc (tools/setup.sh packages) snappy-java takes the library that is made for musl, which glibc cannot load: Java's options
+    that name the other one."""
+    import pyspark
+    if not Path("/lib/ld-musl-x86_64.so.1").exists() or platform.libc_ver()[0] != "glibc":
+        return ""
+    jar, = Path(pyspark.__file__).parent.glob("jars/snappy-java-*.jar")
+    library = Path(zipfile.ZipFile(jar).extract("org/xerial/snappy/native/Linux/x86_64/libsnappyjava.so", folder / "snappy"))
+    return f"-Dorg.xerial.snappy.lib.path={library.parent} -Dorg.xerial.snappy.lib.name={library.name}"
+
+
 def ask_spark(folder):
     from pyspark.sql import SparkSession
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.extraJavaOptions", snappy(folder)).getOrCreate()
     for table in ("peaks", "sites", "events"):
         spark.read.parquet(str(folder / "parquet" / table)).createOrReplaceTempView(table)
     answer = ([tuple(row) for row in spark.sql("SELECT commit, rank, allocated_peak_bytes FROM peaks").collect()],
