@@ -22,7 +22,7 @@ command -v node >/dev/null && command -v npm >/dev/null || packages+=(nodejs npm
 # Environments of real programs; torch.compile and Triton call a C++ compiler.
 if [ "${1:-}" = real ]; then packages+=(python3-venv python3-pip python3-dev); fi
 # Packages for other systems: Debian's sources, and environments in which what was made is tried.
-if [ "${1:-}" = packages ]; then packages+=(dpkg-dev llvm python3-venv python3-pip debhelper debootstrap ruby python3-yaml musl-tools curl); fi
+if [ "${1:-}" = packages ]; then packages+=(dpkg-dev llvm python3-venv python3-pip debhelper debootstrap ruby rubocop python3-yaml musl-tools curl); fi
 # Another processor: its compilers and C library, an emulation of it, and a Debian for it to run in.
 if [ "${1:-}" = arm64 ]; then packages+=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static debootstrap); fi
 # Other allocators, in the same process as ours.
