@@ -180,24 +180,33 @@ static void take_pair(struct run *run) { give(run, take(run, 4096)); }
 
 static void must_drive(vr_cu_result result) { must(result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER, "the driver"); }
 
-// A capture of so many nodes, in which a block waits for a stream that has not joined again. Requests go on beside it.
-static void capture_nodes(struct run *run) {
-    uint64_t address = 0, event = 0, context = 0, streams[2];
+// A capture in which so many blocks wait for a stream that has not joined again. Requests go on beside it.
+static void capture_waiting_frees(struct run *run, uint64_t frees) {
+    uint64_t event = 0, context = 0, streams[2];
     must_drive(vr_cu(run->driver, primary_ctx_retain, &context, 0));
     must_drive(vr_cu(run->driver, ctx_set_current, context));
     for (int i = 0; i < 2; i++) must(vram_sim_stream_create(run->driver, 0, &streams[i]), "a stream");
     run->streams[0] = streams[0];
     must(vram_pool_create(run->allocator, 0, NULL, &run->pools[0]), "a pool");
     must(vram_capture_begin(run->pools[0], streams[0], VRAM_CAPTURE_RELAXED, NULL), "a capture");
-    address = take_on(run, 0, 4096, streams[0]);
     must_drive(vr_cu(run->driver, event_create, &event, 0));
     must_drive(vr_cu(run->driver, event_record, event, streams[0]));
     must_drive(vr_cu(run->driver, stream_wait_event, streams[1], event, 0));
-    must_drive(vr_cu(run->driver, memset_d8_async, address, 0, 4096, streams[1]));
-    must(vram_record_stream(run->allocator, address, streams[1]), "vram_record_stream");
-    give(run, address);
-    address = take_on(run, 0, 4096, streams[0]);
-    for (uint64_t i = 0; i < run->count; i++) must_drive(vr_cu(run->driver, memset_d8_async, address, 0, 4096, streams[0]));
+    for (uint64_t i = 0; i < frees; i++) {
+        const uint64_t address = take_on(run, 0, 4096, streams[0]);
+        must_drive(vr_cu(run->driver, memset_d8_async, address, 0, 4096, streams[1]));
+        must(vram_record_stream(run->allocator, address, streams[1]), "vram_record_stream");
+        give(run, address);
+    }
+}
+
+static void wait_in_capture(struct run *run) { capture_waiting_frees(run, run->count); }
+
+// The same with one, and so many nodes.
+static void capture_nodes(struct run *run) {
+    capture_waiting_frees(run, 1);
+    const uint64_t address = take_on(run, 0, 4096, run->streams[0]);
+    for (uint64_t i = 0; i < run->count; i++) must_drive(vr_cu(run->driver, memset_d8_async, address, 0, 4096, run->streams[0]));
 }
 
 static void take_captured_pair(struct run *run) { give(run, take_on(run, 0, 4096, run->streams[0])); }
@@ -256,6 +265,15 @@ static const struct growth growths[] = {
      {1, 10, 100, 1000, 10000},
      50,
      capture_nodes,
+     take_captured_pair},
+    {"waiting",
+     "frees that wait in a capture that reuses",
+     "a pair in it",
+     "graph_capture_record_stream_reuse:True",
+     1,
+     {1, 10, 100, 1000, 10000},
+     50,
+     wait_in_capture,
      take_captured_pair},
     {"oom", "private pools", "a request that fails", "", 1, {1, 10, 100, 1000, 4000}, 50, make_pools, fail_to_take},
     {"deferred", "frees put off by a capture", "a pair on another stream", "", 1, {1, 10, 100, 1000, 10000}, 500, put_off_frees, take_pair},

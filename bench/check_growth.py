@@ -22,6 +22,7 @@ ROWS = {  # least, most, steps
     "devices": (1, 64, 100),
     "deferred": (10, 4000, 100),
     "nodes": (10, 4000, 40),
+    "waiting": (10, 4000, 40),
     "asleep": (10, 4000, 40),
     "holes": (10, 4000, 20),
 }

@@ -200,7 +200,13 @@ enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_
 
 void vr_captures_release(struct vr_captures *captures) {
     free(captures->items);
-    free(captures->deferred);
+    while (captures->first_deferred != NULL) {
+        struct vr_deferred *deferred = captures->first_deferred;
+        captures->first_deferred = deferred->next;
+        free(deferred->markers);
+        free(deferred);
+    }
+    free(captures->ready);
     free(captures->blockers);
     vr_pasts_release(&captures->pasts);
     *captures = (struct vr_captures){0};

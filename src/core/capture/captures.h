@@ -21,9 +21,16 @@ struct vr_capture {
 // for the moment when the captured graph shows that every one of them lies before what its own stream does next.
 struct vr_deferred {
     uint32_t block;
-    uint32_t blocker;  // of those that were looked at: 1 + the place of the stream that captured then
+    uint32_t blocker; // of those that were looked at: 1 + the place of the stream that captured then
+    uint64_t stream;  // the block's own
+    uint64_t serial;
     uint64_t *markers; // graph nodes; NULL: wait for the end
     size_t marker_count;
+    size_t passed;                                                        // so many of them, the first ones, lie there
+    struct vr_deferred *previous, *next;                                  // in the order of their frees
+    enum vr_chain { VR_CHAIN_NONE, VR_CHAIN_FRESH, VR_CHAIN_NODE } chain; // of its stream's past: which it is in (past.h)
+    struct vr_deferred *before, *after;                                   // there
+    struct vr_deferred *chains;                                           // of the first one of a chain that is due: the next such chain
 };
 
 // A stream whose capture keeps frees waiting: one question answers for all of them.
@@ -38,10 +45,12 @@ struct vr_captures {
     struct vr_capture *items; // into pools of this device
     size_t count;
     size_t items_capacity;
-    struct vr_deferred *deferred;
+    struct vr_deferred *first_deferred, *last_deferred;
+    struct vr_deferred *unlooked; // all before it were looked at and have a blocker; NULL: all have
     size_t deferred_count;
-    size_t deferred_capacity;
-    size_t looked_at; // so many of these, the oldest ones, were looked at and have a blocker
+    uint64_t serial;
+    struct vr_deferred **ready; // room for those that a request finds over
+    size_t ready_capacity;
     struct vr_blocker *blockers;
     size_t blocker_count;
     size_t blockers_capacity;

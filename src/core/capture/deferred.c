@@ -18,6 +18,86 @@ static bool add_frontier(const struct vr_device *device, uint64_t stream, struct
     return true;
 }
 
+// --- those there are ---------------------------------------------------------------------------------------------------------------------
+
+static void append(struct vr_captures *captures, struct vr_deferred *deferred) {
+    deferred->serial = ++captures->serial;
+    deferred->previous = captures->last_deferred;
+    if (deferred->previous != NULL) deferred->previous->next = deferred;
+    if (captures->first_deferred == NULL) captures->first_deferred = deferred;
+    captures->last_deferred = deferred;
+    if (captures->unlooked == NULL) captures->unlooked = deferred;
+    captures->deferred_count++;
+}
+
+static void take_out(struct vr_captures *captures, const struct vr_deferred *deferred) {
+    if (deferred->previous != NULL) deferred->previous->next = deferred->next;
+    if (deferred->next != NULL) deferred->next->previous = deferred->previous;
+    if (captures->first_deferred == deferred) captures->first_deferred = deferred->next;
+    if (captures->last_deferred == deferred) captures->last_deferred = deferred->previous;
+    if (captures->unlooked == deferred) captures->unlooked = deferred->next;
+    if (--captures->deferred_count == 0) captures->mark_ended = false;
+}
+
+// --- chains: which nodes they wait for (past.h) ------------------------------------------------------------------------------------------
+
+static void push(struct vr_deferred *deferred, enum vr_chain chain, struct vr_deferred *first) {
+    deferred->chain = chain;
+    deferred->before = NULL;
+    deferred->after = first;
+    if (first != NULL) first->before = deferred;
+}
+
+static void push_fresh(struct vr_past *past, struct vr_deferred *deferred) {
+    push(deferred, VR_CHAIN_FRESH, past->fresh);
+    past->fresh = deferred;
+}
+
+// Waits for the first marker that is not past; without memory to note that it is looked at again the next time.
+static void wait_for_marker(struct vr_past *past, struct vr_deferred *deferred) {
+    const uint64_t node = deferred->markers[deferred->passed];
+    struct vr_deferred *first = (struct vr_deferred *)(uintptr_t)vr_map_get(&past->nodes, node);
+    if (vr_map_set(&past->nodes, node, (uintptr_t)deferred) == VRAM_OK) {
+        push(deferred, VR_CHAIN_NODE, first);
+    } else {
+        push_fresh(past, deferred);
+    }
+}
+
+static void unchain(struct vr_past *past, struct vr_deferred *deferred) {
+    if (deferred->after != NULL) deferred->after->before = deferred->before;
+    if (deferred->before != NULL) {
+        deferred->before->after = deferred->after;
+    } else if (deferred->chain == VR_CHAIN_FRESH) {
+        past->fresh = deferred->after;
+    } else if (deferred->after == NULL) {
+        (void)vr_map_take(&past->nodes, deferred->markers[deferred->passed]);
+    } else {
+        (void)vr_map_set(&past->nodes, deferred->markers[deferred->passed], (uintptr_t)deferred->after); // it is there
+    }
+    deferred->chain = VR_CHAIN_NONE;
+}
+
+// All of the stream are to be looked at.
+static void chain_anew(const struct vr_captures *captures, struct vr_past *past) {
+    past->waiting = 0;
+    for (struct vr_deferred *deferred = captures->first_deferred; deferred != NULL; deferred = deferred->next) {
+        if (deferred->markers == NULL || deferred->stream != past->stream) continue;
+        deferred->passed = 0;
+        push_fresh(past, deferred);
+        past->waiting++;
+    }
+    past->unchained = false;
+}
+
+// NULL: none whose chains this one is in.
+static struct vr_past *past_that_chains(const struct vr_captures *captures, const struct vr_deferred *deferred) {
+    struct vr_past *past = deferred->markers != NULL ? vr_past_of(&captures->pasts, deferred->stream) : NULL;
+    return past != NULL && !past->unchained ? past : NULL;
+}
+
+// --- putting off -------------------------------------------------------------------------------------------------------------------------
+
 // Markers for a block: none of them where a stream concerned is outside the capture, or used the block before: then only its end will do.
 static void mark(const struct vr_device *device, struct vr_deferred *deferred) {
     const struct vram_allocator *allocator = device->allocator;
@@ -34,11 +114,20 @@ static void mark(const struct vr_device *device, struct vr_deferred *deferred) {
 }
 
 enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
+    struct vr_captures *captures = &device->captures;
     assert(vr_block_at(device->allocator, block)->state == VR_ALLOCATED);
-    VR_TRY(VR_GROW(&device->captures, deferred, device->captures.deferred_count + 1));
-    struct vr_deferred deferred = {.block = block};
-    if (device->options.graph_capture_record_stream_reuse) mark(device, &deferred);
-    device->captures.deferred[device->captures.deferred_count++] = deferred;
+    VR_TRY(VR_GROW(captures, ready, captures->deferred_count + 1));
+    struct vr_deferred *deferred = calloc(1, sizeof *deferred);
+    if (deferred == NULL) return VRAM_NO_HOST_MEMORY;
+    deferred->block = block;
+    deferred->stream = vr_shard_of(device->allocator, vr_block_at(device->allocator, block))->stream;
+    if (device->options.graph_capture_record_stream_reuse) mark(device, deferred);
+    append(captures, deferred);
+    struct vr_past *past = past_that_chains(captures, deferred);
+    if (past != NULL) {
+        push_fresh(past, deferred);
+        past->waiting++;
+    }
     vr_device_gate(device, VR_GATE_CAPTURE, true);
     return VRAM_OK;
 }
@@ -85,24 +174,23 @@ static bool ask_blockers(struct vr_device *device) {
     return any_ended;
 }
 
-// Leaves an empty place, which pack_deferred() takes out with all others.
-static void remove_deferred(struct vr_device *device, size_t at) {
-    struct vr_deferred *deferred = &device->captures.deferred[at];
-    unblock(&device->captures, deferred);
+static void remove_deferred(struct vr_device *device, struct vr_deferred *deferred) {
+    struct vr_captures *captures = &device->captures;
+    struct vr_past *past = past_that_chains(captures, deferred);
+    unblock(captures, deferred);
+    if (past != NULL) {
+        if (deferred->chain != VR_CHAIN_NONE) unchain(past, deferred);
+        past->waiting--;
+    }
+    take_out(captures, deferred);
     free(deferred->markers);
-    *deferred = (struct vr_deferred){0};
+    free(deferred);
 }
 
-// From `first` on, before which all have a blocker.
-static void pack_deferred(struct vr_captures *captures, size_t first) {
-    size_t kept = first;
-    for (size_t at = first; at < captures->deferred_count; at++) {
-        if (captures->deferred[at].block != 0) captures->deferred[kept++] = captures->deferred[at];
-    }
-    captures->deferred_count = kept;
-    captures->looked_at = first;
-    while (captures->looked_at < kept && captures->deferred[captures->looked_at].blocker != 0) captures->looked_at++;
-    if (kept == 0) captures->mark_ended = false;
+// Those from `first` on that have a blocker now were looked at.
+static void note_looked_at(struct vr_captures *captures, struct vr_deferred *first) {
+    captures->unlooked = first;
+    while (captures->unlooked != NULL && captures->unlooked->blocker != 0) captures->unlooked = captures->unlooked->next;
 }
 
 // Uses recorded in a capture are over: captured streams must have joined before it could end.
@@ -145,22 +233,24 @@ static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
 static enum vram_status convert(struct vr_device *device, const struct vram_pool *only) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_captures *captures = &device->captures;
-    const size_t first = ask_blockers(device) ? 0 : captures->looked_at;
+    struct vr_deferred *first = ask_blockers(device) ? captures->first_deferred : captures->unlooked;
+    struct vr_deferred *before = first != NULL ? first->previous : captures->last_deferred;
     enum vram_status status = VRAM_OK;
-    for (size_t at = first; at < captures->deferred_count && status == VRAM_OK; at++) {
-        const uint32_t block = captures->deferred[at].block;
+    for (struct vr_deferred *deferred = first, *next; deferred != NULL && status == VRAM_OK; deferred = next) {
+        const uint32_t block = deferred->block;
         struct vr_block *item = vr_block_at(allocator, block);
+        next = deferred->next;
         if (only != NULL && vr_shard_of(allocator, item)->owner != only) continue;
-        if (is_blocked(device, &captures->deferred[at])) continue;
+        if (is_blocked(device, deferred)) continue;
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
             status = fence(device, block);
         } else {
             vr_complete_free(device, block, true);
         }
-        if (status == VRAM_OK) remove_deferred(device, at);
+        if (status == VRAM_OK) remove_deferred(device, deferred);
     }
-    pack_deferred(captures, first);
+    note_looked_at(captures, before != NULL ? before->next : captures->first_deferred);
     if (status == VRAM_OK) vr_capture_gate(device);
     return status;
 }
@@ -171,41 +261,76 @@ enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
 
-static bool all_past(const struct vr_past *past, const struct vr_deferred *deferred) {
-    for (size_t i = 0; i < deferred->marker_count; i++) {
-        if (!vr_is_past(past, deferred->markers[i])) return false;
-    }
-    return deferred->markers != NULL;
+// Its markers in order, up to the first that is not past.
+static bool is_over(const struct vr_past *past, struct vr_deferred *deferred) {
+    while (deferred->passed < deferred->marker_count && vr_is_past(past, deferred->markers[deferred->passed])) deferred->passed++;
+    return deferred->passed == deferred->marker_count;
 }
 
-static bool any_candidate(const struct vr_device *device, uint64_t stream) {
-    for (size_t i = 0; i < device->captures.deferred_count; i++) {
-        const struct vr_block *block = vr_block_at(device->allocator, device->captures.deferred[i].block);
-        if (device->captures.deferred[i].markers != NULL && vr_shard_of(device->allocator, block)->stream == stream) return true;
+// Those of a chain that are over come into captures->ready; the others wait for their next marker.
+static void look_at_chain(struct vr_captures *captures, struct vr_past *past, struct vr_deferred *first, size_t *ready) {
+    for (struct vr_deferred *deferred = first, *next; deferred != NULL; deferred = next) {
+        next = deferred->after;
+        deferred->chain = VR_CHAIN_NONE;
+        if (is_over(past, deferred)) {
+            captures->ready[(*ready)++] = deferred;
+        } else {
+            wait_for_marker(past, deferred);
+        }
     }
-    return false;
+}
+
+static size_t find_ready(struct vr_captures *captures, struct vr_past *past) {
+    struct vr_deferred *fresh = past->fresh, *due = past->due;
+    size_t ready = 0;
+    past->fresh = past->due = NULL;
+    look_at_chain(captures, past, fresh, &ready);
+    for (struct vr_deferred *next; due != NULL; due = next) {
+        next = due->chains;
+        look_at_chain(captures, past, due, &ready);
+    }
+    return ready;
+}
+
+static int by_serial(const void *a, const void *b) {
+    const struct vr_deferred *const *x = a, *const *y = b;
+    return VR_ORDER((*x)->serial, (*y)->serial);
+}
+
+// That none was overlooked.
+static bool all_wait(const struct vr_captures *captures, const struct vr_past *past) {
+    for (const struct vr_deferred *deferred = captures->first_deferred; deferred != NULL; deferred = deferred->next) {
+        struct vr_deferred anew = *deferred;
+        anew.passed = 0;
+        if (deferred->markers != NULL && deferred->stream == past->stream && is_over(past, &anew)) return false;
+    }
+    return true;
 }
 
 enum vram_status vr_deferred_reuse(struct vr_device *device, uint64_t stream) {
-    struct vram_allocator *allocator = device->allocator;
-    if (!any_candidate(device, stream)) return VRAM_OK;
-    const struct vr_past *past = NULL;
-    VR_TRY(vr_past_of(device, &device->captures.pasts, stream, &past));
-    for (size_t i = 0; i < device->captures.deferred_count; i++) {
-        const uint32_t block = device->captures.deferred[i].block;
-        struct vr_block *item = vr_block_at(allocator, block);
-        if (vr_shard_of(allocator, item)->stream != stream || !all_past(past, &device->captures.deferred[i])) continue;
-        vr_uses_clear(allocator, item);
-        vr_complete_free(device, block, true);
-        remove_deferred(device, i);
+    struct vr_captures *captures = &device->captures;
+    struct vr_past *past = NULL;
+    if (captures->deferred_count == 0) return VRAM_OK;
+    VR_TRY(vr_past_make(&captures->pasts, stream, &past));
+    if (past->unchained) chain_anew(captures, past);
+    if (past->waiting == 0) return VRAM_OK;
+    VR_TRY(vr_past_go_on(device, past));
+    if (past->unchained) chain_anew(captures, past);
+    const size_t ready = find_ready(captures, past);
+    if (ready > 1) qsort(captures->ready, ready, sizeof *captures->ready, by_serial);
+    for (size_t i = 0; i < ready; i++) {
+        struct vr_deferred *deferred = captures->ready[i];
+        vr_uses_clear(device->allocator, vr_block_at(device->allocator, deferred->block));
+        vr_complete_free(device, deferred->block, true);
+        remove_deferred(device, deferred);
     }
-    pack_deferred(&device->captures, 0);
+    assert(VRAM_CHECK < 2 || all_wait(captures, past));
     return VRAM_OK;
 }
 
 bool vr_is_deferred(const struct vr_device *device, uint32_t block) {
-    for (size_t i = 0; i < device->captures.deferred_count; i++) {
-        if (device->captures.deferred[i].block == block) return true;
+    for (const struct vr_deferred *deferred = device->captures.first_deferred; deferred != NULL; deferred = deferred->next) {
+        if (deferred->block == block) return true;
     }
     return false;
 }

@@ -1,7 +1,5 @@
-#include "core/capture/past.h"
+#include "core/capture/captures.h"
 #include "core/device.h"
-
-enum { NODE = 1, END = 2 };
 
 // A walk over nodes that were not seen before.
 struct past_walk {
@@ -11,12 +9,19 @@ struct past_walk {
     size_t met; // of the ends of the walk before
 };
 
+static void chain_is_due(struct vr_past *past, uint64_t first) {
+    struct vr_deferred *chain = (struct vr_deferred *)(uintptr_t)first;
+    chain->chains = past->due;
+    past->due = chain;
+}
+
 static enum vram_status visit(struct past_walk *walk, uint64_t node) {
     const uint64_t known = vr_map_get(&walk->past->nodes, node);
-    walk->met += known == END;
-    if (known == NODE) return VRAM_OK;
-    VR_TRY(vr_map_set(&walk->past->nodes, node, NODE));
-    if (known == END) return VRAM_OK; // and what is before it was seen
+    walk->met += known == VR_PAST_END;
+    if (known == VR_PAST_NODE) return VRAM_OK;
+    VR_TRY(vr_map_set(&walk->past->nodes, node, VR_PAST_NODE));
+    if (known == VR_PAST_END) return VRAM_OK; // and what is before it was seen
+    if (known != 0) chain_is_due(walk->past, known);
     VR_TRY(VR_GROW(walk, stack, walk->count + 1));
     walk->stack[walk->count++] = node;
     return VRAM_OK;
@@ -45,6 +50,8 @@ static enum vram_status walk_back(struct vram_driver *driver, struct past_walk *
 static void forget(struct vr_past *past) {
     vr_map_clear(&past->nodes);
     past->ends = 0;
+    past->fresh = past->due = NULL;
+    past->unchained = true;
 }
 
 // A stream that does not depend on all any more on which it depended before (cuStreamUpdateCaptureDependencies) is walked back anew.
@@ -58,41 +65,43 @@ static enum vram_status go_on(struct vram_driver *driver, struct vr_past *past, 
     }
     past->ends = 0;
     for (uint64_t i = 0; i < count; i++) {
-        past->ends += vr_map_get(&past->nodes, ends[i]) == NODE;
-        VR_TRY(vr_map_set(&past->nodes, ends[i], END));
+        past->ends += vr_map_get(&past->nodes, ends[i]) == VR_PAST_NODE;
+        VR_TRY(vr_map_set(&past->nodes, ends[i], VR_PAST_END));
     }
     return VRAM_OK;
 }
 
-static enum vram_status find(struct vr_pasts *pasts, uint64_t stream, struct vr_past **past) {
-    for (size_t i = 0; i < pasts->count; i++) {
-        *past = &pasts->items[i];
-        if ((*past)->stream == stream) return VRAM_OK;
-    }
+struct vr_past *vr_past_of(const struct vr_pasts *pasts, uint64_t stream) {
+    const uint64_t place = vr_map_get(&pasts->places, stream);
+    return place == 0 ? NULL : &pasts->items[place - 1];
+}
+
+enum vram_status vr_past_make(struct vr_pasts *pasts, uint64_t stream, struct vr_past **past) {
+    *past = vr_past_of(pasts, stream);
+    if (*past != NULL) return VRAM_OK;
     VR_TRY(VR_GROW(pasts, items, pasts->count + 1));
+    VR_TRY(vr_map_set(&pasts->places, stream, pasts->count + 1));
     *past = &pasts->items[pasts->count++];
-    **past = (struct vr_past){.stream = stream};
+    **past = (struct vr_past){.stream = stream, .unchained = true};
     return VRAM_OK;
 }
 
-enum vram_status vr_past_of(const struct vr_device *device, struct vr_pasts *pasts, uint64_t stream, const struct vr_past **past) {
+enum vram_status vr_past_go_on(const struct vr_device *device, struct vr_past *past) {
     struct vram_driver *driver = device->allocator->driver;
     int state = 0;
     uint64_t id = 0, graph = 0, count = 0;
     const uint64_t *ends = NULL;
-    struct vr_past *found = NULL;
-    VR_TRY(vr_driver_status(vr_cu(driver, stream_get_capture_info, stream, &state, &id, &graph, &ends, &count)));
-    VR_TRY(find(pasts, stream, &found));
-    if (found->capture != id) forget(found);
-    found->capture = id;
-    const enum vram_status status = go_on(driver, found, ends, count);
-    if (status != VRAM_OK) forget(found); // of some nodes it was not seen what is before them
-    *past = found;
+    VR_TRY(vr_driver_status(vr_cu(driver, stream_get_capture_info, past->stream, &state, &id, &graph, &ends, &count)));
+    if (past->capture != id) forget(past);
+    past->capture = id;
+    const enum vram_status status = go_on(driver, past, ends, count);
+    if (status != VRAM_OK) forget(past); // of some nodes it was not seen what is before them
     return status;
 }
 
 void vr_pasts_release(struct vr_pasts *pasts) {
     for (size_t i = 0; i < pasts->count; i++) vr_map_release(&pasts->items[i].nodes);
     free(pasts->items);
+    vr_map_release(&pasts->places);
     *pasts = (struct vr_pasts){0};
 }
