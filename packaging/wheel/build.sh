@@ -25,7 +25,7 @@ for arch in ${VRAM_WHEELS:-x86_64}; do
             continue
         fi
     fi
-    link="python3 $PWD/packaging/wheel/link.py $zig $arch cc"
+    link="python3 $PWD/packaging/wheel/link.py $zig $arch cc <CMAKE_C_COMPILER>"
     cmake -G Ninja -S . -B "build/wheel-$arch" ${tools[@]+"${tools[@]}"} --log-level=WARNING -DVRAM_WERROR=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVRAM_TESTS=OFF \
         -DCMAKE_INSTALL_LIBDIR=lib -DVRAM_BUNDLED="$sources" -DVRAM_VIEWER_PAGE="$(realpath "$build/viewer/viewer.html")" \
         "-DCMAKE_C_LINK_EXECUTABLE=$link <CMAKE_C_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>" \

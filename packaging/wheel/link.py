@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Compiles or links by ziglang for glibc 2.28 what a compiler's driver is told.
 
-usage: link.py ZIG TARGET cc|c++ ARGUMENT...
-ziglang's linker does not know --exclude-libs: what the archives of a link define is made local by a version script instead.
+usage: link.py ZIG TARGET cc|c++ COMPILER ARGUMENT...   (COMPILER: the one that made the objects)
+ziglang's linker does not know --exclude-libs: what the archives of a link define is made local by a version script instead. Nor does it know GCC's
+objects for optimization at link time, which it takes for empty ones: GCC makes one object of them first.
 """
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -20,17 +22,27 @@ def global_symbols(archives):
     return sorted({line.split()[0] for line in listed.splitlines() if re.match(r"\S+ [A-Z] ", line)})
 
 
+def made_machine_code(compiler, arguments, folder):
+    """The arguments with one object of machine code for all that GCC left to the link."""
+    left = [name for name in arguments if name.endswith(".o") and b".gnu.lto_" in pathlib.Path(name).read_bytes()]
+    if not left:
+        return arguments
+    made = os.path.join(folder, "link_time.o")
+    subprocess.run([compiler, "-O2", "-fPIC", "-flto", "-r", "-nostdlib", "-flinker-output=nolto-rel", *left, "-o", made], check=True)
+    return [made, *(name for name in arguments if name not in left)]
+
+
 def main():
-    zig, target, driver, *arguments = sys.argv[1:]
+    zig, target, driver, compiler, *arguments = sys.argv[1:]
     command = [zig, driver, "-target", f"{target}-linux-gnu.{GLIBC}", "-fno-sanitize=undefined"]
-    if EXCLUDE not in arguments:
-        os.execv(zig, command + arguments)
-    archives = [name for name in arguments if name.endswith(".a")]
-    with tempfile.NamedTemporaryFile("w", suffix=".map") as script:
-        script.write("{ local: " + " ".join(f"{name};" for name in global_symbols(archives)) + " };\n")
-        script.flush()
-        arguments = [name for name in arguments if name != EXCLUDE]
-        return subprocess.run(command + arguments + ([f"-Wl,--version-script={script.name}"] if archives else []), check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = made_machine_code(compiler, arguments, folder)
+        archives = [name for name in arguments if name.endswith(".a")] if EXCLUDE in arguments else []
+        if archives:
+            script = pathlib.Path(folder, "local.map")
+            script.write_text("{ local: " + " ".join(f"{name};" for name in global_symbols(archives)) + " };\n")
+            arguments.append(f"-Wl,--version-script={script}")
+        return subprocess.run(command + [name for name in arguments if name != EXCLUDE], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -141,6 +141,27 @@ def check_module(native, programs, work, packages):
     return [] if done.returncode == 0 else ["use_module.py: " + done.stderr.decode()[-2000:]]
 
 
+# A program of one allocation, which it gives back.
+ALLOCATES = """import ctypes
+cuda, context, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+called = [cuda.cuInit(0), cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0), cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(3 << 20)), cuda.cuMemFree_v2(address)]
+print(called)
+"""
+
+
+def check_recorder(programs, work):
+    """`vram run`, alone and with its cache."""
+    found, command, python = [], os.path.join(programs, "vram"), os.path.join(programs, "python")
+    for name, options in (("vram run", []), ("vram run --cache", ["--cache"])):
+        made = os.path.join(work, name.replace(" ", "") + ".vram")
+        done = run(command, "sim", "--", command, "run", *options, "-o", made, "--", python, "-c", ALLOCATES, cwd=work)
+        same(found, name, (done.returncode, done.stdout.strip()), (0, b"[0, 0, 0, 0]"))
+        report = run(command, "report", made, cwd=work)
+        if b"3.0 MiB" not in report.stdout:
+            found.append("%s: the allocation is not in the recording: %r" % (name, (done.stderr[-300:], report.stderr[-200:])))
+    return found
+
+
 def check_native_parts(programs):
     """What only the wheel for Linux has: the simulated driver, the adapters' place."""
     found, python = [], os.path.join(programs, "python")
@@ -173,7 +194,7 @@ def main():
         if kind != "frames":
             found += check_command(native, programs, work) + check_names(kind, native, programs, work)
         if kind == "native":
-            found += check_symbols(os.path.join(folder, "first")) + check_native_parts(programs)
+            found += check_symbols(os.path.join(folder, "first")) + check_native_parts(programs) + check_recorder(programs, work)
     for problem in found:
         print(problem)
     print("%d wrong" % len(found))
