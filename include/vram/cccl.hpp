@@ -25,7 +25,7 @@ template <class OutOfMemory = std::bad_alloc> class basic_memory_resource {
     void deallocate(::cuda::stream_ref stream, void *pointer, std::size_t, std::size_t = 256) noexcept { put(pointer, stream); }
     void *allocate_sync(std::size_t bytes, std::size_t alignment = 256) { return get(bytes, alignment, nullptr); }
     // Nobody uses the block any more: that is the caller's word.
-    void deallocate_sync(void *pointer, std::size_t, std::size_t = 256) noexcept { (void)vram_free(process_allocator(), number(pointer)); }
+    void deallocate_sync(void *pointer, std::size_t, std::size_t = 256) noexcept { untold(vram_free(process_allocator(), number(pointer))); }
 
     // CCCL before.
     void *allocate(std::size_t bytes, std::size_t alignment = 256) { return allocate_sync(bytes, alignment); }

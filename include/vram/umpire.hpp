@@ -38,7 +38,7 @@ class umpire_strategy : public ::umpire::strategy::AllocationStrategy {
         const bool known = vram_stats(process_allocator(), device_, &stats) == VRAM_OK;
         return known ? static_cast<std::size_t>(stats.reserved_bytes[VRAM_STAT_ALL].current) : 0;
     }
-    void release() override { (void)vram_empty_cache_device(process_allocator(), device_); }
+    void release() override { untold(vram_empty_cache_device(process_allocator(), device_)); }
 
   private:
     void *allocate(std::size_t bytes) override {

@@ -51,8 +51,12 @@ class Place:
         self.headers = [f"-I{HERE}/plugs", f"-I{INCLUDE}", f"-I{self.cuda}", *crt]
 
     def program(self, name, source, *flags):
+        """A program of ours compiles without a warning about our headers, one of others as it does."""
+        ours = [f"-I{HERE}/plugs", f"-I{INCLUDE}"]
+        warnings = ["-Wall", "-Wextra", "-Werror"] if HERE in source.parents else ["-w"]
+        others = [word for flag in [*self.headers, *flags[:-1]] if flag not in ours for word in (["-isystem", flag[2:]] if flag.startswith("-I") else [flag])]
         if not (self.plugs / name).exists():
-            run("g++", "-w", "-O0", *self.headers, *flags[:-1], source, "-o", self.plugs / name, *flags[-1], *self.libraries)
+            run("g++", "-O0", *warnings, *ours, *others, source, "-o", self.plugs / name, *flags[-1], *self.libraries)
 
     def program_of_nvcc(self, name, source):
         if not (self.plugs / name).exists():
