@@ -104,7 +104,7 @@ own_skips() {
 
 note "test arm64"
 code=0
-inside sh -c "cd '$tree' && git config --global --replace-all safe.directory '*' && VRAM_TEST_EMULATED=1 exec ctest --test-dir build/arm64 -j ${JOBS:-$(nproc)} --timeout 3000 --output-on-failure -R '${only:-.}' -E '$skipped'" 2>&1 |
+inside sh -c "cd '$tree' && git config --global --replace-all safe.directory '*' && VRAM_TEST_EMULATED=1 PYTHONPATH='$tree/tools/emulated' exec ctest --test-dir build/arm64 -j ${JOBS:-$(nproc)} --timeout 3000 --output-on-failure -R '${only:-.}' -E '$skipped'" 2>&1 |
     tee build/arm64/test.log || code=$?
 note "skipped by the tests themselves"
 own_skips
