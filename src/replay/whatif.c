@@ -237,8 +237,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
         VR_TRY(start_recorded(whatif, start, error));
         read_meter(whatif->stage.driver, &before);
     }
-    // Paged memory tells at once what it settles later where nobody listens; a trial must come to what a replay shows.
-    if (!whatif->only_sums || whatif->stage.allocator->options.paged) vr_allocator_set_recorder(whatif->stage.allocator, listen, whatif);
+    if (!whatif->only_sums) vr_allocator_set_recorder(whatif->stage.allocator, listen, whatif);
     if (!recorded) VR_TRY(start_cold(whatif, start));
     VR_TRY(replay_events(whatif));
     vr_allocator_set_recorder(whatif->stage.allocator, NULL, NULL);

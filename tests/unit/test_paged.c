@@ -219,11 +219,13 @@ static void a_use_between_two_looks_is_waited_for(void **state) {
     const uint64_t first = expect_malloc(&world, 20 * MIB, a), second = expect_malloc(&world, 20 * MIB, a);
     expect_free(&world, first);
     expect_free(&world, second);
-    const uint64_t moved = expect_malloc(&world, 20 * MIB, b); // the first one's pages: all of a's were done
+    const uint64_t moved = expect_malloc(&world, 20 * MIB, b); // the pages of one of them: all of a's were done
     EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
-    assert_int_equal(expect_malloc(&world, 20 * MIB, a), second);
+    const uint64_t again = expect_malloc(&world, 20 * MIB, a);
+    assert_true(again == first || again == second);
+    EXPECT_CURRENT(&world, reserved_bytes, 40 * MIB);
     EXPECT_OK(vram_sim_busy(world.sim, 0, a, 50 * MILLISECOND));
-    expect_free(&world, second);
+    expect_free(&world, again);
     const uint64_t other = expect_malloc(&world, 20 * MIB, b);
     EXPECT_CURRENT(&world, reserved_bytes, 60 * MIB);
     expect_free(&world, moved);
@@ -468,8 +470,51 @@ static void random_with_faults(void **state) {
     for (uint64_t seed = 0; seed < 20; seed++) random_operations(300 + seed, 1 + seed % 3, seed % 2 != 0 ? 300 * MIB : 0, true, true, 2000);
 }
 
+// --- who listens -----------------------------------------------------------------------------------------------------------------------
+
+enum { HEARD = 20000, HEARD_LIVE = 64 };
+
+// Requests and frees on three streams that come close to what the device has. Failures are written as address 0.
+static void play(bool heard, uint64_t *addresses, struct vram_stats *stats) {
+    struct vr_world world;
+    uint64_t live[HEARD_LIVE] = {0}, random = 77;
+    const struct vr_world_options options = {.sim = {.memory_bytes = 640 * MIB}, .conf = "paged:True", .without_record = !heard};
+    EXPECT_OK(vr_world_open(&world, &options));
+    for (size_t i = 0; i < HEARD; i++) {
+        uint64_t *place = &live[vr_random_below(&random, HEARD_LIVE)];
+        const uint64_t size_bytes = MIB + vr_random_below(&random, 40) * 512 * 1024 + 512,
+                       stream = world.stream[0][vr_random_below(&random, 3)];
+        addresses[i] = 0;
+        if (*place != 0) {
+            expect_free(&world, *place);
+            *place = 0;
+        } else if (vram_malloc(world.allocator, 0, size_bytes, stream, place) == VRAM_OK) {
+            addresses[i] = *place;
+        } else {
+            *place = 0;
+        }
+        if (vr_random_below(&random, 50) == 0) EXPECT_OK(vram_sim_complete_all(world.sim));
+    }
+    *stats = expect_stats(&world);
+    for (size_t i = 0; i < HEARD_LIVE; i++)
+        if (live[i] != 0) expect_free(&world, live[i]);
+    expect_end(&world);
+}
+
+// Nothing lies elsewhere because somebody is told of it.
+static void who_listens_changes_nothing(void **state) {
+    (void)state;
+    static uint64_t unheard[HEARD], heard[HEARD];
+    struct vram_stats without, with;
+    play(false, unheard, &without);
+    play(true, heard, &with);
+    assert_memory_equal(unheard, heard, sizeof heard);
+    assert_memory_equal(&without, &with, sizeof with);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_listens_changes_nothing),
         cmocka_unit_test(neighbours_share_a_page),
         cmocka_unit_test(what_does_not_fit_is_not_begun),
         cmocka_unit_test(free_pages_join),

@@ -183,14 +183,27 @@ static bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged
     return slot->block == found->block && slot->own == own && slot->foreign == 0 && vr_paged_blocker(own->device, slot) == 0;
 }
 
+// Who listens is told where the bytes are before what lies there.
+static void show(const struct vr_paged_shard *own, uint32_t block) {
+    const struct vr_paged_device *device = own->device;
+    const struct vr_block *item = vr_block_at(own->shard->device->allocator, block);
+    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
+    const uint64_t end = item->address + item->size;
+    for (uint64_t at = item->address, base = 0; at < end;) {
+        struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
+        const uint64_t top = base + page->size;
+        vr_paged_show(page, at - base, (end < top ? end : top) - base, base);
+        at = top;
+    }
+}
+
 void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found) {
     struct vr_paged_shard *own = shard->paged;
     assert((*found->ready & found->bit) != 0 && !vr_paged_is_live(own->device, found->slot));
     assert(VRAM_CHECK < 2 || may_be_taken(own, found));
     *found->ready &= ~found->bit;
     vr_paged_mark(own, found->slot, true);
-    // Who listens is told where the bytes are before what lies there. Without memory for it the slow way catches up.
-    if (vr_has_listener(shard->device)) (void)settle(own);
+    if (vr_has_listener(shard->device)) show(own, found->block);
 }
 
 void vr_paged_take(struct vr_shard *shard, uint32_t block) {
