@@ -36,7 +36,8 @@ struct vr_pasts {
 // made.
 struct vr_past *vr_past_of(const struct vr_pasts *pasts, uint64_t stream);
 enum vram_status vr_past_make(struct vr_pasts *pasts, uint64_t stream, struct vr_past **past);
-// Brings the past of a stream that captures up to date. NO_HOST_MEMORY, DRIVER: nothing is known any more, and it is `unchained`.
+// Brings the past of a stream that captures up to date. DRIVER where it does not say what the stream depends on: all stays as it was. Where
+// the walk fails (DRIVER, NO_HOST_MEMORY) nothing is known any more, and it is `unchained`.
 enum vram_status vr_past_go_on(const struct vr_device *device, struct vr_past *past);
 VR_INLINE bool vr_is_past(const struct vr_past *past, uint64_t node) {
     const uint64_t known = vr_map_get(&past->nodes, node);
