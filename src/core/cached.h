@@ -12,7 +12,8 @@ VR_INLINE bool vr_take_ready(const struct vram_allocator *allocator, struct vr_s
     // A request that some option rounds up into the other pool finds no pair of its size here.
     struct vr_pool *pool = &shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE];
     if (pool->ready == 0 || pool->pair.requested != size_bytes) return false;
-    struct vr_block *item = vr_block_at(allocator, pool->ready);
+    assert(pool->ready == pool->pair.block);
+    struct vr_block *item = vr_block_at(allocator, pool->pair.block); // no wait for what the free before this wrote
     pool->lazy = pool->ready = 0;
     pool->pair.rounds++;
     item->state = VR_ALLOCATED;

@@ -1,5 +1,6 @@
 // vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
 #include "core/capture/captures.h"
+#include "core/pair_hints.h"
 #include "core/plain.h"
 #include "core/raw.h"
 #include "core/serve.h"
@@ -14,9 +15,10 @@ static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
 VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool notified) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
-    if (pool->pair.block != block &&
-        VR_UNLIKELY(!vr_hot_pair_open(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) {
-        return false;
+    if (pool->pair.block != block) {
+        if (VR_UNLIKELY(!vr_hot_pair_open(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) return false;
+    } else if (!notified) {
+        vr_pair_hint_leave(shard->device->allocator, &pool->pair, item);
     }
     if (notified) vr_notify_freed(shard, item);
     item->state = VR_LAZY;
@@ -177,8 +179,14 @@ VR_NOINLINE static enum vram_status find_and_take_back(struct vram_allocator *al
     return status;
 }
 
+void vr_pair_hint_now(struct vram_allocator *allocator, const struct vr_block *item) {
+    const uint64_t hint = vr_pair_hint(item->address, item->small, vr_shard_of(allocator, item)->number);
+    atomic_store_explicit(vr_pair_hint_place(allocator, item->address), hint, memory_order_release);
+}
+
 // A leaf, as vram_malloc() is.
 enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
+    if (vr_put_back_hinted(allocator, address)) return vr_checked(allocator, VRAM_OK);
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     struct vr_block *item = vr_block_at(allocator, block);
     struct vr_shard *shard = vr_shard_of(allocator, item);
@@ -190,8 +198,6 @@ enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
         status = find_and_take_back(allocator, address);
     } else if (VR_UNLIKELY(vr_has_listener(shard->device))) {
         status = take_back_without_stack(allocator, shard, block, address);
-    } else if (put_back_ready(shard, item, block)) {
-        vr_shard_unlock(shard);
     } else {
         status = take_back(allocator, shard, block, address);
     }

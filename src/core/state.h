@@ -191,6 +191,8 @@ struct vr_callback {
     void *user;
 };
 
+enum { VR_PAIR_HINTS = 256 };
+
 struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
@@ -214,7 +216,8 @@ struct vram_allocator {
     _Atomic uint32_t shard_count;
     struct vr_shard **shards; // reserved array, append-only
     _Atomic bool caching;
-    _Atomic uint64_t known_streams[64]; // streams whose device is set up, by hash; a hint that saves driver calls
+    _Atomic uint64_t pair_hints[VR_PAIR_HINTS]; // pair_hints.h
+    _Atomic uint64_t known_streams[64];         // streams whose device is set up, by hash; a hint that saves driver calls
     // Guarded by mutex.
     struct vr_options options;
     char *conf;
