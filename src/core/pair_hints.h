@@ -5,7 +5,7 @@
 
 #include "core/device.h"
 
-// 47 bits of the address, from bit 9 on; whether the pool is the small one; the shard's number.
+// 47 bits of the address, a multiple of 512, from bit 9 on; whether the pool is the small one; the shard's number.
 VR_INLINE uint64_t vr_pair_hint(uint64_t address, uint8_t small, uint32_t shard) { return address << 8 | (uint64_t)small << 16 | shard; }
 VR_INLINE bool vr_pair_hints_at(uint64_t hint, uint64_t address) { return (hint ^ address << 8) >> 17 == 0; }
 
@@ -25,9 +25,9 @@ VR_INLINE void vr_pair_hint_leave(struct vram_allocator *allocator, const struct
 // Puts the block at `address` back, the free left undone, if a hint leads to it and nobody listens.
 VR_INLINE bool vr_put_back_hinted(struct vram_allocator *allocator, uint64_t address) {
     const uint64_t hint = atomic_load_explicit(vr_pair_hint_place(allocator, address), memory_order_acquire);
-    if (!vr_pair_hints_at(hint, address)) return false;
+    if (!vr_pair_hints_at(hint, address) || VR_UNLIKELY(hint == 0)) return false; // 0: none, which address 0 would match
     struct vr_shard *shard = allocator->shards[hint & 0xffff];
-    if (VR_UNLIKELY(shard == NULL) || !vr_shard_try_lock(shard)) return false; // a place never written names shard 0
+    if (!vr_shard_try_lock(shard)) return false;
     struct vr_pool *pool = &shard->pool[(hint >> 16 & 1) != 0 ? VR_SMALL : VR_LARGE];
     const uint32_t block = pool->pair.block;
     struct vr_block *item = vr_block_at(allocator, block);
