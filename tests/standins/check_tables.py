@@ -62,7 +62,10 @@ def main():
         if library == "made" or not any((Path(folder) / first).is_file() for folder in found):
             continue
         absent += subprocess.run([sys.executable, ROOT / "tools/standin_calls.py", library, *found, "--check"], check=False).returncode
-    return 77 if not found else absent != 0
+    if not found:
+        print("skipped: no headers of CUDA's libraries were found (set CUDA_HOME, or VRAM_HEADERS to folders of headers)")
+        return 77
+    return absent != 0
 
 
 if __name__ == "__main__":
