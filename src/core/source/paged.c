@@ -277,11 +277,8 @@ static enum vram_status build_window(struct vr_paged_shard *own, uint64_t size, 
 
 static uint64_t free_bytes_in(const struct vr_paged_shard *own, const struct vr_paged_region *region, const struct vr_paged_range *hole) {
     uint64_t sum = 0;
-    for (uint64_t at = hole->low, base = 0; at < hole->high;) {
-        const struct vr_paged_page *page = vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base));
-        if (page->used_bytes == 0) sum += page->size;
-        at = base + page->size;
-    }
+    struct vr_paged_walk walk = vr_paged_walk_range(own, region, hole->low, hole->high);
+    while (vr_paged_walk_next(&walk)) sum += walk.page->used_bytes == 0 ? walk.page->size : 0;
     return sum;
 }
 

@@ -311,6 +311,24 @@ size_t vr_paged_table_bytes(const struct vr_paged_device *device, uint64_t size)
 uint32_t vr_paged_page_of(const struct vr_paged_device *device, const struct vr_paged_region *region, uint64_t address, uint64_t *base);
 // The region of the shard that contains the address; NULL: none.
 struct vr_paged_region *vr_paged_region_of(const struct vr_paged_shard *own, uint64_t address);
+// The pages that a range of a region's addresses shows, one after the other. The range has no gap. Pages may move to others meanwhile.
+struct vr_paged_walk {
+    const struct vr_paged_device *device;
+    const struct vr_paged_region *region;
+    uint64_t at, end; // what is left of the range
+    uint32_t number;
+    struct vr_paged_page *page;
+    uint64_t base;      // where the page begins, before the range perhaps
+    uint64_t low, high; // what of the page is in the range
+};
+bool vr_paged_walk_next(struct vr_paged_walk *walk);
+VR_INLINE struct vr_paged_walk vr_paged_walk_range(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t low,
+                                                   uint64_t high) {
+    return (struct vr_paged_walk){.device = own->device, .region = region, .at = low, .end = high};
+}
+VR_INLINE struct vr_paged_walk vr_paged_walk_block(const struct vr_paged_shard *own, const struct vr_block *item) {
+    return vr_paged_walk_range(own, vr_paged_region_of(own, item->address), item->address, item->address + item->size);
+}
 // That of a segment of pages, and whose it is.
 struct vr_paged_region *vr_paged_region_of_segment(const struct vr_device *device, const struct vr_segment *segment,
                                                    struct vr_paged_shard **own);

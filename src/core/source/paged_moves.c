@@ -85,22 +85,15 @@ static enum vram_status can_have(struct vr_paged_shard *own, const struct vr_pag
 
 // All pages of the slot, or none.
 static enum vram_status take_pages(struct vr_paged_shard *own, const struct vr_block *item, bool *taken) {
-    struct vr_paged_device *device = own->device;
-    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
-    uint64_t base = 0;
+    const struct vr_paged_walk start = vr_paged_walk_block(own, item);
+    struct vr_paged_walk walk = start;
     *taken = true;
-    for (uint64_t at = item->address; at < item->address + item->size && *taken;) {
-        const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
-        VR_TRY(can_have(own, page, taken));
-        at = base + page->size;
-    }
-    for (uint64_t at = item->address; at < item->address + item->size && *taken;) {
-        const uint32_t number = vr_paged_page_of(device, region, at, &base);
-        const struct vr_paged_page *page = vr_paged_page_at(device, number);
-        at = base + page->size;
-        if (page->own == own) continue;
-        VR_TRY(vr_paged_page_move(device, number, own));
-        device->device->stats.moved_bytes += (int64_t)page->size;
+    while (*taken && vr_paged_walk_next(&walk)) VR_TRY(can_have(own, walk.page, taken));
+    walk = start;
+    while (*taken && vr_paged_walk_next(&walk)) {
+        if (walk.page->own == own) continue;
+        VR_TRY(vr_paged_page_move(own->device, walk.number, own));
+        own->device->device->stats.moved_bytes += (int64_t)walk.page->size;
     }
     return VRAM_OK;
 }

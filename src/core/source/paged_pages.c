@@ -111,13 +111,8 @@ static void apply_view(struct vr_paged_device *device, uint32_t number, uint32_t
 static void apply(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
-    const struct vr_block *item = vr_block_at(own->shard->device->allocator, slot->block);
-    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
-    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
-        const uint32_t page = vr_paged_page_of(device, region, at, &base);
-        apply_view(device, number, page, base);
-        at = base + vr_paged_page_at(device, page)->size;
-    }
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    while (vr_paged_walk_next(&walk)) apply_view(device, number, walk.number, walk.base);
     slot->applied = vr_paged_is_live(device, number);
 }
 
@@ -128,29 +123,19 @@ static enum vram_status make_room(struct vr_paged_shard *own) {
     for (size_t i = 0; i < own->dirty_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[own->dirty[i]];
         if (vr_paged_is_live(device, own->dirty[i]) == slot->applied) continue;
-        const struct vr_block *item = vr_block_at(own->shard->device->allocator, slot->block);
-        const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
-        for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
-            const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
-            most += page->window_count;
-            at = base + page->size;
-        }
+        struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+        while (vr_paged_walk_next(&walk)) most += walk.page->window_count;
     }
     return VR_GROW(own, holes, most);
 }
 
 // What was taken and given back since the last time: whoever gets its pages waits for that use, too.
 static void use_anew(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
-    struct vr_paged_device *device = own->device;
-    const struct vr_block *item = vr_paged_block_of(slot);
-    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
-    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
-        const uint32_t page = vr_paged_page_of(device, region, at, &base);
-        if (vr_paged_page_at(device, page)->list == VR_PAGED_FREE) {
-            vr_paged_list_remove(device, page);
-            vr_paged_list_append(device, page, VR_PAGED_FREE);
-        }
-        at = base + vr_paged_page_at(device, page)->size;
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    while (vr_paged_walk_next(&walk)) {
+        if (walk.page->list != VR_PAGED_FREE) continue;
+        vr_paged_list_remove(own->device, walk.number);
+        vr_paged_list_append(own->device, walk.number, VR_PAGED_FREE);
     }
 }
 
@@ -185,16 +170,8 @@ static bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged
 
 // Who listens is told where the bytes are before what lies there.
 static void show(const struct vr_paged_shard *own, uint32_t block) {
-    const struct vr_paged_device *device = own->device;
-    const struct vr_block *item = vr_block_at(own->shard->device->allocator, block);
-    const struct vr_paged_region *region = vr_paged_region_of(own, item->address);
-    const uint64_t end = item->address + item->size;
-    for (uint64_t at = item->address, base = 0; at < end;) {
-        struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
-        const uint64_t top = base + page->size;
-        vr_paged_show(page, at - base, (end < top ? end : top) - base, base);
-        at = top;
-    }
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_block_at(own->shard->device->allocator, block));
+    while (vr_paged_walk_next(&walk)) vr_paged_show(walk.page, walk.low, walk.high, walk.base);
 }
 
 void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *found) {

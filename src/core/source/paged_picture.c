@@ -173,25 +173,20 @@ struct in_the_way {
 // Pages of others, and slots that share a byte with it and how many of them are live, itself included: found anew from the pages.
 static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
-    const struct vram_allocator *allocator = device->device->allocator;
-    const struct vr_block *item = vr_block_at(allocator, slot->block);
-    const struct vr_paged_region *region = vr_paged_region_of(slot->own, item->address);
+    struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
     struct in_the_way found = {0};
     struct vr_map counted = {0};
-    for (uint64_t at = item->address, base = 0; at < item->address + item->size;) {
-        const struct vr_paged_page *page = vr_paged_page_at(device, vr_paged_page_of(device, region, at, &base));
-        const uint64_t end = item->address + item->size < base + page->size ? item->address + item->size : base + page->size;
-        found.foreign += page->own != slot->own;
-        for (size_t i = 0; i < page->view_count; i++) {
-            const struct vr_paged_view *view = &page->views[i];
+    while (vr_paged_walk_next(&walk)) {
+        found.foreign += walk.page->own != slot->own;
+        for (size_t i = 0; i < walk.page->view_count; i++) {
+            const struct vr_paged_view *view = &walk.page->views[i];
             const struct vr_paged_slot *other = &device->slots[view->slot];
-            if (other->own != slot->own || view->high <= at - base || end - base <= view->low) continue;
+            if (other->own != slot->own || view->high <= walk.low || walk.high <= view->low) continue;
             if (vr_map_get(&counted, view->slot + 1) != 0) continue;
             found.slots++;
             found.live += vr_paged_is_live(device, view->slot);
             (void)vr_map_set(&counted, view->slot + 1, 1);
         }
-        at = base + page->size;
     }
     vr_map_release(&counted);
     return found;

@@ -95,34 +95,10 @@ static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t nu
     return VRAM_OK;
 }
 
-// The pages that a range of addresses shows, one after the other.
-struct page_walk {
-    const struct vr_paged_device *device;
-    const struct vr_paged_region *region;
-    uint64_t at, end;
-    uint32_t page;
-    uint64_t low, high; // of the page
-};
-
-static bool next_page(struct page_walk *walk) {
-    if (walk->at >= walk->end) return false;
-    uint64_t base = 0;
-    walk->page = vr_paged_page_of(walk->device, walk->region, walk->at, &base);
-    assert(walk->page != 0);
-    const uint64_t top = base + vr_paged_page_at(walk->device, walk->page)->size, stop = top < walk->end ? top : walk->end;
-    walk->low = walk->at - base;
-    walk->high = stop - base;
-    walk->at = stop;
-    return true;
-}
-
-static void commit(struct vr_paged_shard *own, uint32_t number, struct page_walk walk, uint32_t record) {
+static void commit(struct vr_paged_shard *own, uint32_t number, struct vr_paged_walk walk, uint32_t record) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
-    while (next_page(&walk)) {
-        struct vr_paged_page *page = vr_paged_page_at(device, walk.page);
-        page->views[page->view_count++] = (struct vr_paged_view){number, walk.low, walk.high};
-    }
+    while (vr_paged_walk_next(&walk)) walk.page->views[walk.page->view_count++] = (struct vr_paged_view){number, walk.low, walk.high};
     uint64_t left = 0;
     for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
         if (add_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
@@ -141,10 +117,9 @@ static bool is_at_rest(const struct vr_paged_device *device, uint32_t slot) {
 
 static void forget_views(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
-    const struct vr_block *item = vr_paged_block_of(slot);
-    struct page_walk walk = {device, vr_paged_region_of(slot->own, item->address), item->address, item->address + item->size, 0, 0, 0};
-    while (next_page(&walk)) {
-        struct vr_paged_page *page = vr_paged_page_at(device, walk.page);
+    struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
+    while (vr_paged_walk_next(&walk)) {
+        struct vr_paged_page *page = walk.page;
         for (size_t i = 0; i < page->view_count; i++) {
             if (page->views[i].slot != number) continue;
             page->views[i] = page->views[--page->view_count];
@@ -210,9 +185,9 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     const struct vr_paged_region *region = vr_paged_region_of(own, address);
     uint32_t number = 0;
     assert(region != NULL && address + size <= region->end);
-    const struct page_walk start = {.device = device, .region = region, .at = address, .end = address + size};
-    struct page_walk walk = start;
-    while (next_page(&walk)) thin(device, walk.page);
+    const struct vr_paged_walk start = vr_paged_walk_range(own, region, address, address + size);
+    struct vr_paged_walk walk = start;
+    while (vr_paged_walk_next(&walk)) thin(device, walk.number);
     VR_TRY(vr_shard_reserve_records(shard, 2));
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
@@ -220,7 +195,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     device->slots[number] = (struct vr_paged_slot){.own = own};
     walk = start;
     enum vram_status status = VRAM_OK;
-    while (status == VRAM_OK && next_page(&walk)) status = prepare_view(device, number, walk.page, walk.low, walk.high);
+    while (status == VRAM_OK && vr_paged_walk_next(&walk)) status = prepare_view(device, number, walk.number, walk.low, walk.high);
     if (status != VRAM_OK) {
         free(device->slots[number].ways);
         device->slots[number] = (struct vr_paged_slot){0};

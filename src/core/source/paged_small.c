@@ -43,14 +43,12 @@ enum vram_status vr_paged_small_take(struct vr_paged_shard *own, uint32_t page) 
 
 // The whole pages within [low, high) of a region, all of which it shows.
 static bool whole_pages(const struct vr_paged_shard *own, const struct vr_paged_region *region, uint64_t *low, uint64_t *high) {
-    uint64_t base = 0, first = 0, end = 0;
-    for (uint64_t at = *low; at < *high;) {
-        const struct vr_paged_page *page = vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base));
-        if (base >= *low && base + page->size <= *high) {
-            if (first == 0) first = base;
-            end = base + page->size;
-        }
-        at = base + page->size;
+    uint64_t first = 0, end = 0;
+    struct vr_paged_walk walk = vr_paged_walk_range(own, region, *low, *high);
+    while (vr_paged_walk_next(&walk)) {
+        if (walk.high - walk.low != walk.page->size) continue;
+        if (first == 0) first = walk.base;
+        end = walk.base + walk.page->size;
     }
     *low = first;
     *high = end;
@@ -77,19 +75,19 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
     const struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_segment *segment = vr_segment_at(device->allocator, item->segment);
     const struct vr_paged_region *region = vr_paged_region_of(own->small, item->address);
-    uint64_t low = item->address, high = item->address + item->size, base = 0;
+    uint64_t low = item->address, high = item->address + item->size;
     if (!whole_pages(own->small, region, &low, &high)) return VRAM_OK;
     VR_TRY(vr_shard_reserve_records(shard, 2));
     size_t windows = 0;
-    for (uint64_t at = low; at < high; at += vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base))->size)
-        windows += vr_paged_page_at(own->device, vr_paged_page_of(own->device, region, at, &base))->window_count;
+    const struct vr_paged_walk start = vr_paged_walk_range(own, region, low, high);
+    struct vr_paged_walk walk = start;
+    while (vr_paged_walk_next(&walk)) windows += walk.page->window_count;
     VR_TRY(VR_GROW(own, holes, own->hole_count + windows)); // then no move can fail
     int64_t bytes = 0;                                      // that the pages have, unless they sleep
-    for (uint64_t at = low, size = 0; at < high; at += size) {
-        const uint32_t page = vr_paged_page_of(own->device, region, at, &base);
-        size = vr_paged_page_at(own->device, page)->size;
-        bytes += vr_paged_page_at(own->device, page)->away ? 0 : (int64_t)size;
-        VR_TRY(vr_paged_page_move(own->device, page, own));
+    walk = start;
+    while (vr_paged_walk_next(&walk)) {
+        bytes += walk.page->away ? 0 : (int64_t)walk.page->size;
+        VR_TRY(vr_paged_page_move(own->device, walk.number, own));
     }
     cut_hole(shard, block, low, high);
     segment->mapped -= high - low;
