@@ -3,6 +3,7 @@
 
 usage: build_plugs.py RECIPE SOURCE FOLDER BUILD   in an environment with NVIDIA's wheels of headers; FOLDER/plugs gets the programs. Libraries that
 are built from their sources stand on the shared runtime: NVIDIA's static one takes no driver but NVIDIA's."""
+import hashlib
 import os
 import pathlib
 import re
@@ -38,6 +39,17 @@ def compile_all(sources, place, flags):
         return list(pool.map(one, sources))
 
 
+def renew(plugs, build):
+    """Programs that were made for another build, or with other headers of ours, are made again."""
+    files = sorted(path for folder in (HERE / "plugs", INCLUDE) for path in folder.rglob("*") if path.is_file())
+    made_for = f"{build}\n{hashlib.sha256(b''.join(path.read_bytes() for path in files)).hexdigest()}\n"
+    stamp = plugs / "made-for"
+    if plugs.exists() and not (stamp.exists() and stamp.read_text() == made_for):
+        shutil.rmtree(plugs)
+    plugs.mkdir(exist_ok=True)
+    stamp.write_text(made_for)
+
+
 class Place:
     def __init__(self, source, folder, build):
         self.source, self.build, older = pathlib.Path(source), pathlib.Path(build), SITE / "nvidia/cuda_runtime/include"
@@ -45,7 +57,7 @@ class Place:
         self.cuda = older if older.exists() else self.toolkit / "include"
         self.runtime = self.build / "simcudart" / ("libcudart.so.12" if older.exists() else "libcudart.so.13")
         self.objects, self.plugs = pathlib.Path(folder) / "objects", pathlib.Path(folder) / "plugs"
-        self.plugs.mkdir(exist_ok=True)
+        renew(self.plugs, self.build)
         self.libraries = [f"-L{self.build}", "-lvram", self.runtime, f"-Wl,-rpath,{self.build}", "-pthread"]
         crt = [f"-I{SITE}/nvidia/cuda_nvcc/include"] if older.exists() else []
         self.headers = [f"-I{HERE}/plugs", f"-I{INCLUDE}", f"-I{self.cuda}", *crt]
