@@ -13,6 +13,7 @@ tar -xf "$archive" -C "$out/tree" --strip-components=1
 cp -r "$packaging/debian" "$out/tree/debian"
 SOURCE_DATE_EPOCH=$(stat -c %Y "$out/tree/CMakeLists.txt")
 export SOURCE_DATE_EPOCH
+export CCACHE_BASEDIR= # as in wheel/build.sh
 (cd "$out/tree" && DEB_BUILD_OPTIONS="parallel=$(nproc)" dpkg-buildpackage -b -us -uc) >"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2; exit 1; }
 rm -rf "$out/tree"
 ls "$out"/*.deb

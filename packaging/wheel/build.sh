@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 ZIG_VERSION=0.13.0
+export CCACHE_BASEDIR= # else ccache makes paths relative to the build, and the same commit would give other bytes
 build=${1:-build/release}
 sources=${VRAM_SOURCES:-build/sources}
 if [ -n "${VRAM_WHEELS:-}" ]; then packaging/sources.sh "$sources"; else packaging/wasm.sh "$build"; fi
@@ -25,9 +26,11 @@ for arch in ${VRAM_WHEELS:-x86_64}; do
             continue
         fi
     fi
+    # Assertions name files by their paths in the tree, wherever it is.
+    maps="-fmacro-prefix-map=$sources/= -fmacro-prefix-map=$PWD/="
     link="python3 $PWD/packaging/wheel/link.py $zig $arch cc <CMAKE_C_COMPILER>"
     cmake -G Ninja -S . -B "build/wheel-$arch" ${tools[@]+"${tools[@]}"} --log-level=WARNING -DVRAM_WERROR=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVRAM_TESTS=OFF \
-        -DCMAKE_INSTALL_LIBDIR=lib -DVRAM_BUNDLED="$sources" -DVRAM_VIEWER_PAGE="$(realpath "$build/viewer/viewer.html")" \
+        "-DCMAKE_C_FLAGS=$maps" "-DCMAKE_CXX_FLAGS=$maps" -DCMAKE_INSTALL_LIBDIR=lib -DVRAM_BUNDLED="$sources" -DVRAM_VIEWER_PAGE="$(realpath "$build/viewer/viewer.html")" \
         "-DCMAKE_C_LINK_EXECUTABLE=$link <CMAKE_C_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>" \
         "-DCMAKE_C_CREATE_SHARED_LIBRARY=$link <CMAKE_SHARED_LIBRARY_CREATE_C_FLAGS> <LINK_FLAGS> <SONAME_FLAG><TARGET_SONAME> -o <TARGET> <OBJECTS> <LINK_LIBRARIES>"
     cmake --build "build/wheel-$arch" --target shipped
