@@ -9,7 +9,7 @@
 VR_INLINE uint64_t vr_pair_hint(uint64_t address, uint8_t small, uint32_t shard) { return address << 8 | (uint64_t)small << 16 | shard; }
 VR_INLINE bool vr_pair_hints_at(uint64_t hint, uint64_t address) { return (hint ^ address << 8) >> 17 == 0; }
 
-// A pool has one pair at a time, and those of two pools lie in two segments, of 2 MiB at least.
+// A pool has one pair at a time, and those of two pools lie in two segments, mostly of 2 MiB at least: few share a place.
 VR_INLINE _Atomic uint64_t *vr_pair_hint_place(struct vram_allocator *allocator, uint64_t address) {
     return &allocator->pair_hints[address >> 21 & (VR_PAIR_HINTS - 1)];
 }
