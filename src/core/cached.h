@@ -22,13 +22,19 @@ VR_INLINE bool vr_take_ready(const struct vram_allocator *allocator, struct vr_s
     return true;
 }
 
+// The same where the books were closed, if those of another pair pass to this one (serve.h).
+VR_INLINE bool vr_take_closed(struct vr_shard *shard, unsigned kind, uint64_t size_bytes, uint64_t *address) {
+    const struct vr_pool *pool = &shard->pool[kind];
+    return pool->pair.block == 0 && pool->pair.requested == size_bytes && vr_take_passed(shard, kind, address);
+}
+
 // A block that was just freed and is booked as free already, or whose books are open for another request of the same rounded size: give it
 // out again as it was.
 VR_INLINE bool vr_take_lazy(struct vr_shard *shard, struct vr_pool *pool, unsigned kind, uint64_t size_bytes, bool notified,
                             uint64_t *address) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, pool->lazy);
-    if (!vr_take_ready(allocator, shard, size_bytes, address)) {
+    if (!vr_take_ready(allocator, shard, size_bytes, address) && !vr_take_closed(shard, kind, size_bytes, address)) {
         const struct vr_delta delta = {{[VR_F_COUNT] = 1,
                                         [VR_F_BYTES] = (int64_t)item->size,
                                         [VR_F_REQUESTED] = (int64_t)size_bytes,

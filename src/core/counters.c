@@ -49,6 +49,33 @@ void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_ho
     pair->block = 0;
 }
 
+// A family that goes up at the hand-out stands higher where the block is out.
+static void pass_family(struct vr_counters *from, struct vr_counters *to, unsigned pool, int family, uint64_t rounds, int64_t rise) {
+    from->increased[pool][family] += times(rounds, rise), from->limit[pool][family] -= rise;
+    to->increased[pool][family] += rise, to->limit[pool][family] += rise;
+}
+
+// One that goes up at the free stands where it does with the block back, in both books.
+static void pass_split_family(struct vr_counters *from, struct vr_counters *to, unsigned pool, int family, uint64_t rounds,
+                              int64_t change) {
+    if (change > 0) pass_family(from, to, pool, family, rounds, change);
+    if (change < 0) from->increased[pool][family] += times(rounds + 1, -change);
+}
+
+void vr_hot_pair_pass(struct vr_counters *from_counters, struct vr_hot_pair *from, struct vr_counters *to_counters, struct vr_hot_pair *to,
+                      unsigned pool, uint32_t block) {
+    assert(from->block != 0 && to->block == 0 && vr_hot_pairs_alike(from, to));
+    const uint64_t rounds = from->rounds;
+    pass_family(from_counters, to_counters, pool, VR_F_COUNT, rounds, 1);
+    pass_family(from_counters, to_counters, pool, VR_F_BYTES, rounds, (int64_t)to->size);
+    pass_family(from_counters, to_counters, pool, VR_F_REQUESTED, rounds, (int64_t)to->requested);
+    pass_split_family(from_counters, to_counters, pool, VR_F_SPLITS, rounds, to->splits);
+    pass_split_family(from_counters, to_counters, pool, VR_F_SPLIT_BYTES, rounds, to->split_bytes);
+    from->block = 0;
+    to->block = block;
+    to->rounds = 0;
+}
+
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
     totals->gathered = true;
     memcpy(totals->current, totals->resting, sizeof totals->current);
@@ -140,16 +167,32 @@ void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards
     totals->gathered = false;
 }
 
-void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces) {
+// The two are not the same: so one instruction may do what it does for two families.
+static void take_all(struct vr_counters *restrict counters, struct vr_counters *restrict lender) {
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        for (int f = 0; f < VR_FAMILIES; f++) {
+            const int64_t own = lender->slack[p][f];
+            counters->slack[p][f] += own, counters->limit[p][f] += own;
+            lender->slack[p][f] = 0, lender->limit[p][f] -= own;
+        }
+    }
+    for (int f = 0; f < VR_FAMILIES; f++) counters->slack_both[f] += lender->slack_both[f], lender->slack_both[f] = 0;
+}
+
+static void take_half(struct vr_counters *counters, struct vr_counters *lender) {
     for (int f = 0; f < VR_FAMILIES; f++) {
-        const int64_t both = pieces == 1 ? lender->slack_both[f] : lender->slack_both[f] / pieces;
+        const int64_t both = lender->slack_both[f] / 2;
         lender->slack_both[f] -= both, counters->slack_both[f] += both;
         for (unsigned p = 0; p < VR_POOLS; p++) {
-            const int64_t own = pieces == 1 ? lender->slack[p][f] : lender->slack[p][f] / pieces;
+            const int64_t own = lender->slack[p][f] / 2;
             lender->slack[p][f] -= own, lender->limit[p][f] -= own;
             counters->slack[p][f] += own, counters->limit[p][f] += own;
         }
     }
+}
+
+void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, bool all) {
+    all ? take_all(counters, lender) : take_half(counters, lender);
 }
 
 static void raise_peaks(struct vr_totals *totals, unsigned pool) {

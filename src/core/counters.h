@@ -73,6 +73,17 @@ VR_INLINE bool vr_hot_pair_open(struct vr_counters *counters, unsigned pool, str
 // Books the rounds and gives the room back that the present state leaves. back: the block is free now. The books are open.
 void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back);
 
+// Whether they change the same.
+VR_INLINE bool vr_hot_pairs_alike(const struct vr_hot_pair *a, const struct vr_hot_pair *b) {
+    return ((a->size ^ b->size) | (a->requested ^ b->requested) | (uint64_t)(a->splits ^ b->splits) |
+            (uint64_t)(a->split_bytes ^ b->split_bytes)) == 0;
+}
+// A pair of two shards: the block of `from` is back, its books are open; that of `to` goes out, its books were closed. As the two change
+// the same, the room that one leaves is the room that the other takes: no allowance changes. Closes the books of the one and opens those of
+// the other. Under both shards' locks.
+void vr_hot_pair_pass(struct vr_counters *from_counters, struct vr_hot_pair *from, struct vr_counters *to_counters, struct vr_hot_pair *to,
+                      unsigned pool, uint32_t block);
+
 // Families of the device-wide view: the five above, then these.
 enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
 
@@ -135,8 +146,8 @@ VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, co
 // there are none). `shards` are those that do not rest, before and afterwards.
 void vr_totals_gather(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count);
 void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich);
-// Under both shards' locks, with all books closed: takes over one of so many pieces of the lender's allowance.
-void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, unsigned pieces);
+// Under both shards' locks, with all books closed: takes over the allowance of the lender, or half of it.
+void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, bool all);
 // While the sums are not gathered: a shard rests no more. It has no allowance yet.
 void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters);
 // The same for a shard that does not rest, without knowing the sums: a stretch under all locks that changes little need not add up and

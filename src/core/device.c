@@ -96,6 +96,7 @@ void vr_device_book(struct vr_shard *shard, unsigned kind, const struct vr_delta
     // It is at work: it gets the allowance.
     wake_locked(shard);
     atomic_store_explicit(&device->shards.rich, shard, memory_order_relaxed);
+    atomic_store_explicit(&device->shards.paired, shard, memory_order_relaxed);
 }
 
 // Whether the shard handed anything out, or took anything back, since the last time it was asked.
@@ -122,7 +123,7 @@ static void lay_to_rest(struct vr_device *device, struct vr_shard *rich) {
             continue;
         }
         if (!totals->gathered) {
-            vr_counters_take_over(&rich->counters, &shard->counters, 1);
+            vr_counters_take_over(&rich->counters, &shard->counters, true);
             vr_totals_rest(totals, &shard->counters);
         }
         atomic_store_explicit(&shard->lock, VR_SHARD_RESTS, memory_order_release);

@@ -17,6 +17,12 @@ VR_INLINE _Atomic uint64_t *vr_pair_hint_place(struct vram_allocator *allocator,
 // Two pairs at one place would write it in turn for ever: each does so once in a while.
 enum { VR_PAIR_ROUNDS_PER_HINT = 1024 };
 VR_NOINLINE void vr_pair_hint_now(struct vram_allocator *allocator, const struct vr_block *item);
+// The same at once, where it is not there already.
+VR_INLINE void vr_pair_hint_set(struct vram_allocator *allocator, const struct vr_shard *shard, const struct vr_block *item) {
+    const uint64_t hint = vr_pair_hint(item->address, item->small, shard->number);
+    _Atomic uint64_t *place = vr_pair_hint_place(allocator, item->address);
+    if (atomic_load_explicit(place, memory_order_relaxed) != hint) atomic_store_explicit(place, hint, memory_order_release);
+}
 // The block of the pair was put back. Under the shard's lock.
 VR_INLINE void vr_pair_hint_leave(struct vram_allocator *allocator, const struct vr_hot_pair *pair, const struct vr_block *item) {
     if (VR_UNLIKELY(pair->rounds % VR_PAIR_ROUNDS_PER_HINT == 1)) vr_pair_hint_now(allocator, item);

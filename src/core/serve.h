@@ -32,6 +32,11 @@ VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct
     return vr_shard_book_tight(shard, kind, &change);
 }
 
+// A request that the pool's pair answers (`lazy`), whose books are closed: where the device's sums are at a peak, the pair of another
+// stream mostly has the room that is missing, and it changes the same. Then the books pass from one to the other. False, and nothing has
+// changed, where it is not so. Under the shard's lock.
+VR_NOINLINE bool vr_take_passed(struct vr_shard *shard, unsigned kind, uint64_t *address);
+
 // A request on its way through the allocator.
 struct vr_alloc_request {
     struct vr_shard *shard;

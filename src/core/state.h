@@ -124,7 +124,8 @@ struct vr_shards {
     struct vr_counters **counters; // of these
     uint32_t awake_count, default_count;
     _Atomic uint32_t count;
-    _Atomic(struct vr_shard *) rich; // who was given an allowance last, or took some; NULL: nobody yet
+    _Atomic(struct vr_shard *) rich;   // who was given an allowance last, or took some; NULL: nobody yet
+    _Atomic(struct vr_shard *) paired; // whose pair has the room of one that was elsewhere (slack.c); NULL: nobody's
     size_t capacity;
     struct vr_shard **idle; // of pools that are gone
     size_t idle_count;
