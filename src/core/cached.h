@@ -11,7 +11,7 @@
 VR_INLINE bool vr_take_ready(const struct vram_allocator *allocator, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     // A request that some option rounds up into the other pool finds no pair of its size here.
     struct vr_pool *pool = &shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE];
-    if (pool->ready == 0 || pool->pair.requested != size_bytes) return false;
+    if (pool->pair.requested != size_bytes || pool->ready == 0) return false; // in this order: the first is easier to foresee
     assert(pool->ready == pool->pair.block);
     struct vr_block *item = vr_block_at(allocator, pool->pair.block); // no wait for what the free before this wrote
     pool->lazy = pool->ready = 0;
@@ -60,13 +60,31 @@ struct vr_undone_merge {
     uint64_t size; // of both
 };
 
+VR_INLINE uint32_t vr_search_but_rest(const struct vr_pool *pool, const struct vr_index_arena *arena, uint64_t rounded, uint32_t rest) {
+    const uint32_t found = vr_index_first_at_least(&pool->index, arena, rounded);
+    return found == rest && found != 0 ? vr_index_next(&pool->index, arena, found) : found;
+}
+
+// The first free block of at least `rounded` bytes, but for the rest; 0: there is none. One search answers all requests of its size and
+// more, up to that of what it found, until something else happens to the pool.
+VR_INLINE uint32_t vr_find_beside(struct vr_pool *pool, const struct vr_index_arena *arena, uint64_t rounded, uint32_t rest) {
+    const uint32_t known = pool->beside;
+    if (rounded >= pool->beside_from && (known == 0 || arena->blocks[known].size >= rounded)) {
+        assert(VRAM_CHECK < 2 || vr_search_but_rest(pool, arena, rounded, rest) == known);
+        return known;
+    }
+    pool->beside_from = rounded;
+    pool->beside = vr_search_but_rest(pool, arena, rounded, rest);
+    return pool->beside;
+}
+
 // The best fit as it would be after the merge: merge->block, one of the index, or 0.
-VR_INLINE uint32_t vr_search_beside(const struct vr_pool *pool, const struct vr_index_arena *arena, uint64_t rounded,
+VR_INLINE uint32_t vr_search_beside(struct vr_pool *pool, const struct vr_index_arena *arena, uint64_t rounded,
                                     const struct vr_undone_merge *merge) {
-    uint32_t found = vr_index_first_at_least(&pool->index, arena, rounded);
-    if (found == merge->rest && found != 0) found = vr_index_next(&pool->index, arena, found);
+    const uint32_t found = vr_find_beside(pool, arena, rounded, merge->rest);
     if (merge->size < rounded) return found;
-    return found == 0 || vr_index_is_before(arena, &arena->blocks[merge->block], merge->size, found) ? merge->block : found;
+    if (found == 0 || merge->size < arena->blocks[found].size) return merge->block;
+    return vr_index_is_before(arena, &arena->blocks[merge->block], merge->size, found) ? merge->block : found;
 }
 
 // Gives the block `size` bytes of what the merge would make.

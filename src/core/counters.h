@@ -73,6 +73,19 @@ VR_INLINE bool vr_hot_pair_open(struct vr_counters *counters, unsigned pool, str
 // Books the rounds and gives the room back that the present state leaves. back: the block is free now. The books are open.
 void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back);
 
+// The same of a pair that did not repeat, as most do not, whose block is back.
+VR_INLINE void vr_hot_pair_close_first(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair) {
+    const int64_t room[VR_FAMILIES] = {[VR_F_COUNT] = 1,
+                                       [VR_F_BYTES] = (int64_t)pair->size,
+                                       [VR_F_REQUESTED] = (int64_t)pair->requested,
+                                       [VR_F_SPLITS] = vr_rise(pair->splits),
+                                       [VR_F_SPLIT_BYTES] = vr_rise(pair->split_bytes)};
+    for (int i = 0; i < VR_FAMILIES; i++) counters->slack[pool][i] += room[i], counters->slack_both[i] += room[i];
+    counters->increased[pool][VR_F_SPLITS] += vr_rise(-pair->splits);
+    counters->increased[pool][VR_F_SPLIT_BYTES] += vr_rise(-pair->split_bytes);
+    pair->block = 0;
+}
+
 // Whether they change the same.
 VR_INLINE bool vr_hot_pairs_alike(const struct vr_hot_pair *a, const struct vr_hot_pair *b) {
     return ((a->size ^ b->size) | (a->requested ^ b->requested) | (uint64_t)(a->splits ^ b->splits) |
@@ -138,8 +151,8 @@ VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, co
     if (delta->of[VR_F_COUNT] > 0) {
         for (int i = VR_F_COUNT; i <= VR_F_REQUESTED; i++) increased[i] += delta->of[i];
     }
-    if (delta->of[VR_F_SPLITS] > 0) increased[VR_F_SPLITS] += delta->of[VR_F_SPLITS];
-    if (delta->of[VR_F_SPLIT_BYTES] > 0) increased[VR_F_SPLIT_BYTES] += delta->of[VR_F_SPLIT_BYTES];
+    increased[VR_F_SPLITS] += vr_rise(delta->of[VR_F_SPLITS]);
+    increased[VR_F_SPLIT_BYTES] += vr_rise(delta->of[VR_F_SPLIT_BYTES]);
 }
 
 // Starts and ends a stretch under all locks: sums up the shards' counters; gives the distance to the peaks to `rich`, one of them (NULL:

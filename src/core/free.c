@@ -21,8 +21,7 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
         vr_pair_hint_leave(shard->device->allocator, &pool->pair, item);
     }
     if (notified) vr_notify_freed(shard, item);
-    item->state = VR_LAZY;
-    pool->lazy = pool->ready = block;
+    vr_pool_leave_undone(pool, item, block);
     return true;
 }
 
@@ -30,8 +29,7 @@ VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uin
 VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
     struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
     if (pool->pair.block != block || item->held.uses != 0) return false;
-    item->state = VR_LAZY;
-    pool->lazy = pool->ready = block;
+    vr_pool_leave_undone(pool, item, block);
     return true;
 }
 

@@ -40,8 +40,7 @@ VR_INLINE bool vr_put_back_hinted(struct vram_allocator *allocator, uint64_t add
     const bool found = vr_is_allocated_at(item, address, shard) && item->held.uses == 0 && !vr_has_listener(shard->device);
     if (VR_LIKELY(found)) {
         assert(VRAM_CHECK < 2 || vr_address_map_find(&allocator->addresses, address) == block);
-        item->state = VR_LAZY;
-        pool->lazy = pool->ready = block;
+        vr_pool_leave_undone(pool, item, block);
     } else {
         atomic_store_explicit(vr_pair_hint_place(allocator, address), 0, memory_order_relaxed);
     }

@@ -82,11 +82,22 @@ void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_b
 // Merges with free neighbours (previous, then next) and puts the result into the index. The block is in no index.
 // Returns the block that stands now.
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
+// The free of the pool's last block, whose books are open: what it would merge is left undone.
+VR_INLINE void vr_pool_leave_undone(struct vr_pool *pool, struct vr_block *item, uint32_t block) {
+    assert(pool->pair.block == block);
+    item->state = VR_LAZY;
+    pool->lazy = pool->ready = block;
+}
 // Closes the books of the pool's pair where they are open.
 VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];
-    if (pool->pair.block != 0) vr_hot_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
     pool->ready = 0;
+    if (pool->pair.block == 0) return;
+    if (VR_LIKELY(pool->pair.rounds == 0 && pool->lazy != 0)) {
+        vr_hot_pair_close_first(&shard->counters, kind, &pool->pair);
+    } else {
+        vr_hot_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
+    }
 }
 // Does what a LAZY block's free left undone, closes the books of the pair, and forgets `last`.
 VR_NOINLINE void vr_pool_settle_now(struct vr_shard *shard, unsigned kind);
@@ -94,6 +105,7 @@ VR_INLINE void vr_pool_settle(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];
     if ((pool->lazy | pool->pair.block) != 0) vr_pool_settle_now(shard, kind);
     pool->last = 0;
+    pool->beside_from = VR_NOT_SEARCHED;
 }
 
 // The same as vr_round_request(), with a shortcut for the usual case of no divisors.

@@ -44,6 +44,8 @@ enum {
     VR_MAX_CALLBACKS = 16
 };
 
+#define VR_NOT_SEARCHED UINT64_MAX
+
 // Free memory of one stream and size class.
 //
 // Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
@@ -57,6 +59,10 @@ struct vr_pool {
     uint32_t ready; // `lazy` while its books are open: a request of pair.requested bytes takes it
     struct vr_hot_pair pair;
     uint64_t last_rounded; // the request that `last` answered, rounded
+    // What a search found since `last` was handed out: the first free block of at least so many bytes, but for the rest behind `last`; 0:
+    // there is none. VR_NOT_SEARCHED: it was not searched for.
+    uint64_t beside_from;
+    uint32_t beside;
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
 };
 
