@@ -53,12 +53,12 @@ static void bench(const char *title, workload *work, const struct workload_run *
 }
 
 // A block of each stream is live all the time: the pairs are what the device has most of at once.
-static void bench_streams(uint64_t count) {
+static void bench_streams(uint64_t count, const char *what, workload *work) {
     char title[64];
     for (uint64_t i = 0; i < count; i++) (void)peers[PEER_VRAM].take(4096, peer_streams[i]);
     if (vram_reset_peak_stats(allocator, 0) != VRAM_OK) die("the peaks stay");
-    (void)snprintf(title, sizeof title, "%" PRIu64 " streams in turn, at the peak", count);
-    bench(title, measured_pairs, &(struct workload_run){.size = 4096, .stream_count = count}, 1);
+    (void)snprintf(title, sizeof title, "%" PRIu64 " streams in turn, at the peak%s", count, what);
+    bench(title, work, &(struct workload_run){.size = 4096, .stream_count = count}, 1);
 }
 
 static void bench_team(const char *title, enum team_work work) {
@@ -103,9 +103,10 @@ static void print_table(void) {
     bench("512 B to 256 MiB, 4,096 live", measured_mixed, &(struct workload_run){.sizes = sizes}, PEERS);
     bench("training step, warm", measured_trace, &(struct workload_run){.steps = workload_trace()}, PEERS);
     bench("malloc, record_stream, free", measured_uses, &(struct workload_run){.size = 4096}, 1);
-    bench_streams(2);
-    bench_streams(16);
-    bench_streams(256);
+    bench_streams(2, "", measured_pairs);
+    bench_streams(16, "", measured_pairs);
+    bench_streams(256, "", measured_pairs);
+    bench_streams(16, ", unlike", measured_unlike);
     print_threads(); // last: from the second thread on locks are atomic instructions
     free(sizes);
 }

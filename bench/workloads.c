@@ -9,6 +9,15 @@ uint64_t measured_pairs(struct workload_run *run, uint64_t rounds) {
     return 2 * rounds;
 }
 
+uint64_t measured_unlike(struct workload_run *run, uint64_t rounds) {
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        run->peer->give(run->peer->take(run->size * (1 + at % 3), peer_streams[at]));
+        if (++at == run->stream_count) at = 0;
+    }
+    return 2 * rounds;
+}
+
 uint64_t measured_mixed(struct workload_run *run, uint64_t rounds) {
     for (uint64_t i = 0; i < rounds; i++) {
         const uint64_t random = next_random(&run->random);

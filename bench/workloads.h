@@ -32,6 +32,7 @@ typedef uint64_t workload(struct workload_run *run, uint64_t rounds);
 #define MEASURED __attribute__((noinline, noipa))
 #endif
 MEASURED workload measured_pairs;   // a block and its free, the streams in turn
+MEASURED workload measured_unlike;  // the same of one, two and three times `size`
 MEASURED workload measured_mixed;   // a random one of the live blocks goes, another of a random size comes
 MEASURED workload measured_trace;   // a training step after the other
 MEASURED workload measured_frees;   // the live blocks go, in any order: once

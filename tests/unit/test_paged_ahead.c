@@ -21,10 +21,10 @@ static uint64_t mappings(const struct vr_world *world) { return vram_sim_calls(w
 
 static int64_t reserved(struct vr_world *world) { return expect_stats(world).reserved_bytes[VRAM_STAT_ALL].current; }
 
-// Until the thread has nothing to do: it makes nothing for 50 ms.
+// Until the thread has nothing to do: it makes nothing for 300 ms, in which it gets a processor even where many want one.
 static void let_it_work(struct vr_world *world) {
     int64_t before = -1;
-    for (int still = 0; still < 5;) {
+    for (int still = 0; still < 30;) {
         const int64_t now = reserved(world);
         still = now == before ? still + 1 : 0;
         before = now;

@@ -222,7 +222,9 @@ enum vram_status vr_paged_claim_all(struct vr_paged_shard *own) {
 static void serve(void *argument) {
     struct vr_paged_ahead *ahead = argument;
     int mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED; // calls of this thread are no part of anybody's capture
+    vr_mutex_lock(&at_work);
     (void)vr_cu(ahead->device->allocator->driver, thread_exchange_capture_mode, &mode);
+    vr_mutex_unlock(&at_work);
     vr_mutex_lock(&ahead->mutex);
     while (!ahead->ending) {
         if (!ahead->wanted) {
@@ -280,9 +282,9 @@ void vr_paged_ahead_end(struct vr_device *device) {
         vr_signal_raise(&ahead->work);
         vr_mutex_unlock(&ahead->mutex);
         vr_thread_join(&ahead->thread);
-    }
-    vr_signal_destroy(&ahead->work);
-    vr_mutex_destroy(&ahead->mutex);
+        vr_signal_destroy(&ahead->work);
+        vr_mutex_destroy(&ahead->mutex);
+    } // else a thread that is not here may have had the lock
     free(ahead);
     device->paged->ahead = NULL;
 }
