@@ -3,9 +3,9 @@
 // Invariant: each shard counts for itself and holds an allowance ("slack") of growth, per pool and for both pools together;
 // over all shards of a device the allowances never add up to more than the distance between the device's current value and its
 // peak. So growth within a shard's allowance cannot be a new peak and needs no look at other shards. Growth that does not fit takes what it
-// lacks from one other shard, under both locks (slack.c). Where that has not enough, either, it is done under all locks, where the true
-// sums are known; then the peaks are raised, and one shard gets the whole distance: the others come and take of it, so that a small
-// distance is not cut into pieces that are of use to nobody.
+// lacks from another shard, under both locks (slack.c): from the one to which a pair's room passed, then from the one with the rest. Where
+// these have not enough, either, it is done under all locks, where the true sums are known; then the peaks are raised, and one shard gets
+// the whole distance: the others come and take of it, so that a small distance is not cut into pieces that are of use to nobody.
 //
 // Shards that rest (device.h) have no allowance and are not looked at: their sums are kept in one place.
 //

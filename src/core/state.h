@@ -51,7 +51,8 @@ enum {
 // Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
 // pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
 // size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. A pair that
-// repeats has its books open (counters.h) from its first free on: pair.block is 0 or `last`.
+// repeats has its books open (counters.h) from its first free on, or from the hand-out on with which they passed to it: pair.block is 0 or
+// `last`.
 struct vr_pool {
     uint32_t holes; // tree by address
     uint32_t last;
@@ -60,7 +61,7 @@ struct vr_pool {
     struct vr_hot_pair pair;
     uint64_t last_rounded; // the request that `last` answered, rounded
     // What a search found since `last` was handed out: the first free block of at least so many bytes, but for the rest behind `last`; 0:
-    // there is none. VR_NOT_SEARCHED: it was not searched for.
+    // there is none. VR_NOT_SEARCHED: it was not searched for, or something else happened to the pool: vr_pool_settle() comes before that.
     uint64_t beside_from;
     uint32_t beside;
     struct vr_index index; // last, and large: a pool that is hardly used touches few pages
