@@ -204,12 +204,18 @@ static void raise_peaks(struct vr_totals *totals, unsigned pool) {
     }
 }
 
-// The blocks wait now: `active` stands where it stood, so the room that they leave in `allocation` is not for the shard.
+// `active` stands where it stood, so the room that the block leaves in `allocation` is not for the shard: its slack stays as it is.
 static void keep_room(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int family, int64_t amount) {
-    counters->slack[pool][family] -= amount, counters->limit[pool][family] -= amount;
-    counters->slack_both[family] -= amount;
+    counters->limit[pool][family] -= amount;
     totals->spare[pool][family][0] += amount;
     totals->spare[VR_POOLS][family][0] += amount;
+}
+
+void vr_totals_start_waiting(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int64_t size) {
+    totals->pending[pool]++;
+    totals->pending_bytes[pool] += size;
+    keep_room(totals, counters, pool, VR_F_COUNT, 1);
+    keep_room(totals, counters, pool, VR_F_BYTES, size);
 }
 
 static int64_t free_room(int64_t spare[2], int64_t amount) {
@@ -219,29 +225,37 @@ static int64_t free_room(int64_t spare[2], int64_t amount) {
     return room;
 }
 
-// They wait no more: what both distances have over is the shard's.
+// What both distances have over now is the shard's.
 static void give_room(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int family, int64_t amount) {
     const int64_t own = free_room(totals->spare[pool][family], amount);
     counters->slack[pool][family] += own, counters->limit[pool][family] += own;
     counters->slack_both[family] += free_room(totals->spare[VR_POOLS][family], amount);
 }
 
+bool vr_totals_stop_waiting(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta,
+                            int64_t size) {
+    if (!vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) return false;
+    vr_counters_apply_from(counters, pool, delta, VR_F_REQUESTED);
+    totals->pending[pool]--;
+    totals->pending_bytes[pool] -= size;
+    give_room(totals, counters, pool, VR_F_COUNT, 1);
+    give_room(totals, counters, pool, VR_F_BYTES, size);
+    return true;
+}
+
 bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                     int64_t pending_bytes) {
+    if (pending < 0) return vr_totals_stop_waiting(totals, counters, pool, delta, -pending_bytes);
+    if (pending > 0) {
+        assert(delta->of[VR_F_COUNT] == -1 && delta->of[VR_F_BYTES] == -pending_bytes);
+        vr_counters_apply_from(counters, pool, delta, VR_F_REQUESTED);
+        vr_totals_start_waiting(totals, counters, pool, pending_bytes);
+        return true;
+    }
     if (delta->of[VR_F_COUNT] > 0 ? !vr_counters_fit(counters, pool, delta) : !vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) {
         return false;
     }
     vr_counters_apply(counters, pool, delta);
-    totals->pending[pool] += pending;
-    totals->pending_bytes[pool] += pending_bytes;
-    if (pending > 0) {
-        assert(delta->of[VR_F_COUNT] == -pending && delta->of[VR_F_BYTES] == -pending_bytes);
-        keep_room(totals, counters, pool, VR_F_COUNT, pending);
-        keep_room(totals, counters, pool, VR_F_BYTES, pending_bytes);
-    } else if (pending < 0) {
-        give_room(totals, counters, pool, VR_F_COUNT, -pending);
-        give_room(totals, counters, pool, VR_F_BYTES, -pending_bytes);
-    }
     return true;
 }
 

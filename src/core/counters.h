@@ -9,7 +9,7 @@
 //
 // Shards that rest (device.h) have no allowance and are not looked at: their sums are kept in one place.
 //
-// `active` is `allocation` plus what waits for fences. The waiting part changes under all locks only, so the allowance for
+// `active` is `allocation` plus what waits for fences. The waiting part changes under the device's mutex only, so the allowance for
 // `allocation` is the smaller of the two distances and the hot path counts five families instead of seven.
 #ifndef VR_CORE_COUNTERS_H
 #define VR_CORE_COUNTERS_H
@@ -100,7 +100,8 @@ void vr_hot_pair_pass(struct vr_counters *from_counters, struct vr_hot_pair *fro
 // Families of the device-wide view: the five above, then these.
 enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
 
-// A device's part. Guarded by all its shards' locks together.
+// A device's part. Guarded by all its shards' locks together, but for what waits, which the device's mutex and one shard's lock guard:
+// where there is one shard only, its lock alone does (vr_totals_apply_single).
 struct vr_totals {
     int64_t current[VR_POOLS][VR_FAMILIES];   // true sums, while `gathered`
     int64_t increased[VR_POOLS][VR_FAMILIES]; // the same
@@ -141,10 +142,11 @@ VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool
     return vr_counters_fit_from(counters, pool, delta, 0);
 }
 
-// Books the change; within the allowance, or under all locks (vr_totals_apply). The first three families rise together or fall together.
-VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+// Books the change of the families from `first` on; within the allowance, or under all locks (vr_totals_apply). The first three families
+// rise together or fall together.
+VR_INLINE void vr_counters_apply_from(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
     int64_t *increased = counters->increased[pool];
-    for (int i = 0; i < VR_FAMILIES; i++) {
+    for (int i = first; i < VR_FAMILIES; i++) {
         counters->slack[pool][i] -= delta->of[i];
         counters->slack_both[i] -= delta->of[i];
     }
@@ -153,6 +155,10 @@ VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, co
     }
     increased[VR_F_SPLITS] += vr_rise(delta->of[VR_F_SPLITS]);
     increased[VR_F_SPLIT_BYTES] += vr_rise(delta->of[VR_F_SPLIT_BYTES]);
+}
+
+VR_INLINE void vr_counters_apply(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
+    vr_counters_apply_from(counters, pool, delta, 0);
 }
 
 // Starts and ends a stretch under all locks: sums up the shards' counters; gives the distance to the peaks to `rich`, one of them (NULL:
@@ -167,6 +173,12 @@ void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters);
 // share out for it. False when they must be known, because the change does not fit into the shard's allowance.
 bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int64_t pending,
                     int64_t pending_bytes);
+// A block of the shard waits for fences from now on: it is allocated no more, and still active. It waits no more: `delta` says what that
+// changes in the families from VR_F_REQUESTED on; false, as above. While the sums are not gathered; the device's mutex and that shard's
+// lock will do.
+void vr_totals_start_waiting(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int64_t size);
+bool vr_totals_stop_waiting(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta,
+                            int64_t size);
 // A shard that does not rest, and has given its allowance away, does from now on. Without knowing the sums.
 void vr_totals_rest(struct vr_totals *totals, const struct vr_counters *counters);
 // Books a change of one shard between gather and share and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting.

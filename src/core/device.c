@@ -86,6 +86,24 @@ static void wake_locked(struct vr_shard *shard) {
     if (!totals->gathered) vr_totals_wake(totals, &shard->counters);
 }
 
+// Who has the lock of a shard waits for the mutex never, so that this thread, which has the mutex, waits for such locks without end only in
+// programs that do.
+void vr_shard_lock_awake(struct vr_shard *shard) {
+    if (atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_RESTS) {
+        wake_locked(shard);
+    } else {
+        vr_shard_lock(shard);
+    }
+}
+
+bool vr_device_lock_beside(struct vr_shard *shard) {
+    if (VR_LIKELY(vr_mutex_try_lock(&shard->device->mutex))) return true;
+    vr_shard_unlock(shard);
+    vr_mutex_lock(&shard->device->mutex);
+    vr_shard_lock_awake(shard);
+    return false;
+}
+
 void vr_device_book(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta, int64_t pending, int64_t pending_bytes) {
     struct vr_device *device = shard->device;
     if (!device->stats.totals.gathered) {

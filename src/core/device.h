@@ -45,6 +45,11 @@ void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
 // The rest of vr_device_lock() for a thread that has the device's mutex, under which nobody else changes what all locks guard.
 void vr_device_lock_shards(struct vr_device *device);
+// For a thread that has the lock of a shard: takes the device's mutex besides. False where the shard's lock was given back for it, and
+// taken again: what was known of the shard may be over. What waits for fences, and the fences, need no more locks than that.
+bool vr_device_lock_beside(struct vr_shard *shard);
+// Under the mutex: another shard's lock, too. One that rests is awake from now on.
+void vr_shard_lock_awake(struct vr_shard *shard);
 // Adds up what the shards count, if it is not yet. Under all locks.
 struct vr_totals *vr_device_gather(struct vr_device *device);
 // Books a change of the shard, which may rest, and raises the peaks. `pending` blocks and bytes start (+) or stop (-) waiting: those that

@@ -154,28 +154,25 @@ VR_NOINLINE static void note_places(struct vr_fences *fences, size_t first) {
     }
 }
 
+enum { FIRST_RING = 16 };
+
 static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, struct vr_fence_queue **queue) {
     *queue = find_queue(fences, stream);
     if (*queue != NULL) return VRAM_OK;
     VR_TRY(VR_GROW(fences, queues, fences->count + 1));
     if (VR_UNLIKELY(fences->count >= VR_FEW_QUEUES)) VR_TRY(reserve_places(fences));
     *queue = &fences->queues[fences->count++];
-    **queue = (struct vr_fence_queue){.stream = stream};
+    **queue =
+        (struct vr_fence_queue){.stream = stream, .fences = fences->spare_ring, .capacity = fences->spare_ring != NULL ? FIRST_RING : 0};
+    fences->spare_ring = NULL;
     if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) note_places(fences, fences->count - 1);
     return VRAM_OK;
 }
 
-enum { FIRST_RING = 16 };
-
-static enum vram_status make_room(struct vr_fences *all, struct vr_fence_queue *queue) {
-    if (queue->count < queue->capacity) return VRAM_OK;
+static enum vram_status make_room(struct vr_fence_queue *queue) {
+    if (VR_LIKELY(queue->count < queue->capacity)) return VRAM_OK;
     const size_t capacity = queue->capacity == 0 ? FIRST_RING : queue->capacity * 2;
-    struct vr_fence *fences = queue->capacity == 0 ? all->spare_ring : NULL;
-    if (fences != NULL) {
-        all->spare_ring = NULL;
-    } else {
-        fences = malloc(capacity * sizeof *fences);
-    }
+    struct vr_fence *fences = malloc(capacity * sizeof *fences);
     if (fences == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < queue->count; i++) fences[i] = queue->fences[(queue->head + i) & (queue->capacity - 1)];
     free(queue->fences);
@@ -186,7 +183,7 @@ static enum vram_status make_room(struct vr_fences *all, struct vr_fence_queue *
 static enum vram_status record_fence(struct vr_device *device, uint32_t block, uint64_t stream, bool *gone) {
     struct vr_fence_queue *queue = NULL;
     VR_TRY(queue_for(&device->fences, stream, &queue));
-    VR_TRY(make_room(&device->fences, queue));
+    VR_TRY(make_room(queue));
     struct vr_fence fence = {.block = block};
     VR_TRY(record_event(device, stream, &fence.event_device, &fence.event, gone));
     queue->fences[(queue->head + queue->count++) & (queue->capacity - 1)] = fence;
@@ -201,7 +198,7 @@ static void retract_fence(struct vr_device *device, uint64_t stream) {
     return_event(fence->event_device, fence->event);
 }
 
-// Changed by nobody else: under all locks.
+// Changed by nobody else: under the device's mutex.
 static void gate_fences(struct vr_device *device) {
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0,
                wanted = device->fences.count != 0;
@@ -338,20 +335,68 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     (void)vr_pool_merge(shard, block);
 }
 
-static void pass_fence(struct vr_device *device, struct vr_fence_queue *queue) {
+// The same under the device's mutex and the lock of the block's shard alone, where nobody listens. A block that was the pool's last one
+// still is: its merge is left undone, as that of any such free (pool.h). False, and nothing has changed, when all locks are needed to say
+// whether a peak rises.
+static bool complete_beside(struct vr_shard *shard, uint32_t block) {
+    struct vram_allocator *allocator = shard->device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
+    struct vr_pool *pool = &shard->pool[kind];
+    struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
+    const bool undone = pool->last == block;
+    assert(item->state == VR_PENDING && !vr_has_listener(shard->device));
+    if (undone) {
+        assert(pool->lazy == 0 && pool->pair.block == 0);
+        delta.of[VR_F_SPLITS] = -pool->pair.splits, delta.of[VR_F_SPLIT_BYTES] = -pool->pair.split_bytes;
+    } else {
+        vr_pool_settle(shard, kind);
+        vr_delta_of_merge(allocator, item, &delta);
+    }
+    if (!vr_totals_stop_waiting(&shard->device->stats.totals, &shard->counters, kind, &delta, (int64_t)item->size)) return false;
+    item->stack = vr_stack_end(item->stack);
+    if (undone) {
+        vr_pool_leave_booked(pool, item, block);
+    } else {
+        (void)vr_pool_merge(shard, block);
+    }
+    return true;
+}
+
+// own: NULL under all locks; else the one shard whose lock is held, besides the device's mutex.
+static bool complete(struct vr_device *device, uint32_t block, struct vr_shard *own) {
+    if (own == NULL) {
+        vr_complete_free(device, block, true);
+        return true;
+    }
+    struct vr_shard *shard = vr_shard_of(device->allocator, vr_block_at(device->allocator, block));
+    if (shard != own) vr_shard_lock_awake(shard);
+    const bool done = complete_beside(shard, block);
+    if (shard != own) vr_shard_unlock(shard);
+    return done;
+}
+
+// False, and the fence stays, when its block needs all locks to be completed.
+static bool pass_fence(struct vr_device *device, struct vr_fence_queue *queue, struct vr_shard *own) {
     const struct vr_fence fence = queue->fences[queue->head];
+    uint32_t *pending = &vr_block_at(device->allocator, fence.block)->held.pending;
+    if (--*pending == 0 && VR_UNLIKELY(!complete(device, fence.block, own))) {
+        *pending = 1;
+        return false;
+    }
     queue->head = (queue->head + 1) & (queue->capacity - 1);
     queue->count--;
     return_event(fence.event_device, fence.event);
-    if (--vr_block_at(device->allocator, fence.block)->held.pending == 0) vr_complete_free(device, fence.block, true);
+    return true;
 }
 
-static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_queue *queue) {
+static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_queue *queue, struct vr_shard *own, bool *all) {
     while (queue->count != 0) {
         const vr_cu_result result = vr_cu(device->allocator->driver, event_query, queue->fences[queue->head].event);
         if (result == VR_CU_NOT_READY) return VRAM_OK;
         VR_TRY(vr_driver_status(result));
-        pass_fence(device, queue);
+        *all = pass_fence(device, queue, own);
+        if (VR_UNLIKELY(!*all)) return VRAM_OK;
     }
     return VRAM_OK;
 }
@@ -361,25 +406,34 @@ bool vr_fences_stand(const struct vr_device *device) {
     return last != 0 && last == vr_driver_progress(device->allocator->driver);
 }
 
-enum vram_status vr_fences_poll(struct vr_device *device) {
+// *all: nothing was left for want of locks.
+static enum vram_status poll_queues(struct vr_device *device, struct vr_shard *own, bool *all) {
     struct vr_fences *fences = &device->fences;
+    *all = true;
     if (fences->count == 0 || vr_fences_stand(device)) return VRAM_OK;
     enum vram_status status = VRAM_OK;
     bool emptied = false;
     const uint64_t progress = vr_driver_progress(device->allocator->driver);
-    for (size_t i = 0; i < fences->count && status == VRAM_OK; i++) {
-        status = poll_queue(device, &fences->queues[i]);
+    for (size_t i = 0; i < fences->count && status == VRAM_OK && *all; i++) {
+        status = poll_queue(device, &fences->queues[i], own, all);
         emptied |= fences->queues[i].count == 0;
     }
     if (emptied) drop_empty_queues(device);
-    atomic_store_explicit(&fences->looked_at, status == VRAM_OK ? progress : 0, memory_order_relaxed);
+    atomic_store_explicit(&fences->looked_at, status == VRAM_OK && *all ? progress : 0, memory_order_relaxed);
     return status;
 }
+
+enum vram_status vr_fences_poll(struct vr_device *device) {
+    bool all = true;
+    return poll_queues(device, NULL, &all);
+}
+
+enum vram_status vr_fences_poll_beside(struct vr_shard *own, bool *all) { return poll_queues(own->device, own, all); }
 
 static enum vram_status wait_queue(struct vr_device *device, struct vr_fence_queue *queue) {
     while (queue->count != 0) {
         VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, event_synchronize, queue->fences[queue->head].event)));
-        pass_fence(device, queue);
+        (void)pass_fence(device, queue, NULL);
     }
     return VRAM_OK;
 }

@@ -8,6 +8,7 @@
 #include "core/block.h"
 
 struct vr_device;
+struct vr_shard;
 struct vram_pool;
 struct vram_allocator;
 
@@ -38,7 +39,8 @@ struct vr_events {
 // Up to so many a queue is looked for from the first on.
 enum { VR_FEW_QUEUES = 8 };
 
-// Of a device. Guarded by all its locks, but for the events.
+// Of a device. Guarded by its mutex, but for the events. A block that waits is guarded so, too: what becomes of it when it waits no more
+// needs the lock of its shard besides.
 struct vr_fences {
     struct vr_fence_queue *queues; // in order of first use
     size_t count;
@@ -58,7 +60,8 @@ enum vram_status vr_uses_enter(struct vram_allocator *allocator, uint32_t *uses,
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 
 // Records a fence on every stream that the block was used on, and forgets the uses; block->held.pending becomes their number. On
-// failure nothing is recorded and the uses stay. *gone (may be NULL): DRIVER because a stream was destroyed. Under all locks.
+// failure nothing is recorded and the uses stay. *gone (may be NULL): DRIVER because a stream was destroyed. Under the device's mutex and
+// the lock of the block's shard.
 enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone);
 // Waits until nothing on any device uses the block, and forgets its uses: for streams that take no fence. Not while a capture is under
 // way: it would spoil it. DRIVER. Under all locks.
@@ -76,7 +79,10 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
 // Looks at the oldest fence of each stream, and the ones after it, until one is pending; completes the blocks that have none left.
 // DRIVER when a query fails. Under all locks.
 enum vram_status vr_fences_poll(struct vr_device *device);
-// Whether that would find what it found the last time: nothing can have passed since. Under a lock of the device.
+// The same under the device's mutex and the lock of one of its shards, where nobody listens. *all: false when it stopped at a block that
+// needs all locks, because a peak may rise.
+enum vram_status vr_fences_poll_beside(struct vr_shard *own, bool *all);
+// Whether that would find what it found the last time: nothing can have passed since. Any thread.
 bool vr_fences_stand(const struct vr_device *device);
 // Waits for every fence (num_sync_all_streams + 1) and completes all blocks. Under all locks: the caller asked to wait, and what
 // becomes free must be released before anybody takes it again.

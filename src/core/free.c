@@ -92,6 +92,45 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     item->oversize = 0;
 }
 
+// The same under the device's mutex and the lock of the block's shard, where nobody listens. The books of the pair are closed: the block is
+// out, but not back.
+static void request_free_beside(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
+    const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
+    assert(item->state == VR_ALLOCATED && !item->oversize && !vr_has_listener(shard->device));
+    if (shard->pool[kind].pair.block == block) vr_pool_close_pair(shard, kind);
+    item->state = VR_PENDING;
+    vr_totals_start_waiting(&shard->device->stats.totals, &shard->counters, kind, (int64_t)item->size);
+}
+
+// *done: false, and nothing has changed, where only all locks will do.
+static enum vram_status fence_beside(struct vr_shard *shard, uint32_t block, bool *done) {
+    struct vr_device *device = shard->device;
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_context_guard guard;
+    bool gone = false;
+    *done = true;
+    VR_TRY(vr_context_enter(device, &guard));
+    *done = !vr_must_defer(device, item);
+    enum vram_status status = VRAM_OK;
+    if (VR_LIKELY(*done)) status = vr_fences_record(device, block, &gone);
+    vr_context_leave(&guard);
+    if (VR_UNLIKELY(gone)) *done = false;
+    if (VR_LIKELY(*done && status == VRAM_OK)) request_free_beside(shard, item, block);
+    return status;
+}
+
+// The free of a block with uses, where nothing but fences is in anybody's way. The shard is locked before and afterwards.
+VR_NOINLINE static enum vram_status free_beside(struct vr_shard *shard, uint32_t block, uint64_t address, bool *done) {
+    struct vr_device *device = shard->device;
+    const struct vr_block *item = vr_block_at(device->allocator, block);
+    enum vram_status status = VRAM_OK;
+    *done = vr_device_lock_beside(shard) || vr_is_allocated_at(item, address, shard);
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_FENCES) != 0 || item->oversize) *done = false;
+    if (VR_LIKELY(*done)) status = fence_beside(shard, block, done);
+    vr_mutex_unlock(&device->mutex);
+    return status;
+}
+
 void vr_free_now(struct vr_device *device, uint32_t block) {
     vr_request_free(device, block, false);
     vr_complete_free(device, block, false);
@@ -137,9 +176,11 @@ VR_NOINLINE static enum vram_status take_back_notified(struct vram_allocator *al
 // The shard is locked, and is not any more afterwards.
 VR_INLINE enum vram_status take_back_locked(struct vram_allocator *allocator, struct vr_shard *shard, uint32_t block, uint64_t address) {
     if (VR_UNLIKELY(vr_has_listener(shard->device))) return take_back_notified(allocator, shard, block, address);
-    const bool done = put_back(shard, block, false);
+    bool done = put_back(shard, block, false);
+    enum vram_status status = VRAM_OK;
+    if (VR_UNLIKELY(!done && vr_block_at(allocator, block)->held.uses != 0)) status = free_beside(shard, block, address, &done);
     vr_shard_unlock(shard);
-    return VR_LIKELY(done) ? VRAM_OK : vr_free_slow(allocator, address);
+    return VR_LIKELY(done) ? status : vr_free_slow(allocator, address);
 }
 
 // What the leaf hands on with the shard locked.

@@ -7,6 +7,34 @@ VR_NOINLINE static bool take_notified(struct vr_shard *shard, uint64_t size_byte
     return vr_take_cached(shard, size_bytes, true, address);
 }
 
+// --- among fences ---------------------------------------------------------------------------------------------------------------------
+
+static bool is_fenced_only(const struct vr_device *device) {
+    return (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_FENCES) == 0;
+}
+
+// Completes what has passed its fences, which is asked of events: that needs no context (cuEventQuery has no such error). *all: nothing but
+// fences is in the way of the request, and all were looked at.
+static enum vram_status look_at_fences(struct vr_shard *shard, bool *all) {
+    struct vr_device *device = shard->device;
+    enum vram_status status = VRAM_OK;
+    (void)vr_device_lock_beside(shard);
+    *all = is_fenced_only(device);
+    if (VR_LIKELY(*all)) status = vr_fences_poll_beside(shard, all);
+    vr_mutex_unlock(&device->mutex);
+    return status;
+}
+
+// Nothing but fences keeps the request from the fast way: they are looked at, unless none can have passed since that was done last. The
+// shard is locked before and afterwards. *served: false and VRAM_OK where the slow way is needed.
+VR_NOINLINE static enum vram_status take_among_fences(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address, bool *served) {
+    bool all = true;
+    *served = false;
+    if (!vr_fences_stand(shard->device)) VR_TRY(look_at_fences(shard, &all));
+    *served = all && vr_take_cached(shard, size_bytes, false, address);
+    return VRAM_OK;
+}
+
 // --- private pools --------------------------------------------------------------------------------------------------------------------
 
 // What is in force of the gate for a request that names its pool: routes do not concern it.
@@ -24,14 +52,23 @@ VR_INLINE struct vr_shard *lock_near(struct vram_pool *pool, uint64_t stream) {
     return NULL;
 }
 
-static bool take_in_pool(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint32_t gate, uint64_t *address) {
-    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != gate) return false;
+// Where that gate is in force. *served: false and VRAM_OK where the slow way is needed.
+static enum vram_status take_in_pool(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint32_t gate, uint64_t *address,
+                                     bool *served) {
+    *served = false;
+    if (size_bytes >= VR_REQUEST_LIMIT || gate_of_pool(pool->device) != gate) return VRAM_OK;
     struct vr_shard *shard = lock_near(pool, stream);
-    if (shard == NULL) return false;
-    bool taken = gate_of_pool(pool->device) == gate;
-    if (taken) taken = gate == 0 ? vr_take_cached(shard, size_bytes, false, address) : take_notified(shard, size_bytes, address);
+    if (shard == NULL) return VRAM_OK;
+    enum vram_status status = VRAM_OK;
+    if (VR_LIKELY(gate_of_pool(pool->device) == gate)) {
+        switch (gate) {
+        case 0: *served = vr_take_cached(shard, size_bytes, false, address); break;
+        case VR_GATE_FENCES: status = take_among_fences(shard, size_bytes, address, served); break;
+        default: *served = take_notified(shard, size_bytes, address); break;
+        }
+    }
     vr_shard_unlock(shard);
-    return taken;
+    return status;
 }
 
 // Called by the public function itself: see the depth given to vr_gather().
@@ -41,11 +78,15 @@ VR_NOINLINE static enum vram_status serve_from_pool(struct vram_pool *pool, uint
         *address = 0;
         return VRAM_OK;
     }
-    if (VR_LIKELY(take_in_pool(pool, size_bytes, stream, 0, address))) return VRAM_OK;
+    bool served = false;
+    const uint32_t unheard = gate_of_pool(device) & (uint32_t)VR_GATE_FENCES;
+    VR_TRY(take_in_pool(pool, size_bytes, stream, unheard, address, &served));
+    if (VR_LIKELY(served)) return VRAM_OK;
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(device, stream, &shard));
     vr_gather(device, VR_LEVEL_STATE, 1);
-    if (take_in_pool(pool, size_bytes, stream, VR_GATE_LISTENER, address)) return VRAM_OK;
+    VR_TRY(take_in_pool(pool, size_bytes, stream, VR_GATE_LISTENER, address, &served));
+    if (served) return VRAM_OK;
     return vr_malloc_slow(shard, pool, size_bytes, address);
 }
 
@@ -88,17 +129,6 @@ VR_NOINLINE static bool take_routed(struct vr_shard *home, uint64_t size_bytes, 
 
 // --- the default pools ----------------------------------------------------------------------------------------------------------------
 
-// Nothing but fences keeps the request from the fast way, and none can have passed since they were looked at: what the slow way would find
-// is what is there.
-VR_NOINLINE static bool take_among_fences(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
-    const struct vr_device *device = shard->device;
-    vr_shard_lock(shard);
-    const bool taken = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_FENCES && vr_fences_stand(device) &&
-                       vr_take_cached(shard, size_bytes, false, address);
-    vr_shard_unlock(shard);
-    return taken;
-}
-
 // Whatever the bare fast way could not do. Called by the public function's own callee: see the depth given to vr_gather().
 VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     struct vr_device *device = shard->device;
@@ -112,10 +142,6 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
             if (served) return VRAM_OK;
         }
     }
-    if (atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_FENCES && size_bytes < VR_REQUEST_LIMIT &&
-        vr_fences_stand(device) && take_among_fences(shard, size_bytes, address)) {
-        return VRAM_OK;
-    }
     if (atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_ROUTES && size_bytes < VR_REQUEST_LIMIT &&
         take_routed(shard, size_bytes, address)) {
         return VRAM_OK;
@@ -125,10 +151,19 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
 
 // The shard is locked, and is not any more afterwards.
 VR_INLINE enum vram_status serve_locked(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
-    const bool served = size_bytes - 1 < VR_REQUEST_LIMIT - 1 && atomic_load_explicit(&shard->device->gate, memory_order_relaxed) == 0 &&
-                        vr_take_cached(shard, size_bytes, false, address);
+    const uint32_t gate = atomic_load_explicit(&shard->device->gate, memory_order_relaxed);
+    enum vram_status status = VRAM_OK;
+    bool served = false;
+    if (VR_LIKELY(size_bytes - 1 < VR_REQUEST_LIMIT - 1)) {
+        if (VR_LIKELY(gate == 0)) {
+            served = vr_take_cached(shard, size_bytes, false, address);
+        } else if (gate == VR_GATE_FENCES) {
+            status = take_among_fences(shard, size_bytes, address, &served);
+        }
+    }
     vr_shard_unlock(shard);
     if (VR_LIKELY(served)) return VRAM_OK;
+    VR_TRY(status);
     if (VR_UNLIKELY(size_bytes == 0)) {
         *address = 0;
         return VRAM_OK;
@@ -146,10 +181,12 @@ VR_NOINLINE static enum vram_status serve(struct vr_shard *shard, uint64_t size_
 // The same where the gate is not 0. Where somebody listens who takes no stack of the call, the lock that is held will do.
 VR_NOINLINE static enum vram_status serve_gated(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     const struct vr_device *device = shard->device;
-    const bool without_stack = atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_LISTENER &&
-                               size_bytes - 1 < VR_REQUEST_LIMIT - 1 && !vr_takes_stack(device, VR_LEVEL_STATE);
+    const uint32_t gate = size_bytes - 1 < VR_REQUEST_LIMIT - 1 ? atomic_load_explicit(&device->gate, memory_order_relaxed) : 0;
+    enum vram_status status = VRAM_OK;
     bool served = false;
-    if (VR_LIKELY(without_stack)) {
+    if (gate == VR_GATE_FENCES) {
+        status = take_among_fences(shard, size_bytes, address, &served);
+    } else if (gate == VR_GATE_LISTENER && !vr_takes_stack(device, VR_LEVEL_STATE)) {
         const uint32_t ready = shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE].ready;
         vr_current_stack_set(0);
         served = vr_take_ready(device->allocator, shard, size_bytes, address);
@@ -160,10 +197,9 @@ VR_NOINLINE static enum vram_status serve_gated(struct vr_shard *shard, uint64_t
         }
     }
     vr_shard_unlock(shard);
-    enum vram_status status = VRAM_OK;
-    if (VR_UNLIKELY(!served) && size_bytes != 0) {
+    if (VR_UNLIKELY(!served && status == VRAM_OK) && size_bytes != 0) {
         status = serve_slowly(shard, size_bytes, address);
-    } else if (VR_UNLIKELY(!served)) {
+    } else if (VR_UNLIKELY(!served && status == VRAM_OK)) {
         *address = 0;
     }
     VR_NO_TAIL_CALL();

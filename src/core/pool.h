@@ -88,6 +88,14 @@ VR_INLINE void vr_pool_leave_undone(struct vr_pool *pool, struct vr_block *item,
     item->state = VR_LAZY;
     pool->lazy = pool->ready = block;
 }
+// The same of a free that is booked, and whose books were closed.
+VR_INLINE void vr_pool_leave_booked(struct vr_pool *pool, struct vr_block *item, uint32_t block) {
+    assert(pool->last == block && pool->pair.block == 0);
+    item->state = VR_LAZY;
+    pool->lazy = block;
+    pool->pair.size = item->size;
+    pool->pair.requested = item->requested;
+}
 // Closes the books of the pool's pair where they are open.
 VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];

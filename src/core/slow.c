@@ -1,7 +1,7 @@
 // malloc under all locks of the device: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
-#include "core/cached.h"
 #include "core/callbacks.h"
 #include "core/capture/captures.h"
+#include "core/hole_runs.h"
 #include "core/oom_report.h"
 #include "core/reclaim.h"
 #include "core/release.h"
@@ -176,23 +176,11 @@ static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_
     return vr_shard_reserve_records(request->shard, 8);
 }
 
-// The fast way of a request to a default pool: after fences were looked at, mostly nothing else is in its way. False where it is not for
-// it; nothing has changed then.
-VR_NOINLINE static bool take_cached(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
-    const struct vr_device *device = shard->device;
-    const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
-    if ((gate & ~(uint32_t)VR_GATE_FENCES) != 0 || device->stats.totals.gathered) return false;
-    // Another would have to lend it some of its allowance, and give up its lock for that.
-    if (atomic_load_explicit(&device->shards.rich, memory_order_relaxed) != shard) return false;
-    return atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_LOCKED && vr_take_cached(shard, size_bytes, false, address);
-}
-
 static enum vram_status serve_locked(struct vr_alloc_request *request, struct vram_pool *pool, struct vr_context_guard *guard,
                                      uint64_t *address, struct vram_oom *oom) {
     struct vr_shard *home = request->shard;
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
-    if (pool == NULL && take_cached(home, request->size_bytes, address)) return VRAM_OK;
     VR_TRY(choose_pool(request, home, pool, oom));
     // A capture that others began: only its requests show which pool its graph knows.
     if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) vr_private_mark_captured(request->shard->owner);

@@ -6,7 +6,7 @@
 //               └─ pool (large, small) ── index of free blocks, holes
 //
 // Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
-// device (a segment made or given back, a fence, a new peak, a picture) runs under all its shards' locks, taken after
+// device (a segment made or given back, a new peak, a picture) runs under all its shards' locks, taken after
 // the device's mutex: see device.h. No fast path waits for a second lock.
 #ifndef VR_CORE_STATE_H
 #define VR_CORE_STATE_H

@@ -173,6 +173,8 @@ struct vr_mutex {
 void vr_mutex_init(struct vr_mutex *mutex);
 void vr_mutex_destroy(struct vr_mutex *mutex);
 void vr_mutex_lock(struct vr_mutex *mutex);
+// False, at once, where somebody has it.
+bool vr_mutex_try_lock(struct vr_mutex *mutex);
 void vr_mutex_unlock(struct vr_mutex *mutex);
 // Gives the processor to another thread.
 void vr_os_yield(void);

@@ -5,9 +5,9 @@
 
 enum { MILLISECOND = 1000000 };
 
-// Work ends by the clock here, not by hand.
+// Work ends by the clock here, not by hand. Nobody listens: most frees then take no more than their own stream's lock.
 static void timed_world(struct vr_world *world, uint32_t devices) {
-    const struct vr_world_options options = {.sim = {.device_count = devices}};
+    const struct vr_world_options options = {.sim = {.device_count = devices}, .without_record = true};
     EXPECT_OK(vr_world_open(world, &options));
 }
 

@@ -8,9 +8,12 @@
 // Every object in a table starts with this.
 struct vr_sim_slot {
     uint32_t generation; // of the present or last use
-    uint32_t next_free;  // chain of unused slots, index + 1
-    bool live;           // holds an object
-    bool named;          // its handle is valid; an object may outlive its handle
+    union {
+        uint32_t next_free; // chain of unused slots, index + 1
+        uint32_t index;     // its own, while it holds an object
+    };
+    bool live;  // holds an object
+    bool named; // its handle is valid; an object may outlive its handle
 };
 
 // Invariant: `live` slots hold an object; the free list names each of the others once; only an object has a valid handle.
@@ -54,7 +57,7 @@ VR_INLINE enum vram_status vr_sim_slots_take(struct vr_sim_slots *slots, uint32_
     struct vr_sim_slot *slot = vr_sim_slots_item(slots, taken);
     uint32_t generation = slot->generation + 1;
     memset(slot, 0, slots->item_bytes);
-    *slot = (struct vr_sim_slot){generation, 0, true, true};
+    *slot = (struct vr_sim_slot){.generation = generation, .index = taken, .live = true, .named = true};
     slots->live++;
     *index = taken;
     return VRAM_OK;
@@ -83,8 +86,12 @@ VR_INLINE void *vr_sim_slots_find(const struct vr_sim_slots *slots, uint64_t han
     return slot->named && vr_sim_slots_handle(slots, index) == handle ? slot : NULL;
 }
 
+// Of an object.
 VR_INLINE uint32_t vr_sim_slots_index(const struct vr_sim_slots *slots, const void *item) {
-    return (uint32_t)((size_t)((const char *)item - (const char *)slots->items) / slots->item_bytes);
+    const struct vr_sim_slot *slot = item;
+    assert(slot->live && vr_sim_slots_item(slots, slot->index) == slot);
+    (void)slots;
+    return slot->index;
 }
 
 // Does the invariant hold? In time O(used).
@@ -92,7 +99,7 @@ VR_INLINE bool vr_sim_slots_check(const struct vr_sim_slots *slots) {
     uint32_t live = 0, unused = 0;
     for (uint32_t i = 0; i < slots->used; i++) {
         const struct vr_sim_slot *slot = vr_sim_slots_item(slots, i);
-        if (slot->named && !slot->live) return false;
+        if ((slot->named && !slot->live) || (slot->live && slot->index != i)) return false;
         live += slot->live;
     }
     for (uint32_t at = slots->free_list; at != 0; at = vr_sim_slots_item(slots, at - 1)->next_free)

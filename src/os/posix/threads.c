@@ -42,18 +42,20 @@ VR_NOINLINE static void lock_contended(_Atomic uint32_t *word) {
     while (atomic_exchange_explicit(word, MUTEX_AWAITED, memory_order_acquire) != MUTEX_FREE) sleep_on(word, MUTEX_AWAITED, NULL);
 }
 
-void vr_mutex_lock(struct vr_mutex *mutex) {
-    _Atomic uint32_t *word = word_of(mutex);
+VR_INLINE bool try_lock(_Atomic uint32_t *word) {
     uint32_t expected = MUTEX_FREE;
     if (vr_is_single_threaded() && atomic_load_explicit(word, memory_order_relaxed) == MUTEX_FREE) {
         atomic_store_explicit(word, MUTEX_HELD, memory_order_relaxed);
-        return;
+        return true;
     }
-    if (VR_LIKELY(atomic_compare_exchange_strong_explicit(word, &expected, MUTEX_HELD, memory_order_acquire, memory_order_relaxed))) {
-        return;
-    }
-    lock_contended(word);
+    return VR_LIKELY(atomic_compare_exchange_strong_explicit(word, &expected, MUTEX_HELD, memory_order_acquire, memory_order_relaxed));
 }
+
+void vr_mutex_lock(struct vr_mutex *mutex) {
+    if (!try_lock(word_of(mutex))) lock_contended(word_of(mutex));
+}
+
+bool vr_mutex_try_lock(struct vr_mutex *mutex) { return try_lock(word_of(mutex)); }
 
 void vr_mutex_unlock(struct vr_mutex *mutex) {
     _Atomic uint32_t *word = word_of(mutex);

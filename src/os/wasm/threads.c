@@ -4,6 +4,10 @@
 void vr_mutex_init(struct vr_mutex *mutex) { (void)mutex; }
 void vr_mutex_destroy(struct vr_mutex *mutex) { (void)mutex; }
 void vr_mutex_lock(struct vr_mutex *mutex) { (void)mutex; }
+bool vr_mutex_try_lock(struct vr_mutex *mutex) {
+    (void)mutex;
+    return true;
+}
 void vr_mutex_unlock(struct vr_mutex *mutex) { (void)mutex; }
 void vr_os_yield(void) {}
 uint64_t vr_os_thread_id(void) { return 1; }

@@ -260,8 +260,12 @@ vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t han
 
 vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream) {
     struct vr_sim_context *context;
-    vr_cu_result result = vr_sim_current(sim, &context);
-    return result == VR_CU_SUCCESS ? vr_sim_stream_in(sim, vr_sim_context_handle(sim, context), handle, stream) : result;
+    const vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_stream *named = vr_sim_slots_find(&sim->streams, handle);
+    if (VR_UNLIKELY(named == NULL)) return vr_sim_stream_in(sim, vr_sim_context_handle(sim, context), handle, stream);
+    *stream = named;
+    return VR_CU_SUCCESS;
 }
 
 // --- time and records of events --------------------------------------------------------------------------------------
