@@ -145,9 +145,13 @@ enum vram_status vr_grow(void **items, size_t *capacity, size_t needed, size_t i
 // many. The status of vr_grow().
 #define VR_GROW(owner, field, needed)                                                                                                      \
     __extension__({                                                                                                                        \
-        void *vr_items_ = (owner)->field;                                                                                                  \
-        const enum vram_status vr_grown_ = vr_grow(&vr_items_, &(owner)->field##_capacity, (needed), sizeof *(owner)->field);              \
-        (owner)->field = vr_items_;                                                                                                        \
+        const size_t vr_needed_ = (needed);                                                                                                \
+        enum vram_status vr_grown_ = VRAM_OK;                                                                                              \
+        if (VR_UNLIKELY(vr_needed_ > (owner)->field##_capacity)) {                                                                         \
+            void *vr_items_ = (owner)->field;                                                                                              \
+            vr_grown_ = vr_grow(&vr_items_, &(owner)->field##_capacity, vr_needed_, sizeof *(owner)->field);                               \
+            (owner)->field = vr_items_;                                                                                                    \
+        }                                                                                                                                  \
         vr_grown_;                                                                                                                         \
     })
 

@@ -118,6 +118,10 @@ bool vr_sim_check(const struct vr_sim *sim);
 
 // --- sim.c ----------------------------------------------------------------------------------------------------------
 
+// NULL: there is no such context. Borrowed until the next one is made.
+VR_INLINE struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context) {
+    return vr_sim_slots_find(&sim->contexts, context);
+}
 // Tells who reads sim->published what is used now. After every call.
 VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
     if (VR_LIKELY(sim->published == NULL)) return;

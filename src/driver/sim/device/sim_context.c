@@ -3,10 +3,6 @@
 
 #include "driver/sim/sim.h"
 
-struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context) {
-    return vr_sim_slots_find(&sim->contexts, context);
-}
-
 uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context) {
     return vr_sim_slots_handle(&sim->contexts, vr_sim_slots_index(&sim->contexts, context));
 }

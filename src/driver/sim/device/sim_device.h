@@ -98,7 +98,6 @@ VR_INLINE bool vr_sim_has_room(const struct vr_sim_device *device, uint64_t size
 struct vr_sim_thread *vr_sim_this_thread(struct vr_sim *sim);
 // The calling thread's current context: SUCCESS, INVALID_CONTEXT when it has none, or CONTEXT_IS_DESTROYED.
 vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context);
-struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context);
 uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context);
 // Makes a live context the calling thread's current one and keeps those before it. INVALID_CONTEXT, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ctx_push(struct vr_sim *sim, uint64_t context);
