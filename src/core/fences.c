@@ -154,20 +154,30 @@ VR_NOINLINE static void note_places(struct vr_fences *fences, size_t first) {
     }
 }
 
-enum { FIRST_RING = 16 };
+// Takes the place of a queue that is empty, with its ring.
+static void rename_queue(struct vr_fences *fences, struct vr_fence_queue *queue, uint64_t stream) {
+    assert(queue->count == 0);
+    if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) (void)vr_map_take(&fences->places, queue->stream);
+    queue->stream = stream;
+}
 
 static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, struct vr_fence_queue **queue) {
     *queue = find_queue(fences, stream);
-    if (*queue != NULL) return VRAM_OK;
+    if (VR_LIKELY(*queue != NULL)) return VRAM_OK;
+    const bool renamed = fences->count != 0 && fences->queues[fences->count - 1].count == 0;
     VR_TRY(VR_GROW(fences, queues, fences->count + 1));
     if (VR_UNLIKELY(fences->count >= VR_FEW_QUEUES)) VR_TRY(reserve_places(fences));
-    *queue = &fences->queues[fences->count++];
-    **queue =
-        (struct vr_fence_queue){.stream = stream, .fences = fences->spare_ring, .capacity = fences->spare_ring != NULL ? FIRST_RING : 0};
-    fences->spare_ring = NULL;
+    if (renamed) {
+        rename_queue(fences, &fences->queues[fences->count - 1], stream);
+    } else {
+        fences->queues[fences->count++] = (struct vr_fence_queue){.stream = stream};
+    }
+    *queue = &fences->queues[fences->count - 1];
     if (VR_UNLIKELY(fences->count > VR_FEW_QUEUES)) note_places(fences, fences->count - 1);
     return VRAM_OK;
 }
+
+enum { FIRST_RING = 16 };
 
 static enum vram_status make_room(struct vr_fence_queue *queue) {
     if (VR_LIKELY(queue->count < queue->capacity)) return VRAM_OK;
@@ -201,27 +211,18 @@ static void retract_fence(struct vr_device *device, uint64_t stream) {
 // Changed by nobody else: under the device's mutex.
 static void gate_fences(struct vr_device *device) {
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0,
-               wanted = device->fences.count != 0;
+               wanted = vr_fences_wait_for_any(&device->fences);
     if (gated != wanted) vr_device_gate(device, VR_GATE_FENCES, wanted);
 }
 
-static void release_ring(struct vr_fences *fences, struct vr_fence_queue *queue) {
-    if (queue->capacity == FIRST_RING && fences->spare_ring == NULL) {
-        fences->spare_ring = queue->fences;
-    } else {
-        free(queue->fences);
-    }
-}
-
-// The others keep their order.
-static void drop_empty_queues(struct vr_device *device) {
-    struct vr_fences *fences = &device->fences;
+// Of several. The others keep their order, and the last one its place.
+VR_NOINLINE static void drop_empty_of(struct vr_fences *fences) {
     const size_t before = fences->count;
     size_t kept = 0, first_moved = before;
     for (size_t i = 0; i < before; i++) {
-        if (fences->queues[i].count == 0) {
+        if (fences->queues[i].count == 0 && i + 1 != before) {
             if (before > VR_FEW_QUEUES) (void)vr_map_take(&fences->places, fences->queues[i].stream);
-            release_ring(fences, &fences->queues[i]);
+            free(fences->queues[i].fences);
             if (first_moved == before) first_moved = kept;
         } else {
             if (kept != i) fences->queues[kept] = fences->queues[i];
@@ -234,6 +235,10 @@ static void drop_empty_queues(struct vr_device *device) {
     } else if (VR_UNLIKELY(before > VR_FEW_QUEUES)) {
         vr_map_clear(&fences->places);
     }
+}
+
+static void drop_empty_queues(struct vr_device *device) {
+    if (device->fences.count > 1) drop_empty_of(&device->fences);
     gate_fences(device);
 }
 
@@ -410,7 +415,7 @@ bool vr_fences_stand(const struct vr_device *device) {
 static enum vram_status poll_queues(struct vr_device *device, struct vr_shard *own, bool *all) {
     struct vr_fences *fences = &device->fences;
     *all = true;
-    if (fences->count == 0 || vr_fences_stand(device)) return VRAM_OK;
+    if (!vr_fences_wait_for_any(fences) || vr_fences_stand(device)) return VRAM_OK;
     enum vram_status status = VRAM_OK;
     bool emptied = false;
     const uint64_t progress = vr_driver_progress(device->allocator->driver);
@@ -501,8 +506,10 @@ enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vra
 }
 
 bool vr_fences_check(const struct vr_fences *fences) {
-    for (size_t i = 0; i < fences->count; i++)
-        if (find_queue(fences, fences->queues[i].stream) != &fences->queues[i]) return false;
+    for (size_t i = 0; i < fences->count; i++) {
+        const struct vr_fence_queue *queue = &fences->queues[i];
+        if (find_queue(fences, queue->stream) != queue || (queue->count == 0 && i + 1 != fences->count)) return false;
+    }
     return fences->places.count == (fences->count > VR_FEW_QUEUES ? fences->count : 0);
 }
 
@@ -520,7 +527,6 @@ void vr_fences_release(struct vr_device *device) {
     struct vr_fences *fences = &device->fences;
     for (size_t i = 0; i < fences->count; i++) release_queue(device->allocator->driver, &fences->queues[i]);
     free(fences->queues);
-    free(fences->spare_ring);
     vr_map_release(&fences->places);
     for (size_t i = 0; i < fences->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, fences->events.idle[i]);
     free(fences->events.idle);

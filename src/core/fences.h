@@ -42,12 +42,11 @@ enum { VR_FEW_QUEUES = 8 };
 // Of a device. Guarded by its mutex, but for the events. A block that waits is guarded so, too: what becomes of it when it waits no more
 // needs the lock of its shard besides.
 struct vr_fences {
-    struct vr_fence_queue *queues; // in order of first use
+    struct vr_fence_queue *queues; // in order of first use; the last one may be empty, and is then nobody's but by its name
     size_t count;
     size_t queues_capacity;
-    struct vr_map places;        // stream -> 1 + its queue's place, while there are more than VR_FEW_QUEUES; else empty
-    struct vr_fence *spare_ring; // of a queue that is gone, for the next one; NULL: none
-    _Atomic uint64_t looked_at;  // the driver's progress when all queues were looked at last; 0: not known. Read under one lock
+    struct vr_map places;       // stream -> 1 + its queue's place, while there are more than VR_FEW_QUEUES; else empty
+    _Atomic uint64_t looked_at; // the driver's progress when all queues were looked at last; 0: not known. Read under one lock
     struct vr_events events;
 };
 
@@ -98,7 +97,11 @@ enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vra
 // The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
 void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
 
-// Whether each queue is found by its stream. Under all locks.
+// Whether any fence is pending. Under the device's mutex.
+VR_INLINE bool vr_fences_wait_for_any(const struct vr_fences *fences) {
+    return fences->count > 1 || (fences->count == 1 && fences->queues[0].count != 0);
+}
+// Whether each queue is found by its stream, and none is empty but the last. Under all locks.
 bool vr_fences_check(const struct vr_fences *fences);
 
 void vr_fences_init(struct vr_device *device);
