@@ -25,10 +25,7 @@ VR_INLINE bool vr_take_ready(const struct vram_allocator *allocator, struct vr_s
 // The same where the books were closed, if those of another pair pass to this one (serve.h).
 VR_INLINE bool vr_take_closed(struct vr_shard *shard, unsigned kind, uint64_t size_bytes, uint64_t *address) {
     const struct vr_pool *pool = &shard->pool[kind];
-    if (pool->pair.block != 0 || pool->pair.requested != size_bytes) return false;
-    const int64_t size = (int64_t)pool->pair.size;
-    if (shard->counters.slack[kind][VR_F_BYTES] >= size && shard->counters.slack_both[VR_F_BYTES] >= size) return false;
-    return vr_take_passed(shard, kind, address);
+    return pool->pair.block == 0 && pool->pair.requested == size_bytes && vr_take_passed(shard, kind, address);
 }
 
 // A block that was just freed and is booked as free already, or whose books are open for another request of the same rounded size: give it

@@ -151,19 +151,10 @@ VR_NOINLINE static enum vram_status serve_slowly(struct vr_shard *shard, uint64_
 
 // The shard is locked, and is not any more afterwards.
 VR_INLINE enum vram_status serve_locked(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
-    const uint32_t gate = atomic_load_explicit(&shard->device->gate, memory_order_relaxed);
-    enum vram_status status = VRAM_OK;
-    bool served = false;
-    if (VR_LIKELY(size_bytes - 1 < VR_REQUEST_LIMIT - 1)) {
-        if (VR_LIKELY(gate == 0)) {
-            served = vr_take_cached(shard, size_bytes, false, address);
-        } else if (gate == VR_GATE_FENCES) {
-            status = take_among_fences(shard, size_bytes, address, &served);
-        }
-    }
+    const bool served = size_bytes - 1 < VR_REQUEST_LIMIT - 1 && atomic_load_explicit(&shard->device->gate, memory_order_relaxed) == 0 &&
+                        vr_take_cached(shard, size_bytes, false, address);
     vr_shard_unlock(shard);
     if (VR_LIKELY(served)) return VRAM_OK;
-    VR_TRY(status);
     if (VR_UNLIKELY(size_bytes == 0)) {
         *address = 0;
         return VRAM_OK;
@@ -181,12 +172,11 @@ VR_NOINLINE static enum vram_status serve(struct vr_shard *shard, uint64_t size_
 // The same where the gate is not 0. Where somebody listens who takes no stack of the call, the lock that is held will do.
 VR_NOINLINE static enum vram_status serve_gated(struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
     const struct vr_device *device = shard->device;
-    const uint32_t gate = size_bytes - 1 < VR_REQUEST_LIMIT - 1 ? atomic_load_explicit(&device->gate, memory_order_relaxed) : 0;
+    const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
+    const bool without_stack = gate == VR_GATE_LISTENER && size_bytes - 1 < VR_REQUEST_LIMIT - 1 && !vr_takes_stack(device, VR_LEVEL_STATE);
     enum vram_status status = VRAM_OK;
     bool served = false;
-    if (gate == VR_GATE_FENCES) {
-        status = take_among_fences(shard, size_bytes, address, &served);
-    } else if (gate == VR_GATE_LISTENER && !vr_takes_stack(device, VR_LEVEL_STATE)) {
+    if (VR_LIKELY(without_stack)) {
         const uint32_t ready = shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE].ready;
         vr_current_stack_set(0);
         served = vr_take_ready(device->allocator, shard, size_bytes, address);
@@ -195,6 +185,8 @@ VR_NOINLINE static enum vram_status serve_gated(struct vr_shard *shard, uint64_t
         } else {
             served = take_notified(shard, size_bytes, address);
         }
+    } else if (gate == VR_GATE_FENCES && size_bytes - 1 < VR_REQUEST_LIMIT - 1) {
+        status = take_among_fences(shard, size_bytes, address, &served);
     }
     vr_shard_unlock(shard);
     if (VR_UNLIKELY(!served && status == VRAM_OK) && size_bytes != 0) {
@@ -218,7 +210,15 @@ VR_NOINLINE static enum vram_status find_and_serve(struct vram_allocator *alloca
     struct vr_shard *shard = NULL;
     VR_TRY(vr_shard_get(device, stream, &shard));
     vr_shard_lock(shard);
-    const enum vram_status status = serve_locked(shard, size_bytes, address);
+    enum vram_status status = VRAM_OK;
+    bool served = false;
+    if (atomic_load_explicit(&device->gate, memory_order_relaxed) == VR_GATE_FENCES && size_bytes < VR_REQUEST_LIMIT)
+        status = take_among_fences(shard, size_bytes, address, &served);
+    if (VR_UNLIKELY(served || status != VRAM_OK)) {
+        vr_shard_unlock(shard);
+    } else {
+        status = serve_locked(shard, size_bytes, address);
+    }
     VR_NO_TAIL_CALL();
     return status;
 }

@@ -26,8 +26,10 @@ bool vr_take_passed(struct vr_shard *shard, unsigned kind, uint64_t *address) {
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_shards *shards = &shard->device->shards;
     struct vr_pool *pool = &shard->pool[kind];
+    const int64_t size = (int64_t)pool->pair.size;
     struct vr_shard *lender = atomic_load_explicit(&shards->paired, memory_order_acquire);
     if (lender == NULL || lender == shard) return false;
+    if (shard->counters.slack[kind][VR_F_BYTES] >= size && shard->counters.slack_both[VR_F_BYTES] >= size) return false;
     if (!vr_shard_try_lock(lender)) return false;
     struct vr_pool *theirs = &lender->pool[kind];
     const bool passes = theirs->ready != 0 && vr_hot_pairs_alike(&theirs->pair, &pool->pair);
