@@ -86,8 +86,7 @@ static void wake_locked(struct vr_shard *shard) {
     if (!totals->gathered) vr_totals_wake(totals, &shard->counters);
 }
 
-// Who has the lock of a shard waits for the mutex never, so that this thread, which has the mutex, waits for such locks without end only in
-// programs that do.
+// Who has a shard's lock never waits for the mutex, so that who has the mutex may wait for any shard's lock.
 void vr_shard_lock_awake(struct vr_shard *shard) {
     if (atomic_load_explicit(&shard->lock, memory_order_relaxed) == VR_SHARD_RESTS) {
         wake_locked(shard);

@@ -124,7 +124,7 @@ VR_NOINLINE static enum vram_status free_beside(struct vr_shard *shard, uint32_t
     struct vr_device *device = shard->device;
     const struct vr_block *item = vr_block_at(device->allocator, block);
     enum vram_status status = VRAM_OK;
-    *done = vr_device_lock_beside(shard) || vr_is_allocated_at(item, address, shard);
+    *done = vr_device_lock_beside(shard) || (vr_is_allocated_at(item, address, shard) && item->held.uses != 0);
     if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_FENCES) != 0 || item->oversize) *done = false;
     if (VR_LIKELY(*done)) status = fence_beside(shard, block, done);
     vr_mutex_unlock(&device->mutex);
