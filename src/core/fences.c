@@ -399,6 +399,10 @@ static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_que
     while (queue->count != 0) {
         const vr_cu_result result = vr_cu(device->allocator->driver, event_query, queue->fences[queue->head].event);
         if (result == VR_CU_NOT_READY) return VRAM_OK;
+        if (VR_UNLIKELY(result == VR_CU_INVALID_CONTEXT && own != NULL)) {
+            *all = false;
+            return VRAM_OK;
+        }
         VR_TRY(vr_driver_status(result));
         *all = pass_fence(device, queue, own);
         if (VR_UNLIKELY(!*all)) return VRAM_OK;

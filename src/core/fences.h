@@ -79,7 +79,7 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
 // DRIVER when a query fails. Under all locks.
 enum vram_status vr_fences_poll(struct vr_device *device);
 // The same under the device's mutex and the lock of one of its shards, where nobody listens. *all: false when it stopped at a block that
-// needs all locks, because a peak may rise.
+// needs all locks, because a peak may rise, or where the driver wants a context, which need not be current here.
 enum vram_status vr_fences_poll_beside(struct vr_shard *own, bool *all);
 // Whether that would find what it found the last time: nothing can have passed since. Any thread.
 bool vr_fences_stand(const struct vr_device *device);

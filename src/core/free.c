@@ -1,4 +1,5 @@
-// vram_free(): the fast way under one shard's lock, the slow way under all of a device's, and vram_record_stream().
+// vram_free(): the fast way under one shard's lock, that of a block with uses under the device's mutex besides, the slow way under all of a
+// device's locks; and vram_record_stream().
 #include "core/capture/captures.h"
 #include "core/pair_hints.h"
 #include "core/plain.h"

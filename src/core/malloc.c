@@ -1,5 +1,6 @@
-// The fast way of vram_malloc() and vram_pool_malloc(): decide, check, commit, under one shard's lock and without a driver call. Whatever
-// it cannot do exactly (nothing cached fits, a fence may have passed, a new peak beyond the shard's allowance) starts again the slow way.
+// The fast way of vram_malloc() and vram_pool_malloc(): decide, check, commit, under one shard's lock and without a driver call; where
+// fences wait, after a look at them under the device's mutex besides. Whatever it cannot do exactly (nothing cached fits, a new peak beyond
+// the shard's allowance) starts again the slow way.
 #include "core/cached.h"
 
 // With a listener. The shard is locked; the gate is not 0.
@@ -13,8 +14,9 @@ static bool is_fenced_only(const struct vr_device *device) {
     return (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_FENCES) == 0;
 }
 
-// Completes what has passed its fences, which is asked of events: that needs no context (cuEventQuery has no such error). *all: nothing but
-// fences is in the way of the request, and all were looked at.
+// Completes what has passed its fences. NVIDIA's documents name no error of cuEventQuery for want of a context, so none is made current;
+// where a driver answers so all the same, the slow way has one. *all: nothing but fences is in the way of the request, and all were looked
+// at.
 static enum vram_status look_at_fences(struct vr_shard *shard, bool *all) {
     struct vr_device *device = shard->device;
     enum vram_status status = VRAM_OK;

@@ -7,7 +7,7 @@
 //
 // Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
 // device (a segment made or given back, a new peak, a picture) runs under all its shards' locks, taken after
-// the device's mutex: see device.h. No fast path waits for a second lock.
+// the device's mutex: see device.h. Fences need that mutex and one shard's lock. No other fast path waits for a second lock.
 #ifndef VR_CORE_STATE_H
 #define VR_CORE_STATE_H
 
@@ -28,7 +28,7 @@
 #include "core/source/async.h"
 #include "driver/driver.h"
 
-// Lock ranks: a thread takes them in ascending order only.
+// Lock ranks: a thread takes them in ascending order only, but for those that it only tries.
 enum vr_lock_rank {
     VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
     VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards

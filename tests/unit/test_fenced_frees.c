@@ -311,6 +311,30 @@ static void a_driver_that_refuses(void **state) {
     expect_end(&world);
 }
 
+// A thread without a context asks all the same; and a driver that wants one for it is asked again with one.
+static void a_look_without_a_context(void **state) {
+    (void)state;
+    struct vr_world world;
+    const struct vr_world_options options = {.sim = {.manual_completion = true}, .faults = true, .without_record = true};
+    EXPECT_OK(vr_world_open(&world, &options));
+    const uint64_t own = world.stream[0][1], other = world.stream[0][2];
+    for (int32_t result = 0; result <= VR_CU_INVALID_CONTEXT; result += VR_CU_INVALID_CONTEXT) {
+        uint64_t address = 0;
+        const uint64_t first = expect_malloc(&world, 1024, own);
+        EXPECT_OK(vram_record_stream(world.allocator, first, other));
+        expect_free(&world, first);
+        EXPECT_OK(vr_world_complete(&world, 0, other));
+        assert_int_equal(vr_cu(world.sim, ctx_set_current, 0), VR_CU_SUCCESS);
+        if (result != 0) EXPECT_OK(vram_driver_fault_set(world.driver, "cuEventQuery", 1, result));
+        EXPECT_OK(vram_malloc(world.allocator, 0, 1024, own, &address));
+        assert_int_equal(vr_cu(world.sim, ctx_set_current, world.context[0]), VR_CU_SUCCESS);
+        assert_int_equal(address, first);
+        expect_free(&world, address);
+    }
+    assert_int_equal(vram_driver_fault_count(world.driver), 1);
+    expect_end(&world);
+}
+
 // --- threads --------------------------------------------------------------------------------------------------------------------
 
 enum { THREADS = 4, ROUNDS = 4000, SHARED = 16 };
@@ -375,10 +399,15 @@ static void threads_that_share_streams_and_blocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_block_again_and_again), cmocka_unit_test(requests_around_a_block_that_waits),
-        cmocka_unit_test(completed_by_another_stream),    cmocka_unit_test(a_block_whose_return_is_a_peak),
-        cmocka_unit_test(a_use_that_somebody_captures),   cmocka_unit_test(anything_in_any_order),
-        cmocka_unit_test(a_driver_that_refuses),          cmocka_unit_test(threads_that_share_streams_and_blocks),
+        cmocka_unit_test(the_same_block_again_and_again),
+        cmocka_unit_test(requests_around_a_block_that_waits),
+        cmocka_unit_test(completed_by_another_stream),
+        cmocka_unit_test(a_block_whose_return_is_a_peak),
+        cmocka_unit_test(a_use_that_somebody_captures),
+        cmocka_unit_test(anything_in_any_order),
+        cmocka_unit_test(a_driver_that_refuses),
+        cmocka_unit_test(a_look_without_a_context),
+        cmocka_unit_test(threads_that_share_streams_and_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

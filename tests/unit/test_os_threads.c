@@ -15,7 +15,7 @@ struct shared {
 static void count_up(void *argument) {
     struct shared *shared = argument;
     for (int i = 0; i < ROUNDS; i++) {
-        vr_mutex_lock(&shared->mutex);
+        if (i % 2 == 0 || !vr_mutex_try_lock(&shared->mutex)) vr_mutex_lock(&shared->mutex);
         const uint64_t before = shared->count;
         if (i % 1000 == 0) vr_os_yield(); // so that others find it held, and sleep
         shared->count = before + 1;
@@ -29,7 +29,8 @@ static void several_threads_count(void **state) {
     struct shared shared = {.count = 0};
     struct vr_thread threads[THREADS];
     vr_mutex_init(&shared.mutex);
-    vr_mutex_lock(&shared.mutex);
+    assert_true(vr_mutex_try_lock(&shared.mutex));
+    assert_false(vr_mutex_try_lock(&shared.mutex));
     for (int t = 0; t < THREADS; t++) assert_int_equal(vr_thread_start(&threads[t], count_up, &shared), VRAM_OK);
     vr_os_yield();
     assert_int_equal(shared.count, 0);

@@ -108,6 +108,11 @@ struct vr_sim {
 // Do reads give what was written, though no bytes stand at the addresses?
 VR_INLINE bool vr_sim_keeps(const struct vr_sim *sim) { return sim->file >= 0 && !sim->options.backed; }
 
+// NULL: there is no such context. Borrowed until the next one is made.
+VR_INLINE struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context) {
+    return vr_sim_slots_find(&sim->contexts, context);
+}
+
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 
 // Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations + contexts,
@@ -118,10 +123,6 @@ bool vr_sim_check(const struct vr_sim *sim);
 
 // --- sim.c ----------------------------------------------------------------------------------------------------------
 
-// NULL: there is no such context. Borrowed until the next one is made.
-VR_INLINE struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, uint64_t context) {
-    return vr_sim_slots_find(&sim->contexts, context);
-}
 // Tells who reads sim->published what is used now. After every call.
 VR_INLINE void vr_sim_publish(struct vr_sim *sim) {
     if (VR_LIKELY(sim->published == NULL)) return;
