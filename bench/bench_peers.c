@@ -2,6 +2,7 @@
 //
 //   bench_peers                    the table: ns per call, measured in turn, the least of the chunks
 //   bench_peers threads            of it, what two threads do
+//   bench_peers warming            of it, a training step by how many came before it since others were at work
 //   bench_peers scale              how it grows: live blocks, pools, segments, streams, fences
 //   bench_peers count WORKLOAD N   N rounds of one workload with vram alone (also live-COUNT, streams-COUNT, pools-COUNT,
 //                                  fences-COUNT; and once, whatever N is, equals-COUNT and segments-COUNT, whose blocks all go in any
@@ -17,7 +18,12 @@
 #include "peers_threads.h"
 #include "workloads.h"
 
-enum { CHUNKS = 100, ROUNDS = 4000 };
+// What the others left in the processor does not count: each chunk comes after others that do not. One will do where a call is like the one
+// before it; the branches of a step of 2,000 different ones are learned anew for some ten steps (docs/benchmarks.md).
+enum { CHUNKS = 100, ROUNDS = 4000, WARM = 1, WARM_STEPS = 10, WARMING = 24 };
+
+// A row goes on for so long: a shared machine is slow for a second now and then.
+#define ROW_NS 2e9
 
 static void print_title(const char *title) { printf("%-40s", title); }
 
@@ -28,8 +34,8 @@ static void print_row(const char *title, const double *least) {
     (void)fflush(stdout);
 }
 
-// like: the run of each peer but for the peer itself. The first `knowing` peers can do the workload.
-static void bench(const char *title, workload *work, const struct workload_run *like, int knowing) {
+// like: the run of each peer but for the peer itself. The first `knowing` peers can do the workload. warm: chunks before one that counts.
+static void bench_warm(const char *title, workload *work, const struct workload_run *like, int knowing, int warm) {
     struct workload_run runs[PEERS];
     double least[PEERS];
     for (int p = 0; p < PEERS; p++) {
@@ -38,10 +44,11 @@ static void bench(const char *title, workload *work, const struct workload_run *
         least[p] = 1e18;
         if (p < knowing && peers[p].take != NULL) workload_fill(&runs[p], WORKLOAD_LIVE);
     }
-    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+    const double begin = now_ns();
+    for (int chunk = 0; chunk < CHUNKS || now_ns() - begin < ROW_NS; chunk++) {
         for (int p = 0; p < knowing; p++) {
             if (peers[p].take == NULL) continue;
-            (void)work(&runs[p], ROUNDS); // what the others left in the processor's caches does not count
+            (void)work(&runs[p], (uint64_t)warm * ROUNDS);
             const double ns = workload_ns_per_call(&runs[p], work, ROUNDS);
             if (ns < least[p]) least[p] = ns;
         }
@@ -50,6 +57,10 @@ static void bench(const char *title, workload *work, const struct workload_run *
         if (peers[p].take != NULL) workload_empty(&runs[p]);
     }
     print_row(title, least);
+}
+
+static void bench(const char *title, workload *work, const struct workload_run *like, int knowing) {
+    bench_warm(title, work, like, knowing, WARM);
 }
 
 // A block of each stream is live all the time: the pairs are what the device has most of at once.
@@ -101,7 +112,9 @@ static void print_table(void) {
     bench("pair of 1 KiB in a private pool", measured_pairs, &(struct workload_run){.peer = &peer_pool, .size = 1024, .stream_count = 1},
           1);
     bench("512 B to 256 MiB, 4,096 live", measured_mixed, &(struct workload_run){.sizes = sizes}, PEERS);
-    bench("training step, warm", measured_trace, &(struct workload_run){.steps = workload_trace()}, PEERS);
+    const struct workload_run steps = {.steps = workload_trace()};
+    bench_warm("training step, warm", measured_trace, &steps, PEERS, WARM_STEPS);
+    bench("training steps 3 and 4 after others", measured_trace, &steps, PEERS);
     bench("malloc, record_stream, free", measured_uses, &(struct workload_run){.size = 4096}, 1);
     bench_streams(2, "", measured_pairs);
     bench_streams(16, "", measured_pairs);
@@ -109,6 +122,32 @@ static void print_table(void) {
     bench_streams(16, ", unlike", measured_unlike);
     print_threads(); // last: from the second thread on locks are atomic instructions
     free(sizes);
+}
+
+// Each peer's steps after one chunk of each of the others.
+static void print_warming(void) {
+    static double least[WARMING][PEERS];
+    struct workload_run runs[PEERS];
+    for (int p = 0; p < PEERS; p++) {
+        runs[p] = (struct workload_run){.peer = &peers[p], .steps = workload_trace()};
+        workload_fill(&runs[p], WORKLOAD_LIVE);
+        for (int step = 0; step < WARMING; step++) least[step][p] = 1e18;
+    }
+    for (int chunk = 0; chunk < CHUNKS * PEERS; chunk++) {
+        const int p = chunk % PEERS;
+        for (int other = 0; other < PEERS; other++) {
+            if (other != p && peers[other].take != NULL) (void)measured_trace(&runs[other], ROUNDS);
+        }
+        for (int step = 0; step < WARMING && peers[p].take != NULL; step++) {
+            const double ns = workload_ns_per_call(&runs[p], measured_trace, TRACE_STEPS);
+            if (ns < least[step][p]) least[step][p] = ns;
+        }
+    }
+    for (int step = 0; step < WARMING; step++) {
+        char title[64];
+        (void)snprintf(title, sizeof title, "training step %d after others", step + 1);
+        print_row(title, least[step]);
+    }
 }
 
 // The number after a name that ends with it ("live-1000"); 0: it is another name.
@@ -184,8 +223,8 @@ int main(int argc, char **argv) {
         (void)execv("/proc/self/exe", argv);
     }
     const bool scale = argc == 2 && strcmp(argv[1], "scale") == 0, threads = argc == 2 && strcmp(argv[1], "threads") == 0,
-               count = argc == 4 && strcmp(argv[1], "count") == 0;
-    if (argc != 1 && !scale && !threads && !count) return 2;
+               warming = argc == 2 && strcmp(argv[1], "warming") == 0, count = argc == 4 && strcmp(argv[1], "count") == 0;
+    if (argc != 1 && !scale && !threads && !warming && !count) return 2;
     peers_open();
     if (count) return count_only(argv[2], strtoull(argv[3], NULL, 10));
     peers_find();
@@ -193,7 +232,7 @@ int main(int argc, char **argv) {
         print_scaling();
     } else {
         print_head();
-        threads ? print_threads() : print_table();
+        threads ? print_threads() : warming ? print_warming() : print_table();
     }
     return 0;
 }

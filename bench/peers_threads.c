@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Chunks are short: the least of them is one during which both threads had a processor.
-enum { CHUNKS = 120, ROUNDS = 4000, BATCHES = 16, BATCH = 50, YIELD_AFTER = 1000 };
+enum { CHUNKS = 400, ROUNDS = 4000, BATCHES = 16, BATCH = 50, YIELD_AFTER = 1000 };
 
 struct team {
     enum team_work work;

@@ -22,10 +22,11 @@ VR_INLINE bool vr_take_ready(const struct vram_allocator *allocator, struct vr_s
     return true;
 }
 
-// The same where the books were closed, if those of another pair pass to this one (serve.h).
+// The same where the books were closed and there is no room to open them, if those of another pair pass to this one (serve.h).
 VR_INLINE bool vr_take_closed(struct vr_shard *shard, unsigned kind, uint64_t size_bytes, uint64_t *address) {
     const struct vr_pool *pool = &shard->pool[kind];
-    return pool->pair.block == 0 && pool->pair.requested == size_bytes && vr_take_passed(shard, kind, address);
+    return pool->pair.block == 0 && pool->pair.requested == size_bytes &&
+           shard->counters.slack[kind][VR_F_BYTES] < (int64_t)pool->pair.size && vr_take_passed(shard, kind, address);
 }
 
 // A block that was just freed and is booked as free already, or whose books are open for another request of the same rounded size: give it
@@ -103,6 +104,20 @@ VR_INLINE void vr_move_border(struct vr_shard *shard, struct vr_pool *pool, cons
     }
 }
 
+// Books a hand-out in the place of the pool's pair, whose block is back; closes the books of that.
+VR_INLINE bool book_instead(struct vr_shard *shard, unsigned kind, uint32_t block, const struct vr_delta *delta) {
+    struct vr_pool *pool = &shard->pool[kind];
+    pool->ready = 0;
+    if (VR_LIKELY(pool->pair.block != 0 && pool->pair.rounds == 0) &&
+        VR_LIKELY(vr_hot_pair_replace(&shard->counters, kind, &pool->pair, block, delta))) {
+        return true;
+    }
+    vr_pool_close_pair(shard, kind);
+    if (VR_UNLIKELY(!vr_shard_book_rises(shard, kind, delta))) return false;
+    vr_hot_pair_open(&pool->pair, block, delta);
+    return true;
+}
+
 // Hands out the block of the merge.
 VR_INLINE bool vr_take_merged(const struct vr_alloc_request *request, const struct vr_undone_merge *merge, bool notified,
                               uint64_t *address) {
@@ -114,13 +129,10 @@ VR_INLINE bool vr_take_merged(const struct vr_alloc_request *request, const stru
     const bool was_split = (item->previous | (merge->rest != 0 ? arena->blocks[merge->rest].next : item->next)) != 0;
     struct vr_delta delta;
     vr_delta_of_hand_out(was_split, merge->size, size, request->size_bytes, &delta);
-    vr_pool_close_pair(shard, request->kind);
-    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    if (VR_UNLIKELY(!book_instead(shard, request->kind, merge->block, &delta))) return false;
     vr_move_border(shard, pool, merge, size);
     pool->lazy = 0;
     pool->last_rounded = request->rounded;
-    pool->pair.splits = delta.of[VR_F_SPLITS];
-    pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;
     item->labels = 0;
@@ -138,12 +150,9 @@ VR_INLINE bool vr_take_found(const struct vr_alloc_request *request, uint32_t bl
     if (VR_UNLIKELY(block_size >= shard->device->options.max_split_bytes)) return false;
     struct vr_delta delta;
     vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    if (VR_UNLIKELY(!vr_shard_book_rises(shard, request->kind, &delta))) return false;
     vr_hand_out_as(request, block, block_size, false, notified);
-    pool->last = block;
-    pool->last_rounded = request->rounded;
-    pool->pair.splits = delta.of[VR_F_SPLITS];
-    pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
+    vr_pool_begin_pair(pool, block, request->rounded, &delta);
     *address = item->address;
     return true;
 }
@@ -157,17 +166,14 @@ VR_INLINE bool vr_take_plain(const struct vr_alloc_request *request, uint32_t bl
     const uint64_t size = vr_plain_splits(request->kind, item->size, request->rounded) ? request->rounded : item->size;
     struct vr_delta delta;
     vr_delta_of_hand_out((item->previous | item->next) != 0, item->size, size, request->size_bytes, &delta);
-    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    if (VR_UNLIKELY(!vr_shard_book_rises(shard, request->kind, &delta))) return false;
     vr_plain_take(shard, request->kind, block, size);
     item->state = VR_ALLOCATED;
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;
     item->labels = 0;
     vr_address_map_set(&allocator->addresses, item->address, block);
-    pool->last = block;
-    pool->last_rounded = request->rounded;
-    pool->pair.splits = delta.of[VR_F_SPLITS];
-    pool->pair.split_bytes = delta.of[VR_F_SPLIT_BYTES];
+    vr_pool_begin_pair(pool, block, request->rounded, &delta);
     if (notified) vr_notify_hand_out(shard, item);
     *address = item->address;
     return true;
@@ -183,7 +189,7 @@ VR_INLINE bool take_slot(const struct vr_alloc_request *request, bool notified, 
     if (VR_UNLIKELY(!vr_paged_find(shard, request->rounded, &found))) return false;
     const struct vr_delta delta = {
         {[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)request->rounded, [VR_F_REQUESTED] = (int64_t)request->size_bytes}};
-    if (VR_UNLIKELY(!vr_shard_book(shard, request->kind, &delta, 0))) return false;
+    if (VR_UNLIKELY(!vr_shard_book_rises(shard, request->kind, &delta))) return false;
     const uint32_t block = found.block;
     struct vr_block *item = vr_block_at(allocator, block);
     vr_paged_take_found(shard, &found);
@@ -192,9 +198,7 @@ VR_INLINE bool take_slot(const struct vr_alloc_request *request, bool notified, 
     item->held.uses = item->held.pending = 0;
     item->labels = 0;
     vr_address_map_set(&allocator->addresses, item->address, block);
-    pool->last = block;
-    pool->last_rounded = request->rounded;
-    pool->pair.splits = pool->pair.split_bytes = 0;
+    vr_pool_begin_pair(pool, block, request->rounded, &delta);
     if (notified) vr_notify_hand_out(shard, item);
     *address = item->address;
     return true;

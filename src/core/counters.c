@@ -25,7 +25,7 @@ static int64_t times(uint64_t count, int64_t change) { return (int64_t)(count * 
 static void close_family(struct vr_counters *counters, unsigned pool, int family, uint64_t rises, int64_t rise, int64_t room) {
     counters->increased[pool][family] += times(rises, rise);
     counters->slack[pool][family] += room;
-    counters->slack_both[family] += room;
+    if (family == VR_F_COUNT) counters->blocks_both += room;
 }
 
 // A change that goes up at the hand-out or at the free; the books hold room for the higher value.
@@ -116,6 +116,43 @@ static void set_slack(struct vr_counters *counters, unsigned pool, int family, i
     counters->slack[pool][family] = slack;
 }
 
+// Gives a family these allowances, of a pool and of both; deals the latter out again: at least half of it, or all, to this pool, but no
+// more than it may have.
+static void allow(struct vr_counters *counters, unsigned pool, int family, int64_t own, int64_t both, bool all) {
+    if (family == VR_F_COUNT) {
+        set_slack(counters, pool, family, own);
+        counters->blocks_both = both;
+        return;
+    }
+    const unsigned other = pool ^ 1;
+    const int64_t others = vr_counters_own(counters, other, family), beyond = vr_rise(both - own), kept = all ? 0 : both / 2;
+    const int64_t left = least(counters->slack[other][family], beyond > kept ? beyond : kept);
+    const int64_t taken = least(own, both - left);
+    set_slack(counters, other, family, left);
+    set_slack(counters, pool, family, taken);
+    counters->aside[other][family] = others - left;
+    counters->aside[pool][family] = own - taken;
+    counters->aside_both[family] = both - left - taken;
+}
+
+static void allow_nothing(struct vr_counters *counters) {
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        for (unsigned p = 0; p < VR_POOLS; p++) set_slack(counters, p, f, 0);
+    }
+    counters->blocks_both = 0;
+    memset(counters->aside, 0, sizeof counters->aside);
+    memset(counters->aside_both, 0, sizeof counters->aside_both);
+}
+
+bool vr_counters_check(const struct vr_counters *counters) {
+    int64_t sign = counters->blocks_both | counters->aside[VR_LARGE][VR_F_COUNT] | counters->aside[VR_SMALL][VR_F_COUNT];
+    for (int f = 0; f < VR_FAMILIES; f++) {
+        sign |= counters->aside_both[f];
+        for (unsigned p = 0; p < VR_POOLS; p++) sign |= counters->slack[p][f] | counters->aside[p][f];
+    }
+    return sign >= 0;
+}
+
 // What is not in these shards is in those that rest.
 static void leave_to_rest(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count) {
     memcpy(totals->resting, totals->current, sizeof totals->resting);
@@ -144,55 +181,56 @@ void vr_totals_wake(struct vr_totals *totals, struct vr_counters *counters) {
         for (unsigned p = 0; p < VR_POOLS; p++) {
             totals->resting[p][f] -= vr_counters_current(counters, p, f);
             totals->resting_increased[p][f] -= counters->increased[p][f];
-            set_slack(counters, p, f, 0);
         }
-        counters->slack_both[f] = 0;
     }
+    allow_nothing(counters);
 }
 
 // Shard by shard: the lines of one's counters lie in the same places of the processor's cache as those of the next.
 void vr_totals_share(struct vr_totals *totals, struct vr_counters *const *shards, uint32_t count, struct vr_counters *rich) {
     leave_to_rest(totals, shards, count);
-    for (uint32_t s = 0; s < count; s++) {
-        if (shards[s] == rich) continue;
-        memset(shards[s]->slack_both, 0, sizeof shards[s]->slack_both);
-        for (unsigned p = 0; p < VR_POOLS; p++) {
-            for (int f = 0; f < VR_FAMILIES; f++) set_slack(shards[s], p, f, 0);
-        }
-    }
+    for (uint32_t s = 0; s < count; s++) allow_nothing(shards[s]);
     for (int f = 0; f < VR_FAMILIES && rich != NULL; f++) {
-        rich->slack_both[f] = distance(totals, VR_POOLS, f);
-        for (unsigned p = 0; p < VR_POOLS; p++) set_slack(rich, p, f, distance(totals, p, f));
+        const int64_t both = distance(totals, VR_POOLS, f);
+        for (unsigned p = 0; p < VR_POOLS; p++) allow(rich, p, f, distance(totals, p, f), both, false);
     }
     totals->gathered = false;
 }
 
-// The two are not the same: so one instruction may do what it does for two families.
-static void take_all(struct vr_counters *restrict counters, struct vr_counters *restrict lender) {
-    for (unsigned p = 0; p < VR_POOLS; p++) {
-        for (int f = 0; f < VR_FAMILIES; f++) {
-            const int64_t own = lender->slack[p][f];
-            counters->slack[p][f] += own, counters->limit[p][f] += own;
-            lender->slack[p][f] = 0, lender->limit[p][f] -= own;
-        }
-    }
-    for (int f = 0; f < VR_FAMILIES; f++) counters->slack_both[f] += lender->slack_both[f], lender->slack_both[f] = 0;
+// Takes over what a number of the lender's says, or half of it.
+VR_INLINE int64_t take_over(int64_t *number, int64_t *lent, bool all) {
+    const int64_t part = all ? *lent : *lent / 2;
+    *number += part, *lent -= part;
+    return part;
 }
 
-static void take_half(struct vr_counters *counters, struct vr_counters *lender) {
+VR_INLINE void take_over_each(struct vr_counters *restrict counters, struct vr_counters *restrict lender, bool all) {
     for (int f = 0; f < VR_FAMILIES; f++) {
-        const int64_t both = lender->slack_both[f] / 2;
-        lender->slack_both[f] -= both, counters->slack_both[f] += both;
         for (unsigned p = 0; p < VR_POOLS; p++) {
-            const int64_t own = lender->slack[p][f] / 2;
-            lender->slack[p][f] -= own, lender->limit[p][f] -= own;
-            counters->slack[p][f] += own, counters->limit[p][f] += own;
+            const int64_t part = take_over(&counters->slack[p][f], &lender->slack[p][f], all);
+            counters->limit[p][f] += part, lender->limit[p][f] -= part;
+            (void)take_over(&counters->aside[p][f], &lender->aside[p][f], all);
         }
+        (void)take_over(&counters->aside_both[f], &lender->aside_both[f], all);
     }
+    (void)take_over(&counters->blocks_both, &lender->blocks_both, all);
 }
 
 void vr_counters_take_over(struct vr_counters *counters, struct vr_counters *lender, bool all) {
-    all ? take_all(counters, lender) : take_half(counters, lender);
+    all ? take_over_each(counters, lender, true) : take_over_each(counters, lender, false);
+}
+
+bool vr_counters_make_fit(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
+    for (int f = first; f < VR_FAMILIES; f++) {
+        if (delta->of[f] > vr_counters_own(counters, pool, f) || delta->of[f] > vr_counters_both(counters, f)) return false;
+    }
+    for (int f = first; f < VR_FAMILIES; f++) {
+        const int64_t own = vr_counters_own(counters, pool, f), both = vr_counters_both(counters, f);
+        if (delta->of[f] > counters->slack[pool][f]) allow(counters, pool, f, own, both, false);
+        if (delta->of[f] > counters->slack[pool][f]) allow(counters, pool, f, own, both, true);
+    }
+    assert(vr_counters_fit_from(counters, pool, delta, first));
+    return true;
 }
 
 static void raise_peaks(struct vr_totals *totals, unsigned pool) {
@@ -225,16 +263,22 @@ static int64_t free_room(int64_t spare[2], int64_t amount) {
     return room;
 }
 
+VR_INLINE bool fits(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
+    return VR_LIKELY(vr_counters_fit_from(counters, pool, delta, first)) || vr_counters_make_fit(counters, pool, delta, first);
+}
+
 // What both distances have over now is the shard's.
-static void give_room(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int family, int64_t amount) {
-    const int64_t own = free_room(totals->spare[pool][family], amount);
-    counters->slack[pool][family] += own, counters->limit[pool][family] += own;
-    counters->slack_both[family] += free_room(totals->spare[VR_POOLS][family], amount);
+VR_INLINE void give_room(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, int family, int64_t amount) {
+    const int64_t own = free_room(totals->spare[pool][family], amount), both = free_room(totals->spare[VR_POOLS][family], amount);
+    const int64_t part = family == VR_F_COUNT ? own : least(own, both);
+    counters->slack[pool][family] += part, counters->limit[pool][family] += part;
+    counters->aside[pool][family] += own - part;
+    *(family == VR_F_COUNT ? &counters->blocks_both : &counters->aside_both[family]) += family == VR_F_COUNT ? both : both - part;
 }
 
 bool vr_totals_stop_waiting(struct vr_totals *totals, struct vr_counters *counters, unsigned pool, const struct vr_delta *delta,
                             int64_t size) {
-    if (!vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) return false;
+    if (!fits(counters, pool, delta, VR_F_SPLITS)) return false;
     vr_counters_apply_from(counters, pool, delta, VR_F_REQUESTED);
     totals->pending[pool]--;
     totals->pending_bytes[pool] -= size;
@@ -252,9 +296,7 @@ bool vr_totals_book(struct vr_totals *totals, struct vr_counters *counters, unsi
         vr_totals_start_waiting(totals, counters, pool, pending_bytes);
         return true;
     }
-    if (delta->of[VR_F_COUNT] > 0 ? !vr_counters_fit(counters, pool, delta) : !vr_counters_fit_from(counters, pool, delta, VR_F_SPLITS)) {
-        return false;
-    }
+    if (!fits(counters, pool, delta, delta->of[VR_F_COUNT] > 0 ? 0 : VR_F_SPLITS)) return false;
     vr_counters_apply(counters, pool, delta);
     return true;
 }
@@ -297,11 +339,13 @@ void vr_totals_apply_single(struct vr_totals *totals, struct vr_counters *counte
     vr_counters_apply(counters, pool, delta);
     int64_t *of_pool = totals->peak[view_of[pool]], *of_all = totals->peak[VRAM_STAT_ALL];
     for (int f = 0; f < VR_FAMILIES; f++) {
-        if ((counters->slack[pool][f] | counters->slack_both[f]) >= 0) continue;
+        int64_t own = vr_counters_own(counters, pool, f), both = vr_counters_both(counters, f);
+        if ((counters->slack[pool][f] | own | both) >= 0) continue;
         const int other = companion(f);
         int64_t *spare = other != f ? totals->spare[pool][f] : NULL, *spare_both = other != f ? totals->spare[VR_POOLS][f] : NULL;
-        counters->limit[pool][f] += raise_to(&counters->slack[pool][f], spare, &of_pool[f], &of_pool[other]);
-        (void)raise_to(&counters->slack_both[f], spare_both, &of_all[f], &of_all[other]);
+        (void)raise_to(&own, spare, &of_pool[f], &of_pool[other]);
+        (void)raise_to(&both, spare_both, &of_all[f], &of_all[other]);
+        allow(counters, pool, f, own, both, false);
     }
 }
 

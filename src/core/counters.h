@@ -7,6 +7,10 @@
 // these have not enough, either, it is done under all locks, where the true sums are known; then the peaks are raised, and one shard gets
 // the whole distance: the others come and take of it, so that a small distance is not cut into pieces that are of use to nobody.
 //
+// What a shard may grow in both pools together is dealt out to its two pools, so that the hot path looks at one number per family; a pool
+// that lacks some asks the other one for it (vr_counters_make_fit()). Only blocks are counted twice: where a program replaces one by
+// another it stands at the peak all the time, and the two are often of different pools.
+//
 // Shards that rest (device.h) have no allowance and are not looked at: their sums are kept in one place.
 //
 // `active` is `allocation` plus what waits for fences. The waiting part changes under the device's mutex only, so the allowance for
@@ -26,20 +30,35 @@ struct vr_delta {
 
 // A shard's part. Guarded by the shard's lock. What a family stands at is `limit - slack`: the hot path changes one number, not two.
 struct vr_counters {
-    int64_t slack[VR_POOLS][VR_FAMILIES];
-    int64_t slack_both[VR_FAMILIES];
+    int64_t slack[VR_POOLS][VR_FAMILIES];     // what a pool may grow, of its own allowance and (but for VR_F_COUNT) of that for both pools
+    int64_t blocks_both;                      // VR_F_COUNT of both pools
     int64_t increased[VR_POOLS][VR_FAMILIES]; // sum of all increases since the beginning
-    int64_t limit[VR_POOLS][VR_FAMILIES];     // set when the slack was last shared out
+    int64_t limit[VR_POOLS][VR_FAMILIES];     // changes where something but an operation changes the slack
+    int64_t aside[VR_POOLS][VR_FAMILIES];     // of a pool's allowance what is not in its slack, for want of one for both pools
+    int64_t aside_both[VR_FAMILIES];          // of that for both pools what is in neither's slack
 };
 
 VR_INLINE int64_t vr_counters_current(const struct vr_counters *counters, unsigned pool, int family) {
     return counters->limit[pool][family] - counters->slack[pool][family];
 }
 
-// A hand-out and its free that repeat: the last block of a pool, which comes back and goes out again unchanged (pool.h). What they change
-// is booked once. While their books are open each family stands at the larger of its two values, with the block out and with it back; so
-// what fits beside that can be no peak that was missed, and each further round only counts itself. Whoever needs the true values, or the
-// room that is kept, closes the books first. Guarded by the shard's lock.
+// The allowance of a pool, and of both together.
+VR_INLINE int64_t vr_counters_own(const struct vr_counters *counters, unsigned pool, int family) {
+    return counters->slack[pool][family] + counters->aside[pool][family];
+}
+VR_INLINE int64_t vr_counters_both(const struct vr_counters *counters, int family) {
+    if (family == VR_F_COUNT) return counters->blocks_both;
+    return counters->slack[VR_LARGE][family] + counters->slack[VR_SMALL][family] + counters->aside_both[family];
+}
+
+// Whether no part of the allowances is less than 0. With all books closed.
+bool vr_counters_check(const struct vr_counters *counters);
+
+// A hand-out and its free that may repeat: the last block of a pool, which comes back and goes out again unchanged (pool.h). What they
+// change is booked once, at the hand-out, and of that only what goes up. While their books are open each family stands at the larger of its
+// two values, with the block out and with it back; so what fits beside that can be no peak that was missed, the free has nothing to book,
+// and each further round only counts itself. Whoever needs the true values, or the room that is kept, closes the books first. Guarded by
+// the shard's lock.
 struct vr_hot_pair {
     uint32_t block;  // whose books are open; 0: none are
     uint64_t rounds; // times it went out since
@@ -51,18 +70,33 @@ struct vr_hot_pair {
 
 VR_INLINE int64_t vr_rise(int64_t change) { return change > 0 ? change : 0; }
 
-// At its free: opens the books. The hand-out is booked in full already, `splits` and `split_bytes` are set. False when what the free adds
-// to inactive_split is beyond the allowance; then nothing has changed.
-VR_INLINE bool vr_hot_pair_open(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, uint32_t block, uint64_t size,
-                                uint64_t requested) {
+// What a hand-out changes, but for what goes down.
+VR_INLINE struct vr_delta vr_rises(const struct vr_delta *delta) {
+    struct vr_delta rises = *delta;
+    rises.of[VR_F_SPLITS] = vr_rise(delta->of[VR_F_SPLITS]);
+    rises.of[VR_F_SPLIT_BYTES] = vr_rise(delta->of[VR_F_SPLIT_BYTES]);
+    return rises;
+}
+
+// Opens the books of a hand-out of which vr_rises() are booked.
+VR_INLINE void vr_hot_pair_open(struct vr_hot_pair *pair, uint32_t block, const struct vr_delta *delta) {
+    pair->block = block;
+    pair->rounds = 0;
+    pair->splits = delta->of[VR_F_SPLITS];
+    pair->split_bytes = delta->of[VR_F_SPLIT_BYTES];
+    pair->requested = (uint64_t)delta->of[VR_F_REQUESTED];
+    pair->size = (uint64_t)delta->of[VR_F_BYTES];
+}
+
+// The same at its free, of one that was booked in full, `splits` and `split_bytes` are set. False when what the free adds to inactive_split
+// is beyond the allowance; then nothing has changed.
+VR_INLINE bool vr_hot_pair_open_again(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, uint32_t block, uint64_t size,
+                                      uint64_t requested) {
     const int64_t splits = vr_rise(-pair->splits), bytes = vr_rise(-pair->split_bytes);
-    int64_t *own = counters->slack[pool], *both = counters->slack_both;
-    if (VR_UNLIKELY(((own[VR_F_SPLITS] - splits) | (own[VR_F_SPLIT_BYTES] - bytes) | (both[VR_F_SPLITS] - splits) |
-                     (both[VR_F_SPLIT_BYTES] - bytes)) < 0)) {
-        return false;
-    }
-    own[VR_F_SPLITS] -= splits, both[VR_F_SPLITS] -= splits;
-    own[VR_F_SPLIT_BYTES] -= bytes, both[VR_F_SPLIT_BYTES] -= bytes;
+    int64_t *slack = counters->slack[pool];
+    if (VR_UNLIKELY(((slack[VR_F_SPLITS] - splits) | (slack[VR_F_SPLIT_BYTES] - bytes)) < 0)) return false;
+    slack[VR_F_SPLITS] -= splits;
+    slack[VR_F_SPLIT_BYTES] -= bytes;
     pair->block = block;
     pair->rounds = 0;
     pair->size = size;
@@ -73,17 +107,48 @@ VR_INLINE bool vr_hot_pair_open(struct vr_counters *counters, unsigned pool, str
 // Books the rounds and gives the room back that the present state leaves. back: the block is free now. The books are open.
 void vr_hot_pair_close(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, bool back);
 
-// The same of a pair that did not repeat, as most do not, whose block is back.
+// The same of a pair that never came back.
+VR_INLINE void vr_hot_pair_close_out(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair) {
+    assert(pair->rounds == 0);
+    counters->slack[pool][VR_F_SPLITS] += vr_rise(-pair->splits);
+    counters->slack[pool][VR_F_SPLIT_BYTES] += vr_rise(-pair->split_bytes);
+    pair->block = 0;
+}
+
+// The same of a pair that came back once.
 VR_INLINE void vr_hot_pair_close_first(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair) {
+    assert(pair->rounds == 0);
     const int64_t room[VR_FAMILIES] = {[VR_F_COUNT] = 1,
                                        [VR_F_BYTES] = (int64_t)pair->size,
                                        [VR_F_REQUESTED] = (int64_t)pair->requested,
                                        [VR_F_SPLITS] = vr_rise(pair->splits),
                                        [VR_F_SPLIT_BYTES] = vr_rise(pair->split_bytes)};
-    for (int i = 0; i < VR_FAMILIES; i++) counters->slack[pool][i] += room[i], counters->slack_both[i] += room[i];
+    for (int i = 0; i < VR_FAMILIES; i++) counters->slack[pool][i] += room[i];
+    counters->blocks_both++;
     counters->increased[pool][VR_F_SPLITS] += vr_rise(-pair->splits);
     counters->increased[pool][VR_F_SPLIT_BYTES] += vr_rise(-pair->split_bytes);
     pair->block = 0;
+}
+
+// The same, and in its place a hand-out that changes `delta` opens its books: its room is what the other leaves and, where that is less,
+// some of the allowance. False when that does not do; then nothing has changed.
+VR_INLINE bool vr_hot_pair_replace(struct vr_counters *counters, unsigned pool, struct vr_hot_pair *pair, uint32_t block,
+                                   const struct vr_delta *delta) {
+    assert(pair->rounds == 0);
+    const struct vr_delta rises = vr_rises(delta);
+    const int64_t more[VR_FAMILIES] = {[VR_F_BYTES] = rises.of[VR_F_BYTES] - (int64_t)pair->size,
+                                       [VR_F_REQUESTED] = rises.of[VR_F_REQUESTED] - (int64_t)pair->requested,
+                                       [VR_F_SPLITS] = rises.of[VR_F_SPLITS] - vr_rise(pair->splits),
+                                       [VR_F_SPLIT_BYTES] = rises.of[VR_F_SPLIT_BYTES] - vr_rise(pair->split_bytes)};
+    int64_t *slack = counters->slack[pool], *increased = counters->increased[pool], sign = 0;
+    for (int i = VR_F_BYTES; i < VR_FAMILIES; i++) sign |= slack[i] - more[i];
+    if (VR_UNLIKELY(sign < 0)) return false;
+    for (int i = VR_F_BYTES; i < VR_FAMILIES; i++) slack[i] -= more[i];
+    for (int i = VR_F_COUNT; i < VR_FAMILIES; i++) increased[i] += rises.of[i];
+    increased[VR_F_SPLITS] += vr_rise(-pair->splits);
+    increased[VR_F_SPLIT_BYTES] += vr_rise(-pair->split_bytes);
+    vr_hot_pair_open(pair, block, delta);
+    return true;
 }
 
 // Whether they change the same.
@@ -131,25 +196,20 @@ struct vr_device_stats {
 
 // Whether the growth fits into the shard's allowance, of the families from `first` on: none before can rise by this change.
 VR_INLINE bool vr_counters_fit_from(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
-    int64_t sign = 0;
-    for (int i = first; i < VR_FAMILIES; i++) {
-        sign |= (counters->slack[pool][i] - delta->of[i]) | (counters->slack_both[i] - delta->of[i]);
-    }
+    int64_t sign = first == VR_F_COUNT ? counters->blocks_both - delta->of[VR_F_COUNT] : 0;
+    for (int i = first; i < VR_FAMILIES; i++) sign |= counters->slack[pool][i] - delta->of[i];
     return sign >= 0;
 }
 
-VR_INLINE bool vr_counters_fit(const struct vr_counters *counters, unsigned pool, const struct vr_delta *delta) {
-    return vr_counters_fit_from(counters, pool, delta, 0);
-}
+// The same where the pool may ask the other one for its part of what both may grow.
+bool vr_counters_make_fit(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first);
 
 // Books the change of the families from `first` on; within the allowance, or under all locks (vr_totals_apply). The first three families
 // rise together or fall together.
 VR_INLINE void vr_counters_apply_from(struct vr_counters *counters, unsigned pool, const struct vr_delta *delta, int first) {
     int64_t *increased = counters->increased[pool];
-    for (int i = first; i < VR_FAMILIES; i++) {
-        counters->slack[pool][i] -= delta->of[i];
-        counters->slack_both[i] -= delta->of[i];
-    }
+    for (int i = first; i < VR_FAMILIES; i++) counters->slack[pool][i] -= delta->of[i];
+    if (first == VR_F_COUNT) counters->blocks_both -= delta->of[VR_F_COUNT];
     if (delta->of[VR_F_COUNT] > 0) {
         for (int i = VR_F_COUNT; i <= VR_F_REQUESTED; i++) increased[i] += delta->of[i];
     }

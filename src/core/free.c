@@ -11,13 +11,13 @@ static void delta_of_free(const struct vr_block *item, struct vr_delta *delta) {
     *delta = (struct vr_delta){{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)item->size, [VR_F_REQUESTED] = -(int64_t)item->requested}};
 }
 
-// The block is the last one handed out and nothing has happened since: leave the merge for later. The first such free opens the books of
-// the pair, the next ones only say where the block is. False when its inactive_split would be a new peak beyond the allowance.
+// The block is the last one handed out and nothing has happened since: leave the merge for later. False when its inactive_split would be a
+// new peak beyond the allowance, because somebody else needed the room that the pair's books kept.
 VR_INLINE bool put_back_lazily(struct vr_shard *shard, struct vr_pool *pool, uint32_t block, bool notified) {
     struct vr_block *item = vr_block_at(shard->device->allocator, block);
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     if (pool->pair.block != block) {
-        if (VR_UNLIKELY(!vr_hot_pair_open(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) return false;
+        if (VR_UNLIKELY(!vr_hot_pair_open_again(&shard->counters, kind, &pool->pair, block, item->size, item->requested))) return false;
     } else if (!notified) {
         vr_pair_hint_leave(shard->device->allocator, &pool->pair, item);
     }

@@ -167,12 +167,13 @@ static enum vram_status check_counters(const struct vr_device *device, const str
 // The allowances of the shards add up to no more than the distance to the peak, as they stand before sharing out again.
 static enum vram_status check_slack(const struct vr_device *device, struct vram_error *error) {
     const uint32_t count = device->shards.awake_count;
+    for (uint32_t s = 0; s < count; s++) VR_INVARIANT(vr_counters_check(device->shards.counters[s]), "an allowance is less than 0", s);
     for (unsigned p = 0; p < VR_POOLS; p++) {
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
         for (int f = 0; f < VR_FAMILIES; f++) {
             int64_t slack = 0, both = 0;
             for (uint32_t s = 0; s < count; s++)
-                slack += device->shards.counters[s]->slack[p][f], both += device->shards.counters[s]->slack_both[f];
+                slack += vr_counters_own(device->shards.counters[s], p, f), both += vr_counters_both(device->shards.counters[s], f);
             const int64_t own = device->stats.totals.current[p][f], other = device->stats.totals.current[p ^ 1][f];
             VR_INVARIANT(own + slack <= device->stats.totals.peak[view][f], "the allowances of a pool exceed the distance to its peak",
                          (uint64_t)f);

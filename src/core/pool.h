@@ -101,8 +101,9 @@ VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];
     pool->ready = 0;
     if (pool->pair.block == 0) return;
-    if (VR_LIKELY(pool->pair.rounds == 0 && pool->lazy != 0)) {
-        vr_hot_pair_close_first(&shard->counters, kind, &pool->pair);
+    if (VR_LIKELY(pool->pair.rounds == 0)) {
+        pool->lazy != 0 ? vr_hot_pair_close_first(&shard->counters, kind, &pool->pair)
+                        : vr_hot_pair_close_out(&shard->counters, kind, &pool->pair);
     } else {
         vr_hot_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
     }
@@ -111,9 +112,20 @@ VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
 VR_NOINLINE void vr_pool_settle_now(struct vr_shard *shard, unsigned kind);
 VR_INLINE void vr_pool_settle(struct vr_shard *shard, unsigned kind) {
     struct vr_pool *pool = &shard->pool[kind];
-    if ((pool->lazy | pool->pair.block) != 0) vr_pool_settle_now(shard, kind);
+    if (pool->lazy != 0 || VR_UNLIKELY(pool->pair.block != 0 && pool->pair.rounds != 0)) {
+        vr_pool_settle_now(shard, kind);
+    } else if (pool->pair.block != 0) {
+        vr_hot_pair_close_out(&shard->counters, kind, &pool->pair);
+    }
     pool->last = 0;
     pool->beside_from = VR_NOT_SEARCHED;
+}
+// The block was handed out for a request of so many bytes, rounded, and vr_rises() of what that changes are booked: opens the books of the
+// pair that this may be the beginning of. The pool is settled.
+VR_INLINE void vr_pool_begin_pair(struct vr_pool *pool, uint32_t block, uint64_t rounded, const struct vr_delta *delta) {
+    vr_hot_pair_open(&pool->pair, block, delta);
+    pool->last = block;
+    pool->last_rounded = rounded;
 }
 
 // The same as vr_round_request(), with a shortcut for the usual case of no divisors.

@@ -31,6 +31,11 @@ VR_INLINE bool vr_shard_book(struct vr_shard *shard, unsigned kind, const struct
     const struct vr_delta change = *delta; // a copy: what the usual way books stays in registers
     return vr_shard_book_tight(shard, kind, &change);
 }
+// The same of a hand-out whose books are opened (vr_pool_begin_pair()).
+VR_INLINE bool vr_shard_book_rises(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
+    const struct vr_delta rises = vr_rises(delta);
+    return vr_shard_book(shard, kind, &rises, 0);
+}
 
 // A request that the pool's pair answers (`lazy`), whose books are closed: where the device's sums are at a peak, the pair of another
 // stream mostly has the room that is missing, and it changes the same. Then the books pass from one to the other. False, and nothing has

@@ -18,18 +18,16 @@ enum { PLENTY = 32 }; // requests like this one
 
 static bool has_plenty(const struct vr_counters *lender, unsigned kind, const struct vr_delta *delta) {
     const int64_t size = delta->of[VR_F_BYTES] < 0 ? -delta->of[VR_F_BYTES] : delta->of[VR_F_BYTES];
-    return lender->slack_both[VR_F_COUNT] >= PLENTY && lender->slack[kind][VR_F_COUNT] >= PLENTY &&
-           lender->slack_both[VR_F_BYTES] >= PLENTY * size && lender->slack[kind][VR_F_BYTES] >= PLENTY * size;
+    return vr_counters_both(lender, VR_F_COUNT) >= PLENTY && vr_counters_own(lender, kind, VR_F_COUNT) >= PLENTY &&
+           vr_counters_both(lender, VR_F_BYTES) >= PLENTY * size && vr_counters_own(lender, kind, VR_F_BYTES) >= PLENTY * size;
 }
 
 bool vr_take_passed(struct vr_shard *shard, unsigned kind, uint64_t *address) {
     struct vram_allocator *allocator = shard->device->allocator;
     struct vr_shards *shards = &shard->device->shards;
     struct vr_pool *pool = &shard->pool[kind];
-    const int64_t size = (int64_t)pool->pair.size;
     struct vr_shard *lender = atomic_load_explicit(&shards->paired, memory_order_acquire);
     if (lender == NULL || lender == shard) return false;
-    if (shard->counters.slack[kind][VR_F_BYTES] >= size && shard->counters.slack_both[VR_F_BYTES] >= size) return false;
     if (!vr_shard_try_lock(lender)) return false;
     struct vr_pool *theirs = &lender->pool[kind];
     const bool passes = theirs->ready != 0 && vr_hot_pairs_alike(&theirs->pair, &pool->pair);
@@ -66,28 +64,28 @@ static bool take_what_passed(struct vr_shard *shard, const struct vr_shard *rich
 VR_INLINE bool borrow(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
     struct vr_shards *shards = &shard->device->shards;
     struct vr_shard *lender = atomic_load_explicit(&shards->rich, memory_order_acquire);
-    if (take_what_passed(shard, lender) && vr_counters_fit(&shard->counters, kind, delta)) return true;
+    if (take_what_passed(shard, lender) && vr_counters_make_fit(&shard->counters, kind, delta, 0)) return true;
     if (lender == NULL || lender == shard || !try_lock_for_long(shard, lender)) return false;
     for (unsigned p = 0; p < VR_POOLS; p++) vr_pool_close_pair(lender, p);
     bool enough = false;
     if (has_plenty(&lender->counters, kind, delta)) {
         vr_counters_take_over(&shard->counters, &lender->counters, false);
-        enough = vr_counters_fit(&shard->counters, kind, delta);
+        enough = vr_counters_make_fit(&shard->counters, kind, delta, 0);
     }
     if (!enough) vr_counters_take_over(&shard->counters, &lender->counters, true);
     vr_shard_unlock(lender);
     atomic_store_explicit(&shards->rich, shard, memory_order_release);
     atomic_store_explicit(&shards->paired, shard, memory_order_release);
-    return enough || vr_counters_fit(&shard->counters, kind, delta);
+    return enough || vr_counters_make_fit(&shard->counters, kind, delta, 0);
 }
 
 bool vr_shard_book_tight(struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
     struct vr_device *device = shard->device;
-    bool fits = false;
+    bool fits = vr_counters_make_fit(&shard->counters, kind, delta, 0);
     // The other pool's pair keeps room for the higher of its two states.
-    if (shard->pool[kind ^ 1].pair.block != 0) {
+    if (!fits && shard->pool[kind ^ 1].pair.block != 0) {
         vr_pool_close_pair(shard, kind ^ 1);
-        fits = vr_counters_fit(&shard->counters, kind, delta);
+        fits = vr_counters_make_fit(&shard->counters, kind, delta, 0);
     }
     if (!fits && atomic_load_explicit(&device->shards.count, memory_order_acquire) == 1) {
         vr_totals_apply_single(&device->stats.totals, &shard->counters, kind, delta);

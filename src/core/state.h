@@ -49,10 +49,10 @@ enum {
 // Free memory of one stream and size class.
 //
 // Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
-// pool as it was before. So that free only books the statistics and marks the block LAZY (`lazy`), and a malloc of the same rounded
-// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. A pair that
-// repeats has its books open (counters.h) from its first free on, or from the hand-out on with which they passed to it: pair.block is 0 or
-// `last`.
+// pool as it was before. So that free only marks the block LAZY (`lazy`), and a malloc of the same rounded
+// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. The books of
+// the hand-out and its free (counters.h) are open from the hand-out on, unless somebody needed the room they keep, or fences are in the
+// way: pair.block is 0 or `last`.
 struct vr_pool {
     uint32_t holes; // tree by address
     uint32_t last;
