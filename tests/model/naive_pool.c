@@ -244,9 +244,7 @@ static struct naive_block *block_at(const struct naive_device *device, uint64_t 
 }
 
 static void free_at(struct naive *naive, struct naive_device *device, uint64_t address) {
-    struct naive_block *block = block_at(device, address);
-    naive_order_uses(naive, device, block);
-    naive_request_free(naive, device, block);
+    naive_request_free(naive, device, block_at(device, address));
 }
 
 // Ordering streams would change the graph of a capture.
@@ -284,6 +282,9 @@ enum vram_status naive_pool_restore(struct naive *naive, struct naive_pool *pool
         if (checkpoint->blocks[i].live && !is_there(device, pool, &checkpoint->blocks[i])) return VRAM_INVALID_ARGUMENT;
     if (order_is_forbidden(naive, device, pool)) return VRAM_INVALID_ARGUMENT;
     struct naive_checkpoint *all = save(device, pool);
+    // First what is in use, then what waits: a stream that waits for another one waits for what that waited for until then.
+    for (size_t i = 0; i < all->count; i++)
+        if (all->blocks[i].live) naive_order_uses(naive, device, block_at(device, all->blocks[i].address));
     naive_order_pending(naive, device, pool);
     for (size_t i = 0; i < all->count; i++)
         if (all->blocks[i].live) free_at(naive, device, all->blocks[i].address);

@@ -147,11 +147,13 @@ for (const dark of [false, true]) {
         for (const view of ["timeline", "state", "segments", "map", "peak", "leaks", "compare"]) {
             await page.evaluate(() => window.painted.clear());
             await go(page, { view, axis, event: 3 });
+            const paints = view !== "leaks" && view !== "compare";
+            if (paints) await page.waitForFunction(() => window.painted.size > 0, null, { timeout: 60000 }); // a busy machine takes its time
             await page.waitForTimeout(500);
             const { count, low } = await page.evaluate(lowPainted);
             equal(await page.evaluate(() => ["reserved", "active"].filter((name) => window.painted.get(name)?.under[3] < 255)), [], `${theme}, ${view}: the names of lines lie on a ground of their own, not on shapes of any colour`);
             equal(low, [], `${theme}, ${view}: painted contrast`);
-            expect(count > 0 || view === "leaks" || view === "compare", `${theme}, ${view}: texts are painted`);
+            expect(count > 0 || !paints, `${theme}, ${view}: texts are painted`);
         }
     await states(page, theme);
     if (!dark) await tips(page);
