@@ -220,8 +220,7 @@ VR_NOINLINE static enum vram_status find_and_take_back(struct vram_allocator *al
 }
 
 void vr_pair_hint_now(struct vram_allocator *allocator, const struct vr_block *item) {
-    const uint64_t hint = vr_pair_hint(item->address, item->small, vr_shard_of(allocator, item)->number);
-    atomic_store_explicit(vr_pair_hint_place(allocator, item->address), hint, memory_order_release);
+    vr_pair_hint_set(allocator, vr_shard_of(allocator, item), item);
 }
 
 // A leaf, as vram_malloc() is.
