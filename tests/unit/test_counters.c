@@ -14,7 +14,7 @@ enum { MOST_SHARDS = 3, KINDS = VR_POOLS, STEPS = 4000, SEEDS = 60 };
 
 // What is counted, added up. waiting: blocks of the pool that wait for fences, and their bytes.
 struct truth {
-    int64_t current[KINDS][VR_FAMILIES], waiting[KINDS][2];
+    int64_t current[KINDS][VR_FAMILIES], increased[KINDS][VR_FAMILIES], waiting[KINDS][2];
     int64_t peak[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
 };
 
@@ -64,6 +64,7 @@ static void assert_alike(const struct bench *bench) {
     for (uint32_t i = 0; i < bench->count; i++) copies[i] = bench->shard[i], shards[i] = &copies[i];
     vr_totals_gather(&totals, shards, bench->count);
     assert_memory_equal(totals.current, bench->truth.current, sizeof totals.current);
+    assert_memory_equal(totals.increased, bench->truth.increased, sizeof totals.increased);
     assert_memory_equal(totals.peak, bench->truth.peak, sizeof totals.peak);
     for (int family = 0; family < VR_FAMILIES; family++) {
         int64_t both = 0, all = 0;
@@ -101,7 +102,10 @@ static void book(struct bench *bench, uint32_t at, unsigned kind, const struct v
     struct vr_counters *own = bench->shards[at], *other = bench->shards[(at + 1) % bench->count];
     const int first = delta->of[VR_F_COUNT] > 0 ? 0 : VR_F_SPLITS;
     struct truth *truth = &bench->truth;
-    for (int family = 0; family < VR_FAMILIES; family++) truth->current[kind][family] += delta->of[family];
+    for (int family = 0; family < VR_FAMILIES; family++) {
+        truth->current[kind][family] += delta->of[family];
+        truth->increased[kind][family] += vr_rise(delta->of[family]);
+    }
     const int raised = raise(truth);
     bool fits = vr_counters_fit_from(own, kind, delta, first);
     if (!fits) bench->dealt += fits = vr_counters_make_fit(own, kind, delta, first);
