@@ -135,7 +135,7 @@ static enum vram_status unknown_key(const struct vr_lexer *lexer) {
 }
 
 // --- parsing --------------------------------------------------------------------------------------------------------------
-// Reads large_segment_size_mb wherever it stands; whatever else is wrong is told by read_pairs().
+// Reads large_segment_size_mb wherever it is written, the last one counts. Whatever else is wrong is for read_pairs() to say.
 static enum vram_status read_large_segment(struct vr_options *options, const char *text, struct vram_error *error) {
     struct vr_lexer lexer;
     VR_TRY(vr_lex_begin(&lexer, text, error));
@@ -152,8 +152,11 @@ static enum vram_status read_large_segment(struct vr_options *options, const cha
     return VRAM_OK;
 }
 
+// Reads every pair in order. The large segment's size is already the last that `text` gives, and stays: as in PyTorch, the other sizes are
+// checked against that one, wherever they are written.
 static enum vram_status read_pairs(struct vr_options *options, const char *text, struct vram_error *error) {
     struct vr_lexer lexer;
+    const uint64_t large_segment_bytes = options->large_segment_bytes;
     VR_TRY(vr_lex_begin(&lexer, text, error));
     while (lexer.token != VR_TOKEN_END) {
         if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, "the name of an option");
@@ -162,6 +165,7 @@ static enum vram_status read_pairs(struct vr_options *options, const char *text,
         VR_TRY(vr_lex_next(&lexer));
         VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COLON, "':'"));
         VR_TRY(vr_option_read(row, options, &lexer));
+        options->large_segment_bytes = large_segment_bytes;
         if (lexer.token != VR_TOKEN_END) VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COMMA, "','"));
     }
     return VRAM_OK;

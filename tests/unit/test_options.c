@@ -215,6 +215,35 @@ static void the_large_segment_is_read_first(void **state) {
     assert_int_equal(parsed("expandable_segments_reserve_by_class:[x:1,large_segment_size_mb:0.5]").large_segment_bytes, 20 * VR_MIB);
 }
 
+// PyTorch reads the key in a pass of its own, where the last one counts, and checks the other sizes afterwards.
+static void sizes_are_checked_against_the_last_large_segment(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t large_mib, other_mib; // 0: BAD_OPTION
+    } cases[] = {
+        {"large_segment_size_mb:24,max_split_size_mb:50,large_segment_size_mb:60", 0, 0},
+        {"large_segment_size_mb:60,max_split_size_mb:50,large_segment_size_mb:24", 24, 50},
+        {"max_split_size_mb:50,large_segment_size_mb:24,large_segment_size_mb:60", 0, 0},
+        {"large_segment_size_mb:60,large_segment_size_mb:24,max_split_size_mb:24", 24, 24},
+        {"large_segment_size_mb:24,max_split_size_mb:50,large_segment_size_mb:50,", 50, 50},
+        {"large_segment_size_mb:24,max_split_size_mb:70,max_split_size_mb:50,large_segment_size_mb:60", 0, 0},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vr_options options;
+        vr_options_init(&options);
+        const enum vram_status wanted = cases[i].large_mib == 0 ? VRAM_BAD_OPTION : VRAM_OK;
+        if (vr_options_parse(&options, cases[i].text, NULL) != wanted) fail_msg("%s", cases[i].text);
+        if (wanted != VRAM_OK) continue;
+        assert_int_equal(options.large_segment_bytes, cases[i].large_mib * VR_MIB);
+        assert_int_equal(options.max_split_bytes, cases[i].other_mib * VR_MIB);
+    }
+    struct vram_error error;
+    static const char rounding[] = "large_segment_size_mb:24,max_non_split_rounding_mb:50,large_segment_size_mb:60";
+    assert_int_equal(vram_options_check(rounding, &error), VRAM_BAD_OPTION);
+    assert_non_null(strstr(error.message, "max_non_split_rounding_mb: at least 60 MiB expected, found '50'"));
+}
+
 static void a_parse_resets_what_pytorch_resets(void **state) {
     (void)state;
     struct vr_options options =
@@ -552,6 +581,7 @@ int main(void) {
         cmocka_unit_test(white_space_and_trailing_commas_are_dropped),
         cmocka_unit_test(the_last_of_a_key_wins),
         cmocka_unit_test(the_large_segment_is_read_first),
+        cmocka_unit_test(sizes_are_checked_against_the_last_large_segment),
         cmocka_unit_test(a_parse_resets_what_pytorch_resets),
         cmocka_unit_test(minus_one_is_no_limit),
         cmocka_unit_test(mistakes_name_the_character),
