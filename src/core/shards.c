@@ -26,8 +26,7 @@ static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_
 
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options) {
     device->options = *options;
-    // No request is larger, and sums stay in their range.
-    if (device->options.large_segment_bytes > VR_REQUEST_LIMIT) device->options.large_segment_bytes = VR_REQUEST_LIMIT;
+    device->options.large_segment_bytes = vr_large_segment(options);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) set_source(device->shards.items[i]);
     device->divisions = options->request_padding_bytes != 0;

@@ -13,10 +13,15 @@
 
 VR_INLINE bool vr_is_small(uint64_t rounded) { return rounded <= VR_SMALL_LIMIT; }
 
+// The large segment's size where sums are made with it. No request is larger, so that they stay in their range.
+VR_INLINE uint64_t vr_large_segment(const struct vr_options *options) {
+    return options->large_segment_bytes < VR_REQUEST_LIMIT ? options->large_segment_bytes : VR_REQUEST_LIMIT;
+}
+
 // What cudaMalloc is asked for (allocator.md §sizes).
 VR_INLINE uint64_t vr_segment_size(const struct vr_options *options, uint64_t rounded) {
     if (vr_is_small(rounded)) return VR_SMALL_SEGMENT;
-    if (rounded < VR_MADE_TO_MEASURE) return options->large_segment_bytes;
+    if (rounded < VR_MADE_TO_MEASURE) return vr_large_segment(options);
     return vr_round_up(rounded, VR_SEGMENT_ROUNDING);
 }
 

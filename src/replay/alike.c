@@ -11,7 +11,7 @@ static uint64_t largest_segment(const struct vr_options *options, uint64_t reque
         if (options->roundup_divisions[i] > 1 && !vr_is_power_of_2(rounded)) rounded = (uint64_t)2 << vr_log2_floor(rounded);
     }
     const uint64_t made = vr_round_up(rounded, VR_SEGMENT_ROUNDING);
-    return made > options->large_segment_bytes ? made : options->large_segment_bytes;
+    return made > vr_large_segment(options) ? made : vr_large_segment(options);
 }
 
 // Segments of cudaMalloc neither grow nor join, and free memory of another stream or pool must be there to be taken.

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "config/options.h"
 #include "config/recorded_options.h"
+#include "core/size_rules.h"
 #include "model/model.h"
 #include "replay/recorded_pools.h"
 #include "vram/allocator.h"
@@ -45,7 +46,7 @@ bool vr_recorded_device_has_functions(const struct vr_recorded_device *recorded,
 uint32_t vr_recorded_device_segment_pool(const struct vr_recorded_device *recorded, uint32_t row);
 // What an expandable segment maps at once: a multiple of the 2 MiB that a device maps at least.
 VR_INLINE uint64_t vr_recorded_device_page(const struct vr_options *options, bool small) {
-    return small ? 2 * VR_MIB : vr_round_up(options->large_segment_bytes, 2 * VR_MIB);
+    return small ? 2 * VR_MIB : vr_round_up(vr_large_segment(options), 2 * VR_MIB);
 }
 // Whether the event is to be passed over because its pool is not known.
 VR_INLINE bool vr_recorded_device_leaves_out(const struct vr_recorded_device *recorded, size_t event) {

@@ -158,6 +158,8 @@ enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, con
     VR_TRY(status);
     const uint64_t pages = 4 * vr_recorded_device_page(recorded->options, false); // the allocator rounds its reservations up to pages
     *memory_bytes = reserve > 2 * pages ? memory_of(recorded->options, reserve - pages) : pages;
+    // Options may ask for pages beyond what a device can have: a start state of such pages is refused when it is built.
+    if (*memory_bytes > VR_STAGE_SPACING) *memory_bytes = VR_STAGE_SPACING;
     if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
     return VRAM_OK;
 }
