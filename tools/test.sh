@@ -63,11 +63,14 @@ tsan() {
     run tsan -R "^unit\.($(IFS='|' && echo "${units[*]}"))\$|^torch\.adapter_threads\$|^share\.share\$"
 }
 
-# 2.5 million refused driver calls, 200,000 mutated files (spread over the kinds; 25,000 more of real recordings), 200 kills. Another night, other seeds: ATTACK_SEED.
+# 2.5 million refused driver calls, 2 million option strings, 50,000 messages to servers, 200,000 mutated files (spread over the kinds; 25,000 more of real
+# recordings), 200 kills. Another night, other seeds: ATTACK_SEED.
 attack() {
     local corpus name kinds=(fuzz/corpus/*)
     note "attack, seed $ATTACK_SEED"
     build/release/tests/attack/fault_ops --seed "$ATTACK_SEED" --faults 2500000
+    build/release/tests/attack/option_strings --seed "$ATTACK_SEED" --count 2000000
+    python3 tests/attack/servers.py --vram build/release/cli/vram --seed "$ATTACK_SEED" --count 50000
     for corpus in "${kinds[@]}"; do
         name=$(basename "$corpus")
         "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count $((200000 / ${#kinds[@]} + 1)) "$corpus"
