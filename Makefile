@@ -5,6 +5,7 @@
 #   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 #   make check-tsan        the threaded tests under ThreadSanitizer
 #   make fuzz              every fuzz target for FUZZ_SECONDS
+#   make prove             the proofs of tests/proofs, by Frama-C and by enumeration (minutes), with their table
 #   make bench             the measurements of docs/benchmarks.md
 #   make nightly           what takes too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
@@ -34,7 +35,7 @@ export FUZZ_SECONDS
 
 VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
 VRAM_SOURCES ?= $(VRAM_CACHE)/sources
-.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
+.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz prove bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -57,6 +58,10 @@ check-tsan: setup
 
 fuzz: setup
 	@tools/fuzz.sh
+
+prove: setup
+	@tools/setup.sh prove
+	@tools/prove.sh
 
 bench: all
 	@tools/setup.sh bench

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's packages; only what is missing, so that it also works offline
-# where everything is there. Usage: tools/setup.sh [real|bench|packages|arm64]; `real` adds what `make check-real` needs, `bench` what `make bench` compares with,
+# where everything is there. Usage: tools/setup.sh [real|bench|packages|arm64|prove]; `real` adds what `make check-real` needs, `bench` what `make bench` compares with,
+# `prove` what `make prove` needs,
 # `packages` what makes and tries packages for other systems, `arm64` what `make check-arm64` and the wheel for arm64 need.
 set -euo pipefail
 
@@ -27,6 +28,8 @@ if [ "${1:-}" = packages ]; then packages+=(dpkg-dev llvm python3-venv python3-p
 if [ "${1:-}" = arm64 ]; then packages+=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static debootstrap); fi
 # Other allocators, in the same process as ours.
 if [ "${1:-}" = bench ]; then packages+=(libmimalloc2.0 libjemalloc2); fi
+# Frama-C with its plug-ins Eva and WP; the provers that WP asks.
+if [ "${1:-}" = prove ]; then packages+=(frama-c-base why3 z3 cvc4); fi
 
 if ! command -v dpkg-query >/dev/null; then
     echo "tools/setup.sh knows Debian only; here the equivalents of these packages are needed: ${packages[*]}" >&2
