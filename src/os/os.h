@@ -16,7 +16,8 @@
 // --- memory.c -------------------------------------------------------------------------------------------------------
 // Address space whose pages are zero and appear on first touch. Costs nothing until touched.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base);
-void vr_os_unreserve(void *base, size_t size_bytes); // base NULL: nothing happens
+// Gives it back. base NULL: nothing happens. Where the process has as many mappings as the system allows, perhaps only its memory.
+void vr_os_unreserve(void *base, size_t size_bytes);
 // The same of a range whose user knows that all past the first touched_bytes is zero.
 void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes);
 // A hint for a range that may become large and is used all over: its pages may be large, too, from the first 2 MiB on.
@@ -33,7 +34,7 @@ uint64_t vr_os_page_bytes(void);
 // Takes [address, address + size_bytes) if nothing is there, or, with address 0, a free range aligned to `alignment` (a power of two).
 // Its pages are zero and appear on first touch when `accessible`, and may not be touched otherwise. LIMIT when the range is taken.
 enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped);
-// Gives back a range of vr_os_map().
+// Gives back a range of vr_os_map(). Where the process has as many mappings as the system allows, perhaps only its memory.
 void vr_os_unmap(uint64_t address, uint64_t size_bytes);
 // A memory file of length 0, for vr_os_shared_close().
 enum vram_status vr_os_shared_open(int *file);

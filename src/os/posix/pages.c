@@ -57,9 +57,7 @@ enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t align
 
 void vr_os_unmap(uint64_t address, uint64_t size_bytes) {
     assert(address != 0 && is_page_range(address, size_bytes));
-    const int failed = munmap(pointer_of(address), size_bytes);
-    assert(failed == 0);
-    (void)failed;
+    vr_os_unreserve(pointer_of(address), size_bytes);
 }
 
 enum vram_status vr_os_shared_open(int *file) {
