@@ -53,10 +53,15 @@ chosen() {
     return 1
 }
 
-targets=$(awk -F'\t' '$2 == "every" {print $3}' "$table")
-cmake --preset asan --log-level=WARNING >/dev/null
-# shellcheck disable=SC2086
-cmake --build build/asan --target $targets >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+# The enumerations among the chosen rows are built first.
+targets=()
+while IFS=$'\t' read -r _ means program _; do
+    if [ "$means" = every ] && chosen "$program" "$@"; then targets+=("$program"); fi
+done <"$table"
+if [ ${#targets[@]} -ne 0 ]; then
+    cmake --preset asan --log-level=WARNING >/dev/null
+    cmake --build build/asan --target "${targets[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+fi
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 failed=0
 while IFS=$'\t' read -r subject means program bounds holds trusted; do

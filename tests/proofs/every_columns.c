@@ -43,6 +43,46 @@ static unsigned long long write_all(void) {
     return ran;
 }
 
+// A varint by the words of logbytes.h; *at goes past it. False where there is none.
+static bool plain_varint(const unsigned char *bytes, size_t length, size_t *at, uint64_t *value) {
+    *value = 0;
+    for (unsigned i = 0; i < VR_VARINT_MAX && *at < length; i++) {
+        const unsigned char byte = bytes[(*at)++];
+        if (i == VR_VARINT_MAX - 1 && byte > 1) return false;
+        *value |= (uint64_t)(byte & 127) << (7 * i);
+        if (byte < 128) return true;
+    }
+    return false;
+}
+
+// A column by the words of logcolumn.h. False where the bytes are none.
+static bool plain_column(const unsigned char *bytes, size_t length, size_t rows, uint64_t *column) {
+    uint64_t choices[VR_CHOICE_MAX], count, before = 0;
+    size_t at = 1;
+    if (rows == 0) return true;
+    if (length == 0 || bytes[0] >= VR_CODING_COUNT) return false;
+    if (bytes[0] == VR_CODING_SAME) {
+        if (!plain_varint(bytes, length, &at, column)) return false;
+        for (size_t i = 1; i < rows; i++) column[i] = column[0];
+        return true;
+    }
+    if (bytes[0] == VR_CODING_CHOICE) {
+        if (!plain_varint(bytes, length, &at, &count) || count == 0 || count > VR_CHOICE_MAX) return false;
+        for (size_t i = 0; i < count; i++)
+            if (!plain_varint(bytes, length, &at, &choices[i])) return false;
+        for (size_t i = 0; i < rows; i++, at++) {
+            if (at >= length || bytes[at] >= count) return false;
+            column[i] = choices[bytes[at]];
+        }
+        return true;
+    }
+    for (size_t i = 0; i < rows; i++) {
+        if (!plain_varint(bytes, length, &at, &column[i])) return false;
+        if (bytes[0] == VR_CODING_CHANGE) column[i] = before += column[i] % 2 == 0 ? column[i] / 2 : ~(column[i] / 2);
+    }
+    return true;
+}
+
 // The bytes are memory of their own and the rows, too, so that a sanitizer sees each byte beyond them.
 static void check_read(const unsigned char *bytes, size_t length, size_t rows, unsigned long long number) {
     unsigned char *exact = malloc(length == 0 ? 1 : length);
@@ -52,7 +92,15 @@ static void check_read(const unsigned char *bytes, size_t length, size_t rows, u
     struct vr_cursor cursor = {.next = exact, .end = exact + length};
     vr_column_read(&cursor, column, rows, &largest);
     every_require(cursor.next <= cursor.end && cursor.next >= exact, "the reader is beyond its end", number);
-    for (size_t i = 0; i < rows && !cursor.failed; i++) every_require(column[i] <= largest, "the largest value is another one", number);
+    uint64_t wanted[ROWS], most = 0;
+    every_require(plain_column(bytes, length, rows, wanted) == !cursor.failed, "another answer than that of the plain reader", number);
+    for (size_t i = 0; i < rows && !cursor.failed; i++) {
+        every_require(column[i] == wanted[i], "another value than that of the plain reader", number);
+        most = wanted[i] > most ? wanted[i] : most;
+    }
+    // Of choices it is the largest one, whether a row has it or not.
+    every_require(cursor.failed || largest == most || (bytes[0] == VR_CODING_CHOICE && largest > most), "the largest value is another one",
+                  number);
     free(exact);
     free(column);
 }

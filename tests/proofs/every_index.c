@@ -75,6 +75,21 @@ static void check(unsigned long long number) {
     every_require(walked == count, "the walk misses a block", number);
 }
 
+// Takes every block out, those of even numbers first: trees become lists of one block, and bins become empty.
+static void empty(unsigned long long number) {
+    size_t left = 0, counted = 0;
+    for (unsigned i = 1; i < BLOCKS; i++) left += bench.in[i];
+    for (unsigned odd = 0; odd < 2; odd++) {
+        for (unsigned i = 2 - odd; i < BLOCKS; i += 2) {
+            if (!bench.in[i]) continue;
+            vr_index_remove(&bench.index, &bench.arena, i);
+            every_require(vr_index_check(&bench.index, &bench.arena, &counted) && counted == --left, "emptied, the index breaks a rule",
+                          number);
+        }
+    }
+    every_require(vr_index_is_empty(&bench.index), "something is left in the index", number);
+}
+
 // One letter: a block goes in or out, or, while it is in, takes another size.
 static void step(unsigned letter) {
     const unsigned block = 1 + FIXED_MOST + letter / 2;
@@ -101,6 +116,7 @@ int main(int argc, char **argv) {
                 unsigned long long left = number;
                 for (unsigned i = 0; i < length; i++, left /= 2 * MOVERS) step((unsigned)(left % (2 * MOVERS)));
                 check(number);
+                if (number % 7 == 0) empty(number);
             }
         }
     }
