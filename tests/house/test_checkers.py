@@ -178,6 +178,41 @@ class Citations(unittest.TestCase):
                 self.assertIn(f"{bad[0]}:{bad[2]}: {bad[3]}", text)
 
 
+class Assertions(unittest.TestCase):
+    GOOD = {
+        "docs/architecture.md": "# Built\n\n## Assertions\n\n| kind | rooms |\n|---|---|\n| an argument | `src/os` |\n\n## Tests\n",
+        "src/os/os.c": "static_assert(1); _Static_assert(1, \"\");\nvoid f(int a) { assert(a == 1 && a <= 2 && a != 3); } // assert(a = 1)\n",
+        "cli/main.c": "int main(void) { return 0; }\n",
+    }
+    BAD = {
+        "an assignment": ("src/os/a.c", "\nassert(a = 1);\n", "src/os/a.c:2: an assertion changes something"),
+        "a step": ("src/os/a.c", "assert(a++ == 1);\n", "src/os/a.c:1: an assertion changes something"),
+        "a room that the page does not name": ("src/core/a.c", "assert(a);\n", "docs/architecture.md:1: src/core has assertions and is in no row of the section"),
+        "a room that has none": ("src/os/os.c", "\n", "docs/architecture.md:1: src/os has no assertion"),
+        "the command": ("cli/main.c", "\n\nassert(argc > 0);\n", "cli/main.c:3: an assertion where only input is met"),
+        "a page without the section": ("docs/architecture.md", "# Built\n", "docs/architecture.md:1: no section"),
+    }
+
+    def check(self, extra=None):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {**self.GOOD, **dict([extra[:2]] if extra else [])}.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return run(sys.executable, TOOLS / "check_assertions.py", folder)
+
+    def test_a_good_tree_passes(self):
+        code, text = self.check()
+        self.assertEqual(code, 0, text)
+
+    def test_every_offence_is_found(self):
+        for name, bad in self.BAD.items():
+            with self.subTest(name):
+                code, text = self.check(bad)
+                self.assertEqual(code, 1, text)
+                self.assertIn(bad[2], text)
+
+
 class Circles(unittest.TestCase):
     def check(self, files):
         with tempfile.TemporaryDirectory() as folder:

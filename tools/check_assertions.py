@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Checks what docs/architecture.md says of the assertions that are on in what is shipped.
+
+Usage: check_assertions.py [ROOT]
+
+Rooms of src/ that have assertions are those that the section "Assertions" names in its table, and no other folder of the product has one: the
+command, the adapters and the stand-ins meet nothing but input. An assertion changes nothing, so that a build without them does the same: no
+assignment, and no step of a counter. Prints each offence as FILE:LINE and exits 1 when there is one.
+"""
+import re
+import sys
+from pathlib import Path
+
+WITHOUT = ("cli", "adapters", "standins", "viewer/engine", "include")
+ASSERTION = re.compile(r"(?<!_)\bassert\s*\((.*)")
+# "=" that compares nothing; text in quotes is none of it.
+CHANGES = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
+SECTION = re.compile(r"^## Assertions\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
+
+
+def assertions(folder):
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".c", ".h", ".cpp", ".hpp") or "node_modules" in path.parts:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            found = ASSERTION.search(line.split("//")[0])
+            if found and not line.lstrip().startswith("#"):
+                yield path, number, found.group(1)
+
+
+def offences(root):
+    section = SECTION.search((root / "docs/architecture.md").read_text(encoding="utf-8"))
+    if section is None:
+        return ["docs/architecture.md:1: no section \"Assertions\""]
+    named = {room for line in section.group(1).splitlines() if line.startswith("|") for room in re.findall(r"`src/(\w+)`", line)}
+    found, rooms = [], set()
+    for path, number, condition in assertions(root / "src"):
+        rooms.add(path.relative_to(root / "src").parts[0])
+        if CHANGES.search(re.sub(r'"[^"]*"', "", condition)):
+            found.append(f"{path.relative_to(root)}:{number}: an assertion changes something")
+    found += [f"docs/architecture.md:1: src/{room} has assertions and is in no row of the section" for room in sorted(rooms - named)]
+    found += [f"docs/architecture.md:1: src/{room} has no assertion" for room in sorted(named - rooms)]
+    found += [f"{path.relative_to(root)}:{number}: an assertion where only input is met" for folder in WITHOUT for path, number, _ in assertions(root / folder)]
+    return found
+
+
+def main():
+    found = offences(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
+    print("\n".join(found) if found else "assertions are where the page says")
+    return len(found) != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
