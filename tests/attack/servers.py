@@ -146,18 +146,25 @@ class Mcp:
         """Messages one after the other, and then one that must be answered; what comes in between is JSON."""
         for _ in range(BATCH):
             line = json.dumps(message(draw, self.tools)).encode()
-            self.send((mutated(draw, line) if draw.randrange(2) else line).replace(b"\n", b" "))
-            self.number += 1
-            wanted = f"ping {self.number}"
-            self.send(json.dumps({"jsonrpc": "2.0", "id": wanted, "method": "ping"}).encode())
-            while True:
-                answer = self.process.stdout.readline()
-                if not answer:
-                    found.append(f"{name}: mcp ended by {self.process.wait()} after {line[:2000]!r}: {self.process.stderr.read()[-2000:]!r}")
-                    return False
-                if json.loads(answer).get("id") == wanted:
-                    break
+            try:
+                self.send((mutated(draw, line) if draw.randrange(2) else line).replace(b"\n", b" "))
+                answered = self.ping()
+            except BrokenPipeError:
+                answered = False
+            if not answered:
+                found.append(f"{name}: mcp ended by {self.process.wait()} after {line[:2000]!r}: {self.process.stderr.read()[-2000:]!r}")
+                return False
         return True
+
+    def ping(self):
+        """Whether the server answers; what it says before is JSON, too."""
+        self.number += 1
+        wanted = f"ping {self.number}"
+        self.send(json.dumps({"jsonrpc": "2.0", "id": wanted, "method": "ping"}).encode())
+        while answer := self.process.stdout.readline():
+            if json.loads(answer).get("id") == wanted:
+                return True
+        return False
 
     def end(self, name):
         self.process.stdin.close()
@@ -259,6 +266,17 @@ def words(draw, count):
     return b"".join((draw.choice([0, 1, 255, 256, 257, 2**31, 2**32 - 1, 2**63, 2**64 - 1, os.getpid(), draw.getrandbits(64)])).to_bytes(8, "little") for _ in range(count))
 
 
+# Of NVML, which adds up what the rows of a session say.
+ASK_NVML = """
+import ctypes, sys
+nvml, handle, room, count = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p(), (ctypes.c_ulonglong * 4096)(), ctypes.c_uint(16)
+assert nvml.nvmlInit_v2() == 0 and nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle)) == 0
+assert nvml.nvmlDeviceGetMemoryInfo(handle, room) == 0 and room[1] <= room[0] and room[2] <= room[0], list(room[:3])
+nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle, ctypes.byref(count), room)
+sys.exit(7)
+"""
+
+
 def attack_session(vram, folder, draw, name):
     """Programs join a session whose file has any rows, or any length."""
     path = os.path.join(folder, "session")
@@ -271,10 +289,11 @@ def attack_session(vram, folder, draw, name):
     build = os.path.dirname(os.path.dirname(vram))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("VRAM_")}
     environment.update(VRAM_SIM_SESSION=path, LD_LIBRARY_PATH=os.path.join(build, "simcuda"))
-    done = subprocess.run([os.path.join(build, "tests/sim/sim_tiny"), "7"], cwd=folder, env=environment, capture_output=True, timeout=SECONDS, check=False)
-    if done.returncode != 7:
-        found.append(f"{name}: a program with this session file ended with {done.returncode}: {bytes(content[:64])!r}, {len(content)} bytes, {done.stderr[-500:]!r}")
-    return 1
+    for command in ([os.path.join(build, "tests/sim/sim_tiny"), "7"], [sys.executable, "-c", ASK_NVML]):
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        if done.returncode != 7:
+            found.append(f"{name}: {command[0]} with this session file ended with {done.returncode}: {bytes(content[:64])!r}, {len(content)} bytes, {done.stderr[-500:]!r}")
+    return 2
 
 
 def attack_control(vram, folder, draw, name):
@@ -311,8 +330,9 @@ def main():
     vram = os.path.abspath(options.vram)
     attacks = {"mcp": attack_mcp, "export": lambda *a: attack_http([vram, "export", "good.vram", "--listen", "0"], *a[1:]),
                "view": lambda *a: attack_http([vram, "view", "--serve", "--no-open", "oom.pickle"], *a[1:]), "session": attack_session, "control": attack_control}
-    if not os.path.exists(os.path.join(os.path.dirname(os.path.dirname(vram)), "tests/sim/sim_tiny")):
-        del attacks["session"]
+    build = os.path.dirname(os.path.dirname(vram))
+    if not all(os.path.exists(os.path.join(build, name)) for name in ("tests/sim/sim_tiny", "simcuda/libnvidia-ml.so.1")):
+        del attacks["session"]  # a build without the simulated driver
     attacks.pop(options.without, None)
     names = [options.only] if options.only else list(attacks)
     sent, number = dict.fromkeys(names, 0), options.first
