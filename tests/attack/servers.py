@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Mutated messages to the servers of the command as it is shipped, and damaged files to what other processes read of a program that runs.
 
-usage: servers.py --vram VRAM [--seed N] [--count COUNT] [--only KIND] [--without KIND] [--first I]    KIND: mcp export view session control
+usage: servers.py --vram VRAM [--seed N] [--count COUNT] [--only KIND] [--without KIND] [--first I]    
+    KIND: mcp export view session control environment
 
 `vram mcp` gets lines, `vram export --listen` and `vram view --serve` get requests; after each batch the same server answers an ordinary question,
 and at the end it ends in order. `vram sim` programs get session files, `vram top` and `vram attach` control pages and recordings of a process,
-and each of them ends with a code of its own, never by a signal. COUNT (default 2000) is of messages in all; files, each of which starts a
+and programs under `vram sim` get variables; each of them ends with a code of its own, never by a signal. COUNT (default 2000) is of messages in all; files, each of which starts a
 process, are fewer. Batch I of a seed is always the same.
 """
 import argparse
@@ -318,6 +319,29 @@ def attack_control(vram, folder, draw, name):
     return 4
 
 
+VARIABLES = {"VRAM_SIM": ["devices=2,memory=16GiB,profile=dear,addresses=reuse,manual", "device=h100,reserve_base=0x302000000", "backed,kernel_ns=1,alloc_alignment=2MiB",
+                          "alloc_base=18446744073709551615,reserve_base=18446744073709551615", "visible=1.0,devices=64", "alloc_small_alignment=0,alloc_alignment=3"],
+             "VRAM_SIM_FAIL": ["cuMemAlloc_v2:3", "cuMemAlloc_v2:1:2", "cuInit", "x:-1", ":"], "VRAM_SIM_VALUES": ["item:max=3", "*:0", "a:b\nc:d", "item:true,item:false"],
+             "VRAM_SIM_LOG": ["log", "/", ""], "VRAM_HISTORY": ["h.vram", "1000", ""], "VRAM_ON_OOM": ["report", "snapshot:x", ""], "VRAM_SIM_NCCL_SECONDS": ["1", "-1", "1e99"]}
+
+
+def attack_environment(vram, folder, draw, name):
+    """A program on the simulated driver, whose variables say anything."""
+    build = os.path.dirname(os.path.dirname(vram))
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("VRAM_")}
+    environment["LD_LIBRARY_PATH"] = os.path.join(build, "simcuda")
+    for variable in draw.sample(list(VARIABLES), draw.randrange(1, 4)):
+        text = draw.choice(VARIABLES[variable])
+        value = mutated(draw, text.encode()) if draw.randrange(3) else text.encode()
+        environment[variable] = os.fsdecode(value.replace(b"\0", b"").replace(b"/", b""))
+    given = {k: v for k, v in environment.items() if k.startswith("VRAM_")}
+    for command in ([os.path.join(build, "tests/sim/sim_tiny"), "7"], [vram, "sim", "--set", given.get("VRAM_SIM", ""), "--", os.path.join(build, "tests/sim/sim_tiny"), "7"]):
+        done = subprocess.run([os.fsencode(word) for word in command], cwd=folder, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        if done.returncode not in (7, 2, 3, 4):
+            found.append(f"{name}: {command} with {given} ended with {done.returncode}: {done.stderr[-1000:]!r}")
+    return 2
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--vram", required=True)
@@ -329,10 +353,11 @@ def main():
     options = parser.parse_args()
     vram = os.path.abspath(options.vram)
     attacks = {"mcp": attack_mcp, "export": lambda *a: attack_http([vram, "export", "good.vram", "--listen", "0"], *a[1:]),
-               "view": lambda *a: attack_http([vram, "view", "--serve", "--no-open", "oom.pickle"], *a[1:]), "session": attack_session, "control": attack_control}
+               "view": lambda *a: attack_http([vram, "view", "--serve", "--no-open", "oom.pickle"], *a[1:]), "session": attack_session, "control": attack_control,
+               "environment": attack_environment}
     build = os.path.dirname(os.path.dirname(vram))
     if not all(os.path.exists(os.path.join(build, name)) for name in ("tests/sim/sim_tiny", "simcuda/libnvidia-ml.so.1")):
-        del attacks["session"]  # a build without the simulated driver
+        del attacks["session"], attacks["environment"]  # a build without the simulated driver
     attacks.pop(options.without, None)
     names = [options.only] if options.only else list(attacks)
     sent, number = dict.fromkeys(names, 0), options.first

@@ -1,8 +1,9 @@
-// Checked arithmetic and rounding, for all 64-bit values: by WP. The functions below are those of src/base/base.h under contracts; nothing
-// else is known of them than what the contract says.
+// Arithmetic for all 64-bit values. By WP: checked sums and products, and rounding; each function below is one of src/base/base.h under a
+// contract. By Eva: the bin of a free block is within the tables, for every size there is.
 #include "model.h"
 
 #include "base/base.h"
+#include "core/index.h"
 
 /*@ requires \valid(result);
     assigns *result;
@@ -31,3 +32,20 @@ uint64_t proved_round_up(uint64_t value, uint64_t unit) { return vr_round_up(val
     ensures nearest: value - \result < unit;
     ensures multiple: \result % unit == 0; */
 uint64_t proved_round_down(uint64_t value, uint64_t unit) { return vr_round_down(value, unit); }
+
+// --- bins -------------------------------------------------------------------------------------------------------------------------------
+
+static void between(uint64_t low, uint64_t high) {
+    const unsigned bin = vr_bin_of(Frama_C_unsigned_long_interval(low, high));
+    //@ assert in_the_table: bin < VR_BINS;
+    //@ assert its_word: bin / 64 < VR_BIN_WORDS && bin / 4096 < VR_SUMMARY_WORDS;
+    if (low >= 512 && high < (uint64_t)VR_EXACT_BINS * 512) {
+        //@ assert exact: bin >= 1 && bin < VR_EXACT_BINS;
+    }
+}
+
+int main(void) {
+    between(0, 511);
+    for (unsigned log = 9; log < 64; log++) between((uint64_t)1 << log, ((uint64_t)1 << log) * 2 - 1);
+    return 0;
+}

@@ -1,9 +1,10 @@
-// Varints, read from any bytes of any length up to 12: never beyond the end.
+// What reads foreign bytes, over any bytes of any length up to a bound, by Eva: nothing beyond them is read, and a cursor stays within
+// them.
 #include "model.h"
 
 #include "history/logbytes.h"
 
-enum { MOST = 12 };
+enum { VARINT_MOST = 12, MOST = 72 };
 
 static unsigned char bytes[MOST], first;
 
@@ -21,11 +22,18 @@ static void take_some(unsigned length) {
     if (taken != NULL && cursor.next != taken) first = taken[0];
 }
 
-int main(void) {
+int main_varints(void) {
     model_any_bytes(bytes, MOST);
-    for (unsigned length = 0; length <= MOST; length++) {
+    for (unsigned length = 0; length <= VARINT_MOST; length++) {
         read_one(length);
         take_some(length);
     }
     return 0;
+}
+
+int main_checksums(void) {
+    model_any_bytes(bytes, MOST);
+    uint32_t sum = 0;
+    for (unsigned length = 0; length <= MOST; length++) sum ^= vr_log_checksum(bytes + MOST - length, length);
+    return sum != 0;
 }
