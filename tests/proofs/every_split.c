@@ -3,8 +3,9 @@
 //   proof_split [length of the sequences]
 #include "proofs/every.h"
 
-#include "support/world.h"
 #include "base/base.h"
+#include "os/os.h"
+#include "support/world.h"
 
 static const uint64_t sizes[] = {512, VR_MIB, VR_MIB + 512, 19 * VR_MIB, 24 * VR_MIB};
 static const char *const confs[] = {"", "expandable_segments:True", "max_split_size_mb:20", "paged:True"};
@@ -53,9 +54,11 @@ static void run(const char *conf, unsigned length, unsigned long long number) {
 int main(int argc, char **argv) {
     const unsigned wanted = every_bound(argc, argv, 3), length = wanted < LENGTH_MOST ? wanted : LENGTH_MOST;
     unsigned long long ran = 0;
+    vr_os_keep_begin(); // an allocator's tables are kept, zero again, for the next one
     for (unsigned conf = 0; conf < VR_COUNT_OF(confs); conf++) {
         for (unsigned long long number = 0; number < every_words(LETTERS, length); number++, ran++) run(confs[conf], length, number);
     }
+    vr_os_keep_end();
     printf("split and merge: %llu sequences of %u operations under %zu option strings\n", ran, length, VR_COUNT_OF(confs));
     return 0;
 }
