@@ -6,6 +6,7 @@
 #include "core/allocator.h"
 #include "core/device.h"
 #include "core/source/paged.h"
+#include "driver/abi.h"
 #include "support/captures.h"
 #include "support/random.h"
 
@@ -201,6 +202,30 @@ static void warm_stops_at_the_limit(void **state) {
     expect_end(&world);
 }
 
+// What a batch made before the driver refused the rest of it goes back, with whatever compiler this was built: the memory of the driver is what
+// the statistics say, and all of it goes.
+static void a_refused_batch_goes_back(void **state) {
+    (void)state;
+    static const char *const calls[] = {"cuMemCreate", "cuMemMap", "cuMemSetAccess"};
+    for (uint64_t i = 0; i < 3 * 12; i++) {
+        struct vr_world world;
+        const struct vr_world_options options = {
+            .sim = {.memory_bytes = 1024 * (uint64_t)MIB}, .conf = "paged:True,warm:64MiB", .without_record = true, .faults = true};
+        EXPECT_OK(vr_world_open(&world, &options));
+        EXPECT_OK(vram_driver_fault_set(world.driver, calls[i % 3], 1 + i / 3, VR_CU_OUT_OF_MEMORY));
+        uint64_t address = 0;
+        const enum vram_status status = vram_malloc(world.allocator, 0, 3 * MIB, 0, &address);
+        assert_int_equal(vram_sim_memory_used(world.sim, 0), reserved(&world));
+        expect_sound(&world);
+        EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
+        if (status == VRAM_OK) expect_free(&world, address);
+        expect_free(&world, expect_malloc(&world, 10 * MIB, 0));
+        EXPECT_OK(vram_empty_cache(world.allocator));
+        assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
+        expect_end(&world);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_made_ahead_costs_no_call),
@@ -211,6 +236,7 @@ int main(void) {
         cmocka_unit_test(it_can_be_done_by_hand),
         cmocka_unit_test(warm_memory_is_made_at_once),
         cmocka_unit_test(warm_stops_at_the_limit),
+        cmocka_unit_test(a_refused_batch_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

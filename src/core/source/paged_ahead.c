@@ -192,7 +192,9 @@ void vr_paged_warm(struct vr_paged_shard *own) {
         struct batch batch;
         size_t created = 0, mapped = 0;
         made = plan(device, &batch);
-        if (made) made = finish(device, &batch, make(device, &batch, &created, &mapped), created, mapped);
+        if (!made) break;
+        made = make(device, &batch, &created, &mapped);
+        made = finish(device, &batch, made, created, mapped);
     }
     own->device->is_warm = true;
 }
