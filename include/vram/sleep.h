@@ -7,6 +7,9 @@
 //
 // Only segments made of pages can sleep: those of pools with a tag, and of any pool with sleepable:True, expandable_segments:True or
 // paged:True. What was allocated otherwise refuses with a sentence, and so does memory that another process may have (vram/share.h).
+//
+// A pool that lent a live block to a request of the default pools (use_on_oom, share_live_pools) sleeps only while the default pools do, at
+// the same level: the code that asked for the block does not know whose memory it is. It wakes when they wake.
 #ifndef VRAM_SLEEP_H
 #define VRAM_SLEEP_H
 
@@ -51,9 +54,10 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_sleep(struct vram_allocator *alloc
                                                     const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
                                                     struct vram_error *error);
 // Pinned memory that kept bytes is at hand for the next sleep when they have woken; vram_empty_cache() gives it back.
-// The device's sleeping pools that a choice names wake, at the same addresses; levels are not looked at. Pages that hold no live block any
-// more are not made again, and where memory is short free memory of other pools goes back first. Either all of them are awake afterwards,
-// or all sleep still, and can be woken later. OUT_OF_MEMORY with a sentence; otherwise as vram_sleep().
+// The device's sleeping pools that a choice names wake, at the same addresses, and with the default pools those that lent them a live
+// block; levels are not looked at. Pages that hold no live block any more are not made again, and where memory is short free memory of
+// other pools goes back first. Either all of them are awake afterwards, or all sleep still, and can be woken later. OUT_OF_MEMORY with a
+// sentence; otherwise as vram_sleep().
 VRAM_API VRAM_NODISCARD enum vram_status vram_wake(struct vram_allocator *allocator, uint32_t device,
                                                    const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
                                                    struct vram_error *error);

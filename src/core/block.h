@@ -60,7 +60,13 @@ struct vr_block {
     uint8_t state;      // enum vr_state
     uint8_t small;      // pool: 1 small, 0 large
     uint8_t expandable; // part of an expandable segment: not counted as inactive_split
-    uint8_t oversize;   // counted in oversize_allocations, as max_split_size was when it was handed out; 0 while it is free
+    union {
+        uint8_t marks; // 0 while it is free, and of most that are not: a free of any other takes the slow way
+        struct {
+            uint8_t oversize : 1; // counted in oversize_allocations, as max_split_size was when it was handed out
+            uint8_t lent : 1;     // its private pool lent it to a request of the default pools
+        };
+    };
     union {
         struct {
             uint32_t stack; // where it was handed out, while it is not free; 0: unknown

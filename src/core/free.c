@@ -38,7 +38,7 @@ VR_INLINE bool put_back_ready(struct vr_shard *shard, struct vr_block *item, uin
 VR_INLINE bool put_back(struct vr_shard *shard, uint32_t block, bool notified) {
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
-    if (VR_UNLIKELY(item->held.uses != 0 || item->oversize)) return false;
+    if (VR_UNLIKELY(item->held.uses != 0 || item->marks)) return false;
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
     struct vr_pool *pool = &shard->pool[kind];
     if (pool->last == block && put_back_lazily(shard, pool, block, notified)) return true;
@@ -90,14 +90,14 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     item->state = VR_PENDING;
     vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
     vr_stat_add(&device->stats.oversize_allocations, -(int64_t)item->oversize);
-    item->oversize = 0;
+    item->marks = 0;
 }
 
 // The same under the device's mutex and the lock of the block's shard, where nobody listens. The books of the pair are closed: the block is
 // out, but not back.
 static void request_free_beside(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
     const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
-    assert(item->state == VR_ALLOCATED && !item->oversize && !vr_has_listener(shard->device));
+    assert(item->state == VR_ALLOCATED && !item->marks && !vr_has_listener(shard->device));
     if (shard->pool[kind].pair.block == block) vr_pool_close_pair(shard, kind);
     item->state = VR_PENDING;
     vr_totals_start_waiting(&shard->device->stats.totals, &shard->counters, kind, (int64_t)item->size);
@@ -126,7 +126,7 @@ VR_NOINLINE static enum vram_status free_beside(struct vr_shard *shard, uint32_t
     const struct vr_block *item = vr_block_at(device->allocator, block);
     enum vram_status status = VRAM_OK;
     *done = vr_device_lock_beside(shard) || (vr_is_allocated_at(item, address, shard) && item->held.uses != 0);
-    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_FENCES) != 0 || item->oversize) *done = false;
+    if ((atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_FENCES) != 0 || item->marks) *done = false;
     if (VR_LIKELY(*done)) status = fence_beside(shard, block, done);
     vr_mutex_unlock(&device->mutex);
     return status;

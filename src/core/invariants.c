@@ -42,7 +42,8 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
     const uint64_t at = block->address;
     VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
     VR_INVARIANT(!shard->idle, "a block belongs to a pool that is gone", at);
-    VR_INVARIANT(block->state == VR_ALLOCATED || !block->oversize, "a block that nobody has is counted as oversize", at);
+    VR_INVARIANT(block->state == VR_ALLOCATED || !block->marks, "a block that nobody has is counted as oversize or lent", at);
+    VR_INVARIANT(!block->lent || shard->owner != NULL, "a block of the default pools is lent", at);
     VR_INVARIANT(shard->number == segment->shard && block->small == segment->small &&
                      block->expandable == (segment->asleep ? VR_EXPANDABLE_ASLEEP : segment->expandable),
                  "a block and its segment disagree", at);

@@ -95,7 +95,7 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
 void vr_request_free(struct vr_device *device, uint32_t block, bool held);
 // The free of an allocated block without uses, under all locks: nothing can fail.
 void vr_free_now(struct vr_device *device, uint32_t block);
-// Free under all locks: the block has uses, is oversize, or its booking needs a new peak.
+// Free under all locks: the block has uses, is oversize or lent, or its booking needs a new peak.
 VR_NOINLINE enum vram_status vr_free_slow(struct vram_allocator *allocator, uint64_t address);
 
 #endif

@@ -195,6 +195,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
         if (freed) block = search(request);
     }
     const bool loose = block == 0;
+    const struct vram_pool *asked = request->shard->owner;
     if (loose) {
         const struct attempt attempt = find_memory(request, &block);
         if (attempt.status == VRAM_OUT_OF_MEMORY || attempt.status == VRAM_REJECTED) {
@@ -213,9 +214,10 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
         if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);
         return status;
     }
-    const struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_block *item = vr_block_at(device->allocator, block);
     *address = item->address;
     vr_hand_out_slow(request, block, vr_pool_splits(request->shard, item, request->rounded) ? request->rounded : item->size, loose);
+    item->lent = request->shard->owner != asked; // it is in the lender's shard
     return VRAM_OK;
 }
 

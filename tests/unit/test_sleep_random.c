@@ -25,6 +25,7 @@ static uint64_t operations = 12000, sleeps = 60;
 struct block {
     uint64_t address, size, seed;
     unsigned domain; // 0: the default pools
+    unsigned lender; // whose memory it lies in, of a block of the default pools; 0: theirs
 };
 
 struct domain {
@@ -41,6 +42,8 @@ struct run {
     uint64_t bytes;
     struct domain domains[DOMAINS];
     bool default_sleeps; // the default pools can
+    bool lends;          // the default pools get memory from the others before the driver's
+    uint64_t lent, kept_awake, woken_with_default;
     uint64_t sleeps, wakes, woken_by_requests, refused, copied, given_back, slept;
 };
 
@@ -60,9 +63,9 @@ static void verify(const struct block *block) {
     if (!right) fail_msg("block 0x%llx of %llu bytes lost its bytes", (unsigned long long)block->address, (unsigned long long)block->size);
 }
 
-// A block whose bytes were not kept.
+// A block whose bytes were not kept. One that is lent need not have slept.
 static void renew(struct run *run, struct block *block) {
-    if (run->domains[block->domain].level == VRAM_SLEEP_ZERO) {
+    if (run->domains[block->domain].level == VRAM_SLEEP_ZERO && block->lender == 0) {
         for (uint64_t i = 0; i < block->size / 8; i += WORD_STEP)
             if (words_of(block)[i] != 0) fail_msg("block 0x%llx is not zero", (unsigned long long)block->address);
     }
@@ -70,8 +73,20 @@ static void renew(struct run *run, struct block *block) {
     fill(block);
 }
 
+static bool has_lent(const struct run *run, unsigned domain) {
+    for (size_t i = 0; i < run->count; i++)
+        if (domain != 0 && run->live[i].lender == domain) return true;
+    return false;
+}
+
+// With the default pools those wake that lent them something.
 static void woke(struct run *run, unsigned domain) {
     run->domains[domain].asleep = false;
+    for (unsigned i = 1; i < DOMAINS && domain == 0; i++) {
+        if (!run->domains[i].asleep || !has_lent(run, i)) continue;
+        run->woken_with_default++;
+        woke(run, i);
+    }
     for (size_t i = 0; i < run->count; i++) {
         struct block *block = &run->live[i];
         if (block->domain != domain) continue;
@@ -97,6 +112,7 @@ static void expect_truth(struct run *run) {
 }
 
 static uint64_t draw_size(struct run *run) {
+    if (run->lends && draw(run, 2) != 0) return (2 + draw(run, 3)) * VR_MIB; // of pages exactly these are lent
     switch (draw(run, 12)) {
     case 0: return 1 + draw(run, 6 * VR_MIB);
     case 1: return VR_MIB + 512 * draw(run, 4096);
@@ -106,8 +122,29 @@ static uint64_t draw_size(struct run *run) {
 }
 
 static enum vram_status ask(struct run *run, unsigned domain, uint64_t size, uint64_t stream, uint64_t *address) {
+    if (domain == 0 && run->lends) {
+        const uint64_t held = (uint64_t)expect_stats(&run->world).reserved_bytes[VRAM_STAT_ALL].current;
+        EXPECT_OK(vram_set_memory_limit(run->world.allocator, 0, held == 0 ? 1 : held));
+        const enum vram_status status = vram_malloc(run->world.allocator, 0, size, stream, address);
+        EXPECT_OK(vram_set_memory_limit(run->world.allocator, 0, UINT64_MAX));
+        if (status != VRAM_OUT_OF_MEMORY) return status;
+    }
     if (domain == 0) return vram_malloc(run->world.allocator, 0, size, stream, address);
     return vram_pool_malloc(run->domains[domain].pool, size, stream, address);
+}
+
+// In whose memory a block of the default pools lies.
+static unsigned lender_of(struct run *run, const struct block *block) {
+    struct vram_block_info info;
+    if (block->domain != 0) return 0;
+    EXPECT_OK(vram_block_info(run->world.allocator, block->address, &info));
+    for (unsigned i = 1; i < DOMAINS; i++) {
+        const struct vram_pool_id id = vram_pool_id(run->domains[i].pool);
+        if (id.first != info.pool.first || id.second != info.pool.second) continue;
+        run->lent++;
+        return i;
+    }
+    return 0;
 }
 
 static void do_malloc(struct run *run) {
@@ -127,6 +164,7 @@ static void do_malloc(struct run *run) {
     }
     block.size = expect_size(&run->world, block.address);
     assert_true(block.size >= size);
+    block.lender = lender_of(run, &block);
     for (size_t i = 0; i < run->count; i++) {
         if (block.address < run->live[i].address + run->live[i].size && run->live[i].address < block.address + block.size)
             fail_msg("two live blocks share bytes");
@@ -150,6 +188,7 @@ static size_t choose(struct run *run, struct vram_sleep_choice *choices, bool *c
     size_t count = 0;
     memset(chosen, 0, DOMAINS * sizeof *chosen);
     const bool by_tag = draw(run, 2) != 0; // or one by one, so that no other pool is looked at
+    const bool alike = run->lends && draw(run, 3) != 0;
     for (unsigned i = run->default_sleeps ? 0 : 1; i < DOMAINS; i++) {
         if (draw(run, 2) != 0) continue;
         chosen[i] = true;
@@ -158,6 +197,7 @@ static size_t choose(struct run *run, struct vram_sleep_choice *choices, bool *c
                                                       .default_pools = i == 0,
                                                       .level = draw(run, 3) != 0 ? VRAM_SLEEP_KEEP : (enum vram_sleep_level)draw(run, 3),
                                                       .wakes = draw(run, 2) != 0};
+        if (alike) choices[count - 1].level = VRAM_SLEEP_KEEP;
         if (run->domains[i].asleep) continue;
         run->domains[i].level = choices[count - 1].level;
         run->domains[i].wakes = choices[count - 1].wakes;
@@ -176,6 +216,16 @@ static uint64_t reserved_of(struct run *run, unsigned domain) {
     return (uint64_t)expect_stats(&run->world).reserved_bytes[VRAM_STAT_ALL].current - others;
 }
 
+// Whether a pool must stay awake for what it lent: the default pools do not sleep, or not as it would.
+static bool is_refused(const struct run *run, const bool *chosen) {
+    const bool default_sleeps = chosen[0] || run->domains[0].asleep;
+    for (unsigned i = 1; i < DOMAINS; i++) {
+        if (!chosen[i] || run->domains[i].asleep || !has_lent(run, i)) continue;
+        if (!default_sleeps || run->domains[0].level != run->domains[i].level) return true;
+    }
+    return false;
+}
+
 static void do_sleep(struct run *run) {
     struct vram_sleep_choice choices[DOMAINS];
     bool chosen[DOMAINS];
@@ -184,7 +234,14 @@ static void do_sleep(struct run *run) {
     uint64_t before = 0, after = 0;
     if (count == 0) return;
     for (unsigned i = 0; i < DOMAINS; i++) before += chosen[i] ? reserved_of(run, i) : 0;
-    EXPECT_OK(vram_sleep(run->world.allocator, 0, choices, count, &result, NULL));
+    const enum vram_status status = vram_sleep(run->world.allocator, 0, choices, count, &result, NULL);
+    if (is_refused(run, chosen)) {
+        EXPECT_STATUS(UNSUPPORTED, status);
+        run->kept_awake++;
+        expect_truth(run);
+        return;
+    }
+    EXPECT_OK(status);
     for (unsigned i = 0; i < DOMAINS; i++) {
         if (!chosen[i]) continue;
         run->domains[i].asleep = true;
@@ -214,7 +271,7 @@ static void do_wake(struct run *run) {
     EXPECT_OK(vram_wake(run->world.allocator, 0, choices, count, NULL, NULL));
     run->wakes++;
     for (unsigned i = 0; i < DOMAINS; i++)
-        if (chosen[i]) woke(run, i);
+        if (chosen[i] && run->domains[i].asleep) woke(run, i);
     expect_truth(run);
 }
 
@@ -231,9 +288,9 @@ static void step(struct run *run) {
     }
 }
 
-static void play(const char *conf, uint64_t seed) {
+static void play_with(const char *conf, uint64_t seed, bool lends) {
     if (THREAD_SANITIZER) skip();
-    struct run run = {.random = seed, .default_sleeps = conf[0] != '\0'};
+    struct run run = {.random = seed, .default_sleeps = conf[0] != '\0', .lends = lends};
     const struct vr_world_options options = {
         .sim = {.memory_bytes = VR_GIB, .manual_completion = true, .backed = true, .addresses = VRAM_SIM_REUSE},
         .conf = conf,
@@ -260,10 +317,19 @@ static void play(const char *conf, uint64_t seed) {
         (unsigned long long)run.wakes, (unsigned long long)run.woken_by_requests, (unsigned long long)run.refused,
         100 * (double)run.given_back / (double)run.slept, (double)run.slept / (double)VR_GIB, (double)run.copied / (double)VR_GIB);
     assert_true((double)run.given_back >= 0.995 * (double)run.slept);
+    if (lends) {
+        printf("%28s %llu requests got memory of a pool, which kept it awake %llu times and woke it %llu times\n", "",
+               (unsigned long long)run.lent, (unsigned long long)run.kept_awake, (unsigned long long)run.woken_with_default);
+        const bool often = strstr(conf, "paged") == NULL && operations >= 12000; // pages mostly change hands instead
+        assert_true(operations < 12000 || run.lent > 0);
+        assert_true(!often || (run.kept_awake > 0 && run.woken_with_default > 0));
+    }
     while (run.count != 0) do_free(&run);
     for (unsigned i = 1; i < DOMAINS; i++) vram_pool_release(run.domains[i].pool);
     expect_end(&run.world);
 }
+
+static void play(const char *conf, uint64_t seed) { play_with(conf, seed, false); }
 
 static void tags_alone(void **state) {
     (void)state;
@@ -288,10 +354,21 @@ static void paged_ahead(void **state) {
     play("paged:True,grow_ahead:True", 5);
 }
 
+// Blocks of the default pools lie in pools that fall asleep and wake.
+static void lent(void **state) {
+    (void)state;
+    play_with("sleepable:True,share_live_pools:True", 6, true);
+}
+
+static void lent_pages(void **state) {
+    (void)state;
+    play_with("paged:True,share_live_pools:True", 7, true);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_alone), cmocka_unit_test(sleepable),   cmocka_unit_test(expandable_segments),
-        cmocka_unit_test(paged),      cmocka_unit_test(paged_ahead),
+        cmocka_unit_test(tags_alone),  cmocka_unit_test(sleepable), cmocka_unit_test(expandable_segments), cmocka_unit_test(paged),
+        cmocka_unit_test(paged_ahead), cmocka_unit_test(lent),      cmocka_unit_test(lent_pages),
     };
     if (argc > 1) operations = strtoull(argv[1], NULL, 10);
     if (argc > 1) sleeps = argc > 2 ? strtoull(argv[2], NULL, 10) : operations / 1000;

@@ -106,9 +106,17 @@ static enum vram_status list_awake(const struct vr_device *device, const struct 
     return VRAM_OK;
 }
 
+// The sleeper of the default pools: one of the list, or the one that has them already. NULL: they stay awake.
+static const struct vr_sleeper *borrower_of(const struct vr_device *device, const struct sleeper_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i]->pool == NULL) return list->items[i];
+    return vr_sleeper_of(device, NULL);
+}
+
 static enum vram_status sleep_all(struct vr_device *device, const struct sleeper_list *list, struct vram_sleep_result *result,
                                   struct vram_error *error) {
     uint64_t stream = 0;
+    for (size_t i = 0; i < list->count; i++) VR_TRY(vr_lent_check(device, list->items[i], borrower_of(device, list), error));
     release_private(list);
     VR_TRY(vr_copy_stream_open(device, &stream));
     enum vram_status status = VRAM_OK;

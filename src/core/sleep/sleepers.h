@@ -72,7 +72,8 @@ void vr_sleeper_forget(struct vr_device *device, const struct vram_pool *pool);
 // At the end of the device, after its segments were dropped.
 void vr_sleepers_release(struct vr_device *device);
 
-// Puts the sleepers' memory back: all of them, or none. Statuses as vram_wake(). *error may be NULL.
+// Puts the sleepers' memory back: all of them, or none; with the default pools' also that of pools which lent them blocks. Statuses as
+// vram_wake(). *error may be NULL.
 enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
                                   struct vram_sleep_result *result, struct vram_error *error);
 
@@ -86,6 +87,15 @@ void vr_blocks_wake(struct vr_device *device, struct vr_segment *segment);
 void vr_asleep_trim(struct vr_device *device, uint32_t segment);
 // Adds the live blocks of a segment to the ranges; whole: free memory, too. NO_HOST_MEMORY.
 enum vram_status vr_live_ranges_add(const struct vr_device *device, uint32_t segment, bool whole, struct vr_live_ranges *ranges);
+
+// --- lent_blocks.c: what pools lent to requests of the default pools ------------------------------------------------------------------
+
+// Whether the pool may sleep although it lent blocks. `borrower` has, or will have, the default pools; NULL: these stay awake. UNSUPPORTED
+// with a sentence.
+enum vram_status vr_lent_check(const struct vr_device *device, const struct vr_sleeper *sleeper, const struct vr_sleeper *borrower,
+                               struct vram_error *error);
+// Whether a live block is lent by the sleeper's pool.
+bool vr_has_lent(const struct vr_device *device, const struct vr_sleeper *sleeper);
 
 // --- kept_bytes.c: their bytes on the host -----------------------------------------------------------------------------------------------
 

@@ -114,8 +114,8 @@ static void hold(struct vr_sleeper *const *sleepers, size_t count) {
         if (sleepers[i]->pool != NULL) vr_private_retain(sleepers[i]->pool);
 }
 
-enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
-                                  struct vram_sleep_result *result, struct vram_error *error) {
+static enum vram_status wake_these(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
+                                   struct vram_sleep_result *result, struct vram_error *error) {
     for (size_t i = 0; i < count; i++) {
         vr_sleeper_trim(sleepers[i], device);
         sleepers[i]->away = vr_sleeper_away(device, sleepers[i]);
@@ -129,6 +129,33 @@ enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *c
         wake(device, sleepers[i]);
     }
     return status;
+}
+
+static bool contains(struct vr_sleeper *const *sleepers, size_t count, const struct vr_sleeper *sleeper) {
+    for (size_t i = 0; i < count; i++)
+        if (sleepers[i] == sleeper) return true;
+    return false;
+}
+
+// The default pools wake with all that was lent to them.
+static enum vram_status wake_with_lenders(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
+                                          struct vram_sleep_result *result, struct vram_error *error) {
+    size_t all = count, most = 0;
+    for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next) most++;
+    struct vr_sleeper **list = calloc(most, sizeof *list);
+    if (list == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(list, sleepers, count * sizeof *list);
+    for (struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
+        if (!contains(sleepers, count, sleeper) && vr_has_lent(device, sleeper)) list[all++] = sleeper;
+    const enum vram_status status = wake_these(device, list, all, result, error);
+    free(list);
+    return status;
+}
+
+enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
+                                  struct vram_sleep_result *result, struct vram_error *error) {
+    const bool with_default = device->default_sleeper != NULL && contains(sleepers, count, device->default_sleeper);
+    return (with_default ? wake_with_lenders : wake_these)(device, sleepers, count, result, error);
 }
 
 // --- requests ----------------------------------------------------------------------------------------------------------------------------
