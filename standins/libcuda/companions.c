@@ -220,17 +220,3 @@ vr_cu_result cuMemHostGetDevicePointer_v2(uint64_t *address, uint64_t host, unsi
     if (known) *address = host; // one address space
     return known ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
-
-vr_cu_result cuMemcpyDtoD_v2(uint64_t to, uint64_t from, uint64_t size_bytes) { return cuMemcpy(to, from, size_bytes); }
-
-vr_cu_result cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, uint64_t size_bytes, uint64_t stream) {
-    return cuMemcpyAsync(to, (uint64_t)(uintptr_t)from, size_bytes, stream);
-}
-
-vr_cu_result cuMemcpyDtoHAsync_v2(void *to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
-    return cuMemcpyAsync((uint64_t)(uintptr_t)to, from, size_bytes, stream);
-}
-
-vr_cu_result cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
-    return cuMemcpyAsync(to, from, size_bytes, stream);
-}

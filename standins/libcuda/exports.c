@@ -116,6 +116,20 @@ static vr_cu_result copy_and_wait(uint64_t to, uint64_t from, uint64_t size_byte
     return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
 }
 
+// The same of the functions that say which sides are the device's.
+static vr_cu_result end_of_copy(vr_cu_result result, uint64_t stream) {
+    return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
+}
+static vr_cu_result htod_and_wait(uint64_t to, const void *from, uint64_t size_bytes, uint64_t stream) {
+    return end_of_copy(cuMemcpyHtoDAsync_v2(to, from, size_bytes, stream), stream);
+}
+static vr_cu_result dtoh_and_wait(void *to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
+    return end_of_copy(cuMemcpyDtoHAsync_v2(to, from, size_bytes, stream), stream);
+}
+static vr_cu_result dtod_and_wait(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
+    return end_of_copy(cuMemcpyDtoDAsync_v2(to, from, size_bytes, stream), stream);
+}
+
 vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return copy_and_wait(to, from, size_bytes, 0); }
 
 // clang-format off

@@ -397,6 +397,32 @@ static void *check_thread(void *unused) {
     return CALL("cudaFreeAsync", (void *, void *), memory, NULL) == 0 ? NULL : &wrong;
 }
 
+// Addresses that are no device's, were one's, or lie past the end of one's memory.
+static int check_wrong_addresses(void) {
+    unsigned char *device = NULL, *gone = NULL, host[64];
+    EXPECT(CALL("cudaMalloc", (void **, size_t), (void **)&gone, 2 * (size_t)MIB) == 0);
+    EXPECT(CALL("cudaMalloc", (void **, size_t), (void **)&device, MIB) == 0 && CALL("cudaFree", (void *), gone) == 0);
+    unsigned char *const wrong[] = {(unsigned char *)(uintptr_t)0xdeadbeefcafe0000, (unsigned char *)(uintptr_t)0x100, gone + MIB,
+                                    device + MIB - 8, (unsigned char *)UINTPTR_MAX - 15};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        void *at = wrong[i];
+        for (int kind = 1; kind <= 4; kind++) { // to the device, from it, between two, by the address
+            EXPECT(kind == 2 || CALL("cudaMemcpy", (void *, const void *, size_t, int), at, device, 64, kind) == INVALID_VALUE);
+            EXPECT(kind == 1 || CALL("cudaMemcpy", (void *, const void *, size_t, int), device, at, 64, kind) == INVALID_VALUE);
+            EXPECT(CALL("cudaMemcpyAsync", (void *, const void *, size_t, int, void *), at, device, 64, kind, NULL) == INVALID_VALUE);
+            EXPECT(CALL("cudaMemcpy2D", (void *, size_t, const void *, size_t, size_t, size_t, int), host, 16, at, 16, 16, 4, kind) ==
+                   INVALID_VALUE);
+        }
+        EXPECT(CALL("cudaMemset", (void *, int, size_t), at, 1, 64) == INVALID_VALUE);
+        EXPECT(CALL("cudaMemset2D", (void *, size_t, int, size_t, size_t), at, 64, 1, 64, 2) == INVALID_VALUE);
+        EXPECT(CALL("cudaMemcpyPeer", (void *, int, const void *, int, size_t), at, 0, device, 0, 64) == INVALID_VALUE);
+    }
+    EXPECT(CALL("cudaGetLastError", (void)) == INVALID_VALUE);
+    EXPECT(CALL("cudaMemcpy", (void *, const void *, size_t, int), host, device, 64, 2) == 0);
+    EXPECT(CALL("cudaFree", (void *), device) == 0);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     runtime = argc == 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
     if (runtime == NULL) {
@@ -407,7 +433,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     void *wrong = NULL;
     if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels() ||
-        check_launches() || check_nodes() || check_execution())
+        check_launches() || check_nodes() || check_execution() || check_wrong_addresses())
         return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;

@@ -39,6 +39,9 @@ int main(void) {
     wrong |= before - after != 64 << 20;
     wrong |= hipMemcpy(block, "bytes that travel", 18, 1) != 0 || hipMemset((char *)block + 1, 'Y', 1) != 0;
     wrong |= hipMemcpy(in, block, 18, 2) != 0 || strcmp(in, "bYtes that travel") != 0;
+    // Addresses that are none, and a range past the end.
+    wrong |= hipMemcpy(in, (void *)(size_t)0xdeadbeefcafe0000, 16, 2) != 1 || hipMemcpy((char *)block + (64 << 20) - 8, in, 64, 1) != 1;
+    wrong |= hipMemset((void *)(size_t)0xdeadbeefcafe0000, 1, 16) != 1 || hipGetLastError() != 1;
     wrong |= hipStreamCreate(&stream) != 0;
     wrong |=
         hipLaunchKernel(in, (struct extent){1, 1, 1}, (struct extent){1, 1, 1}, NULL, 0, stream) != 0 || hipStreamSynchronize(stream) != 0;

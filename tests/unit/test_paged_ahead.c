@@ -202,8 +202,8 @@ static void warm_stops_at_the_limit(void **state) {
     expect_end(&world);
 }
 
-// What a batch made before the driver refused the rest of it goes back, with whatever compiler this was built: the memory of the driver is what
-// the statistics say, and all of it goes.
+// What a batch made before the driver refused the rest of it goes back, with whatever compiler this was built: the memory of the driver is
+// what the statistics say, and all of it goes.
 static void a_refused_batch_goes_back(void **state) {
     (void)state;
     static const char *const calls[] = {"cuMemCreate", "cuMemMap", "cuMemSetAccess"};

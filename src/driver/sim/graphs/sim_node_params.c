@@ -67,9 +67,12 @@ static vr_cu_result event_work(const struct vr_sim *sim, int type, uint64_t even
 
 static vr_cu_result batch_work(struct vr_sim *sim, const struct vr_cu_batch_node *params, struct vr_sim_work *work) {
     *work = (struct vr_sim_work){.type = VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
-    const vr_cu_result result = device_of(sim, params->context, &work->device);
-    if (result != VR_CU_SUCCESS) return result;
-    return vr_sim_ops_keep(params->ops, params->count, params->flags, params->context, &work->payload);
+    vr_cu_result result = device_of(sim, params->context, &work->device);
+    if (result == VR_CU_SUCCESS) result = vr_sim_ops_keep(params->ops, params->count, params->flags, params->context, &work->payload);
+    if (result != VR_CU_SUCCESS || vr_sim_ops_are_valid(sim, params->ops, params->count, work->device)) return result;
+    vr_sim_payload_drop(work->payload);
+    work->payload = NULL;
+    return VR_CU_INVALID_VALUE;
 }
 
 vr_cu_result vr_sim_params_work(struct vr_sim *sim, const struct vr_cu_node_params *params, struct vr_sim_work *work) {

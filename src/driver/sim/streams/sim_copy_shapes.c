@@ -70,6 +70,8 @@ vr_cu_result vr_sim_copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *
     work->to_plane = to.plane_bytes;
     work->from_pitch = from.pitch_bytes;
     work->from_plane = from.plane_bytes;
+    work->to_device = copy->to.memory_type == VR_CU_MEMORY_TYPE_DEVICE;
+    work->from_device = copy->from.memory_type == VR_CU_MEMORY_TYPE_DEVICE;
     return VR_CU_SUCCESS;
 }
 
@@ -101,6 +103,7 @@ static vr_cu_result copy_line_peer(struct vr_sim *sim, uint64_t to, uint64_t to_
                                    uint64_t size_bytes, bool wait, uint64_t stream) {
     if (vr_sim_context_find(sim, to_context) == NULL || vr_sim_context_find(sim, from_context) == NULL) return VR_CU_INVALID_CONTEXT;
     struct vr_sim_work work = vr_sim_copy_work(to, from, size_bytes);
+    work.to_device = work.from_device = true;
     return wait ? submit_and_wait(sim, &work) : submit(sim, &work, stream);
 }
 
@@ -143,8 +146,12 @@ static struct vr_cu_memcpy_side array_side(uint64_t array, uint64_t offset_bytes
     return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_ARRAY, .array = array, .x_bytes = offset_bytes};
 }
 
-static struct vr_cu_memcpy_side memory_side(uint64_t address) {
-    return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_UNIFIED, .device = address};
+static struct vr_cu_memcpy_side device_side(uint64_t address) {
+    return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_DEVICE, .device = address};
+}
+
+static struct vr_cu_memcpy_side host_side(const void *host) {
+    return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_HOST, .host = (uint64_t)(uintptr_t)host};
 }
 
 static struct vr_cu_memcpy3d line(struct vr_cu_memcpy_side to, struct vr_cu_memcpy_side from, uint64_t size_bytes) {
@@ -152,21 +159,23 @@ static struct vr_cu_memcpy3d line(struct vr_cu_memcpy_side to, struct vr_cu_memc
 }
 
 vr_cu_result vr_sim_memcpy_dtoa(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, uint64_t from, uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), memory_side(from), size_bytes);
+    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), device_side(from), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_atod(struct vr_sim *sim, uint64_t to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(memory_side(to), array_side(array, offset_bytes), size_bytes);
+    const struct vr_cu_memcpy3d copy = line(device_side(to), array_side(array, offset_bytes), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_htoa(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, const void *from, uint64_t size_bytes) {
-    return vr_sim_memcpy_dtoa(sim, array, offset_bytes, (uint64_t)(uintptr_t)from, size_bytes);
+    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), host_side(from), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_atoh(struct vr_sim *sim, void *to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes) {
-    return vr_sim_memcpy_atod(sim, (uint64_t)(uintptr_t)to, array, offset_bytes, size_bytes);
+    const struct vr_cu_memcpy3d copy = line(host_side(to), array_side(array, offset_bytes), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_atoa(struct vr_sim *sim, uint64_t to, uint64_t to_offset, uint64_t from, uint64_t from_offset,
@@ -177,13 +186,13 @@ vr_cu_result vr_sim_memcpy_atoa(struct vr_sim *sim, uint64_t to, uint64_t to_off
 
 vr_cu_result vr_sim_memcpy_htoa_async(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, const void *from, uint64_t size_bytes,
                                       uint64_t stream) {
-    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), memory_side((uint64_t)(uintptr_t)from), size_bytes);
+    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), host_side(from), size_bytes);
     return copy_shape(sim, &copy, false, stream);
 }
 
 vr_cu_result vr_sim_memcpy_atoh_async(struct vr_sim *sim, void *to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes,
                                       uint64_t stream) {
-    const struct vr_cu_memcpy3d copy = line(memory_side((uint64_t)(uintptr_t)to), array_side(array, offset_bytes), size_bytes);
+    const struct vr_cu_memcpy3d copy = line(host_side(to), array_side(array, offset_bytes), size_bytes);
     return copy_shape(sim, &copy, false, stream);
 }
 

@@ -41,6 +41,15 @@ vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uin
     return VR_CU_SUCCESS;
 }
 
+// Whether the memory that the operations name is there. A graph is asked when it is made; what is freed until its launch is not written.
+bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *ops, uint32_t count, uint32_t device) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_wait(&ops[i]) && !is_write(&ops[i])) continue;
+        if (!vr_sim_is_reached(sim, ops[i].address, width_of(&ops[i]), device, is_write(&ops[i]))) return false;
+    }
+    return true;
+}
+
 // The stream waits for this one from now on; of several that are not there yet, the last counts.
 static void hold(struct vr_sim_stream *stream, const struct vr_cu_mem_op *op) {
     stream->hold = (struct vr_sim_hold){
@@ -50,7 +59,6 @@ static void hold(struct vr_sim_stream *stream, const struct vr_cu_mem_op *op) {
 static vr_cu_result do_op(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_cu_mem_op *op) {
     if (!is_wait(op) && !is_write(op)) return VR_CU_SUCCESS;
     const uint32_t device = vr_sim_context_find(sim, stream->context)->device;
-    if (!vr_sim_is_memory(sim, op->address, width_of(op), device, is_write(op), NULL)) return VR_CU_INVALID_VALUE;
     if (is_wait(op)) {
         hold(stream, op);
         atomic_store_explicit(&sim->progress, 0, memory_order_release);
@@ -71,7 +79,8 @@ vr_cu_result vr_sim_stream_batch_mem_op(struct vr_sim *sim, uint64_t stream, uns
     vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result == VR_CU_SUCCESS) result = vr_sim_ops_keep(ops, count, flags, queue->context, &payload);
     if (result != VR_CU_SUCCESS) return result;
-    if (queue->capture != 0) {
+    if (!vr_sim_ops_are_valid(sim, ops, count, vr_sim_context_find(sim, queue->context)->device)) result = VR_CU_INVALID_VALUE;
+    if (queue->capture != 0 && result == VR_CU_SUCCESS) {
         const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .payload = payload};
         result = vr_sim_capture_add(sim, queue, &work);
     }

@@ -19,5 +19,7 @@ uint32_t vr_sim_op_works(const struct vr_cu_mem_op *op, uint32_t device, struct 
 // A copy of operations with one reference. INVALID_VALUE for those that make no sense, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uint32_t flags, uint64_t context,
                              struct vr_sim_payload **made);
+// Whether the device may use the memory that they read and write.
+bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *ops, uint32_t count, uint32_t device);
 
 #endif

@@ -86,6 +86,7 @@ struct vr_sim_work {
     uint64_t to, from; // the first byte; a set has no `from`
     uint64_t width_bytes, rows, planes;
     uint64_t to_pitch, to_plane, from_pitch, from_plane; // bytes from row to row and from plane to plane
+    bool to_device, from_device;                         // only memory that devices reach, not any of the host's
     uint32_t value, element_bytes;                       // sets: what each element becomes; 1, 2 or 4 bytes
     // Kernels and host functions. The function may be NULL: work that takes time and does nothing.
     vr_cu_host_function *function;
@@ -187,10 +188,12 @@ void vr_sim_end_streams(struct vr_sim *sim, uint64_t context);
 bool vr_sim_is_memory(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write, bool *host);
 // Does that lie in host memory that the driver knows, so that devices can use it where it lies?
 bool vr_sim_is_pinned(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+// May `device` read (write) it where it lies: memory of devices, or of the host that the driver knows?
+bool vr_sim_is_reached(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write);
 // A row of bytes to copy or to set.
 struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes);
 struct vr_sim_work vr_sim_set_work(uint64_t address, uint8_t value, uint64_t size_bytes);
-// Does the memory that the work names lie where its device may use it? True of work that names none.
+// Does the memory that the work names lie where its device may use it, and is it there? True of work that names none.
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work);
 // Moves the bytes or calls the function. The work must be valid. OUT_OF_MEMORY when the host has none for bytes that are kept.
 vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);

@@ -34,6 +34,12 @@ bool vr_sim_is_pinned(const struct vr_sim *sim, uint64_t address, uint64_t size_
     return range != NULL && size_bytes <= vr_sim_range_end(range) - address;
 }
 
+bool vr_sim_is_reached(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint32_t device, bool write) {
+    bool host;
+    if (!vr_sim_is_memory(sim, address, size_bytes, device, write, &host)) return false;
+    return !host || vr_sim_is_pinned(sim, address, size_bytes);
+}
+
 struct vr_sim_work vr_sim_copy_work(uint64_t to, uint64_t from, uint64_t size_bytes) {
     return (struct vr_sim_work){
         .type = VR_CU_GRAPH_NODE_TYPE_MEMCPY, .to = to, .from = from, .width_bytes = size_bytes, .rows = 1, .planes = 1};
@@ -60,20 +66,35 @@ static bool extent_of(const struct vr_sim_work *work, uint64_t pitch, uint64_t p
     return vr_add_u64(rows, planes, bytes) && vr_add_u64(*bytes, work->width_bytes, bytes);
 }
 
+static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
+    return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
+}
+
+// Host memory that the driver does not know: the program's, of which only the system can say whether it is there. It is asked where bytes
+// move.
+static bool is_mapped(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t size_bytes) {
+    if (vr_sim_is_pinned(sim, address, size_bytes) || !has_bytes(sim, work->to) || !has_bytes(sim, work->from)) return true;
+    return vr_os_is_mapped(address, address + size_bytes);
+}
+
+static bool is_source(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    uint64_t bytes;
+    bool host;
+    if (!extent_of(work, work->from_pitch, work->from_plane, &bytes)) return false;
+    if (work->from_device) return vr_sim_is_reached(sim, work->from, bytes, work->device, false);
+    return vr_sim_is_memory(sim, work->from, bytes, work->device, false, &host) && (!host || is_mapped(sim, work, work->from, bytes));
+}
+
 bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *work) {
     if (!is_bytes(work)) return true;
     if (work->width_bytes == 0 || work->rows == 0 || work->planes == 0) return true;
     uint64_t bytes;
     bool host;
+    const bool set = work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET;
     if (!extent_of(work, work->to_pitch, work->to_plane, &bytes)) return false;
+    if (set || work->to_device) return vr_sim_is_reached(sim, work->to, bytes, work->device, true) && (set || is_source(sim, work));
     if (!vr_sim_is_memory(sim, work->to, bytes, work->device, true, &host)) return false;
-    if (work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET) return !host || vr_sim_is_pinned(sim, work->to, bytes);
-    if (!extent_of(work, work->from_pitch, work->from_plane, &bytes)) return false;
-    return vr_sim_is_memory(sim, work->from, bytes, work->device, false, NULL);
-}
-
-static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
-    return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
+    return (!host || is_mapped(sim, work, work->to, bytes)) && is_source(sim, work);
 }
 
 static void set_row(uint64_t to, const struct vr_sim_work *work) {
