@@ -78,6 +78,17 @@ enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const stru
     return VRAM_OK;
 }
 
+enum vram_status vr_marks_resize(struct vr_marks *marks, uint64_t most) {
+    const size_t kept = marks->count < most ? marks->count : (size_t)most;
+    if (kept == marks->count && marks->next == 0) return VRAM_OK;
+    struct vr_mark *items = malloc((kept + 1) * sizeof *items);
+    if (items == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < kept; i++) items[i] = marks->items[(marks->next + marks->count - kept + i) % marks->count];
+    free(marks->items);
+    *marks = (struct vr_marks){.items = items, .count = kept, .items_capacity = kept + 1};
+    return VRAM_OK;
+}
+
 bool vr_marks_check(const struct vr_marks *marks) {
     for (size_t i = 1; i < marks->count; i++) {
         const struct vr_mark *before = &marks->items[(marks->next + i - 1) % marks->count];

@@ -52,7 +52,9 @@ const char *vr_pairs_find(const char *pairs, const char *key, size_t *length);
 
 // Adds one to `most` at the most: the oldest goes. Under marks_mutex. NO_HOST_MEMORY.
 enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark);
-// What the sentence above says, and that every mark has a stage and a device. Under marks_mutex.
+// For another `most`: the newest stay, the oldest of them first. Under marks_mutex. NO_HOST_MEMORY: nothing has changed.
+enum vram_status vr_marks_resize(struct vr_marks *marks, uint64_t most);
+// What the sentences above say, and that every mark has a stage and a device. Under marks_mutex.
 bool vr_marks_check(const struct vr_marks *marks);
 
 // A file that events are streamed into. Its lock is the log's own; `words` are guarded by `mutex`, which whoever uses the log holds, or
@@ -91,9 +93,9 @@ struct vr_tracer {
     _Atomic bool recording;
     _Atomic uint32_t marks_of; // the thread whose marks are recorded; 0: every thread's
     struct vr_mutex mutex;     // guards start, stop and snapshots against each other, and what follows
-    uint64_t max_entries;
-    struct vr_stream *stream; // the file that is written now; NULL: none
-    struct vram_host *host;   // whose memory is recorded too
+    uint64_t max_entries;      // written with marks_mutex as well: pools fall asleep without this mutex
+    struct vr_stream *stream;  // the file that is written now; NULL: none
+    struct vram_host *host;    // whose memory is recorded too
     struct vr_host_listener host_listener;
     struct vr_mutex marks_mutex;
     struct vr_marks marks;

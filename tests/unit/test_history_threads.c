@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "support/history.h"
+#include "vram/sleep.h"
 
 // Each picture copies the whole history under the locks that the recorders want: without a limit a slow machine does little else.
 enum { THREADS = 4, PAIRS = 4000, MOST_PICTURES = 200 };
@@ -142,12 +143,46 @@ static void a_history_may_come_and_go(void **state) {
     history_end(&team.world);
 }
 
+// A pool that falls asleep is a mark of the history, whatever the history does at that moment.
+static void *change_limits(void *opaque) {
+    struct team *team = opaque;
+    for (unsigned i = 0; atomic_load(&team->running) != 0; i++) {
+        const struct vram_history_options options = {.max_entries = 5 + i % 7, .context = VRAM_HISTORY_NONE, .clear_history = i % 3 == 0};
+        if (vram_history_start(team->world.allocator, &options, NULL) != VRAM_OK) abort();
+    }
+    return NULL;
+}
+
+static void pools_sleep_meanwhile(void **state) {
+    (void)state;
+    enum { ROUNDS = 400 };
+    struct team team = {.running = 1};
+    struct vram_pool *pool = NULL;
+    const struct vram_pool_options options = {.tag = "weights"};
+    uint64_t address = 0;
+    history_world(&team.world, "", 1, 0);
+    OK(vram_pool_create(team.world.allocator, 0, &options, &pool));
+    OK(vram_pool_malloc(pool, 4096, 0, &address));
+    OK(vram_history_start(team.world.allocator, NULL, NULL));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, change_limits, &team), 0);
+    const struct vram_sleep_choice choice = {.pool = pool, .level = VRAM_SLEEP_DISCARD};
+    for (int i = 0; i < ROUNDS; i++) {
+        OK(vram_sleep(team.world.allocator, 0, &choice, 1, NULL, NULL));
+        OK(vram_wake(team.world.allocator, 0, &choice, 1, NULL, NULL));
+    }
+    atomic_store(&team.running, 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    OK(vram_free(team.world.allocator, address));
+    vram_pool_release(pool);
+    history_end(&team.world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams_of_one_device),
-        cmocka_unit_test(one_stream),
-        cmocka_unit_test(two_devices_with_stacks),
-        cmocka_unit_test(a_history_may_come_and_go),
+        cmocka_unit_test(streams_of_one_device),   cmocka_unit_test(one_stream),
+        cmocka_unit_test(two_devices_with_stacks), cmocka_unit_test(a_history_may_come_and_go),
+        cmocka_unit_test(pools_sleep_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

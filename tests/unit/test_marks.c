@@ -27,7 +27,40 @@ static void the_newest_marks_are_kept(void **state) {
     history_end(&world);
 }
 
+// A history that goes on with another limit keeps the newest marks of the one before.
+static void the_limit_may_change(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_error error = {.message = ""};
+    uint64_t seed = 5, most = 7;
+    size_t expected = 0;
+    history_world(&world, "", 1, 0);
+    OK(vram_history_start_text(world.allocator, "all,context=none,max_entries=7", &error));
+    struct vr_tracer *tracer = vr_tracer_of(world.allocator);
+    for (int i = 0; i < 400; i++) {
+        if (vr_random_below(&seed, 6) == 0) {
+            char text[64];
+            most = 1 + vr_random_below(&seed, 9);
+            (void)snprintf(text, sizeof text, "all,context=none,max_entries=%d", (int)most);
+            OK(vram_history_start_text(world.allocator, text, &error));
+            if (expected > most) expected = most;
+        }
+        OK(vram_step(world.allocator, 0, "step"));
+        expected += expected < most;
+        vr_mutex_lock(&tracer->marks_mutex);
+        assert_true(vr_marks_check(&tracer->marks));
+        assert_int_equal(tracer->marks.count, expected);
+        for (size_t k = 1; k < expected; k++) {
+            const struct vr_mark *items = tracer->marks.items;
+            const size_t next = tracer->marks.next;
+            assert_true(items[(next + k - 1) % expected].ticks <= items[(next + k) % expected].ticks);
+        }
+        vr_mutex_unlock(&tracer->marks_mutex);
+    }
+    history_end(&world);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_newest_marks_are_kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_newest_marks_are_kept), cmocka_unit_test(the_limit_may_change)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
