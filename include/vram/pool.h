@@ -74,7 +74,8 @@ struct vram_route {
 // none and for a filter that is NULL, NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_begin(struct vram_pool *pool, const struct vram_route *route);
 // Closes the newest route into the pool with the same kind and stream (of this thread, for VRAM_ROUTE_THREAD; with the same function and
-// user, for VRAM_ROUTE_FILTER) and gives its reference back. INVALID_ARGUMENT when there is none.
+// user, for VRAM_ROUTE_FILTER) and gives its reference back. INVALID_ARGUMENT when there is none. DRIVER and NO_HOST_MEMORY during a
+// capture: the route is closed, and the frees that the capture put off are settled by a later call.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route);
 // vram_malloc() in this pool whatever the routes say. Statuses of vram_malloc().
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, uint64_t stream, uint64_t *address);

@@ -121,6 +121,8 @@ void vr_allocator_destroy(struct vram_allocator *allocator) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device != NULL) vr_device_release(device);
     }
+    for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++)
+        if (allocator->left_contexts[i] != 0) VR_CU_INSIST(allocator->driver, primary_ctx_release, (int)i);
     const size_t numbers_bytes = allocator->blocks.capacity * sizeof *allocator->arena.numbers;
     const size_t segments = atomic_load_explicit(&allocator->segments.used, memory_order_relaxed);
     if (allocator->arena.ages != NULL) {

@@ -178,6 +178,12 @@ enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_gu
     return VRAM_OK;
 }
 
+bool vr_context_insist(struct vr_device *device, struct vr_context_guard *guard) {
+    for (int tries = 0; tries < VR_CU_TRIES; tries++)
+        if (vr_context_enter(device, guard) == VRAM_OK) return true;
+    return false;
+}
+
 void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *guard) {
     vr_device_lock(device);
     relax(device, guard);
@@ -185,8 +191,8 @@ void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *g
 
 void vr_context_leave(struct vr_context_guard *guard) {
     // Nothing can be done about a failure: the thread keeps the device's context, or the relaxed mode.
-    if (guard->relaxed) (void)vr_cu(guard->driver, thread_exchange_capture_mode, &guard->capture_mode);
-    if (guard->changed) (void)vr_cu(guard->driver, ctx_set_current, guard->previous);
+    if (guard->relaxed) VR_CU_INSIST(guard->driver, thread_exchange_capture_mode, &guard->capture_mode);
+    if (guard->changed) VR_CU_INSIST(guard->driver, ctx_set_current, guard->previous);
 }
 
 void vr_device_gate(struct vr_device *device, uint32_t bit, bool on) {

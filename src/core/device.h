@@ -65,6 +65,8 @@ struct vr_context_guard {
     bool relaxed;
 };
 enum vram_status vr_context_enter(struct vr_device *device, struct vr_context_guard *guard);
+// The same for what nobody can do later, with a driver that refuses asked again; false: it went on refusing.
+bool vr_context_insist(struct vr_device *device, struct vr_context_guard *guard);
 // vr_device_lock() after vr_context_enter(): a capture that began in between makes the thread's mode relaxed, too.
 void vr_device_lock_guarded(struct vr_device *device, struct vr_context_guard *guard);
 void vr_context_leave(struct vr_context_guard *guard);

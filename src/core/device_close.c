@@ -9,7 +9,7 @@
 void vr_wait_at_end(struct vr_device *device) {
     vr_paged_ahead_end(device);
     struct vr_context_guard guard;
-    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    const bool entered = vr_context_insist(device, &guard);
     vr_device_lock(device);
     (void)vr_deferred_convert(device);
     (void)vr_fences_wait(device);
@@ -20,16 +20,17 @@ void vr_wait_at_end(struct vr_device *device) {
 // Everything goes back, live or not. What the driver refuses is tried again while that helps.
 static void release_memory(struct vr_device *device) {
     struct vr_context_guard guard;
-    const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
+    const bool entered = vr_context_insist(device, &guard);
     vr_device_lock(device);
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
         segment->source->drop(device, segment);
     }
     vr_sleepers_release(device);
-    for (size_t before = SIZE_MAX; device->segments.orphan_count != 0 && device->segments.orphan_count < before;) {
-        before = device->segments.orphan_count;
+    for (int tries = 0; device->segments.orphan_count != 0 && tries < VR_CU_TRIES; tries++) {
+        const size_t before = device->segments.orphan_count;
         vr_orphans_retry(device, NULL);
+        if (device->segments.orphan_count < before) tries = 0;
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
@@ -63,7 +64,7 @@ void vr_device_release(struct vr_device *device) {
     release_memory(device);
     vr_paged_close(device);
     vr_fences_release(device);
-    (void)vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal);
+    VR_CU_INSIST(allocator->driver, primary_ctx_release, (int)device->ordinal);
     release_shards(&device->shards);
     vr_segments_release(&device->segments);
     vr_private_release_all(device);

@@ -34,15 +34,30 @@ static enum vram_status ask_granularity(struct vr_device *device) {
         vr_cu(driver, mem_get_allocation_granularity, &device->physical.granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM));
 }
 
+// A device that could not be opened, of which the driver did not even take the context back: the next try has that one.
+static enum vram_status take_context(struct vr_device *device) {
+    uint64_t *left = &device->allocator->left_contexts[device->ordinal];
+    if (*left == 0) return vr_driver_status(vr_cu(device->allocator->driver, primary_ctx_retain, &device->context, (int)device->ordinal));
+    device->context = *left;
+    *left = 0;
+    return VRAM_OK;
+}
+
+static void leave_context(const struct vr_device *device) {
+    struct vram_allocator *allocator = device->allocator;
+    if (vr_cu(allocator->driver, primary_ctx_release, (int)device->ordinal) != VR_CU_SUCCESS)
+        allocator->left_contexts[device->ordinal] = device->context;
+}
+
 static enum vram_status open_device(struct vr_device *device) {
     struct vram_allocator *allocator = device->allocator;
     const int ordinal = (int)device->ordinal;
-    VR_TRY(vr_driver_status(vr_cu(allocator->driver, primary_ctx_retain, &device->context, ordinal)));
+    VR_TRY(take_context(device));
     enum vram_status status = vr_driver_status(vr_cu(allocator->driver, device_total_mem, &device->total_bytes, ordinal));
     if (status == VRAM_OK) status = ask_granularity(device);
     if (status == VRAM_OK && allocator->backend->open != NULL) status = allocator->backend->open(device);
     if (status != VRAM_OK) {
-        (void)vr_cu(allocator->driver, primary_ctx_release, ordinal);
+        leave_context(device);
         return status;
     }
     const struct vr_options *options = &allocator->options;

@@ -87,7 +87,7 @@ static void return_event(struct vr_device *device, uint64_t event) {
     const bool room = VR_GROW(events, idle, events->count + 1) == VRAM_OK;
     if (room) events->idle[events->count++] = event;
     if (VR_UNLIKELY(shared)) vr_mutex_unlock(&events->mutex);
-    if (!room) (void)vr_cu(device->allocator->driver, event_destroy, event);
+    if (!room) VR_CU_INSIST(device->allocator->driver, event_destroy, event);
 }
 
 // The device whose context a stream belongs to; the legacy default stream is the block's own device's.
@@ -522,7 +522,7 @@ void vr_fences_init(struct vr_device *device) { vr_mutex_init(&device->fences.ev
 static void release_queue(struct vram_driver *driver, struct vr_fence_queue *queue) {
     for (; queue->count != 0; queue->count--) {
         const struct vr_fence *fence = &queue->fences[(queue->head + queue->count - 1) & (queue->capacity - 1)];
-        (void)vr_cu(driver, event_destroy, fence->event);
+        VR_CU_INSIST(driver, event_destroy, fence->event);
     }
     free(queue->fences);
 }
@@ -532,7 +532,7 @@ void vr_fences_release(struct vr_device *device) {
     for (size_t i = 0; i < fences->count; i++) release_queue(device->allocator->driver, &fences->queues[i]);
     free(fences->queues);
     vr_map_release(&fences->places);
-    for (size_t i = 0; i < fences->events.count; i++) (void)vr_cu(device->allocator->driver, event_destroy, fences->events.idle[i]);
+    for (size_t i = 0; i < fences->events.count; i++) VR_CU_INSIST(device->allocator->driver, event_destroy, fences->events.idle[i]);
     free(fences->events.idle);
     vr_mutex_destroy(&fences->events.mutex);
     *fences = (struct vr_fences){0};

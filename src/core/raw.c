@@ -22,7 +22,7 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     if (status == VRAM_OK) {
         status = enter(device, &block);
-        if (status != VRAM_OK) (void)vr_cu(allocator->driver, mem_free, block.address);
+        if (status != VRAM_OK) VR_CU_INSIST(allocator->driver, mem_free, block.address);
     }
     vr_context_leave(&guard);
     if (status == VRAM_OK) *address = block.address;
@@ -69,7 +69,8 @@ enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address)
 void vr_raw_release(struct vram_allocator *allocator) {
     struct vr_raw *raw = &allocator->raw;
     for (size_t i = 0; i < raw->capacity; i++) {
-        if (raw->slots[i].address != 0) (void)give_back(allocator, &raw->slots[i]);
+        int tries = raw->slots[i].address == 0 ? VR_CU_TRIES : 0;
+        while (tries < VR_CU_TRIES && give_back(allocator, &raw->slots[i]) != VRAM_OK) tries++;
     }
     free(raw->slots);
     vr_mutex_destroy(&raw->mutex);

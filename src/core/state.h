@@ -230,9 +230,10 @@ struct vram_allocator {
     struct vr_options options;
     char *conf;
     const struct vr_listener *listener;
-    uint64_t listened_devices;         // bit per ordinal
-    struct vr_client_listener *client; // made with the first vram_set_event_listener(), for good
-    struct vr_listener recorder;       // of vr_allocator_set_recorder()
+    uint64_t listened_devices;                // bit per ordinal
+    uint64_t left_contexts[VRAM_MAX_DEVICES]; // of devices that are not open: retained all the same; 0: not
+    struct vr_client_listener *client;        // made with the first vram_set_event_listener(), for good
+    struct vr_listener recorder;              // of vr_allocator_set_recorder()
     struct vr_observer *observers;
     size_t observer_count;
     size_t observers_capacity;

@@ -35,6 +35,14 @@ struct vram_driver {
 // vr_cu(driver, mem_alloc, &address, size): one driver call.
 #define vr_cu(driver, member, ...) ((driver)->calls->member((driver), __VA_ARGS__))
 
+// The same of a call that nobody can make later, so that what it gives back or takes back would be lost. A driver that refuses is asked
+// again: three refusals in a row lose nothing.
+#define VR_CU_TRIES 4
+#define VR_CU_INSIST(driver, ...)                                                                                                          \
+    do                                                                                                                                     \
+        for (int tries_ = 1; vr_cu(driver, __VA_ARGS__) != VR_CU_SUCCESS && tries_ < VR_CU_TRIES;) tries_++;                               \
+    while (0)
+
 VR_INLINE uint64_t vr_driver_progress(struct vram_driver *driver) { return driver->progress != NULL ? driver->progress(driver) : 0; }
 
 // What is free of the current context's device, and its total. Of a device whose memory is the host's the driver counts what files take in

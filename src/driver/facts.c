@@ -79,8 +79,8 @@ static vr_cu_result ask_free(struct vram_driver *driver, int device, struct vram
     result = vr_cu(driver, ctx_set_current, context);
     if (result == VR_CU_SUCCESS) result = vr_driver_memory_info(driver, &facts->free_bytes, &total);
     if (facts->virtual_memory) facts->granularity_bytes = page_bytes(driver, device);
-    (void)vr_cu(driver, ctx_set_current, before);
-    (void)vr_cu(driver, primary_ctx_release, device);
+    VR_CU_INSIST(driver, ctx_set_current, before);
+    VR_CU_INSIST(driver, primary_ctx_release, device);
     return result;
 }
 

@@ -239,8 +239,8 @@ static void destroy_handles(struct vram_graph *graph) {
     struct vram_driver *driver = graph->device->allocator->driver;
     struct vr_context_guard guard;
     if (vr_context_enter(graph->device, &guard) != VRAM_OK) return;
-    if (graph->exec != 0) (void)vr_cu(driver, graph_exec_destroy, graph->exec);
-    if (graph->handle != 0) (void)vr_cu(driver, graph_destroy, graph->handle);
+    if (graph->exec != 0) VR_CU_INSIST(driver, graph_exec_destroy, graph->exec);
+    if (graph->handle != 0) VR_CU_INSIST(driver, graph_destroy, graph->handle);
     vr_context_leave(&guard);
 }
 

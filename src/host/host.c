@@ -110,7 +110,7 @@ static void give_everything_back(struct vram_host *host) {
     (void)vr_host_poll(host, VR_HOST_POLL_WAIT); // what had no event before has one now
     send_everything_out(host);
     vr_host_fences_release(host);
-    for (int attempt = 0; attempt < VR_HOST_TRIES; attempt++) {
+    for (int attempt = 0; attempt < VR_CU_TRIES; attempt++) {
         vr_host_send_stuck_out(host);
         (void)vr_host_give_back(host);
     }

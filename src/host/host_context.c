@@ -30,7 +30,7 @@ enum vram_status vr_host_home(struct vram_host *host, uint64_t *context) {
 
 void vr_host_leave_home(struct vram_host *host) {
     if (atomic_load_explicit(&host->home, memory_order_relaxed) == 0) return;
-    VR_HOST_INSIST(host->driver, primary_ctx_release, host->home_device);
+    VR_CU_INSIST(host->driver, primary_ctx_release, host->home_device);
     atomic_store_explicit(&host->home, 0, memory_order_relaxed);
 }
 
@@ -58,8 +58,8 @@ enum vram_status vr_host_enter_any(struct vram_host *host, struct vr_host_guard 
 
 void vr_host_leave(struct vr_host_guard *guard) {
     // Otherwise the thread keeps the context, or the relaxed mode.
-    if (guard->relaxed) VR_HOST_INSIST(guard->driver, thread_exchange_capture_mode, &guard->mode);
-    if (guard->changed) VR_HOST_INSIST(guard->driver, ctx_set_current, guard->previous);
+    if (guard->relaxed) VR_CU_INSIST(guard->driver, thread_exchange_capture_mode, &guard->mode);
+    if (guard->changed) VR_CU_INSIST(guard->driver, ctx_set_current, guard->previous);
 }
 
 // --- captures ---------------------------------------------------------------------------------------------------------------------

@@ -13,13 +13,6 @@ enum vram_status vr_host_home(struct vram_host *host, uint64_t *context);
 // Releases it, at the end.
 void vr_host_leave_home(struct vram_host *host);
 
-// How often the driver is asked for what nobody can ask for later: two refusals in a row lose nothing.
-#define VR_HOST_TRIES 3
-#define VR_HOST_INSIST(driver, ...)                                                                                                        \
-    do                                                                                                                                     \
-        for (int tries_ = 1; vr_cu(driver, __VA_ARGS__) != VR_CU_SUCCESS && tries_ < VR_HOST_TRIES;) tries_++;                             \
-    while (0)
-
 // What a thread had before vr_host_enter().
 struct vr_host_guard {
     struct vram_driver *driver;

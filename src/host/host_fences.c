@@ -310,7 +310,7 @@ enum vram_status vr_host_poll(struct vram_host *host, enum vr_host_poll how) {
 static void destroy_events(struct vram_host *host, struct vr_host_context *context) {
     struct vr_host_guard guard;
     const bool entered = vr_host_enter(host, context->handle, &guard) == VRAM_OK;
-    for (size_t i = 0; i < context->idle_count; i++) VR_HOST_INSIST(host->driver, event_destroy, context->idle[i]);
+    for (size_t i = 0; i < context->idle_count; i++) VR_CU_INSIST(host->driver, event_destroy, context->idle[i]);
     if (entered) vr_host_leave(&guard);
     free(context->idle);
     free(context);

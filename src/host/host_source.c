@@ -140,7 +140,7 @@ void vr_host_reserve_release(struct vram_host *host) {
     if (reserve->address == 0) return;
     struct vr_host_guard guard;
     enum vram_status status = VRAM_DRIVER;
-    for (int attempt = 0; attempt < VR_HOST_TRIES && status != VRAM_OK; attempt++) {
+    for (int attempt = 0; attempt < VR_CU_TRIES && status != VRAM_OK; attempt++) {
         if (vr_host_enter(host, atomic_load_explicit(&host->home, memory_order_relaxed), &guard) != VRAM_OK) continue;
         status = unpin(host, reserve->address, reserve->origin);
         vr_host_leave(&guard);

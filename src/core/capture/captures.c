@@ -82,20 +82,26 @@ enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enu
     return vr_error_complete(error, status);
 }
 
-// Nobody else knows it: a refusal is met by asking once more.
-static void drop_graph(struct vram_driver *driver, uint64_t graph) {
-    if (vr_cu(driver, graph_destroy, graph) != VR_CU_SUCCESS) (void)vr_cu(driver, graph_destroy, graph);
+static vr_cu_result give_graph(struct vram_driver *driver, uint64_t graph, uint64_t size) {
+    (void)size;
+    return vr_cu(driver, graph_destroy, graph);
 }
 
-// Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking once more: a stream must not be lost.
-static vr_cu_result end_in_driver(struct vram_driver *driver, uint64_t stream, uint64_t *graph) {
-    const vr_cu_result result = vr_cu(driver, stream_end_capture, stream, graph);
+// A driver that does not say so may capture still.
+static bool may_capture(struct vram_driver *driver, uint64_t stream) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
-    if (result == VR_CU_SUCCESS || vr_cu(driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS) return result;
-    uint64_t unwanted = 0;
-    if (status != VR_CU_STREAM_CAPTURE_STATUS_NONE && vr_cu(driver, stream_end_capture, stream, &unwanted) == VR_CU_SUCCESS &&
-        unwanted != 0) {
-        drop_graph(driver, unwanted);
+    return vr_cu(driver, stream_is_capturing, stream, &status) != VR_CU_SUCCESS || status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// Ends the stream's capture in the driver. A refusal that leaves it capturing is met by asking again: a stream must not be lost.
+static vr_cu_result end_in_driver(struct vr_device *device, uint64_t stream, uint64_t *graph) {
+    struct vram_driver *driver = device->allocator->driver;
+    const vr_cu_result result = vr_cu(driver, stream_end_capture, stream, graph);
+    bool ended = result == VR_CU_SUCCESS;
+    for (int tries = 1; !ended && tries < VR_CU_TRIES && may_capture(driver, stream); tries++) {
+        uint64_t unwanted = 0;
+        ended = vr_cu(driver, stream_end_capture, stream, &unwanted) == VR_CU_SUCCESS;
+        if (ended && unwanted != 0) (void)vr_give_back(device, &(struct vr_driver_memory){give_graph, unwanted, 0});
     }
     return result;
 }
@@ -123,20 +129,19 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     vr_cu_result result = VR_CU_SUCCESS;
     struct vr_capture *capture = find_capture(device, pool, stream, false);
     const bool known = capture != NULL;
-    enum vram_status status = VRAM_OK;
     if (known) {
         const struct vr_backend_ops *backend = device->allocator->backend;
         if (backend->before_capture_end != NULL) backend->before_capture_end(device, stream);
-        result = end_in_driver(device->allocator->driver, stream, &made);
+        result = end_in_driver(device, stream, &made);
         leave_locked(device, capture);
         count_out(device);
-        status = settle_ended(device, pool);
+        (void)!settle_ended(device, pool); // what the driver refuses here the next request does
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
     if (!known) return refuse(error, "this pool has no capture under way on this stream");
     *graph = result == VR_CU_SUCCESS ? made : 0;
-    if (*graph != 0) return vr_error_complete(error, status);
+    if (*graph != 0) return VRAM_OK;
     (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
     if (error != NULL) error->driver_result = result;
     return VRAM_DRIVER;

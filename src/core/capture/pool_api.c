@@ -190,16 +190,21 @@ static bool any_mark(const struct vr_captures *captures) {
 static enum vram_status end_marked(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
-    VR_TRY(vr_context_enter(device, &guard));
+    enum vram_status status = vr_context_enter(device, &guard);
+    const bool entered = status == VRAM_OK;
     vr_gather(device, VR_LEVEL_ALL, 0);
-    vr_device_lock_guarded(device, &guard);
+    if (entered) vr_device_lock_guarded(device, &guard);
+    if (!entered) vr_device_lock(device);
     const bool closed = vr_route_close(pool, route), settles = device->options.graph_capture_record_stream_reuse;
-    enum vram_status status = closed ? VRAM_OK : VRAM_INVALID_ARGUMENT;
-    if (closed && settles && any_mark(&device->captures)) status = vr_deferred_convert_pool(device, pool);
+    if (!settles || !any_mark(&device->captures)) {
+        status = VRAM_OK; // nothing is asked of the driver
+    } else if (closed && entered) {
+        status = vr_deferred_convert_pool(device, pool);
+    }
     if (closed) vr_private_bury_one(pool);
     vr_device_unlock(device);
-    vr_context_leave(&guard);
-    return status;
+    if (entered) vr_context_leave(&guard);
+    return closed ? status : VRAM_INVALID_ARGUMENT;
 }
 
 enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *route) {

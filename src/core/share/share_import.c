@@ -84,7 +84,7 @@ void vr_imports_release(struct vram_allocator *allocator) {
     struct vr_imports *imports = &allocator->imports;
     vr_mutex_lock(&imports->mutex);
     for (size_t i = 0; i < imports->count; i++) imports->items[i]->references = 0;
-    (void)sweep_locked(imports);
+    for (int tries = 0; imports->count != 0 && tries < VR_CU_TRIES; tries++) (void)sweep_locked(imports);
     for (size_t i = 0; i < imports->count; i++) free(imports->items[i]); // the driver refused to the end
     free(imports->items);
     imports->items = NULL;

@@ -81,7 +81,7 @@ static vr_cu_result wait_for(struct vr_device *device, uint64_t waiter, uint64_t
         if (result == VR_CU_SUCCESS) result = vr_cu(driver, stream_wait_event, waiter, event, 0);
         (void)vr_give_back(device, &(struct vr_driver_memory){give_event, event, 0});
     }
-    if (context != device->context) (void)vr_cu(driver, ctx_set_current, device->context);
+    if (context != device->context) VR_CU_INSIST(driver, ctx_set_current, device->context);
     return result;
 }
 
@@ -321,7 +321,7 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     if (result != VR_CU_SUCCESS) return fail(request, result, false, oom);
     const enum vram_status status = vr_raw_remember(allocator, &block);
     if (status != VRAM_OK) {
-        (void)vr_cu(allocator->driver, mem_free_async, block.address, stream);
+        VR_CU_INSIST(allocator->driver, mem_free_async, block.address, stream);
         return status;
     }
     book(device, &block, 1, 1, 0);
@@ -381,10 +381,10 @@ static enum vram_status record_stream(struct vram_allocator *allocator, uint64_t
 static void close_pool(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
     struct vr_context_guard guard;
-    if (vr_context_enter(device, &guard) == VRAM_OK) {
-        (void)vr_cu(driver, ctx_synchronize, 0);
-        (void)vr_cu(driver, mem_pool_trim_to, device->async.driver_pool, 0);
-        for (size_t i = 0; i < device->async.unifier_count; i++) (void)vr_cu(driver, stream_destroy, device->async.unifiers[i].stream);
+    if (vr_context_insist(device, &guard)) {
+        VR_CU_INSIST(driver, ctx_synchronize, 0);
+        VR_CU_INSIST(driver, mem_pool_trim_to, device->async.driver_pool, 0);
+        for (size_t i = 0; i < device->async.unifier_count; i++) VR_CU_INSIST(driver, stream_destroy, device->async.unifiers[i].stream);
         vr_context_leave(&guard);
     }
     free(device->async.unifiers);

@@ -17,7 +17,7 @@ static vr_cu_result take(struct vr_shard *shard, uint64_t size, uint64_t *addres
     vr_device_unlock(shard->device);
     const vr_cu_result result = ask(shard, size, address);
     vr_device_lock(shard->device);
-    if (relaxed) (void)vr_cu(driver, thread_exchange_capture_mode, &mode);
+    if (relaxed) VR_CU_INSIST(driver, thread_exchange_capture_mode, &mode);
     return result;
 }
 

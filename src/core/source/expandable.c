@@ -61,8 +61,8 @@ static vr_cu_result give_mapping(struct vram_driver *driver, uint64_t address, u
 }
 
 // A mapping that the driver keeps keeps its memory, too, whoever has released the handle, and nothing else can be mapped there.
-void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
-    (void)vr_give_back(device, &(struct vr_driver_memory){give_mapping, address, size});
+bool vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size) {
+    return vr_give_back(device, &(struct vr_driver_memory){give_mapping, address, size}) == VRAM_OK;
 }
 
 void vr_orphaned_mappings_retry(struct vr_device *device) { vr_orphans_retry(device, give_mapping); }

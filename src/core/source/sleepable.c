@@ -21,19 +21,11 @@ static vr_cu_result open_to_all(struct vr_device *device, uint64_t address, uint
     return vr_cu(device->allocator->driver, mem_set_access, address, size, access, count);
 }
 
-static vr_cu_result give_segment(struct vram_driver *driver, uint64_t address, uint64_t size) {
-    const vr_cu_result result = vr_cu(driver, mem_unmap, address, size);
-    return result == VR_CU_SUCCESS ? vr_cu(driver, mem_address_free, address, size) : result;
-}
-
-// A mapping that the driver keeps is tried again with its range; of one that went, the range alone.
+// Two things that the driver may refuse, each by itself: it keeps a range in which it keeps a mapping.
 static enum vram_status give_range(struct vr_device *device, uint64_t address, uint64_t size) {
-    if (vr_cu(device->allocator->driver, mem_unmap, address, size) != VR_CU_SUCCESS) {
-        (void)vr_give_back(device, &(struct vr_driver_memory){give_segment, address, size});
-        return VRAM_DRIVER;
-    }
+    const bool gone = vr_drop_mapping(device, address, size);
     vr_drop_range(device, address, size);
-    return VRAM_OK;
+    return gone ? VRAM_OK : VRAM_DRIVER;
 }
 
 static vr_cu_result take(struct vr_shard *shard, uint64_t size, uint64_t *address) {

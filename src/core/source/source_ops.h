@@ -94,10 +94,11 @@ enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uin
 uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole);
 // Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index. Two spare records.
 uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high);
-// Give a reservation, a physical allocation or a mapping back; what the driver refuses is tried again later.
+// Give a reservation, a physical allocation or a mapping back; what the driver refuses is tried again later, in this order, so that a range
+// goes after the mapping in it. vr_drop_mapping(): whether it is gone.
 void vr_drop_range(struct vr_device *device, uint64_t address, uint64_t size);
 void vr_drop_handle(struct vr_device *device, uint64_t handle);
-void vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size);
+bool vr_drop_mapping(struct vr_device *device, uint64_t address, uint64_t size);
 // Tries again now: a mapping that was kept may be where the next one goes.
 void vr_orphaned_mappings_retry(struct vr_device *device);
 

@@ -7,13 +7,13 @@ vr_cu_result vr_watch_enter(const struct vr_watching *watch, uint32_t device, ui
     if (result == VR_CU_SUCCESS) result = vr_cu(watch->inner, primary_ctx_retain, &context, (int)device);
     if (result != VR_CU_SUCCESS) return result;
     result = vr_cu(watch->inner, ctx_set_current, context);
-    if (result != VR_CU_SUCCESS) (void)vr_cu(watch->inner, primary_ctx_release, (int)device);
+    if (result != VR_CU_SUCCESS) VR_CU_INSIST(watch->inner, primary_ctx_release, (int)device);
     return result;
 }
 
 void vr_watch_leave(const struct vr_watching *watch, uint32_t device, uint64_t before) {
-    (void)vr_cu(watch->inner, ctx_set_current, before);
-    (void)vr_cu(watch->inner, primary_ctx_release, (int)device);
+    VR_CU_INSIST(watch->inner, ctx_set_current, before);
+    VR_CU_INSIST(watch->inner, primary_ctx_release, (int)device);
 }
 
 static enum vram_status failed(struct vram_error *error, const char *call, vr_cu_result result) {
@@ -84,7 +84,7 @@ enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
     result = vr_cu(watch->inner, mem_get_allocation_properties, &prop, physical);
     const bool can = result == VR_CU_SUCCESS && (prop.requested_handle_types & VR_CU_MEM_HANDLE_TYPE_FABRIC) != 0;
     if (can) result = vr_cu(watch->inner, mem_export_to_shareable_handle, made.bytes, physical, VR_CU_MEM_HANDLE_TYPE_FABRIC, 0);
-    (void)vr_cu(watch->inner, mem_release, physical);
+    VR_CU_INSIST(watch->inner, mem_release, physical);
     if (!can)
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u, or its driver, has no handles of the fabric", mapping.device);
     if (result != VR_CU_SUCCESS) return failed(error, "cuMemExportToShareableHandle", result);
@@ -116,10 +116,10 @@ static vr_cu_result place(struct vr_watching *watch, uint32_t device, uint64_t h
     result = vr_cu(driver, mem_map, at, size_bytes, 0, handle, 0);
     if (result == VR_CU_SUCCESS) {
         result = open_to(watch, device, at, size_bytes);
-        if (result != VR_CU_SUCCESS) (void)vr_cu(driver, mem_unmap, at, size_bytes);
+        if (result != VR_CU_SUCCESS) VR_CU_INSIST(driver, mem_unmap, at, size_bytes);
     }
     if (result != VR_CU_SUCCESS)
-        (void)vr_cu(driver, mem_address_free, at, size_bytes);
+        VR_CU_INSIST(driver, mem_address_free, at, size_bytes);
     else
         *address = at;
     return result;
@@ -139,7 +139,7 @@ enum vram_status vram_fabric_import(struct vram_driver *driver, uint32_t device,
     if (result == VR_CU_SUCCESS) {
         call = "cuMemMap";
         result = place(watch, device, physical, handle->allocation_bytes, &at);
-        (void)vr_cu(watch->inner, mem_release, physical);
+        VR_CU_INSIST(watch->inner, mem_release, physical);
     }
     vr_watch_leave(watch, device, before);
     if (result != VR_CU_SUCCESS) return failed(error, call, result);
@@ -195,7 +195,7 @@ static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, 
     if (vr_cu(&watch->head, mem_create, &handle, size_bytes, &prop, 0) != VR_CU_SUCCESS) return 0;
     // From here on the mapping alone holds the memory.
     const vr_cu_result result = place(watch, device, handle, size_bytes, &address);
-    (void)vr_cu(watch->inner, mem_release, handle);
+    VR_CU_INSIST(watch->inner, mem_release, handle);
     return result == VR_CU_SUCCESS ? address : 0;
 }
 
