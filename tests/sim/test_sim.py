@@ -21,6 +21,14 @@ def run(*arguments, **variables):
     return subprocess.run([VRAM, *arguments], capture_output=True, text=True, env={**ENVIRONMENT, **variables}, check=False)
 
 
+def is_ours(path):
+    """Whether a file is this user's, and still there."""
+    try:
+        return path.stat().st_uid == os.getuid()
+    except FileNotFoundError:
+        return False
+
+
 class Sim(unittest.TestCase):
     def test_a_program_finds_the_simulated_devices(self):
         result = run("sim", "--devices", "3", "--memory", "16GiB", "--", TINY)
@@ -126,9 +134,21 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
 
     def test_what_sessions_leave_behind_goes_with_the_next(self):
         run("sim", "--", TINY)
-        first = set(pathlib.Path("/dev/shm").glob("vram-session-*"))
+        first = {path for path in pathlib.Path("/dev/shm").glob("vram-session-*") if is_ours(path)}
         run("sim", "--", TINY)
         self.assertFalse([path for path in first if path.exists() and not pathlib.Path(f"/proc/{path.name.split('-')[2]}").exists()])
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can give a file to another user")
+    def test_what_another_user_left_behind_stays(self):
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        path = pathlib.Path(f"/dev/shm/vram-session-{ended.pid}-test{os.getpid()}")
+        path.touch()
+        self.addCleanup(path.unlink)
+        os.chown(path, 65534, -1)
+        self.assertEqual(run("sim", "--", TINY, "5").returncode, 5)
+        self.assertTrue(path.exists())
+        self.assertFalse(is_ours(path))
 
     def test_files_that_a_program_wrote_over_are_read(self):
         """What `vram sim` shares with a program may hold anything at its end, and in the middle."""
