@@ -13,6 +13,8 @@ packages+=(libzstd-dev zlib1g-dev liblzma-dev libsqlite3-dev libcjson-dev)
 packages+=(libdw1 g++)
 # Tests: unit tests, scripts, packed test data, sanitizers and fuzzing, format, memory checks.
 packages+=(libcmocka-dev python3 sqlite3 tar zstd clang libclang-rt-14-dev clang-format valgrind)
+# What the house test of arguments parses with; the headers of the compiler come with clang.
+packages+=(python3-clang-14)
 # The viewer: its engine is compiled to WebAssembly and made smaller; two browsers test the page.
 packages+=(binaryen lld wasi-libc libclang-rt-14-dev-wasm32 chromium firefox-esr fonts-dejavu-core)
 # Shells whose completions are tried.

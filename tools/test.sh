@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests. Usage: tools/test.sh all|release|asan|tsan|nightly
+# Runs the tests. Usage: tools/test.sh all|release|asan|asan_gcc|tsan|nightly
 # The last lines are ctest's summaries of every stage, the one of the shipped build at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,9 +47,21 @@ release() {
 # leak checker of clang 14 takes what stands before it for a header and crashes ("Tracer caught signal 11"). It finds those blocks without it, too.
 # Without what only repeats, with the command built for shipping, on every real recording what other tests do on a few, and without what reads the
 # tree alone.
+repeats='^viewer\.|^snapshot\.round_trip_recordings$|^tune\.recordings$|^house\.(floors|names|citations|checkers|coverage|documents|written_files|nulls)$'
 asan() {
     build asan
-    run asan -E '^viewer\.|^snapshot\.round_trip_recordings$|^tune\.recordings$|^house\.(floors|names|citations|checkers|coverage|documents|written_files|nulls)$'
+    run asan -E "$repeats"
+}
+
+# With gcc what may depend on the compiler, for all the rest is in clang's build: the allocator's own tests, the models and the refusals.
+asan_gcc() {
+    local source units=()
+    for source in tests/unit/test_{async,capture_,core_,fault,fenced,host_faults,nth_failure,paged,peers,pool,refusals,sleep}*.c; do
+        units+=("$(basename "$source" .c)")
+    done
+    build asan-gcc random_ops async_ops paged_ops fault_ops "${units[@]}"
+    run asan-gcc -R "^unit\.($(IFS='|' && echo "${units[*]}"))\$|^model\.(random_ops_seeds|random_ops_restored|async_ops|paged_ops)\$|^attack\.fault_ops\$"
+    build/asan-gcc/tests/model/random_ops --seed 700000 --seeds 100 --ops 5000
 }
 
 # Only the tests with threads of their own: everything else was under the other sanitizers.
@@ -71,6 +83,7 @@ attack() {
     build/release/tests/attack/fault_ops --seed "$ATTACK_SEED" --faults 2500000
     build/release/tests/attack/option_strings --seed "$ATTACK_SEED" --count 2000000
     python3 tests/attack/servers.py --vram build/release/cli/vram --seed "$ATTACK_SEED" --count 50000
+    for name in asan asan-gcc; do "build/$name/tests/attack/fault_ops" --seed "$ATTACK_SEED" --faults 250000; done
     for corpus in "${kinds[@]}"; do
         name=$(basename "$corpus")
         "build/release/fuzz/mutate_$name" --seed "$ATTACK_SEED" --count $((200000 / ${#kinds[@]} + 1)) "$corpus"
@@ -84,6 +97,7 @@ attack() {
 }
 
 nightly() {
+    local preset
     release
     build check
     run check --timeout 3600
@@ -91,6 +105,12 @@ nightly() {
     build/release/tests/model/random_ops --seed "$ATTACK_SEED" --seeds 3000 --ops 5000
     build/check/tests/model/random_ops --seed 5000 --seeds 100 --ops 2000
     build/release/tests/model/async_ops --seeds 250 --ops 20000
+    asan
+    build asan-gcc
+    run asan-gcc -E "$repeats" --timeout 3600
+    for preset in asan asan-gcc; do "build/$preset/tests/model/random_ops" --seed "$ATTACK_SEED" --seeds 300 --ops 5000; done
+    note "arguments"
+    python3 tools/check_arguments.py build/release
     attack
     note "fuzzing"
     FUZZ_SECONDS=${FUZZ_SECONDS:-600} tools/fuzz.sh
@@ -102,11 +122,12 @@ all)
     tools/format.sh --check
     release -LE '^nightly$'
     asan
+    asan_gcc
     tsan
     ;;
-release | asan | tsan | nightly) "$1" ;;
+release | asan | asan_gcc | tsan | nightly) "$1" ;;
 *)
-    echo "usage: tools/test.sh all|release|asan|tsan|nightly" >&2
+    echo "usage: tools/test.sh all|release|asan|asan_gcc|tsan|nightly" >&2
     exit 2
     ;;
 esac

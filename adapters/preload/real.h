@@ -2,6 +2,8 @@
 #ifndef PL_REAL_H
 #define PL_REAL_H
 
+#include <stdatomic.h>
+
 #include "preload.h"
 
 // As strcmp() == 0, and whether a text begins so, without the C library.
@@ -11,7 +13,7 @@ bool pl_begins(const char *text, const char *start);
 bool pl_library_of(const void *address, char *name, size_t capacity);
 // How many libraries have been closed so far: an address may be another library's after that.
 extern _Atomic uint64_t pl_closed_libraries __attribute__((visibility("hidden")));
-static inline uint64_t pl_libraries_closed(void) { return __atomic_load_n(&pl_closed_libraries, __ATOMIC_RELAXED); }
+static inline uint64_t pl_libraries_closed(void) { return atomic_load_explicit(&pl_closed_libraries, memory_order_relaxed); }
 
 // The lock of the table of drivers and of the doors' slots (doors.c). Held across fork(), so that the child finds them whole.
 void pl_doors_lock(void);

@@ -110,7 +110,8 @@ static bool run(uint64_t seed, enum refusals refusals, uint64_t *faults, uint64_
                             .often = refusals == RANDOM};
     if (!open_machine(&attack)) return false;
     if (make(&attack, attack_draw(&attack, 4) == 0)) {
-        if (refusals == RANDOM) vr_fault_random(attack.driver, percents[attack_draw(&attack, VR_COUNT_OF(percents))], seed);
+        const uint32_t percent = percents[attack_draw(&attack, VR_COUNT_OF(percents))];
+        if (refusals == RANDOM) vr_fault_random(attack.driver, percent, seed);
         if (attack_draw(&attack, 2) != 0) attack_refuse(&attack, 8); // when the device is opened
         while (attack.operations < OPERATIONS && attack.wrong == NULL) {
             if (attack_draw(&attack, 3) == 0) attack_refuse(&attack, 1 + attack_draw(&attack, 24));

@@ -3,6 +3,7 @@
 
 Usage: test_checkers.py TOOLS CC (the folder of the checkers, a C compiler)
 """
+import json
 import subprocess
 import sys
 import tempfile
@@ -385,6 +386,83 @@ class Wheel(unittest.TestCase):
             self.assertIn(wanted, told)
         told, = self.told(b"2", b"1")
         self.assertIn("byte 0 of 1", told)
+
+
+class Arguments(unittest.TestCase):
+    """Each line says whether the order of evaluation decides what it does."""
+
+    BEGIN = """#include <stdbool.h>
+bool make(int *count);
+int use(bool made, int count), look(const int *count), two(int a, int b);
+struct pair { int a, b; };
+#define BOTH(a, b) ((a) && (b))
+"""
+    BAD = [
+        "int f(void) { int count = 0; return use(make(&count), count); }",
+        "int f(void) { int count = 0; return use(count, make(&count)); }",
+        "int f(void) { int i = 0; return two(i++, i); }",
+        "int f(void) { int i = 0; return two(i, i += 2); }",
+        "int f(void) { int i = 0; return two(1, two(i = 2, i)); }",
+        "int f(void) { int i = 0; return two(make(&i), make(&i)); }",
+        "int f(void) { int i = 0; return make(&i) + i; }",
+        "int f(void) { int i = 0; struct pair p = {make(&i), i}; return p.a; }",
+        "int f(void) { struct pair p = {0}; return two(make(&p.a), p.a); }",
+        "struct pair g(struct pair p); int f(void) { struct pair p = {0}; return two(make(&p.a), g(p).b); }",
+        "int f(void) { int list[2] = {0}; return two(make(list), list[1]); }",
+        "int f(void) { int i = 0, list[2] = {0}; return two(make(&list[i++]), i); }",
+        "int f(int n) { int list[2] = {0}; return two(make(&list[n]), list[1]); }",
+        "int f(int (*call)(int *, int)) { int i = 0; return two(call(&i, 2), i); }",
+    ]
+    GOOD = [
+        "int f(void) { int count = 0; const bool made = make(&count); return use(made, count); }",
+        "int f(void) { int i = 0; return two(look(&i), i); }",
+        "int f(void) { int i = 0; return make(&i) && i; }",
+        "int f(void) { int i = 0; return BOTH(make(&i), i); }",
+        "int f(void) { int i = 0; return make(&i) ? i : 2; }",
+        "int f(void) { int i = 0; return two(1, (make(&i), i)); }",
+        "int f(void) { int i = 0; return two(make(&i), sizeof i); }",
+        "int f(void) { int i = 0, k = 0; return two(make(&i), make(&k)); }",
+        "int f(void) { int i = 0; i = make(&i); return i; }",
+        "int f(void) { struct pair p = {0}; return two(make(&p.a), p.b); }",
+        "int f(void) { int list[2] = {0}; return two(make(&list[0]), list[1]); }",
+        "int f(void) { int list[2] = {0}; return *(list + make(list)); }",
+    ]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        folder = Path(cls.folder.name)
+        (folder / "all.c").write_text(cls.BEGIN + "".join(f"{line.replace(' f(', f' f{n}(').replace(' g(', f' g{n}(')}\n" for n, line in enumerate(cls.BAD + cls.GOOD)))
+        command = {"directory": str(folder), "file": "all.c", "command": "cc -std=c11 -c all.c"}
+        (folder / "compile_commands.json").write_text(json.dumps([command]))
+        cls.code, cls.output = run(sys.executable, TOOLS / "check_arguments.py", folder)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def setUp(self):
+        if self.code == 77:
+            self.skipTest("no Python binding of libclang")
+
+    def lines(self):
+        return {int(line.split(":")[1]) - self.BEGIN.count("\n") - 1 for line in self.output.splitlines() if "order of evaluation" in line}
+
+    def test_each_way_is_found(self):
+        self.assertEqual(self.code, 1, self.output)
+        self.assertEqual([self.BAD[n] for n in range(len(self.BAD)) if n not in self.lines()], [])
+
+    def test_what_is_in_order_is_good(self):
+        self.assertEqual([self.GOOD[n - len(self.BAD)] for n in sorted(self.lines()) if n >= len(self.BAD)], [])
+
+    def test_what_does_not_compile_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "bad.c").write_text("int f(void) { return nothing; }\n")
+            command = {"directory": folder, "file": "bad.c", "command": "cc -c bad.c"}
+            (Path(folder) / "compile_commands.json").write_text(json.dumps([command]))
+            code, output = run(sys.executable, TOOLS / "check_arguments.py", folder)
+        self.assertEqual(code, 1, output)
+        self.assertIn("cannot be read", output)
 
 
 if __name__ == "__main__":

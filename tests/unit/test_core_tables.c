@@ -220,7 +220,7 @@ static void use_streams(struct vram_allocator *allocator) {
     for (size_t i = 0; i < STEPS; i++) {
         uint64_t *at = &live[vr_random_next(&random) % LIVE];
         if (*at != 0) assert_int_equal(vram_free(allocator, *at), VRAM_OK);
-        const uint64_t bytes = 1 + (vr_random_next(&random) % 4096 << vr_random_next(&random) % 14);
+        const uint64_t units = vr_random_next(&random) % 4096, bytes = 1 + (units << vr_random_next(&random) % 14);
         assert_int_equal(vram_malloc(allocator, 0, bytes, vr_random_next(&random) % STREAMS, at), VRAM_OK);
         if (i % 1000 == 999) assert_int_equal(vram_empty_cache(allocator), VRAM_OK);
     }

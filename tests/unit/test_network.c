@@ -112,7 +112,8 @@ static void play(const char *conf, uint64_t seed) {
             assert_int_equal(vram_free(card->allocator, address[at]), VRAM_OK);
             address[at] = 0;
         } else {
-            size[at] = 1 + random_of(&state) % (random_of(&state) % 2 != 0 ? 60u << 20 : 1u << 18);
+            const uint64_t most = random_of(&state) % 2 != 0 ? 60u << 20 : 1u << 18;
+            size[at] = 1 + random_of(&state) % most;
             const enum vram_status status = vram_malloc(card->allocator, 0, size[at], random_of(&state) % 2, &address[at]);
             assert_true(status == VRAM_OK || status == VRAM_OUT_OF_MEMORY);
         }
