@@ -3,6 +3,7 @@
 #   make demo              report, replay and tune a recording (RECORDING=path for your own)
 #   make test              everything that has to hold before a change lands
 #   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#   make check-asan-gcc    the same with gcc, of what may depend on the compiler
 #   make check-tsan        the threaded tests under ThreadSanitizer
 #   make fuzz              every fuzz target for FUZZ_SECONDS
 #   make prove             the proofs of tests/proofs, by Frama-C and by enumeration (minutes), with their table
@@ -35,7 +36,7 @@ export FUZZ_SECONDS
 
 VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
 VRAM_SOURCES ?= $(VRAM_CACHE)/sources
-.PHONY: all setup demo test check-asan check-tsan check-real check-arm64 torch-native fuzz prove bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
+.PHONY: all setup demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -52,6 +53,9 @@ test: setup
 
 check-asan: setup
 	@tools/test.sh asan
+
+check-asan-gcc: setup
+	@tools/test.sh asan_gcc
 
 check-tsan: setup
 	@tools/test.sh tsan
