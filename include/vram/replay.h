@@ -162,7 +162,7 @@ struct vram_whatif_call {
 
 struct vram_whatif_device {
     uint32_t device;
-    bool contradiction; // the history cannot be rolled back: `reason` says why, nothing was run
+    bool contradiction; // the history cannot be rolled back, or no device holds what is live: `reason` says why, nothing was run
     char reason[512];
     uint64_t events; // replayed; fewer than the history has after an OOM
     uint64_t allocations;

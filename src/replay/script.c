@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "model/recording.h"
+#include "replay/stage.h"
 
 // --- names ------------------------------------------------------------------------------------------------------------------
 // Walks the history forwards with what is live at the moment.
@@ -12,17 +13,31 @@ struct life_naming {
     uint32_t *spare;    // numbers that are free again
     size_t spare_count;
     size_t spare_capacity;
+    uint64_t *sizes; // by number, in bytes
+    size_t sizes_capacity;
+    uint64_t live_bytes; // sizes that no device holds count as SIZE_MOST: then the sum is too large before it can wrap
 };
 
-static enum vram_status begin_life(struct life_naming *naming, uint64_t address, uint32_t *name) {
+#define SIZE_MOST (2 * VR_STAGE_SPACING)
+
+// At `event`, or VRAM_NO_OFFSET for the start.
+static enum vram_status begin_life(struct life_naming *naming, uint64_t address, uint64_t size_bytes, uint64_t event, uint32_t *name) {
     struct vr_script_device *device = naming->device;
     *name = naming->spare_count > 0 ? naming->spare[--naming->spare_count] : (uint32_t)device->name_count++;
+    VR_TRY(VR_GROW(naming, sizes, device->name_count));
+    naming->sizes[*name] = size_bytes < SIZE_MOST ? size_bytes : SIZE_MOST;
+    naming->live_bytes += naming->sizes[*name];
+    if (naming->live_bytes > VR_STAGE_SPACING && !device->is_beyond) {
+        device->is_beyond = true;
+        device->beyond_event = event;
+    }
     return vr_map_set(&naming->live, address, (uint64_t)*name + 1);
 }
 
 static enum vram_status end_life(struct life_naming *naming, uint64_t address) {
     const uint32_t name = (uint32_t)vr_map_take(&naming->live, address) - 1;
     assert(name < naming->device->name_count);
+    naming->live_bytes -= naming->sizes[name];
     VR_TRY(vr_grow((void **)&naming->spare, &naming->spare_capacity, naming->spare_count + 1, sizeof *naming->spare));
     naming->spare[naming->spare_count++] = name;
     return VRAM_OK;
@@ -43,10 +58,11 @@ static enum vr_step step_of(enum vr_action action) {
 
 static enum vram_status name_event(struct life_naming *naming, size_t event, enum vr_step *step) {
     struct vr_script_device *device = naming->device;
-    const uint64_t address = device->recorded.history->address[event];
+    const struct vr_history *history = device->recorded.history;
+    const uint64_t address = history->address[event];
     uint32_t *name = &device->names[event];
     switch (*step) {
-    case VR_STEP_ALLOC: return begin_life(naming, address, name);
+    case VR_STEP_ALLOC: return begin_life(naming, address, history->size_bytes[event], event, name);
     case VR_STEP_FREE:
     case VR_STEP_FREE_REQUESTED:
     case VR_STEP_FREE_COMPLETED:
@@ -74,8 +90,9 @@ static enum vram_status name_all(struct life_naming *naming) {
     const struct vr_history *history = device->recorded.history;
     for (size_t i = 0; i < device->start.block_count; i++) {
         uint32_t name = 0;
-        note_request(device, device->start.blocks[i].requested);
-        VR_TRY(begin_life(naming, device->start.blocks[i].address, &name));
+        const struct vr_start_block *block = &device->start.blocks[i];
+        note_request(device, block->requested);
+        VR_TRY(begin_life(naming, block->address, block->requested, VRAM_NO_OFFSET, &name));
     }
     for (size_t event = 0; event < history->count; event++) {
         enum vr_step step = step_of(history->action[event]);
@@ -98,6 +115,7 @@ static enum vram_status name_allocations(struct vr_script_device *device) {
     const enum vram_status status = name_all(&naming);
     vr_map_release(&naming.live);
     free(naming.spare);
+    free(naming.sizes);
     return status;
 }
 

@@ -27,6 +27,8 @@ struct vr_script_device {
     uint32_t *names;                    // per event: the number of the allocation that it makes or ends
     size_t name_count;                  // all numbers are below
     uint64_t largest_request_bytes;     // of the start and of the events, those that failed included
+    bool is_beyond;                     // more than VR_STAGE_SPACING is live at once: no device holds that
+    uint64_t beyond_event;              // from which event on; VRAM_NO_OFFSET: from the start on
 };
 
 struct vr_script {

@@ -1,9 +1,12 @@
 #include "replay/trial.h"
 
 #include "base/base.h"
+#include "replay/stage.h"
 
 // The smallest step of the search: a page of expandable segments.
 #define STEP (2 * VR_MIB)
+// No device has as much, whatever a recorded request that failed asked for.
+#define MEMORY_MOST (2 * VR_STAGE_SPACING)
 
 struct trial {
     const struct vr_trial_ground *ground;
@@ -108,7 +111,7 @@ static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t
     bool completed = false;
     *enough = 0;
     uint64_t memory = vr_round_up(held == 0 ? STEP : held, STEP);
-    for (int attempt = 0; attempt < 48; attempt++) {
+    for (int attempt = 0; attempt < 48 && memory <= MEMORY_MOST; attempt++) {
         VR_TRY(completes(trial, memory, &completed));
         if (completed) {
             *enough = memory;

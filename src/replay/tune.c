@@ -257,7 +257,7 @@ static enum vram_status explore(struct tune_search *search) {
     VR_TRY(run_round(search)); // today's and the defaults
     if (search->result->devices == 0) {
         return vr_fail(&search->error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
-                       "no device has a history that can be replayed: there is nothing to tune");
+                       "no device has a history that can be replayed: there is nothing to tune; vram replay says why");
     }
     VR_TRY(add_single_options(search));
     VR_TRY(run_round(search));

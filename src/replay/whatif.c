@@ -221,6 +221,21 @@ static enum vram_status take_results(struct whatif *whatif, const struct meter *
 }
 
 // --- one device ---------------------------------------------------------------------------------------------------------------
+// Why there is nothing to play; empty where there is. A replay's tables grow with the bytes that are live: what no device holds is not
+// played, whatever memory was asked for.
+static void refuse(const struct vr_script_device *script, char *reason, size_t size) {
+    *reason = '\0';
+    if (script->start.anomaly_total > 0) {
+        vr_start_describe(&script->start, reason, size);
+    } else if (script->is_beyond) {
+        const struct vr_formatted most = vr_bytes(VR_STAGE_SPACING);
+        if (script->beyond_event == VRAM_NO_OFFSET)
+            (void)snprintf(reason, size, "more than %s is live at the start, which no device holds", most.text);
+        else
+            (void)snprintf(reason, size, "more than %s is live after event %" PRIu64 ", which no device holds", most.text, script->beyond_event);
+    }
+}
+
 static enum vram_status run(struct whatif *whatif, const struct vr_start *start, const char *conf, struct vram_error *error) {
     const bool limited = whatif->options->memory_bytes != 0, recorded = whatif->options->start == VRAM_WHATIF_RECORDED;
     const struct vr_stage_options stage = {.conf = conf,
@@ -250,11 +265,9 @@ static enum vram_status run_device(const struct vr_script_device *script, const 
     whatif.pytorch = vr_recorded_rules(script->recorded.model).likely;
     struct vram_error detail = {0};
     device->device = script->recorded.device;
-    if (script->start.anomaly_total > 0) {
-        device->contradiction = true;
-        vr_start_describe(&script->start, device->reason, sizeof device->reason);
-        return VRAM_OK;
-    }
+    refuse(script, device->reason, sizeof device->reason);
+    device->contradiction = *device->reason != '\0';
+    if (device->contradiction) return VRAM_OK;
     whatif.ours = malloc((script->name_count + 1) * sizeof *whatif.ours);
     enum vram_status status = whatif.ours == NULL ? VRAM_NO_HOST_MEMORY : run(&whatif, &script->start, conf, &detail);
     if (status == VRAM_MISMATCH) {

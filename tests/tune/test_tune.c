@@ -362,6 +362,30 @@ static void nothing_to_tune_is_said(void **state) {
     vram_recording_destroy(recording);
 }
 
+// What no device holds is not played: 271 bytes of a log that name four live TiB would make two million pages, again and again.
+static void more_than_any_device_holds_is_refused(void **state) {
+    (void)state;
+    struct vr_text log = {0};
+    struct vram_recording *recording = NULL;
+    struct vram_tune_result *result = NULL;
+    struct vram_whatif_result *played = NULL;
+    struct vram_error error = {0};
+    vr_text_puts(&log, "Thread,Time,Action,Pointer,Size,Stream\n");
+    for (unsigned i = 0; i < 4; i++)
+        vr_text_printf(&log, "1,00:00:00.%06u,allocate,0x%llx,%llu,0\n", i, 0x7F0000000000ull + (i * (1ull << 40)), 1ull << 40);
+    assert_int_equal(VRAM_OK, vram_recording_read_memory(log.bytes, log.length, "log.csv", &recording, NULL));
+    const struct vram_recording *const one = recording;
+    assert_int_equal(VRAM_BAD_INPUT, vram_tune(&one, 1, NULL, &result, &error));
+    assert_non_null(strstr(error.message, "nothing to tune"));
+    const struct vram_whatif_options options = {.conf = "paged:True", .memory_bytes = 8ull << 40};
+    assert_int_equal(VRAM_OK, vram_replay_whatif(recording, &options, &played, NULL));
+    assert_true(played->devices[0].contradiction);
+    assert_string_equal(played->devices[0].reason, "more than 1.0 TiB is live after event 1, which no device holds");
+    vram_whatif_result_destroy(played);
+    vram_recording_destroy(recording);
+    vr_text_release(&log);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_setting_comes_to_what_a_replay_shows),
@@ -374,6 +398,7 @@ int main(void) {
         cmocka_unit_test(names_of_settings_are_never_cut),
         cmocka_unit_test(a_gain_below_one_percent_is_none),
         cmocka_unit_test(nothing_to_tune_is_said),
+        cmocka_unit_test(more_than_any_device_holds_is_refused),
         cmocka_unit_test(what_fits_already_needs_no_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "driver/fault/fault.h"
 
 enum { MIB = 1 << 20, MILLISECOND = 1000000, MAX_LIVE = 96 };
+#define GIB ((uint64_t)1 << 30)
 
 static const char *const calls_of_memory[] = {"cuMemCreate", "cuMemRelease",   "cuMemMap",
                                               "cuMemUnmap",  "cuMemSetAccess", "cuMemAddressReserve"};
@@ -50,6 +51,19 @@ static void neighbours_share_a_page(void **state) {
 }
 
 // What the device does not have is not taken page by page until nothing is left for others.
+// What a request needs counts as held when its pages are made: their number does not grow with its bytes.
+static void a_large_request_has_large_pages(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 512 * GIB);
+    const uint64_t before = driver_calls(&world);
+    (void)expect_malloc(&world, 256 * GIB, 0);
+    const uint64_t pages = 256 * GIB / (64 * MIB);
+    assert_true(driver_calls(&world) - before < 4 * pages);
+    expect_sound(&world);
+    expect_end(&world);
+}
+
 static void what_does_not_fit_is_not_begun(void **state) {
     (void)state;
     struct vr_world world;
@@ -516,6 +530,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_listens_changes_nothing),
         cmocka_unit_test(neighbours_share_a_page),
+        cmocka_unit_test(a_large_request_has_large_pages),
         cmocka_unit_test(what_does_not_fit_is_not_begun),
         cmocka_unit_test(free_pages_join),
         cmocka_unit_test(ends_are_borrowed),

@@ -107,10 +107,12 @@ static bool is_there(const struct vr_paged_device *device, uint64_t bytes) {
     return left == 0 || bytes <= left;
 }
 
-// Small pages waste less, large ones cost less: where memory gets short the smallest are made.
-static uint64_t largest_page(const struct vr_paged_device *device) {
-    const uint64_t held = device->held_bytes, most = held / VR_PAGED_LADDER < VR_PAGED_LARGEST ? held / VR_PAGED_LADDER : VR_PAGED_LARGEST;
-    return most < 2 * device->unit || bytes_left(device) < held / SHORT ? device->unit : most;
+// Small pages waste less, large ones cost less: where memory gets short the smallest are made. What is `missing` counts as held, so that
+// one request of a terabyte is not half a million pages. It exists, or is_there() would have refused it.
+static uint64_t largest_page(const struct vr_paged_device *device, uint64_t missing) {
+    const uint64_t held = device->held_bytes + missing, rung = held / VR_PAGED_LADDER;
+    const uint64_t most = rung < VR_PAGED_LARGEST ? rung : VR_PAGED_LARGEST;
+    return most < 2 * device->unit || bytes_left(device) < device->held_bytes / SHORT ? device->unit : most;
 }
 
 static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t missing, uint64_t most) {
@@ -157,7 +159,7 @@ static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t miss
     if (missing == 0) return VRAM_OK;
     VR_TRY(is_allowed(own->device->device, missing));
     if (!is_there(own->device, missing)) return VRAM_OUT_OF_MEMORY;
-    const uint64_t most = largest_page(own->device);
+    const uint64_t most = largest_page(own->device, missing);
     while (missing != 0) {
         uint32_t page = 0;
         const uint64_t size = page_size_for(own->device, missing, most);
