@@ -378,7 +378,8 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
                    result->setting_count == 1 ? "" : "s", vr_count(result->runs).text, result->runs == 1 ? "" : "s",
                    vr_count(result->devices).text, result->devices == 1 ? "y" : "ies");
     if (result->contradictions != 0)
-        vr_text_printf(&text, "  left out: %s whose history cannot be replayed; vram replay says why\n", vr_count(result->contradictions).text);
+        vr_text_printf(&text, "  left out: %s whose history cannot be replayed; vram replay says why\n",
+                       vr_count(result->contradictions).text);
     settings_table(&text, style, result);
     verdict(&text, style, result);
     beyond_pytorch(&text, result);

@@ -232,7 +232,8 @@ static void refuse(const struct vr_script_device *script, char *reason, size_t s
         if (script->beyond_event == VRAM_NO_OFFSET)
             (void)snprintf(reason, size, "more than %s is live at the start, which no device holds", most.text);
         else
-            (void)snprintf(reason, size, "more than %s is live after event %" PRIu64 ", which no device holds", most.text, script->beyond_event);
+            (void)snprintf(reason, size, "more than %s is live after event %" PRIu64 ", which no device holds", most.text,
+                           script->beyond_event);
     }
 }
 
