@@ -19,7 +19,7 @@ extern "C" {
 
 enum vram_recording_format {
     VRAM_FORMAT_PICKLE,    // protocol 4
-    VRAM_FORMAT_JSON,      // strict, pure ASCII, in one line; pairs become lists, NaN and infinities null
+    VRAM_FORMAT_JSON,      // strict, pure ASCII, in one line; what JSON has no word for is changed, see below
     VRAM_FORMAT_JSON_ROWS, // the same with a line for every segment, block, event and annotation
     VRAM_FORMAT_VRAM,      // vram's own recording file (docs/reference/formats/recording.md)
     VRAM_FORMAT_COUNT
@@ -27,7 +27,10 @@ enum vram_recording_format {
 
 // Writes the recording, which is borrowed, through `write` in pieces of about 64 KiB. Holds a few bytes per distinct string, frame and
 // stack besides the recording. Any thread, and any number of writers of one recording at once. IO when `write` returns false,
-// INVALID_ARGUMENT for a NULL recording or `write` and an unknown format, NO_HOST_MEMORY; *error (may be NULL) says what.
+// INVALID_ARGUMENT for a NULL recording or `write` and an unknown format, NO_HOST_MEMORY; LIMIT and BAD_INPUT where the recording's file
+// says what was not read; *error (may be NULL) says what. It has a message after OK, too, where JSON could not say a value as it was:
+// tuples and sets become lists, NaN and infinities null, keys strings, bytes hexadecimal digits. The pairs of pool ids are lists without a
+// word.
 VRAM_API VRAM_NODISCARD enum vram_status vram_recording_write(const struct vram_recording *recording, enum vram_recording_format format,
                                                               vram_write write, void *user, struct vram_error *error);
 

@@ -68,6 +68,7 @@ VRAM_API uint64_t vram_recording_event_count(const struct vram_recording *record
 VRAM_API uint64_t vram_recording_segment_count(const struct vram_recording *recording);
 VRAM_API uint64_t vram_recording_block_count(const struct vram_recording *recording);
 // The JSON text of a key of allocator_settings ("true", "-1", "\"expandable_segments:True\""), or NULL. Borrowed from the recording.
+// What JSON has no word for is a dictionary of one key: a tuple {"$tuple": [...]}, an infinity {"$float": "inf"}.
 VRAM_API const char *vram_recording_setting(const struct vram_recording *recording, const char *key);
 
 // --- row by row --------------------------------------------------------------------------------------------------------------------------

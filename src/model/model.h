@@ -211,7 +211,17 @@ struct vr_extra {
     uint32_t device; // index in histories, for an event; else 0
     uint64_t row;    // of the owner's table; 0 for the top level
     uint32_t key;    // string id
-    uint32_t value;  // string id of the value as JSON text (tuples as lists); "": the file does not have the key
+    uint32_t value;  // string id of the value as JSON text (src/snapshot/python_text.h); "": the file does not have the key
+};
+
+// What of a file its model does not say, so that no writer can write it again.
+enum vr_loss {
+    VR_LOSS_NONE,
+    VR_LOSS_TOO_MUCH,   // more than is kept for a file of that size
+    VR_LOSS_NOT_A_LIST, // a tuple or a set, read as the list that it stands for
+    VR_LOSS_NUMBER,     // of a pool id, which is no whole number
+    VR_LOSS_KEY,        // a key that is no string, of a dictionary that became a row
+    VR_LOSS_FRAME,      // two frames of one name, file and line that differ in what else they say
 };
 
 // How a file of our own ended.
@@ -245,7 +255,8 @@ struct vr_model {
     size_t module_count;
     struct vr_extra *extras; // by owner, device, row; of one row in file order
     size_t extra_count;
-    uint32_t lost_key; // a string id: what this key held was too much to be read; 0: none
+    enum vr_loss loss; // what of the file the model does not say
+    uint32_t lost_key; // a string id: the key that it was lost with; 0: it has no name
 };
 
 VR_INLINE const char *vr_model_string(const struct vr_model *model, uint32_t id) {

@@ -10,7 +10,7 @@ static void release(struct vr_emitter *emitter) {
 
 enum vram_status vr_emitter_init(struct vr_emitter *emitter, const struct vr_emit_calls *calls, const struct vr_model *model, bool rows,
                                  vram_write write, void *user) {
-    *emitter = (struct vr_emitter){.calls = calls, .model = model, .rows = rows, .write = write, .user = user};
+    *emitter = (struct vr_emitter){.calls = calls, .model = model, .rows = rows, .change = VR_PYTHON_NONE, .write = write, .user = user};
     emitter->chunk = malloc(VR_EMIT_CHUNK);
     emitter->memo = calloc((size_t)VR_WORD_COUNT + model->strings.count, sizeof *emitter->memo);
     emitter->known[VR_SHARED_FRAME] = calloc((size_t)model->frames.count + 1, sizeof *emitter->memo);

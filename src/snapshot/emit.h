@@ -7,6 +7,7 @@
 #define VR_SNAPSHOT_EMIT_H
 
 #include "model/model.h"
+#include "snapshot/python_text.h"
 #include "snapshot/vocabulary.h"
 #include "vram/status.h"
 
@@ -30,6 +31,12 @@ struct vr_emit_calls {
     void (*start)(struct vr_emitter *emitter); // what begins the file
     void (*begin)(struct vr_emitter *emitter, bool is_dict);
     void (*end)(struct vr_emitter *emitter);
+    // Tuples and sets, and dictionaries with any keys: items come in between, of a DICT keys and values by turns. NULL: the format has none
+    // of what python_text.h knows; then lists and dictionaries take their place, the text of a key that is no string is the key, and
+    // vr_emitter.change says so.
+    void (*begin_python)(struct vr_emitter *emitter, enum vr_python_value kind);
+    void (*end_python)(struct vr_emitter *emitter, enum vr_python_value kind);
+    void (*python_bytes)(struct vr_emitter *emitter, enum vr_python_value kind, const char *bytes, size_t length);
     // Several keys and their values at once, at most VR_EMIT_FIELDS: most of what is written comes this way.
     void (*fields)(struct vr_emitter *emitter, const struct vr_emit_field *fields, size_t count);
     void (*key)(struct vr_emitter *emitter, uint64_t name);
@@ -64,7 +71,8 @@ struct vr_emitter {
         uint32_t items; // of the list or dictionary, or of its last batch
     } levels[VR_EMIT_DEPTH];
     unsigned depth;
-    bool rows;      // JSON: a line for every row
+    bool rows;                   // JSON: a line for every row
+    enum vr_python_value change; // what was written as something else, the first; NONE
     uint64_t *memo; // pickle, by name: the opcode that gets it from the memo, its length in the uppermost byte; 0 while not written
     uint64_t *known[VR_SHARED_COUNT]; // the same by frame and stack; of JSON's frames: piece + 1
     uint32_t memo_count;
@@ -104,7 +112,7 @@ VR_INLINE const char *vr_emitter_name(const struct vr_emitter *emitter, uint64_t
     return vr_model_string(emitter->model, (uint32_t)(name - VR_WORD_COUNT));
 }
 
-// Emits a value given as JSON text. Text that is no JSON (or nests deeper than 100) is emitted as a string.
+// Emits a value given as the text of python_text.h. Text that is no such text (or nests deeper than 500) is emitted as a string.
 void vr_emit_text(struct vr_emitter *emitter, const char *text, size_t length);
 
 #endif

@@ -239,6 +239,41 @@ static void pickle_pair(struct vr_emitter *emitter, uint64_t first, uint64_t sec
     put_opcode(emitter, OP_TUPLE2);
 }
 
+// What comes in between are no items of the container around it: as in pickle_pair().
+static void pickle_begin_python(struct vr_emitter *emitter, enum vr_python_value kind) {
+    before_value(emitter);
+    if (kind == VR_PYTHON_KIND_SET) put_opcode(emitter, OP_EMPTY_SET);
+    if (kind == VR_PYTHON_KIND_DICT) put_opcode(emitter, OP_EMPTY_DICT);
+    put_opcode(emitter, OP_MARK);
+    emitter->depth++;
+    emitter->levels[emitter->depth].is_dict = true;
+    emitter->levels[emitter->depth].items = 0;
+}
+
+static void pickle_end_python(struct vr_emitter *emitter, enum vr_python_value kind) {
+    static const unsigned char ends[] = {[VR_PYTHON_KIND_TUPLE] = OP_TUPLE,
+                                         [VR_PYTHON_KIND_SET] = OP_ADDITEMS,
+                                         [VR_PYTHON_KIND_FROZENSET] = OP_FROZENSET,
+                                         [VR_PYTHON_KIND_DICT] = OP_SETITEMS};
+    assert((size_t)kind < sizeof ends);
+    put_opcode(emitter, ends[kind]);
+    emitter->depth--;
+}
+
+static void pickle_python_bytes(struct vr_emitter *emitter, enum vr_python_value kind, const char *bytes, size_t length) {
+    before_value(emitter);
+    if (kind == VR_PYTHON_KIND_BYTEARRAY)
+        put_argument(emitter, OP_BYTEARRAY8, length, 8);
+    else
+        put_argument(emitter, OP_BINBYTES, length, 4);
+    for (size_t done = 0; done < length;) {
+        const size_t step = length - done < LONGEST_INSIDE ? length - done : LONGEST_INSIDE;
+        memcpy(vr_emitter_room(emitter, step), bytes + done, step);
+        emitter->used += step;
+        done += step;
+    }
+}
+
 static bool pickle_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_t id) {
     if (emitter->known[kind][id] != 0) {
         before_value(emitter);
@@ -274,6 +309,9 @@ const struct vr_emit_calls vr_emit_pickle = {
     .boolean = pickle_boolean,
     .null = pickle_null,
     .pair = pickle_pair,
+    .begin_python = pickle_begin_python,
+    .end_python = pickle_end_python,
+    .python_bytes = pickle_python_bytes,
     .shared = pickle_shared,
     .end_shared = pickle_end_shared,
     .seal = pickle_seal,

@@ -1,4 +1,6 @@
 // Values that the model keeps as JSON text (settings, further keys), emitted as what they say.
+#include <math.h>
+
 #include "snapshot/emit.h"
 #include "snapshot/numerals.h"
 
@@ -65,11 +67,132 @@ static bool walk_number(struct walker *walker) {
 
 static bool walk_value(struct walker *walker);
 
+// --- what only Python has (python_text.h) -----------------------------------------------------------------------------------------------
+
+// Whether the value is written as what it is; noted where it is not.
+static bool expresses(const struct walker *walker, enum vr_python_value kind) {
+    struct vr_emitter *emitter = walker->emitter;
+    if (emitter->calls->begin_python != NULL) return true;
+    if (emitter->change == VR_PYTHON_NONE) emitter->change = kind;
+    return false;
+}
+
+static void begin_python(const struct walker *walker, enum vr_python_value kind) {
+    if (walker->emitter == NULL) return;
+    if (expresses(walker, kind))
+        walker->emitter->calls->begin_python(walker->emitter, kind);
+    else
+        walker->emitter->calls->begin(walker->emitter, kind == VR_PYTHON_KIND_DICT);
+}
+
+static void end_python(const struct walker *walker, enum vr_python_value kind) {
+    if (walker->emitter == NULL) return;
+    if (expresses(walker, kind))
+        walker->emitter->calls->end_python(walker->emitter, kind);
+    else
+        walker->emitter->calls->end(walker->emitter);
+}
+
+// A key of any kind. Where keys are strings it is that string, or the text of what it is.
+static bool walk_any_key(struct walker *walker) {
+    struct vr_emitter *emitter = walker->emitter;
+    if (emitter == NULL || expresses(walker, VR_PYTHON_KIND_DICT)) return walk_value(walker);
+    skip_space(walker);
+    const char *begin = walker->next;
+    size_t length = 0;
+    if (begin < walker->end && *begin == '"') {
+        if (!take_string(walker, &length)) return false;
+        emitter->calls->key_bytes(emitter, walker->scratch, length);
+        return true;
+    }
+    walker->emitter = NULL;
+    const bool is_value = walk_value(walker);
+    walker->emitter = emitter;
+    if (is_value) emitter->calls->key_bytes(emitter, begin, (size_t)(walker->next - begin));
+    return is_value;
+}
+
+static bool walk_any_pair(struct walker *walker) {
+    return take(walker, '[') && walk_any_key(walker) && take(walker, ',') && walk_value(walker) && take(walker, ']');
+}
+
+// The list that a tuple, a set or a dictionary is written as.
+static bool walk_python_items(struct walker *walker, enum vr_python_value kind) {
+    if (!take(walker, '[')) return false;
+    begin_python(walker, kind);
+    for (bool first = true; !take(walker, ']'); first = false) {
+        if (!first && !take(walker, ',')) return false;
+        if (kind == VR_PYTHON_KIND_DICT ? !walk_any_pair(walker) : !walk_value(walker)) return false;
+    }
+    end_python(walker, kind);
+    return true;
+}
+
+static bool walk_python_float(struct walker *walker) {
+    static const struct {
+        const char *text;
+        double number;
+    } words[] = {{"inf", INFINITY}, {"-inf", -INFINITY}, {"nan", NAN}};
+    size_t length = 0, i = 0;
+    if (!take_string(walker, &length)) return false;
+    while (i < VR_COUNT_OF(words) && (strlen(words[i].text) != length || memcmp(words[i].text, walker->scratch, length) != 0)) i++;
+    if (i == VR_COUNT_OF(words)) return false;
+    if (walker->emitter == NULL) return true;
+    (void)expresses(walker, VR_PYTHON_KIND_FLOAT);
+    walker->emitter->calls->real(walker->emitter, words[i].number);
+    return true;
+}
+
+static bool walk_python_bytes(struct walker *walker, enum vr_python_value kind) {
+    size_t length = 0;
+    if (!take_string(walker, &length)) return false;
+    struct vr_emitter *emitter = walker->emitter;
+    if (emitter != NULL && !expresses(walker, kind)) {
+        emitter->calls->bytes(emitter, walker->scratch, length);
+        return true;
+    }
+    if (!vr_python_text_unhex(walker->scratch, length)) return false;
+    if (emitter != NULL) emitter->calls->python_bytes(emitter, kind, walker->scratch, length / 2);
+    return true;
+}
+
+// The value behind {"$name":, and the brace.
+static bool walk_python(struct walker *walker, enum vr_python_value kind) {
+    bool good;
+    switch (kind) {
+    case VR_PYTHON_KIND_FLOAT: good = walk_python_float(walker); break;
+    case VR_PYTHON_KIND_BYTES:
+    case VR_PYTHON_KIND_BYTEARRAY: good = walk_python_bytes(walker, kind); break;
+    default: good = walk_python_items(walker, kind);
+    }
+    return good && take(walker, '}');
+}
+
+// Which of them begins here; its name and the colon are passed by then. NONE: a dictionary begins.
+static enum vr_python_value take_python(struct walker *walker) {
+    const char *begin = walker->next;
+    size_t length = 0;
+    if (take(walker, '{') && take_string(walker, &length)) {
+        const enum vr_python_value kind = vr_python_text_kind(walker->scratch, length);
+        if (kind != VR_PYTHON_NONE && take(walker, ':')) return kind;
+    }
+    walker->next = begin;
+    return VR_PYTHON_NONE;
+}
+
+// --- containers -------------------------------------------------------------------------------------------------------------------------
+
 static bool walk_container(struct walker *walker, bool is_dict) {
     struct vr_emitter *emitter = walker->emitter;
     const char closing = is_dict ? '}' : ']';
     size_t length = 0;
     if (++walker->depth > MAX_DEPTH) return false;
+    const enum vr_python_value kind = is_dict ? take_python(walker) : VR_PYTHON_NONE;
+    if (kind != VR_PYTHON_NONE) {
+        const bool good = walk_python(walker, kind);
+        walker->depth--;
+        return good;
+    }
     walker->next++;
     if (emitter != NULL) emitter->calls->begin(emitter, is_dict);
     for (bool first = true; !take(walker, closing); first = false) {

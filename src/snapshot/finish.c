@@ -58,6 +58,7 @@ static enum vram_status not_a_list(struct vr_machine *machine, const char *key, 
 // event has to look like one, or else any JSON would be a recording; blocks and annotations are what stands in their place.
 static enum vram_status collect(struct vr_machine *machine, const char *key, uint64_t value, enum vr_tag kind, struct runs *runs) {
     uint64_t resolved = vr_machine_resolve(machine, value);
+    vr_machine_note_items(machine, key, resolved);
     if (is_absent(resolved) || vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return VRAM_OK;
     if (vr_tag_of(resolved) != VR_TAG_LIST) return not_a_list(machine, key, resolved);
     struct vr_node *node = &machine->nodes[vr_payload(resolved)];
@@ -159,6 +160,7 @@ static enum vram_status collect_devices(struct vr_machine *machine, uint64_t val
     uint64_t resolved = vr_machine_resolve(machine, value);
     if (is_absent(resolved)) resolved = vr_value(VR_TAG_NO_ITEMS, 0);
     if (!vr_machine_items(machine, resolved, &items, &count)) return not_a_list(machine, "device_traces", resolved);
+    vr_machine_note_items(machine, "device_traces", resolved);
     if (count > MAX_DEVICES) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "`device_traces` lists %zu devices", count);
     parts->devices = calloc(count + 2, sizeof *parts->devices);
     if (parts->devices == NULL) return VRAM_NO_HOST_MEMORY;
@@ -368,7 +370,10 @@ static enum vram_status last_values(struct vr_machine *machine, uint64_t resolve
         return VRAM_NO_HOST_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
-        if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING) continue;
+        if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING) {
+            vr_machine_lose(machine, VR_LOSS_KEY, 0);
+            continue;
+        }
         uint32_t *place = &place_of[vr_payload(pairs[2 * i])];
         if (*place == 0) *place = (uint32_t)++used;
         made[2 * (*place - 1)] = pairs[2 * i];
@@ -623,6 +628,7 @@ enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model) {
         vr_model_release(model);
         return status;
     }
+    model->loss = machine->loss;
     model->lost_key = machine->lost_key;
     vr_builder_finish(&machine->builder, model);
     return VRAM_OK;

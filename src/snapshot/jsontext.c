@@ -1,12 +1,12 @@
 #include "snapshot/jsontext.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <math.h>
 
 #include "base/json.h"
+#include "snapshot/python_text.h"
 #include "snapshot/rows.h"
 
-enum { MAX_DEPTH = 500, KEY_CAPACITY = 32 };
+enum { MAX_DEPTH = 500 };
 static_assert(MAX_DEPTH < VR_JSON_DEPTH, "the writer must be able to nest as deep");
 
 struct json_printer {
@@ -40,17 +40,36 @@ static void add_string(struct json_printer *printer, const char *key, uint64_t r
     vr_json_string_bytes(&printer->json, key, bytes, length);
 }
 
-static void add_pair(struct json_printer *printer, const char *key, uint64_t resolved) {
-    vr_json_array(&printer->json, key);
-    vr_json_u64(&printer->json, NULL, vr_payload(resolved) & (((uint64_t)1 << VR_PAIR_BITS) - 1));
-    vr_json_u64(&printer->json, NULL, vr_payload(resolved) >> VR_PAIR_BITS);
+// A list, or what is written as one by its name (python_text.h).
+static void begin_items(struct json_printer *printer, const char *key, enum vr_items items_of) {
+    if (items_of != VR_ITEMS_LIST) vr_json_object(&printer->json, key);
+    vr_json_array(&printer->json, items_of == VR_ITEMS_LIST ? key : vr_python_text_items(items_of));
+}
+
+static void end_items(struct json_printer *printer, enum vr_items items_of) {
     vr_json_array_end(&printer->json);
+    if (items_of != VR_ITEMS_LIST) vr_json_object_end(&printer->json);
+}
+
+static void add_pair(struct json_printer *printer, const char *key, uint64_t first, uint64_t second, bool is_list) {
+    const enum vr_items items_of = is_list ? VR_ITEMS_LIST : VR_ITEMS_TUPLE;
+    begin_items(printer, key, items_of);
+    vr_json_u64(&printer->json, NULL, first);
+    vr_json_u64(&printer->json, NULL, second);
+    end_items(printer, items_of);
 }
 
 // A float without a fraction keeps a point, so that it is one again when it is read.
 static void add_float(struct json_printer *printer, const char *key, uint64_t resolved) {
     struct vr_text *out = printer->json.out;
-    vr_json_double(&printer->json, key, vr_machine_float(printer->machine, resolved));
+    const double number = vr_machine_float(printer->machine, resolved);
+    if (!isfinite(number)) {
+        vr_json_object(&printer->json, key);
+        vr_json_string(&printer->json, VR_PYTHON_FLOAT, isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
+        vr_json_object_end(&printer->json);
+        return;
+    }
+    vr_json_double(&printer->json, key, number);
     size_t at = out->length;
     while (at != 0 && out->bytes[at - 1] >= '0' && out->bytes[at - 1] <= '9') at--;
     bool has_digits = at != out->length;
@@ -58,27 +77,13 @@ static void add_float(struct json_printer *printer, const char *key, uint64_t re
     if (has_digits && (at == 0 || strchr(".e+", out->bytes[at - 1]) == NULL)) vr_text_puts(out, ".0");
 }
 
-static void add_frame(struct json_printer *printer, const char *key, uint32_t frame) {
-    const struct vr_frames *frames = &printer->machine->builder.frames;
-    vr_json_object(&printer->json, key);
-    add_string(printer, "name", frames->name[frame]);
-    add_string(printer, "filename", frames->filename[frame]);
-    vr_json_u64(&printer->json, "line", (uint64_t)frames->line[frame]);
-    vr_json_object_end(&printer->json);
-}
-
-static void add_stack(struct json_printer *printer, const char *key, uint32_t stack) {
-    const struct vr_stacks *stacks = &printer->machine->builder.stacks;
-    vr_json_array(&printer->json, key);
-    for (uint64_t i = stacks->offset[stack]; i < stacks->offset[stack + 1]; i++) add_frame(printer, NULL, stacks->frame[i]);
-    vr_json_array_end(&printer->json);
-}
-
 static enum vram_status add_list(struct json_printer *printer, const char *key, uint64_t resolved, unsigned depth) {
     const uint64_t *items = NULL;
     size_t count = 0;
+    const enum vr_items items_of = vr_machine_items_of(printer->machine, resolved);
     (void)vr_machine_items(printer->machine, resolved, &items, &count);
-    vr_json_array(&printer->json, key);
+    begin_items(printer, key, items_of);
+    if (items_of != VR_ITEMS_LIST) depth++;
     for (size_t i = 0; i < count; i++) {
         const uint64_t item = vr_machine_resolve(printer->machine, items[i]);
         const uint64_t rows = vr_is_row(vr_tag_of(item)) ? vr_row_count(item) : 1;
@@ -86,30 +91,43 @@ static enum vram_status add_list(struct json_printer *printer, const char *key, 
         for (uint64_t row = 0; rows > 1 && row < rows; row++)
             VR_TRY(add_value(printer, NULL, vr_value(vr_tag_of(item), vr_first_row(item) + row), depth + 1));
     }
-    vr_json_array_end(&printer->json);
+    end_items(printer, items_of);
     return VRAM_OK;
 }
 
-// Keys that are numbers become text, as Python's json does it; other keys that are no strings have no text.
-static const char *key_text(const struct vr_machine *machine, uint64_t key, char *digits) {
+// Whether JSON can have all keys of the dictionary, and nothing else is meant by them.
+static bool has_plain_keys(const struct vr_machine *machine, const uint64_t *pairs, size_t count) {
     size_t length;
-    uint64_t number;
-    bool negative;
-    if (vr_tag_of(key) == VR_TAG_STRING || vr_tag_of(key) == VR_TAG_JSON) return string_of(machine, key, &length);
-    if (!vr_machine_number(machine, key, &number, &negative)) return "null";
-    (void)snprintf(digits, KEY_CAPACITY, "%s%" PRIu64, negative ? "-" : "", negative ? 0 - number : number);
-    return digits;
+    for (size_t i = 0; i < count; i++) {
+        if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING) return false;
+        const char *key = string_of(machine, pairs[2 * i], &length);
+        if (memchr(key, '\0', length) != NULL || (count == 1 && *key == '$')) return false;
+    }
+    return true;
+}
+
+static enum vram_status add_plain_dict(struct json_printer *printer, const char *key, const uint64_t *pairs, size_t count, unsigned depth) {
+    size_t length;
+    vr_json_object(&printer->json, key);
+    for (size_t i = 0; i < count; i++)
+        VR_TRY(add_value(printer, string_of(printer->machine, pairs[2 * i], &length), pairs[2 * i + 1], depth + 1));
+    vr_json_object_end(&printer->json);
+    return VRAM_OK;
 }
 
 static enum vram_status add_dict(struct json_printer *printer, const char *key, uint64_t resolved, unsigned depth) {
     const uint64_t *pairs = NULL;
     size_t count = 0;
-    char digits[KEY_CAPACITY];
     (void)vr_machine_pairs(printer->machine, resolved, &pairs, &count);
+    if (has_plain_keys(printer->machine, pairs, count)) return add_plain_dict(printer, key, pairs, count, depth);
     vr_json_object(&printer->json, key);
+    vr_json_array(&printer->json, VR_PYTHON_DICT);
     for (size_t i = 0; i < count; i++) {
-        VR_TRY(add_value(printer, key_text(printer->machine, pairs[2 * i], digits), pairs[2 * i + 1], depth + 1));
+        vr_json_array(&printer->json, NULL);
+        for (size_t k = 0; k < 2; k++) VR_TRY(add_value(printer, NULL, pairs[2 * i + k], depth + 3));
+        vr_json_array_end(&printer->json);
     }
+    vr_json_array_end(&printer->json);
     vr_json_object_end(&printer->json);
     return VRAM_OK;
 }
@@ -155,6 +173,42 @@ static void add_word(struct json_printer *printer, const char *key, uint64_t wor
     add_string(printer, key, vr_value(VR_TAG_STRING, word));
 }
 
+static void add_kept(struct json_printer *printer, const struct row_keys *keys, size_t first, size_t end) {
+    const struct vr_machine *machine = printer->machine;
+    size_t length;
+    for (size_t i = first; i < end; i++) {
+        const struct vr_kept *kept = &machine->kept[i];
+        if (kept->owner != keys->owner || kept->row != keys->row || kept->value == VR_KEPT_CANCELLED || kept->value == 0) continue;
+        if (kept_of(keys, kept->key) != kept) continue; // the last counts
+        const char *key = string_of(machine, vr_value(VR_TAG_STRING, kept->key), &length);
+        vr_json_raw(&printer->json, key, string_of(machine, vr_value(VR_TAG_STRING, kept->value), &length));
+    }
+}
+
+static bool has_column(const struct row_keys *keys, enum vr_word word) {
+    const struct vr_kept *kept = kept_of(keys, word);
+    return kept == NULL || kept->value == VR_KEPT_CANCELLED;
+}
+
+static void add_frame(struct json_printer *printer, const char *key, uint32_t frame) {
+    const struct vr_frames *frames = &printer->machine->builder.frames;
+    const struct row_keys keys = keys_of(printer->machine, VR_TAG_FRAME, frame);
+    vr_json_object(&printer->json, key);
+    if (has_column(&keys, VR_WORD_NAME)) add_string(printer, "name", frames->name[frame]);
+    if (has_column(&keys, VR_WORD_FILENAME)) add_string(printer, "filename", frames->filename[frame]);
+    if (has_column(&keys, VR_WORD_LINE)) vr_json_u64(&printer->json, "line", (uint64_t)frames->line[frame]);
+    add_kept(printer, &keys, keys.first, keys.end);
+    add_kept(printer, &keys, keys.late_first, keys.late_end);
+    vr_json_object_end(&printer->json);
+}
+
+static void add_stack(struct json_printer *printer, const char *key, uint32_t stack) {
+    const struct vr_stacks *stacks = &printer->machine->builder.stacks;
+    vr_json_array(&printer->json, key);
+    for (uint64_t i = stacks->offset[stack]; i < stacks->offset[stack + 1]; i++) add_frame(printer, NULL, stacks->frame[i]);
+    vr_json_array_end(&printer->json);
+}
+
 static enum vram_status add_column(struct json_printer *printer, const char *key, const struct vr_field *field, const uint64_t *slots,
                                    unsigned depth) {
     static const enum vr_word states[] = {[VR_STATE_INACTIVE] = VR_WORD_INACTIVE,
@@ -176,10 +230,8 @@ static enum vram_status add_column(struct json_printer *printer, const char *key
     case FIELD_STATE: add_word(printer, key, slot < VR_COUNT_OF(states) ? states[slot] : 0); break;
     case FIELD_TYPE: add_word(printer, key, slot == VR_KIND_SMALL ? VR_WORD_SMALL : VR_WORD_LARGE); break;
     case FIELD_POOL:
-        vr_json_array(&printer->json, key);
-        vr_json_u64(&printer->json, NULL, slots[SLOT_pool_first]);
-        vr_json_u64(&printer->json, NULL, slots[SLOT_pool_second]);
-        vr_json_array_end(&printer->json);
+        add_pair(printer, key, slots[SLOT_pool_first], slots[SLOT_pool_second],
+                 printer->machine->pairs_are_lists || (slots[SLOT_has] & VR_HAS_POOL_LIST) != 0);
         break;
     case FIELD_BLOCKS:
     case FIELD_TENANTS: return add_value(printer, key, slot, depth + 1);
@@ -193,24 +245,11 @@ static enum vram_status add_columns(struct json_printer *printer, enum vr_tag ki
     const struct vr_field *fields = vr_row_fields[kind];
     for (uint32_t word = 0; word < VR_WORD_COUNT; word++) {
         if (fields[word].kind == FIELD_NOTHING || (slots[SLOT_has] & fields[word].has) == 0) continue;
-        const struct vr_kept *kept = kept_of(keys, word);
         size_t length;
         const char *key = string_of(printer->machine, vr_value(VR_TAG_STRING, word), &length);
-        if (kept == NULL || kept->value == VR_KEPT_CANCELLED) VR_TRY(add_column(printer, key, &fields[word], slots, depth));
+        if (has_column(keys, word)) VR_TRY(add_column(printer, key, &fields[word], slots, depth));
     }
     return VRAM_OK;
-}
-
-static void add_kept(struct json_printer *printer, const struct row_keys *keys, size_t first, size_t end) {
-    const struct vr_machine *machine = printer->machine;
-    size_t length;
-    for (size_t i = first; i < end; i++) {
-        const struct vr_kept *kept = &machine->kept[i];
-        if (kept->owner != keys->owner || kept->row != keys->row || kept->value == VR_KEPT_CANCELLED || kept->value == 0) continue;
-        if (kept_of(keys, kept->key) != kept) continue; // the last counts
-        const char *key = string_of(machine, vr_value(VR_TAG_STRING, kept->key), &length);
-        vr_json_raw(&printer->json, key, string_of(machine, vr_value(VR_TAG_STRING, kept->value), &length));
-    }
 }
 
 static enum vram_status add_row(struct json_printer *printer, const char *key, enum vr_tag kind, size_t row, unsigned depth) {
@@ -242,7 +281,9 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     case VR_TAG_JSON: vr_json_raw(&printer->json, key, string_of(printer->machine, resolved, &length)); break;
     case VR_TAG_FRAME: add_frame(printer, key, (uint32_t)vr_payload(resolved)); break;
     case VR_TAG_STACK: add_stack(printer, key, (uint32_t)vr_payload(resolved)); break;
-    case VR_TAG_PAIR: add_pair(printer, key, resolved); break;
+    case VR_TAG_PAIR:
+        add_pair(printer, key, vr_payload(resolved) & (((uint64_t)1 << VR_PAIR_BITS) - 1), vr_payload(resolved) >> VR_PAIR_BITS, false);
+        break;
     case VR_TAG_NO_ITEMS:
     case VR_TAG_LIST: return add_list(printer, key, resolved, depth);
     case VR_TAG_NO_KEYS:
@@ -252,6 +293,10 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     case VR_TAG_BLOCK:
     case VR_TAG_TENANT:
     case VR_TAG_ANNOTATION: return add_row(printer, key, vr_tag_of(resolved), (size_t)vr_first_row(resolved), depth);
+    case VR_TAG_OPAQUE:
+        vr_machine_lose(printer->machine, VR_LOSS_TOO_MUCH, 0);
+        vr_json_null(&printer->json, key);
+        break;
     default: vr_json_null(&printer->json, key);
     }
     return VRAM_OK;

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "snapshot/machine.h"
 
-// Appends `value` to *text. NaN and infinities, which JSON has no word for, become null, and so does what was not kept. LIMIT for nesting
+// Appends `value` to *text; what JSON has no word for as python_text.h says. What was not kept becomes null. LIMIT for nesting
 // beyond 60 levels (a container may be inside itself) or text beyond the machine's budget; NO_HOST_MEMORY.
 enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value);
 // The string id of the JSON text of a value, strings included.

@@ -41,7 +41,7 @@ enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64
     const enum vram_status status = opaque ? VRAM_LIMIT : text_of(machine, value, &id);
     // Too deep is refused; of what is too much a reader can do without, and a writer will say it.
     if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) {
-        machine->lost_key = key;
+        vr_machine_lose(machine, VR_LOSS_TOO_MUCH, key);
         return VRAM_OK;
     }
     VR_TRY(status);

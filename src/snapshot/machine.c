@@ -35,6 +35,7 @@ void vr_machine_release(struct vr_machine *machine) {
     free(machine->nodes);
     free(machine->wide);
     free(machine->kept);
+    vr_map_release(&machine->kept_of_frame);
     free(machine->formers);
     vr_columns_release(&vr_history_columns, &machine->events);
     vr_columns_release(&vr_segment_columns, &machine->segments);
@@ -213,11 +214,12 @@ static enum vram_status stack_to_list(struct vr_machine *machine, uint64_t *targ
 
 static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, const uint64_t *items, size_t count, bool skip) {
     uint32_t frames[VR_BATCH];
+    const enum vr_items items_of = vr_machine_items_of(machine, *target);
     switch (vr_tag_of(*target)) {
     case VR_TAG_OPAQUE: return VRAM_OK;
     case VR_TAG_NO_ITEMS:
         if (count == 0) return VRAM_OK;
-        if (count < VR_BATCH && is_frame(machine, items[0]) && gather_frames(machine, items, count, frames)) {
+        if (items_of == VR_ITEMS_LIST && count < VR_BATCH && is_frame(machine, items[0]) && gather_frames(machine, items, count, frames)) {
             uint32_t id;
             VR_TRY(vr_builder_stack(&machine->builder, frames, count, &id));
             *target = vr_value(VR_TAG_STACK, id);
@@ -228,6 +230,7 @@ static enum vram_status append_to(struct vr_machine *machine, uint64_t *target, 
             return VRAM_OK;
         }
         VR_TRY(new_node(machine, VR_TAG_LIST, target));
+        machine->nodes[vr_payload(*target)].items_of = items_of;
         break;
     case VR_TAG_STACK:
         if (count == 0) return VRAM_OK;
@@ -354,13 +357,17 @@ enum vram_status vr_machine_set_item(struct vr_machine *machine) {
     return set_in(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, machine->skipping);
 }
 
-enum vram_status vr_machine_list(struct vr_machine *machine) {
+static enum vram_status gather(struct vr_machine *machine, enum vr_items items_of) {
     struct above above = {0};
     VR_TRY(take_mark(machine, &above));
-    uint64_t value = vr_value(VR_TAG_NO_ITEMS, 0);
+    uint64_t value = vr_value(VR_TAG_NO_ITEMS, items_of);
     VR_TRY(append_to(machine, &value, machine->stack + above.begin, above.count, above.skip));
     return vr_machine_push(machine, value);
 }
+
+enum vram_status vr_machine_list(struct vr_machine *machine) { return gather(machine, VR_ITEMS_LIST); }
+
+enum vram_status vr_machine_frozenset(struct vr_machine *machine) { return gather(machine, VR_ITEMS_FROZENSET); }
 
 enum vram_status vr_machine_dict(struct vr_machine *machine) {
     struct above above = {0};
@@ -378,7 +385,7 @@ enum vram_status vr_machine_tuple_of(struct vr_machine *machine, size_t count) {
     if (count == 2 && vr_fits_pair(items[0]) && vr_fits_pair(items[1])) {
         return vr_machine_push(machine, vr_value(VR_TAG_PAIR, vr_payload(items[0]) | vr_payload(items[1]) << VR_PAIR_BITS));
     }
-    uint64_t value = vr_value(VR_TAG_NO_ITEMS, 0);
+    uint64_t value = vr_value(VR_TAG_NO_ITEMS, VR_ITEMS_TUPLE);
     VR_TRY(append_to(machine, &value, items, count, machine->skipping));
     return vr_machine_push(machine, value);
 }

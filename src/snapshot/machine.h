@@ -7,6 +7,7 @@
 #ifndef VR_SNAPSHOT_MACHINE_H
 #define VR_SNAPSHOT_MACHINE_H
 
+#include "base/map.h"
 #include "model/columns.h"
 #include "snapshot/value.h"
 #include "snapshot/vocabulary.h"
@@ -20,6 +21,7 @@ struct vr_node {
     size_t count;
     size_t capacity;
     bool busy; // being read: must neither be forgotten nor read again (the data may contain itself)
+    enum vr_items items_of;
 };
 
 // In place of a kept value: nothing is to be kept.
@@ -60,12 +62,14 @@ struct vr_machine {
     bool pairs_are_lists; // the input has no pairs: lists of two numbers stand for them
     struct vr_kept *kept;
     size_t kept_count, kept_capacity;
-    size_t kept_sorted;  // so many are in order, each key of a row once
-    uint32_t kept_order; // of the next
-    uint32_t lost_key;   // of a value that was too much to be kept; 0: none was
-    bool kept_known;     // a key that has a column is among them
-    uint64_t text_bytes; // of text made of what is kept
-    uint64_t *wide;      // numbers that no payload can hold
+    size_t kept_sorted;          // so many are in order, each key of a row once
+    uint32_t kept_order;         // of the next
+    enum vr_loss loss;           // what of the file the model does not say, the first; a writer refuses then
+    uint32_t lost_key;           // of what was lost; 0: it has no name
+    bool kept_known;             // a key that has a column is among them
+    struct vr_map kept_of_frame; // frame -> 1 + number of its first entry in `kept`
+    uint64_t text_bytes;         // of text made of what is kept
+    uint64_t *wide;              // numbers that no payload can hold
     size_t wide_count, wide_capacity;
 
     struct vr_history events; // of all devices, in file order
@@ -118,6 +122,7 @@ enum vram_status vr_machine_set_item(struct vr_machine *machine);
 enum vram_status vr_machine_list(struct vr_machine *machine);
 enum vram_status vr_machine_dict(struct vr_machine *machine);
 enum vram_status vr_machine_tuple(struct vr_machine *machine);
+enum vram_status vr_machine_frozenset(struct vr_machine *machine);
 // A tuple of the uppermost `count` values, without a mark.
 enum vram_status vr_machine_tuple_of(struct vr_machine *machine, size_t count);
 enum vram_status vr_machine_pop(struct vr_machine *machine);
@@ -140,7 +145,21 @@ VR_INLINE uint64_t vr_machine_resolve(struct vr_machine *machine, uint64_t value
     return place == NULL ? value : *place & ~VR_USED;
 }
 
-// Items of a list: a pointer and a count; 0 items for the empty list. False when the resolved value is no list of values.
+// What a container of items is; LIST for what is none.
+VR_INLINE enum vr_items vr_machine_items_of(const struct vr_machine *machine, uint64_t resolved) {
+    if (vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return (enum vr_items)vr_payload(resolved);
+    if (vr_tag_of(resolved) == VR_TAG_PAIR) return VR_ITEMS_TUPLE;
+    return vr_tag_of(resolved) == VR_TAG_LIST ? machine->nodes[vr_payload(resolved)].items_of : VR_ITEMS_LIST;
+}
+// The model will not say all of the file: `key` (0: no name) is where. The first loss counts.
+VR_INLINE void vr_machine_lose(struct vr_machine *machine, enum vr_loss loss, uint32_t key) {
+    if (machine->loss != VR_LOSS_NONE) return;
+    machine->loss = loss;
+    machine->lost_key = key;
+}
+// Rows do not say whether they were those of a list: a loss, where the value of the key was none.
+void vr_machine_note_items(struct vr_machine *machine, const char *key, uint64_t resolved);
+// Items of a list, tuple or set: a pointer and a count; 0 items for the empty list. False when the resolved value is no list of values.
 bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const uint64_t **items, size_t *count);
 // A dictionary's keys and values by turns, counted in pairs. False when it is no dictionary.
 VR_INLINE bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resolved, const uint64_t **pairs, size_t *count) {

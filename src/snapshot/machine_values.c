@@ -71,6 +71,13 @@ bool vr_machine_items(const struct vr_machine *machine, uint64_t resolved, const
     return true;
 }
 
+void vr_machine_note_items(struct vr_machine *machine, const char *key, uint64_t resolved) {
+    uint32_t id = 0;
+    if (vr_machine_items_of(machine, resolved) == VR_ITEMS_LIST) return;
+    (void)vr_builder_find_string(&machine->builder, key, strlen(key), &id);
+    vr_machine_lose(machine, VR_LOSS_NOT_A_LIST, id);
+}
+
 void vr_machine_release_node(struct vr_machine *machine, size_t index) {
     struct vr_node *node = &machine->nodes[index];
     free(node->items);

@@ -3,9 +3,13 @@
 #include "snapshot/echo.h"
 #include "snapshot/numerals.h"
 #include "snapshot/opcodes.h"
+#include "snapshot/python_text.h"
 #include "snapshot/shape.h"
 
-enum { MOST_DIGITS = 255 }; // bytes of a whole number; no floating-point number is as large as those of more
+enum {
+    MOST_DIGITS = 255,        // bytes of a whole number; no floating-point number is as large as those of more
+    MOST_BYTES_KEPT = 1 << 20 // of one value: a recording has none
+};
 
 static const char *opcode_name(unsigned char code) {
     static const char *const names[256] = {
@@ -49,6 +53,21 @@ static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *ma
         length -= step;
     }
     return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
+}
+
+// Bytes, which are kept as the text of python_text.h. Those that are too many for it are skipped.
+static enum vram_status read_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length, const char *name) {
+    if (length > MOST_BYTES_KEPT) return skip_bytes(input, machine, length);
+    VR_TRY(need(input, machine, length));
+    struct vr_text text = {0};
+    vr_python_text_bytes(&text, name, input->next, (size_t)length);
+    uint32_t id;
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, &id);
+    vr_text_release(&text);
+    if (status != VRAM_OK && status != VRAM_LIMIT) return status;
+    input->next += length;
+    return vr_machine_push(machine, status == VRAM_OK ? vr_value(VR_TAG_JSON, id) : vr_value(VR_TAG_OPAQUE, 0));
 }
 
 // A number that 64 bits do not hold, two's complement, as text.
@@ -368,19 +387,19 @@ static enum vram_status run_rare(struct vr_input *input, struct vr_machine *mach
     case OP_BINUNICODE8: return read_string(input, machine, vr_little_endian(argument, 8));
     case OP_BINSTRING: return read_string(input, machine, vr_load_32(argument));
     case OP_SHORT_BINSTRING: return read_string(input, machine, argument[0]);
-    case OP_SHORT_BINBYTES: return skip_bytes(input, machine, argument[0]);
-    case OP_BINBYTES: return skip_bytes(input, machine, vr_load_32(argument));
-    case OP_BINBYTES8:
-    case OP_BYTEARRAY8: return skip_bytes(input, machine, vr_little_endian(argument, 8));
+    case OP_SHORT_BINBYTES: return read_bytes(input, machine, argument[0], "$bytes");
+    case OP_BINBYTES: return read_bytes(input, machine, vr_load_32(argument), "$bytes");
+    case OP_BINBYTES8: return read_bytes(input, machine, vr_little_endian(argument, 8), "$bytes");
+    case OP_BYTEARRAY8: return read_bytes(input, machine, vr_little_endian(argument, 8), "$bytearray");
     case OP_LONG4: return read_long(input, machine, vr_load_32(argument));
-    case OP_EMPTY_SET: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
+    case OP_EMPTY_SET: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, VR_ITEMS_SET));
     case OP_ADDITEMS: return vr_machine_appends(machine);
-    case OP_EMPTY_TUPLE: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, 0));
+    case OP_EMPTY_TUPLE: return vr_machine_push(machine, vr_value(VR_TAG_NO_ITEMS, VR_ITEMS_TUPLE));
     case OP_TUPLE: return vr_machine_tuple(machine);
     case OP_TUPLE1: return vr_machine_tuple_of(machine, 1);
     case OP_TUPLE3: return vr_machine_tuple_of(machine, 3);
-    case OP_LIST:
-    case OP_FROZENSET: return vr_machine_list(machine);
+    case OP_LIST: return vr_machine_list(machine);
+    case OP_FROZENSET: return vr_machine_frozenset(machine);
     case OP_DICT: return vr_machine_dict(machine);
     case OP_POP: return vr_machine_pop(machine);
     case OP_POP_MARK: return vr_machine_pop_mark(machine);

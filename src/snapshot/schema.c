@@ -88,8 +88,7 @@ static bool read_pool(struct vr_machine *machine, uint64_t value, uint64_t *slot
     if (!vr_machine_items(machine, resolved, &items, &count) || count != 2) return false;
     if (!vr_machine_number(machine, items[0], &slots[SLOT_pool_first], &negative) || negative) return false;
     if (!vr_machine_number(machine, items[1], &slots[SLOT_pool_second], &negative) || negative) return false;
-    // A pair of numbers that are small would have come as one.
-    if (!machine->pairs_are_lists && vr_fits_pair(items[0]) && vr_fits_pair(items[1])) slots[SLOT_has] |= VR_HAS_POOL_LIST;
+    if (!machine->pairs_are_lists && vr_machine_items_of(machine, resolved) == VR_ITEMS_LIST) slots[SLOT_has] |= VR_HAS_POOL_LIST;
     if (vr_machine_place(machine, value) == NULL) vr_machine_drop(machine, value);
     return true;
 }
@@ -286,10 +285,38 @@ struct owner {
     bool kept;    // a key that has a column was kept
 };
 
+static bool is_whole(const struct vr_machine *machine, uint64_t value) {
+    const enum vr_tag tag = vr_tag_of(vr_machine_resolve((struct vr_machine *)(uintptr_t)machine, value));
+    return tag == VR_TAG_INT || tag == VR_TAG_WIDE || tag == VR_TAG_UNSIGNED;
+}
+
+// Lists that become rows, stacks and pool ids: the model does not say what else than a list they were.
+static void note_loss(struct vr_machine *machine, const struct vr_field *field, uint64_t key, uint64_t resolved) {
+    const enum vr_items items_of = vr_machine_items_of(machine, resolved);
+    const uint64_t *items;
+    size_t count;
+    switch ((enum vr_field_kind)field->kind) {
+    case FIELD_STACK:
+    case FIELD_TENANTS:
+    case FIELD_BLOCKS:
+        if (items_of != VR_ITEMS_LIST) vr_machine_lose(machine, VR_LOSS_NOT_A_LIST, (uint32_t)vr_payload(key));
+        break;
+    case FIELD_POOL:
+        if (items_of != VR_ITEMS_LIST && items_of != VR_ITEMS_TUPLE)
+            vr_machine_lose(machine, VR_LOSS_NOT_A_LIST, (uint32_t)vr_payload(key));
+        if (vr_machine_items(machine, resolved, &items, &count) && count == 2 &&
+            !(is_whole(machine, items[0]) && is_whole(machine, items[1])))
+            vr_machine_lose(machine, VR_LOSS_NUMBER, (uint32_t)vr_payload(key));
+        break;
+    default: break;
+    }
+}
+
 static enum vram_status read_known(struct vr_machine *machine, struct owner *owner, const struct vr_field *field, const uint64_t *pair,
                                    uint64_t *slots) {
     uint64_t resolved = vr_machine_resolve(machine, pair[1]);
     bool fits = true, is_none = vr_tag_of(pair[1]) == VR_TAG_NONE;
+    note_loss(machine, field, pair[0], resolved);
     // None says what an absent key says.
     if (!is_none) VR_TRY(read_field(machine, field, pair[1], slots, &fits));
     if (!fits) return wrong_type(machine, pair[0], field, pair[1]);
@@ -312,8 +339,10 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
         uint64_t word = pairs[0] - VR_VALUE(VR_TAG_STRING, 0);
         const struct vr_field *field = word < VR_WORD_COUNT ? &fields[word] : NULL;
         if (field == NULL || field->kind == FIELD_NOTHING) {
-            // A key that is no string is not kept.
-            if (vr_tag_of(pairs[0]) == VR_TAG_STRING) VR_TRY(vr_keep(machine, owner->kind, owner->row, (uint32_t)word, pairs[1]));
+            if (vr_tag_of(pairs[0]) == VR_TAG_STRING)
+                VR_TRY(vr_keep(machine, owner->kind, owner->row, (uint32_t)word, pairs[1]));
+            else
+                vr_machine_lose(machine, VR_LOSS_KEY, 0);
             vr_machine_drop(machine, pairs[1]);
         } else if (VR_LIKELY(!owner->kept && read_plain(machine, field, pairs[1], slots))) {
             slots[SLOT_has] |= field->has;
@@ -338,14 +367,35 @@ static enum vram_status keep_absences(struct vr_machine *machine, const struct o
     return VRAM_OK;
 }
 
+static bool is_kept_from(const struct vr_machine *machine, size_t first, uint32_t key, uint32_t value) {
+    size_t at = first;
+    while (at < machine->kept_count && (machine->kept[at].key != key || machine->kept[at].value != value)) at++;
+    return at < machine->kept_count;
+}
+
+// Whether what was kept from number `first` on is what the frame of `id` has, in any order.
+static bool is_kept_of_frame(const struct vr_machine *machine, uint32_t id, size_t first) {
+    const uint64_t known = vr_map_get(&machine->kept_of_frame, id);
+    size_t same = 0;
+    if (known == 0) return first == machine->kept_count;
+    for (size_t at = (size_t)known - 1; at < first && machine->kept[at].row == id && machine->kept[at].owner == VR_OWNER_FRAME;
+         at++, same++) {
+        if (!is_kept_from(machine, first, machine->kept[at].key, machine->kept[at].value)) return false;
+    }
+    return first + same == machine->kept_count;
+}
+
 // A frame with keys or values of its own is that of its name, file and line; the first that has them says which.
 static enum vram_status store_frame(struct vr_machine *machine, const uint64_t *slots, size_t first_kept, uint64_t *value) {
     uint32_t id, known = machine->builder.frames.count;
     VR_TRY(vr_builder_frame(&machine->builder, (uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_filename], (int64_t)slots[SLOT_line], &id));
-    if (id < known)
+    if (id < known) {
+        if (!is_kept_of_frame(machine, id, first_kept)) vr_machine_lose(machine, VR_LOSS_FRAME, 0);
         vr_keep_forget(machine, first_kept);
-    else
+    } else if (first_kept != machine->kept_count) {
+        VR_TRY(vr_map_set(&machine->kept_of_frame, id, first_kept + 1));
         vr_keep_settle(machine, first_kept, id);
+    }
     *value = vr_value(VR_TAG_FRAME, id);
     return VRAM_OK;
 }

@@ -38,6 +38,9 @@ enum vr_tag {
 #undef VR_TAG_ENUM
 };
 
+// What a container of items is in Python: JSON knows lists alone. The payload of NO_ITEMS, and struct vr_node's.
+enum vr_items { VR_ITEMS_LIST, VR_ITEMS_TUPLE, VR_ITEMS_SET, VR_ITEMS_FROZENSET };
+
 enum { VR_PAYLOAD_BITS = 56, VR_ROW_BITS = 32, VR_RUN_BITS = 24, VR_PAIR_BITS = 28, VR_TAG_SHIFT = 57 };
 #define VR_VALUE(tag, payload) ((uint64_t)(tag) << VR_TAG_SHIFT | (payload))
 #define VR_PAYLOAD_MASK        (((uint64_t)1 << VR_PAYLOAD_BITS) - 1)

@@ -2,6 +2,8 @@
 // column can tell stands among the model's extras, which then take the key's place.
 #include "snapshot/write.h"
 
+#include <stdio.h>
+
 #include "model/recording.h"
 #include "snapshot/emit.h"
 #include "snapshot/vramfile.h"
@@ -18,7 +20,8 @@ struct dict_writer {
     size_t next_tenant;
     struct vr_emit_field fields[VR_EMIT_FIELDS]; // of the row, not handed on yet
     size_t field_count;
-    bool pool_lists; // a pool id was a list: JSON, which has no pairs, says so once
+    bool pool_lists;      // a pool id was a list: JSON, which has no pairs, says so once
+    uint32_t changed_key; // with which a value came first that the format wrote as something else (vr_emitter.change)
 };
 
 static uint64_t string_name(uint32_t id) { return (uint64_t)VR_WORD_COUNT + id; }
@@ -57,13 +60,18 @@ VR_INLINE struct extras extras_of(const struct dict_writer *writer, enum vr_owne
 static const struct vr_extra *find_extra(const struct dict_writer *writer, struct extras extras, const char *key) {
     for (size_t i = extras.begin; i < extras.end; i++) {
         const struct vr_extra *extra = &writer->model->extras[i];
-        if (strcmp(vr_model_string(writer->model, extra->key), key) == 0) return extra;
+        if (vr_model_string_length(writer->model, extra->key) == strlen(key) &&
+            memcmp(vr_model_string(writer->model, extra->key), key, strlen(key)) == 0)
+            return extra;
     }
     return NULL;
 }
 
-static void put_text(struct dict_writer *writer, uint32_t text) {
+// The value of the key as its text says it.
+static void put_text(struct dict_writer *writer, uint32_t key, uint32_t text) {
+    const enum vr_python_value before = writer->emitter.change;
     vr_emit_text(&writer->emitter, vr_model_string(writer->model, text), vr_model_string_length(writer->model, text));
+    if (writer->emitter.change != before) writer->changed_key = key;
 }
 
 // ---- single keys: each writes nothing when an extra takes its place
@@ -85,7 +93,7 @@ static void put_extras(struct dict_writer *writer, struct extras extras) {
         // The empty text says that the key is not there.
         if (extra->value == 0) continue;
         writer->emitter.calls->key(&writer->emitter, string_name(extra->key));
-        put_text(writer, extra->value);
+        put_text(writer, extra->key, extra->value);
     }
 }
 
@@ -341,7 +349,7 @@ static void put_settings(struct dict_writer *writer) {
     for (size_t i = 0; i < model->setting_count; i++) {
         if (is_beside(writer, vr_model_string(model, model->settings[i].key))) continue;
         writer->emitter.calls->key(&writer->emitter, string_name(model->settings[i].key));
-        put_text(writer, model->settings[i].value);
+        put_text(writer, model->settings[i].key, model->settings[i].value);
     }
     writer->emitter.calls->end(&writer->emitter);
 }
@@ -403,7 +411,7 @@ static void put_part(struct dict_writer *writer, uint32_t key) {
     if (extra != NULL && extra->value == 0) return;
     writer->emitter.calls->key(&writer->emitter, string_name(key));
     if (extra != NULL) {
-        put_text(writer, extra->value);
+        put_text(writer, extra->key, extra->value);
         return;
     }
     for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
@@ -429,8 +437,23 @@ static void put_dict(struct dict_writer *writer) {
     writer->emitter.calls->end(&writer->emitter);
 }
 
+// What was written is no longer what was read: one line says what of it.
+static void name_change(const struct dict_writer *writer, struct vram_error *error) {
+    static const char *const words[] = {[VR_PYTHON_KIND_TUPLE] = "tuples: that of `%.100s` is written as a list",
+                                        [VR_PYTHON_KIND_SET] = "sets: that of `%.100s` is written as a list",
+                                        [VR_PYTHON_KIND_FROZENSET] = "sets: that of `%.100s` is written as a list",
+                                        [VR_PYTHON_KIND_DICT] = "keys but strings: those of `%.100s` are written as strings",
+                                        [VR_PYTHON_KIND_FLOAT] = "infinities and no NaN: that of `%.100s` is written as null",
+                                        [VR_PYTHON_KIND_BYTES] = "bytes: those of `%.100s` are written as hexadecimal digits",
+                                        [VR_PYTHON_KIND_BYTEARRAY] = "bytes: those of `%.100s` are written as hexadecimal digits"};
+    if (writer->emitter.change == VR_PYTHON_NONE || error == NULL) return;
+    char line[160];
+    (void)snprintf(line, sizeof line, words[writer->emitter.change], vr_model_string(writer->model, writer->changed_key));
+    (void)vr_fail(error, VRAM_OK, VRAM_NO_OFFSET, "JSON has no %s", line);
+}
+
 static enum vram_status write_emitted(const struct vr_model *model, const struct vr_emit_calls *calls, bool rows, vram_write write,
-                                      void *user) {
+                                      void *user, struct vram_error *error) {
     struct dict_writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) return VRAM_NO_HOST_MEMORY;
     writer->model = model;
@@ -443,21 +466,36 @@ static enum vram_status write_emitted(const struct vr_model *model, const struct
             put_segments(writer);
         status = vr_emitter_finish(&writer->emitter);
     }
+    if (status == VRAM_OK) name_change(writer, error);
     free(writer);
     return status;
+}
+
+// What was read is not all that the file says: to write it would be to change it without a word.
+static enum vram_status refuse_loss(const struct vr_model *model, struct vram_error *error) {
+    static const char *const named[] = {
+        [VR_LOSS_TOO_MUCH] = "what `%.100s` holds is too much for the size of the file, and was not read",
+        [VR_LOSS_NOT_A_LIST] = "`%.100s` is a tuple or a set, which is read as a list: written again it would be one",
+        [VR_LOSS_NUMBER] = "`%.100s` holds other numbers than whole ones, which are read as such: written again they would be"};
+    static const char *const nameless[] = {
+        [VR_LOSS_TOO_MUCH] = "a part of the file is too much for its size, and was not read",
+        [VR_LOSS_NOT_A_LIST] = "what should be a list is a tuple or a set: written again it would be a list",
+        [VR_LOSS_KEY] = "a key that is no string was not read: what is written would lack it",
+        [VR_LOSS_FRAME] = "frames of one name, file and line differ in other keys, of which the first are read: the others would be lost"};
+    const bool has_name = model->lost_key != 0 && (size_t)model->loss < VR_COUNT_OF(named) && named[model->loss] != NULL;
+    return vr_fail(error, model->loss == VR_LOSS_TOO_MUCH ? VRAM_LIMIT : VRAM_BAD_INPUT, VRAM_NO_OFFSET,
+                   has_name ? named[model->loss] : nameless[model->loss], vr_model_string(model, model->lost_key));
 }
 
 enum vram_status vr_model_write(const struct vr_model *model, enum vram_recording_format format, vram_write write, void *user,
                                 struct vram_error *error) {
     assert(model->strings.count != 0 && model->stacks.count != 0); // id 0 of both is none
     enum vram_status status;
-    if (model->lost_key != 0)
-        return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "what `%.100s` holds is too much for the size of the file, and was not read",
-                       vr_model_string(model, model->lost_key));
+    if (model->loss != VR_LOSS_NONE) return refuse_loss(model, error);
     switch (format) {
-    case VRAM_FORMAT_PICKLE: status = write_emitted(model, &vr_emit_pickle, false, write, user); break;
+    case VRAM_FORMAT_PICKLE: status = write_emitted(model, &vr_emit_pickle, false, write, user, error); break;
     case VRAM_FORMAT_JSON:
-    case VRAM_FORMAT_JSON_ROWS: status = write_emitted(model, &vr_emit_json, format == VRAM_FORMAT_JSON_ROWS, write, user); break;
+    case VRAM_FORMAT_JSON_ROWS: status = write_emitted(model, &vr_emit_json, format == VRAM_FORMAT_JSON_ROWS, write, user, error); break;
     case VRAM_FORMAT_VRAM: return vr_log_write_model(model, write, user, error);
     default: return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no format has the number %d", (int)format);
     }

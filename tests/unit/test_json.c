@@ -38,9 +38,9 @@ static void values_are_read(void **state) {
     expect_setting("null", "null");
     expect_setting("true", "true");
     expect_setting("false", "false");
-    expect_setting("NaN", "null");
-    expect_setting("-Infinity", "null");
-    expect_setting("Infinity", "null");
+    expect_setting("NaN", "{\"$float\": \"nan\"}");
+    expect_setting("-Infinity", "{\"$float\": \"-inf\"}");
+    expect_setting("Infinity", "{\"$float\": \"inf\"}");
     expect_setting("-0", "0");
     expect_setting("-1", "-1");
     expect_setting("18446744073709551615", "18446744073709551615");

@@ -67,7 +67,7 @@ static void every_number_opcode_is_read(void **state) {
     expect_setting(SETTING("\x8a\x09\xff\xff\xff\xff\xff\xff\xff\x7f\xff"), "-9223372036854775809");
     expect_setting(SETTING("\x8a\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"), "1208925819614629174706176");
     expect_setting(SETTING("G\x3f\xe8\x00\x00\x00\x00\x00\x00"), "0.75");
-    expect_setting(SETTING("G\x7f\xf8\x00\x00\x00\x00\x00\x00"), "null");
+    expect_setting(SETTING("G\x7f\xf8\x00\x00\x00\x00\x00\x00"), "{\"$float\": \"nan\"}");
     expect_setting(SETTING("I-12\n"), "-12");
     expect_setting(SETTING("I01\n"), "true");
     expect_setting(SETTING("L18446744073709551615L\n"), "18446744073709551615");
@@ -95,24 +95,24 @@ static void every_other_opcode_is_read(void **state) {
     expect_setting(SETTING("\x8d\x01\x00\x00\x00\x00\x00\x00\x00x"), "\"x\"");
     expect_setting(SETTING("T\x01\x00\x00\x00x"), "\"x\"");
     expect_setting(SETTING("U\x01x"), "\"x\"");
-    expect_setting(SETTING("C\x02xy"), "null");
-    expect_setting(SETTING("B\x02\x00\x00\x00xy"), "null");
-    expect_setting(SETTING("\x8e\x02\x00\x00\x00\x00\x00\x00\x00xy"), "null");
-    expect_setting(SETTING("\x96\x02\x00\x00\x00\x00\x00\x00\x00xy"), "null");
+    expect_setting(SETTING("C\x02xy"), "{\"$bytes\":\"7879\"}");
+    expect_setting(SETTING("B\x02\x00\x00\x00xy"), "{\"$bytes\":\"7879\"}");
+    expect_setting(SETTING("\x8e\x02\x00\x00\x00\x00\x00\x00\x00xy"), "{\"$bytes\":\"7879\"}");
+    expect_setting(SETTING("\x96\x02\x00\x00\x00\x00\x00\x00\x00xy"), "{\"$bytearray\":\"7879\"}");
     expect_setting(SETTING("\x95\x02\x00\x00\x00\x00\x00\x00\x00K\x07"), "7");
-    expect_setting(SETTING(")"), "[]");
-    expect_setting(SETTING("K\x01\x85"), "[1]");
-    expect_setting(SETTING("K\x01K\x02\x86"), "[1, 2]");
-    expect_setting(SETTING("K\x01K\x02K\x03\x87"), "[1, 2, 3]");
-    expect_setting(SETTING("(K\x01K\x02K\x03K\x04t"), "[1, 2, 3, 4]");
+    expect_setting(SETTING(")"), "{\"$tuple\": []}");
+    expect_setting(SETTING("K\x01\x85"), "{\"$tuple\": [1]}");
+    expect_setting(SETTING("K\x01K\x02\x86"), "{\"$tuple\": [1, 2]}");
+    expect_setting(SETTING("K\x01K\x02K\x03\x87"), "{\"$tuple\": [1, 2, 3]}");
+    expect_setting(SETTING("(K\x01K\x02K\x03K\x04t"), "{\"$tuple\": [1, 2, 3, 4]}");
     expect_setting(SETTING("(K\x01l"), "[1]");
-    expect_setting(SETTING("\x8f"), "[]");
-    expect_setting(SETTING("\x8f\x94(K\x01K\x02\x90"), "[1, 2]");
-    expect_setting(SETTING("(K\x01K\x02\x91"), "[1, 2]");
+    expect_setting(SETTING("\x8f"), "{\"$set\": []}");
+    expect_setting(SETTING("\x8f\x94(K\x01K\x02\x90"), "{\"$set\": [1, 2]}");
+    expect_setting(SETTING("(K\x01K\x02\x91"), "{\"$frozenset\": [1, 2]}");
     expect_setting(SETTING("(\x8c\x01xK\x01"
                            "d"),
                    "{\"x\": 1}");
-    expect_setting(SETTING("}K\x05K\x01s"), "{\"5\": 1}");
+    expect_setting(SETTING("}K\x05K\x01s"), "{\"$dict\": [[5, 1]]}");
     expect_setting(SETTING("]K\x01"
                            "aK\x02"
                            "a"),
