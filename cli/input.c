@@ -201,6 +201,13 @@ static uint64_t most_unpacked(const struct input *input) {
     return most > UNPACKED_BYTES ? most : UNPACKED_BYTES;
 }
 
+// What is packed may be anything: it takes no more memory than its bytes may unpack to, but for what small ones need.
+static uint64_t most_memory(const struct input *input) {
+    const uint64_t packed = packed_bytes(input), part = packed > UINT64_MAX / UNPACKED_RATIO ? UINT64_MAX : packed * UNPACKED_RATIO;
+    const uint64_t most = input_max_unpacked != 0 ? input_max_unpacked : part;
+    return most > LEAST_MEMORY_BYTES ? most : LEAST_MEMORY_BYTES;
+}
+
 static size_t too_much(struct input *input) {
     char most[UI_SIZE_CAPACITY], packed[UI_SIZE_CAPACITY];
     (void)ui_size(most_unpacked(input), most);
@@ -312,8 +319,7 @@ static uint64_t known_bytes(const struct input *input) {
 
 static int read_plain(struct input *input, const char *name, struct vram_recording **recording) {
     struct vram_error error = {.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
-    // What is packed may be anything: unpacked it takes no more memory than it may be long, but for what small ones need.
-    const uint64_t most = most_unpacked(input) > LEAST_MEMORY_BYTES ? most_unpacked(input) : LEAST_MEMORY_BYTES;
+    const uint64_t most = most_memory(input);
     const struct vram_input source = {
         .read = input_read, .context = input, .name = NULL, .bytes = known_bytes(input), .most_memory_bytes = is_packed(input) ? most : 0};
     if (vram_recording_read(&source, recording, &error) == VRAM_OK) return CLI_OK;

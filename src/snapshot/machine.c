@@ -84,7 +84,7 @@ void vr_machine_locate(struct vr_machine *machine, enum vram_status status, uint
     const bool capped = machine->builder.budget.capped;
     const char *text = status != VRAM_LIMIT ? vram_status_text(status)
                        : capped             ? "it takes more memory than it may"
-                                            : "the file unpacks to far more than its size";
+                                            : "the file unpacks to far more than its size: no program writes such a recording";
     (void)vr_fail(machine->error, status, offset, "%s", text);
 }
 

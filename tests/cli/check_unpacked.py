@@ -102,7 +102,7 @@ def peak_of(command):
 
 
 def measure(vram, folder, found):
-    """Without any option no more than 1 GiB is unpacked of 6.3 and 2 GB, and no more memory is taken for it, buffers and all."""
+    """Without any option no more than 1 GiB is unpacked of 6.3 and 2 GB, and no more than 256 MiB of memory is taken for it, or 200 times the file."""
     cases = 0
     for kind, (head, body) in BODIES.items():
         for extension, make_it, size in ((".zst", large_zstd, 6300 * 10**6), (".gz", large_gzip, 2 * 10**9)):
@@ -110,7 +110,7 @@ def measure(vram, folder, found):
             if extension == ".gz" and kind != "string" or make_it(path, head, body, size) is False:
                 continue
             packed = os.path.getsize(path)
-            limit = max(1 << 30, 200 * packed)
+            limit = max(256 << 20, 200 * packed)
             code, said, peak = peak_of([vram, "report", path])
             print("%s: %.0f KiB that unpack to %.1f GB take %d MiB" % (os.path.basename(path), packed / 1024, size / 1e9, peak // MIB))
             if code != 3 or said.count("\n") != 1 or "--max-unpacked" not in said or peak > limit + 100 * MIB:

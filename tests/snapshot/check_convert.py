@@ -264,6 +264,21 @@ class Convert(unittest.TestCase):
             self.assertEqual(json.loads(self.read("out.json"))["zzz"], wanted)
         self.assertEqual(self.vram("convert", "in.pickle", "-o", "out.json").stderr, b"")
 
+    def test_what_python_writes_is_read(self):
+        """However many tables' rows a byte of the file makes: a frame of its own for each event, annotations of two keys, events of two."""
+        def case(events, annotations=()):
+            return {"segments": [], "device_traces": [events], "allocator_settings": {}, "external_annotations": list(annotations)}
+        event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
+        few = [{"action": "alloc", "addr": 1}]
+        cases = {"sites": case([dict(event, frames=[{"filename": "train.py", "line": i, "name": "f%d" % i}]) for i in range(60000)]),
+                 "annotations": case(few, [{"name": "%x" % i, "time_us": 1} for i in range(60000)]),
+                 "small": case([{"action": "alloc", "addr": i & 255} for i in range(60000)])}
+        for name, recording in cases.items():
+            for protocol in (2, 4, 5):
+                self.write("valid.pickle", pickle.dumps(recording, protocol))
+                self.convert("valid.pickle", "-o", "valid.vram")
+            self.assertEqual(pickle.loads(self.convert("valid.vram", "--to", "pickle")), recording, name)
+
     def test_what_is_too_much_is_refused(self):
         """A value of 8 ** 12 texts in 2 KB: reports do without it, no conversion does so silently."""
         value = ["a" * 1000]
