@@ -8,6 +8,7 @@
 #include "formats.h"
 #include "input.h"
 #include "output.h"
+#include "text_size.h"
 #include "ui.h"
 #include "vram/export.h"
 
@@ -111,6 +112,13 @@ static int write_recording(const struct vram_recording *recording, const struct 
     return code == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : code;
 }
 
+// Whether the text of formats that write each row's stack out may be made.
+static bool size_is_good(const struct vram_recording *recording, const struct format *format, const struct input_facts *facts) {
+    const bool is_json = format->write == convert_json;
+    if (!is_json && format->write != convert_events) return true;
+    return text_size_is_good(facts->name, format->name, facts->bytes, text_size(recording, !is_json));
+}
+
 static int convert(const char *input, const struct format *format, struct convert_options *options) {
     const char *path = options->path;
     struct vram_recording *recording;
@@ -126,7 +134,7 @@ static int convert(const char *input, const struct format *format, struct conver
     int code = input_recording(input, &recording, &facts);
     if (code != CLI_OK) return code;
     options->name = facts.name;
-    code = write_recording(recording, format, options, path);
+    code = size_is_good(recording, format, &facts) ? write_recording(recording, format, options, path) : CLI_BAD_INPUT;
     vram_recording_destroy(recording);
     return code;
 }

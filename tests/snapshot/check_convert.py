@@ -7,6 +7,7 @@ import lzma
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -278,6 +279,22 @@ class Convert(unittest.TestCase):
                 self.write("valid.pickle", pickle.dumps(recording, protocol))
                 self.convert("valid.pickle", "-o", "valid.vram")
             self.assertEqual(pickle.loads(self.convert("valid.vram", "--to", "pickle")), recording, name)
+
+    def test_text_that_is_much_is_announced(self):
+        """A pickle refers to a stack that JSON writes out: 20,000 events with 2,000 frames each are 3 GB of it, of 100 are a hundred MB."""
+        def case(frames):
+            stack = [{"filename": "a.py", "line": i, "name": "f"} for i in range(frames)]
+            return {"segments": [], "device_traces": [[{"action": "alloc", "addr": i, "size": 1, "stream": 0, "frames": stack}
+                                                       for i in range(20000)]]}
+        self.write("bomb.pickle", pickle.dumps(case(4000), 4))
+        for name, form in (("out.json", "json"), ("out.events.csv", "events")):
+            self.refused(3, "as %s it would be about" % form, "bomb.pickle", "-o", name)
+        self.convert("bomb.pickle", "-o", "out.vram")
+        self.write("long.pickle", pickle.dumps(case(150), 4))
+        done = self.vram("convert", "long.pickle", "-o", "out.json")
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (0, 1))
+        told = re.search(rb"as json it will be about (\S+) MiB, [0-9]+ times the input", done.stderr)
+        self.assertTrue(0.7 < float(told.group(1)) * 2**20 / os.path.getsize(self.path("out.json")) < 1.4, done.stderr)
 
     def test_what_is_too_much_is_refused(self):
         """A value of 8 ** 12 texts in 2 KB: reports do without it, no conversion does so silently."""
