@@ -35,7 +35,9 @@ static bool write_as(const struct vram_recording *recording, enum vram_recording
     struct vram_error error;
     *text = (struct vr_text){0};
     enum vram_status status = vram_recording_write(recording, format, append, text, &error);
-    if (status != VRAM_OK && status != VRAM_IO && status != VRAM_NO_HOST_MEMORY) __builtin_trap();
+    const bool is_refused = status == VRAM_LIMIT || status == VRAM_BAD_INPUT;
+    if (is_refused != (vr_recording_model(recording)->loss != VR_LOSS_NONE)) __builtin_trap();
+    if (status != VRAM_OK && status != VRAM_IO && status != VRAM_NO_HOST_MEMORY && !is_refused) __builtin_trap();
     return status == VRAM_OK;
 }
 
@@ -43,6 +45,8 @@ static bool write_as(const struct vram_recording *recording, enum vram_recording
 static bool rewrite(const struct vr_text *from, struct vr_text *to) {
     struct vram_recording *again = read_again(from, false);
     *to = (struct vr_text){0};
+    // What was written says all that its model does.
+    if (again != NULL && vr_recording_model(again)->loss > VR_LOSS_TOO_MUCH) __builtin_trap();
     bool good = again != NULL && write_as(again, VRAM_FORMAT_PICKLE, to);
     vram_recording_destroy(again);
     return good;

@@ -1,6 +1,6 @@
 // Runs a fuzz target on mutated files, without libFuzzer: mutate_NAME [--seed N] [--count COUNT] [--first I] [--memory MIB] [--keep FILE]
 // PATH... Input I of a seed is always the same bytes, so a finding is repeated with --first I --count 1, and --keep writes its bytes.
-// More memory than --memory (2048) is refused to it; an input that takes 20 s, or a crash, is named and ends the run.
+// More memory than --memory (2048) is refused to it; an input that takes 10 s, or a crash, is named and ends the run.
 #define _DEFAULT_SOURCE
 #include <dirent.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SEED_BYTES_MOST = 4 << 20, SECONDS_MOST = 20, ROOM = 64 << 10 };
+enum { SEED_BYTES_MOST = 4 << 20, SECONDS_MOST = 10, ROOM = 64 << 10 };
 
 struct bytes {
     uint8_t *data;
