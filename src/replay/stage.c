@@ -285,7 +285,7 @@ static int reservation_order(const void *left, const void *right) {
 
 static enum vram_status plan_reservations(const struct vr_recorded_device *recorded, const struct vr_start *start,
                                           const struct vr_reservations *known, uint64_t memory_bytes, struct reservation **list,
-                                          size_t *count) {
+                                          size_t *count, struct vram_error *error) {
     size_t capacity = 0;
     for (struct range_place at = {0, 0}; at.segment < start->segment_count;) {
         if (!start->segments[at.segment].expandable) {
@@ -294,7 +294,10 @@ static enum vram_status plan_reservations(const struct vr_recorded_device *recor
         }
         VR_TRY(vr_grow((void **)list, &capacity, *count + 1, sizeof **list));
         (*list)[*count] = reservation_at(recorded, start, known, memory_bytes, at);
-        at = place_behind(start, at, (*list)[(*count)++].end);
+        const struct reservation *made = &(*list)[(*count)++];
+        // Ranges less than a page apart, off each other's pages, are of no reservation.
+        if (made->end <= address_of(start, at)) return refuse(error, VRAM_MISMATCH, "address range", made->base, made->end - made->base);
+        at = place_behind(start, at, made->end);
     }
     if (*count > 1) qsort(*list, *count, sizeof **list, reservation_order);
     return VRAM_OK;
@@ -309,7 +312,7 @@ static enum vram_status build_reservations(struct vr_replay_stage *stage, const 
     bool exact = false;
     const uint64_t reserve = reserve_of(recorded, memory_bytes, vr_recorded_device_page(recorded->options, false), &exact);
     enum vram_status status = vr_reservations_find(recorded, start, exact ? reserve : UINT64_MAX, &known);
-    if (status == VRAM_OK) status = plan_reservations(recorded, start, &known, memory_bytes, &list, &count);
+    if (status == VRAM_OK) status = plan_reservations(recorded, start, &known, memory_bytes, &list, &count, error);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) status = build_reservation(stage, start, &list[i], error);
     vr_reservations_release(&known);
     free(list);
@@ -359,9 +362,21 @@ static enum vram_status build_blocks(struct vr_replay_stage *stage, const struct
     return VRAM_OK;
 }
 
+// The tables grow with what the start holds: what no device does is not built.
+static enum vram_status check_size(const struct vr_start *start, struct vram_error *error) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        if (!vr_add_u64(sum, start->segments[i].size, &sum) || sum > VR_STAGE_SPACING)
+            return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "more than %s is held at the start, which no device holds",
+                           vr_bytes(VR_STAGE_SPACING).text);
+    }
+    return VRAM_OK;
+}
+
 enum vram_status vr_stage_build(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded, const struct vr_start *start,
                                 struct vram_error *error) {
     uint64_t spacing = 0;
+    VR_TRY(check_size(start, error));
     VR_TRY(vr_stage_spacing(recorded, start, &spacing));
     VR_TRY(build_segments(stage, start, error));
     VR_TRY(build_reservations(stage, recorded, start, spacing, error));
