@@ -34,32 +34,76 @@ static bool is_own_host(uint16_t port, const char *host) {
 }
 
 struct headers {
-    const char *host; // NULL: none, or more than one
+    const char *host; // the last one
     size_t host_count;
     bool foreign; // sent on behalf of a page from elsewhere
     bool close;
     bool broken;
 };
 
+// --- syntax (RFC 9112): what two readers might read differently is refused -------------------------------------------------------------
+
+static bool is_token(const char *text) {
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    size_t i = 0;
+    while ((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'A' && text[i] <= 'Z') || (text[i] >= 'a' && text[i] <= 'z') ||
+           (text[i] != '\0' && strchr(others, text[i]) != NULL))
+        i++;
+    return i != 0 && text[i] == '\0';
+}
+
+// No control character but tabs, and CR and LF only together.
+static bool is_clean(const char *text) {
+    for (const char *c = text; *c != '\0'; c++) {
+        const bool ends = c[0] == '\r' && c[1] == '\n';
+        if (!ends && ((unsigned char)*c < 0x20 || *c == 0x7F) && *c != '\t') return false;
+        c += ends;
+    }
+    return true;
+}
+
+static bool is_version(const char *text) { return strncmp(text, "HTTP/1.", 7) == 0 && text[7] >= '0' && text[7] <= '9' && text[8] == '\0'; }
+
+// Whether a list of words, with commas in between, has the word.
+static bool has_word(const char *list, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = list; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        at += strspn(at, " \t");
+        const char *end = at + length;
+        if (strncasecmp(at, word, length) == 0 && end[strspn(end, " \t")] != '\0' && end[strspn(end, " \t")] != ',') continue;
+        if (strncasecmp(at, word, length) == 0) return true;
+    }
+    return false;
+}
+
+// --- headers ----------------------------------------------------------------------------------------------------------------------------
+
+static void take_header(struct headers *headers, const char *name, const char *value) {
+    if (strcasecmp(name, "host") == 0) {
+        headers->host = value;
+        headers->host_count++;
+    } else if (strcasecmp(name, "sec-fetch-site") == 0) {
+        headers->foreign = headers->foreign || (strcasecmp(value, "same-origin") != 0 && strcasecmp(value, "none") != 0);
+    } else if (strcasecmp(name, "connection") == 0) {
+        headers->close = headers->close || has_word(value, "close");
+    } else if (strcasecmp(name, "content-length") == 0) {
+        headers->broken = headers->broken || strcmp(value, "0") != 0; // a body would be read as the next request
+    } else if (strcasecmp(name, "transfer-encoding") == 0) {
+        headers->broken = true;
+    }
+}
+
+// A name that is followed by a space, and a line that goes on with the one before, are no header.
 static void read_header(struct headers *headers, char *line) {
     char *value = strchr(line, ':');
-    if (value == NULL || value == line) {
+    if (value != NULL) *value++ = '\0';
+    if (value == NULL || !is_token(line)) {
         headers->broken = true;
         return;
     }
-    *value++ = '\0';
     value += strspn(value, " \t");
     for (size_t end = strlen(value); end != 0 && (value[end - 1] == ' ' || value[end - 1] == '\t'); end--) value[end - 1] = '\0';
-    if (strcasecmp(line, "host") == 0) {
-        headers->host = value;
-        headers->host_count++;
-    } else if (strcasecmp(line, "sec-fetch-site") == 0) {
-        headers->foreign = strcasecmp(value, "cross-site") == 0 || strcasecmp(value, "same-site") == 0;
-    } else if (strcasecmp(line, "connection") == 0) {
-        headers->close = strcasecmp(value, "close") == 0;
-    } else if (strcasecmp(line, "content-length") == 0 || strcasecmp(line, "transfer-encoding") == 0) {
-        headers->broken = headers->broken || strcmp(value, "0") != 0; // a body would be read as the next request
-    }
+    take_header(headers, line, value);
 }
 
 // The lines after the first one, each ended by CR LF.
@@ -71,9 +115,36 @@ static void read_headers(struct headers *headers, char *lines) {
     }
 }
 
+// --- the request ------------------------------------------------------------------------------------------------------------------------
+
 static void refuse(struct http_request *request, int status) {
     request->status = status;
     request->close = true;
+}
+
+// http://host/path, which every server must take: its host is then what counts. Plain paths stay.
+static void take_absolute(struct headers *headers, char **target) {
+    static const char scheme[] = "http://";
+    if (strncasecmp(*target, scheme, sizeof scheme - 1) != 0) return;
+    char *host = *target + sizeof scheme - 1, *path = strchr(host, '/');
+    if (path == NULL) {
+        headers->broken = true;
+        return;
+    }
+    // The host moves to the front, and makes room for its end.
+    memmove(*target, host, (size_t)(path - host));
+    (*target)[path - host] = '\0';
+    headers->host = *target;
+    *target = path;
+}
+
+static void judge(uint16_t port, const char *method, const struct headers *headers, struct http_request *request) {
+    if (headers->broken || headers->host_count != 1)
+        refuse(request, 400);
+    else if (!is_own_host(port, headers->host) || headers->foreign)
+        refuse(request, 403);
+    else if (strcmp(method, "GET") != 0)
+        refuse(request, 405);
 }
 
 void http_parse(uint16_t port, char *text, size_t length, struct http_request *request) {
@@ -81,24 +152,23 @@ void http_parse(uint16_t port, char *text, size_t length, struct http_request *r
     struct headers headers = {0};
     // Complete: it ends with an empty line, whose first character makes room for the end of a C string.
     text[length - 2] = '\0';
-    char *line_end = strlen(text) == length - 2 ? strstr(text, "\r\n") : NULL, *path = strchr(text, ' ');
-    if (line_end == NULL || path == NULL || path > line_end) {
+    const bool clean = strlen(text) == length - 2 && is_clean(text);
+    char *line_end = clean ? strstr(text, "\r\n") : NULL, *target = clean ? strchr(text, ' ') : NULL;
+    if (line_end == NULL || target == NULL || target > line_end) {
         refuse(request, 400);
         return;
     }
     *line_end = '\0';
-    *path++ = '\0';
-    char *version = strchr(path, ' ');
+    *target++ = '\0';
+    char *version = strchr(target, ' ');
     read_headers(&headers, line_end + 2);
-    if (version == NULL || strncmp(version + 1, "HTTP/1.", 7) != 0 || headers.broken) {
+    if (version == NULL || !is_version(version + 1) || !is_token(text) || strchr(target, '\t') != NULL) {
         refuse(request, 400);
         return;
     }
     *version = '\0';
-    request->path = path;
+    take_absolute(&headers, &target);
+    request->path = target;
     request->close = headers.close || strcmp(version + 1, "HTTP/1.1") != 0;
-    if (headers.host_count != 1 || !is_own_host(port, headers.host) || headers.foreign)
-        refuse(request, 403);
-    else if (strcmp(text, "GET") != 0)
-        refuse(request, 405);
+    judge(port, text, &headers, request);
 }

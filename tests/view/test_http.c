@@ -60,8 +60,11 @@ static void foreign_names_and_pages_are_refused(void **state) {
     (void)state;
     refused(403, "GET /" TOKEN "/ HTTP/1.1\r\nHost: rebound.example:8123\r\n\r\n");
     refused(403, "GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-    refused(403, "GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nHost: rebound.example\r\n\r\n");
-    refused(403, "GET /" TOKEN "/ HTTP/1.1\r\n\r\n");
+    refused(400, "GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nHost: rebound.example\r\n\r\n");
+    refused(400, "GET /" TOKEN "/ HTTP/1.1\r\n\r\n");
+    refused(403, "GET http://rebound.example:8123/" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\n\r\n");
+    refused(403, "GET /" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Site: none\r\n\r\n");
+    assert_int_equal(SERVE_PAGE, parse("GET http://127.0.0.1:8123/" TOKEN "/ HTTP/1.1\r\nHost: 127.0.0.1:8123\r\n\r\n"));
     refused(403, "GET /" TOKEN "/ask?list HTTP/1.1\r\nHost: 127.0.0.1:8123\r\nSec-Fetch-Site: cross-site\r\n\r\n");
 }
 
@@ -94,11 +97,51 @@ static void what_is_no_request_is_refused(void **state) {
     assert_int_equal(400, parsed.status);
 }
 
+// What a proxy or another server may read differently than we do (RFC 9112): nothing of it is guessed.
+static void what_two_readers_read_differently_is_refused(void **state) {
+    (void)state;
+#define OWN "Host: 127.0.0.1:8123\r\n"
+    static const char *const lines[] = {
+        "Host : rebound.example\r\n" OWN,
+        "Host\t: rebound.example\r\n" OWN,
+        " Host: rebound.example\r\n" OWN,
+        OWN " rebound.example\r\n",
+        OWN "\tfolded\r\n",
+        OWN "Na me: x\r\n",
+        OWN "N(me: x\r\n",
+        OWN ": x\r\n",
+        OWN "X: a\nHost: rebound.example\r\n",
+        OWN "X: a\rb\r\n",
+        OWN "X: a\x01\r\n",
+        OWN "X: a\x7f\r\n",
+        OWN "Transfer-Encoding: 0\r\n",
+        OWN "Content-Length: 0\r\nContent-Length: 5\r\n",
+        "Host:\r\n" OWN,
+    };
+    char request[512];
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        (void)snprintf(request, sizeof request, "GET /" TOKEN "/ HTTP/1.1\r\n%s\r\n", lines[i]);
+        refused(400, request);
+    }
+    static const char *const first[] = {"GET /" TOKEN "/ HTTP/1.1x",         "GET /" TOKEN "/ HTTP/1.12", "GET /" TOKEN "/ HTTP/1.",
+                                        "GET /" TOKEN "/ HTTP/2.0",          "GET  /" TOKEN "/ HTTP/1.1", "G T /" TOKEN "/ HTTP/1.1",
+                                        "G\"T /" TOKEN "/ HTTP/1.1",         " GET /" TOKEN "/ HTTP/1.1", "GET /" TOKEN "/\tx HTTP/1.1",
+                                        "GET http://127.0.0.1:8123 HTTP/1.1"};
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        (void)snprintf(request, sizeof request, "%s\r\n" OWN "\r\n", first[i]);
+        refused(400, request);
+    }
+    (void)parse("GET /" TOKEN "/ HTTP/1.1\r\n" OWN "Connection: keep-alive , CLOSE\r\n\r\n");
+    assert_true(parsed.close);
+    (void)parse("GET /" TOKEN "/ HTTP/1.1\r\n" OWN "Connection: closed, x-close\r\n\r\n");
+    assert_false(parsed.close);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_and_questions_are_answered), cmocka_unit_test(foreign_names_and_pages_are_refused),
         cmocka_unit_test(without_the_token_nothing_is_found),  cmocka_unit_test(only_reading_is_possible),
-        cmocka_unit_test(what_is_no_request_is_refused),
+        cmocka_unit_test(what_is_no_request_is_refused),       cmocka_unit_test(what_two_readers_read_differently_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
