@@ -175,6 +175,17 @@ static bool answer(void *context, const char **text, size_t *length) {
     return true;
 }
 
+// A piece of what lies in the files at the start. What cannot be read is told by the first answer.
+static bool read_on(void *context) {
+    struct exporter *exporter = context;
+    for (int i = 0; i < exporter->count; i++) {
+        struct vram_error error;
+        uint64_t events = 0;
+        if (watch_step(exporter->sources[i].watch, &events, &error) == VRAM_OK && events != 0) return true;
+    }
+    return false;
+}
+
 // Whether a path is an operand itself, or a recording file that grows: a folder may have other recordings in it, too.
 static bool is_meant(char **operands, int count, const char *path) {
     const size_t length = strlen(path), end = strlen(".vram");
@@ -206,7 +217,8 @@ static int export_files(char **operands, int count, struct exporter *exporter, u
     int code = input_files_open(operands, count, &files);
     if (code != CLI_OK) return code;
     code = open_sources(exporter, operands, count, &files);
-    if (code == CLI_OK) code = port != UINT64_MAX ? export_serve((uint16_t)port, answer, exporter, &ended) : keep_writing(exporter);
+    if (code == CLI_OK)
+        code = port != UINT64_MAX ? export_serve((uint16_t)port, answer, read_on, exporter, &ended) : keep_writing(exporter);
     for (int i = 0; i < exporter->count; i++) watch_close(exporter->sources[i].watch);
     free(exporter->sources);
     input_files_close(&files);

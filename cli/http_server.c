@@ -130,7 +130,8 @@ static void accept_one(struct http_server *server) {
     server->connections[server->count++] = connection;
 }
 
-bool http_server_run(struct http_server *server, http_answer *answer, void *context, const volatile sig_atomic_t *ended) {
+bool http_server_run(struct http_server *server, http_answer *answer, http_idle *idle, void *context, const volatile sig_atomic_t *ended) {
+    bool is_busy = idle != NULL;
     struct pollfd waits[MOST_CONNECTIONS + 1];
     server->answer = answer;
     server->context = context;
@@ -138,7 +139,9 @@ bool http_server_run(struct http_server *server, http_answer *answer, void *cont
     while (!*ended && !server->is_over) {
         waits[0] = (struct pollfd){.fd = server->socket, .events = POLLIN};
         for (size_t i = 0; i < server->count; i++) waits[i + 1] = (struct pollfd){.fd = server->connections[i]->socket, .events = POLLIN};
-        if (poll(waits, server->count + 1, LOOK_UP_MS) <= 0) continue;
+        const int ready = poll(waits, server->count + 1, is_busy ? 0 : LOOK_UP_MS);
+        if (is_busy) is_busy = idle(context);
+        if (ready <= 0) continue;
         // From the end, since a dropped one is replaced by the last.
         for (size_t i = server->count; i-- > 0;) {
             if (waits[i + 1].revents != 0 && !receive(server, server->connections[i])) drop(server, i);

@@ -108,6 +108,15 @@ static bool is_folder(const char *path) {
     return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+// What else lies in a folder and is called like a recording: a pipe or a socket would be waited for, a folder is none. Said of what is
+// there.
+static bool is_left_out(const char *path) {
+    struct stat facts;
+    if (stat(path, &facts) != 0 || S_ISREG(facts.st_mode)) return false;
+    if (!S_ISDIR(facts.st_mode)) ui_say("vram: %s: is no regular file, and is left out", path);
+    return true;
+}
+
 static int add_folder(struct input_files *files, const char *folder) {
     const int first = files->count;
     const struct dirent *entry;
@@ -117,7 +126,7 @@ static int add_folder(struct input_files *files, const char *folder) {
     while (good && (entry = readdir(listing)) != NULL) {
         if (!input_is_recording_name(entry->d_name)) continue;
         char *path = join(folder, entry->d_name);
-        good = path != NULL && (is_folder(path) || add_file(files, path));
+        good = path != NULL && (is_left_out(path) || add_file(files, path));
         free(path);
     }
     closedir(listing);

@@ -120,7 +120,7 @@ static int run(struct server *server, const struct serve_options *options) {
     printf("%s\n", url);
     if (!ui_finish()) return CLI_BAD_INPUT;
     if (options->open && !browser_open(url)) ui_say("vram: no browser could be opened: open the address above");
-    (void)http_server_run(server->http, answer, server, &ended);
+    (void)http_server_run(server->http, answer, NULL, server, &ended);
     return CLI_OK;
 }
 

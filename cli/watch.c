@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "input.h"
 #include "numbering.h"
@@ -317,6 +318,13 @@ static bool apply(struct watch *watch, const struct vram_log_event *event) {
 }
 
 enum vram_status watch_open(const char *path, struct watch **watch, struct vram_error *error) {
+    struct stat facts;
+    // To open a pipe would be to wait for who writes into it.
+    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        *error = (struct vram_error){.status = VRAM_IO, .offset = VRAM_NO_OFFSET};
+        (void)snprintf(error->message, sizeof error->message, "%s: is no regular file", path);
+        return VRAM_IO;
+    }
     struct watch *made = calloc(1, sizeof *made);
     if (made == NULL) {
         *error = (struct vram_error){.status = VRAM_NO_HOST_MEMORY, .offset = VRAM_NO_OFFSET, .message = "no host memory"};
@@ -353,18 +361,26 @@ void watch_close(struct watch *watch) {
     free(watch);
 }
 
-enum vram_status watch_update(struct watch *watch, uint64_t *events, struct vram_error *error) {
+enum vram_status watch_step(struct watch *watch, uint64_t *events, struct vram_error *error) {
     enum { BATCH = 4096 };
     static struct vram_log_event batch[BATCH];
+    size_t count = 0;
     *events = 0;
-    for (;;) {
-        size_t count = 0;
-        const enum vram_status status = vram_follow_next(watch->follow, batch, BATCH, &count, error);
-        if (status != VRAM_OK || count == 0) return status;
-        for (size_t i = 0; i < count; i++)
-            if (!apply(watch, &batch[i])) return VRAM_NO_HOST_MEMORY;
-        *events += count;
+    const enum vram_status status = vram_follow_next(watch->follow, batch, BATCH, &count, error);
+    if (status != VRAM_OK) return status;
+    for (size_t i = 0; i < count; i++)
+        if (!apply(watch, &batch[i])) return VRAM_NO_HOST_MEMORY;
+    *events = count;
+    return VRAM_OK;
+}
+
+enum vram_status watch_update(struct watch *watch, uint64_t *events, struct vram_error *error) {
+    uint64_t step = 1;
+    for (*events = 0; step != 0; *events += step) {
+        const enum vram_status status = watch_step(watch, &step, error);
+        if (status != VRAM_OK) return status;
     }
+    return VRAM_OK;
 }
 
 bool watch_ended(const struct watch *watch) { return vram_follow_ended(watch->follow); }

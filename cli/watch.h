@@ -36,6 +36,8 @@ enum vram_status watch_open(const char *path, struct watch **watch, struct vram_
 void watch_close(struct watch *watch);
 // Takes in what has come since. *events is how many. As vram_follow_next().
 enum vram_status watch_update(struct watch *watch, uint64_t *events, struct vram_error *error);
+// The same of a few thousand events at most: what takes long, piece by piece. 0 events: there are no more yet.
+enum vram_status watch_step(struct watch *watch, uint64_t *events, struct vram_error *error);
 // Whether the program has closed the file, or is gone.
 bool watch_ended(const struct watch *watch);
 

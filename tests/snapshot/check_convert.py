@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -305,6 +306,22 @@ class Convert(unittest.TestCase):
         self.assertEqual(self.vram("report", "bomb.pickle").returncode, 0)
         for extension in ("json", "pickle", "vram"):
             self.refused(3, "what `future` holds is too much", "bomb.pickle", "-o", "out." + extension)
+
+    def test_a_folder_is_read_past_pipes_and_sockets(self):
+        """They would be waited for: whoever may write into a folder could stop the reports of all of it."""
+        os.mkdir(self.path("job"))
+        os.rename(self.path("in.pickle"), self.path("job/a.pickle"))
+        os.mkfifo(self.path("job/b.pickle"))
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self.path("job/c.vram"))
+            done = self.vram("report", "job")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stderr.decode().splitlines()),
+                         ["vram: job/%s: is no regular file, and is left out" % name for name in ("b.pickle", "c.vram")])
+        for command in ("export", "top"):
+            done = self.vram(command, "job/b.pickle")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(b"is no regular file", done.stderr)
 
     def test_pipes(self):
         for arguments in (("--to", "json"), ("-o", "-", "--to", "json")):
