@@ -55,6 +55,7 @@ static void append_elsewhere(struct record *record) {
     char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return;
     (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGBUS); // of a window: window_guard.c
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int child = clone(append_in_child, stack + STACK, CLONE_VM | CLONE_VFORK, record);
     if (child > 0) (void)waitpid(child, NULL, __WCLONE);

@@ -63,6 +63,7 @@ enum vram_status vr_logfile_create(const char *path, bool replace, const struct 
 }
 
 enum vram_status vr_logfile_put(struct vr_logfile *file, const struct vr_bytes *block) {
+    if (!vr_os_growfile_is_whole(&file->file, file->window, file->window_offset + file->window_bytes)) return VRAM_IO;
     VR_TRY(move_window(file, block->count));
     unsigned char *at = file->window + (file->end - file->window_offset);
     uint64_t end = file->end + align8(block->count);

@@ -145,18 +145,29 @@ struct vr_growfile {
     uint64_t volume, number; // together: which file it is
     char *path;              // owned; NULL: not known
 };
-// Makes the file at `path`; one that is there is replaced (by another file, so that who has it open keeps it), or refused. IO with the
+// Makes the file at `path`; one that is there is replaced (by another file, so that who has it open keeps it), or refused, as is one that
+// somebody still writes: two recordings under one name would be taken for each other. IO with the
 // reason, which is valid until the thread's next call.
 enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr_growfile *file, const char **reason);
 // Maps `size_bytes` from `offset` on (multiples of 64 KiB); the file is lengthened to hold them, and has the room on its disk. IO, also
 // where the process may not have so large a file; NO_HOST_MEMORY.
 enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, size_t size_bytes, void **memory);
 void vr_os_growfile_unmap(void *memory, size_t size_bytes); // memory NULL: nothing happens
+// Whether the file still has all that the window shows up to `end` of the file. Somebody may have cut it: what was stored since is nowhere
+// then, but stored without harm (window_guard.c).
+bool vr_os_growfile_is_whole(struct vr_growfile *file, const void *memory, uint64_t end);
 // Cuts the file to its size. IO.
 enum vram_status vr_os_growfile_cut(struct vr_growfile *file, uint64_t size_bytes);
 void vr_os_growfile_close(struct vr_growfile *file);
 // Closes and removes what nothing has come of.
 void vr_os_growfile_discard(struct vr_growfile *file);
+
+// --- window_guard.c: windows over files that may be cut: a store beyond the file's end does not end the program -----------------------
+// From the first window on the process has a handler of SIGBUS, which hands on what is not about a window. Any thread.
+void vr_os_window_guard(void *memory, size_t size_bytes);
+void vr_os_window_release(const void *memory);
+// Whether a store found no file any more; the window is memory of the process since.
+bool vr_os_window_is_lost(const void *memory);
 
 // --- socket.c: a connected local stream socket -----------------------------------------------------------------------------
 // All of it, or IO.

@@ -84,6 +84,15 @@ static void closes_standard(void) {
     pairs(10);
 }
 
+// Cuts what is being recorded to nothing, as a shell's `> file` does.
+static void cuts_recordings(int number) {
+    begin();
+    pairs(10);
+    CHECK(system("for file in *.vram; do [ ! -e \"$file\" ] || : >\"$file\"; done") == 0);
+    pairs(number);
+    printf("to the end\n");
+}
+
 static void counts_descriptors(void) {
     begin();
     pairs(3);
@@ -361,6 +370,7 @@ int main(int argc, char **argv) {
     HABIT("pairs", (begin(), pairs(10)))
     HABIT("closes-all", closes_all(number))
     HABIT("closes-standard", closes_standard())
+    HABIT("cuts-recordings", cuts_recordings(number))
     HABIT("counts-descriptors", counts_descriptors())
     HABIT("elsewhere", (begin(), (void)!chdir("/"), pairs(10)))
     HABIT("small-files", (limits(RLIMIT_FSIZE, number), begin(), pairs(50000), puts("alive")))

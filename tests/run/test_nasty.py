@@ -77,6 +77,12 @@ class Nasty(unittest.TestCase):
                 if habit != "ends-from-a-handler":  # the last call may be in the log and not in the recording
                     self.compare(ran)
 
+    def test_a_recording_that_is_cut_ends_no_program(self):
+        """The file is written through memory: where it was cut there is none, and a store there raised SIGBUS."""
+        ran = self.twice([NASTY, "cuts-recordings", 20000])
+        self.assertEqual((ran.code, ran.stdout), (0, "to the end\n"))
+        self.assertIn("the recording ended early", ran.stderr)
+
     def test_a_program_that_closes_all_descriptors(self):
         """And uses their numbers for its own. The simulator keeps the bytes of memory in descriptors, which is turned off."""
         ran = self.twice([NASTY, "closes-all", 20000], environment=WITHOUT_FILES)

@@ -505,6 +505,20 @@ static void test_limits(void **state) {
     assert_int_equal(vram_log_create("/nowhere/at/all", &options, &log, &error), VRAM_IO);
 }
 
+// Two recordings under one name would be taken for each other: who reads the file by its name would see now the one, now the other.
+static void a_file_that_is_written_is_not_replaced(void **state) {
+    (void)state;
+    const struct vram_log_options options = {.replace = true};
+    struct vram_log *first = NULL, *second = NULL;
+    struct vram_error error;
+    assert_int_equal(vram_log_create(path, &options, &first, &error), VRAM_OK);
+    assert_int_equal(vram_log_create(path, &options, &second, &error), VRAM_IO);
+    assert_non_null(strstr(error.message, "another recording is being written into it"));
+    assert_int_equal(vram_log_close(first), VRAM_OK);
+    assert_int_equal(vram_log_create(path, &options, &second, &error), VRAM_OK);
+    assert_int_equal(vram_log_close(second), VRAM_OK);
+}
+
 // Four threads, each for a device of its own: nothing is lost, and the order within each is kept.
 static struct vram_log *shared_log;
 
@@ -629,6 +643,7 @@ static void test_follow_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_that_is_written_is_not_replaced),
         cmocka_unit_test(test_events_come_back),
         cmocka_unit_test(test_tables_come_back),
         cmocka_unit_test(test_runs_of_alike_events),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -43,16 +44,32 @@ static char *path_of(int descriptor) {
     return path;
 }
 
+// Whether somebody writes into the file: who does holds a lock on it, which ends with the program. Where there are no locks, nobody does.
+static bool is_written(const char *path) {
+    const int opened = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (opened < 0) return false;
+    const bool locked = flock(opened, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    (void)close(opened);
+    return locked;
+}
+
 enum vram_status vr_os_growfile_create(const char *path, bool replace, struct vr_growfile *file, const char **reason) {
     assert(path != NULL && file != NULL && reason != NULL);
     struct stat found;
-    if (replace && lstat(path, &found) == 0 && S_ISREG(found.st_mode)) (void)unlink(path);
+    if (replace && lstat(path, &found) == 0 && S_ISREG(found.st_mode)) {
+        if (is_written(path)) {
+            *reason = "another recording is being written into it";
+            return VRAM_IO;
+        }
+        (void)unlink(path);
+    }
     int opened = -1;
     if (vr_os_file_create(path, &opened) != VRAM_OK || fstat(opened, &found) != 0) {
         *reason = strerror(errno);
         if (opened >= 0) (void)close(opened);
         return VRAM_IO;
     }
+    (void)flock(opened, LOCK_EX | LOCK_NB);
     opened = move_away(opened);
     *file = (struct vr_growfile){opened, (uint64_t)found.st_dev, (uint64_t)found.st_ino, path_of(opened)};
     return VRAM_OK;
@@ -93,12 +110,21 @@ enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, s
     if (!hold(file) || !allocate(file->descriptor, offset, size_bytes)) return VRAM_IO;
     void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor, (off_t)offset);
     if (mapped == MAP_FAILED) return VRAM_NO_HOST_MEMORY;
+    vr_os_window_guard(mapped, size_bytes);
     *memory = mapped;
     return VRAM_OK;
 }
 
 void vr_os_growfile_unmap(void *memory, size_t size_bytes) {
-    if (memory != NULL) (void)munmap(memory, size_bytes);
+    if (memory == NULL) return;
+    vr_os_window_release(memory);
+    (void)munmap(memory, size_bytes);
+}
+
+bool vr_os_growfile_is_whole(struct vr_growfile *file, const void *memory, uint64_t end) {
+    struct stat facts;
+    if (vr_os_window_is_lost(memory)) return false;
+    return !hold(file) || fstat(file->descriptor, &facts) != 0 || (uint64_t)facts.st_size >= end;
 }
 
 enum vram_status vr_os_growfile_cut(struct vr_growfile *file, uint64_t size_bytes) {

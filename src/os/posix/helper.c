@@ -47,6 +47,7 @@ static pid_t make_copy(struct beginning *beginning) {
     void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) return -1;
     (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGBUS); // of a window: window_guard.c
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t made = clone(begin, (char *)stack + STACK_BYTES, 0, beginning);
     if (made < 0 && errno == EINVAL) made = clone(begin, (char *)stack + STACK_BYTES, SIGCHLD, beginning);

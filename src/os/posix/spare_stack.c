@@ -95,6 +95,7 @@ void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
     }
     // A handler that came meanwhile would begin at the top of the thread's alternate stack, over the frames of the one that is interrupted.
     (void)sigfillset(&spare->all);
+    (void)sigdelset(&spare->all, SIGBUS); // of a window (window_guard.c): a fault that is blocked ends the program
     (void)pthread_sigmask(SIG_SETMASK, &spare->all, &spare->before);
     call_on((char *)spare + SPARE_BYTES, function, argument);
     const sigset_t before = spare->before;
