@@ -5,6 +5,8 @@
 set -euo pipefail
 
 SQLITE_PACKAGE=better-sqlite3@12.11.1
+# SHA-512 of the package, base64.
+SQLITE_HASH=dq9AtApgg5PGFtBzPFSBl3HZQjHok5gaQCM6zh2Yk0aSmDCs1CbnVI8/HgASQkNKsWFpseIO9beg5xxpYhbIfA==
 
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
@@ -37,7 +39,12 @@ mv "$state"/src/xz-utils-*/ "$folder/xz"
 mv "$state"/src/libzstd-*/ "$folder/zstd"
 mv "$state"/src/cjson-*/ "$folder/cjson"
 
-(cd "$state" && npm pack --silent "$SQLITE_PACKAGE" >/dev/null && tar xzf better-sqlite3-*.tgz package/deps/sqlite3)
+(cd "$state" && npm pack --silent "$SQLITE_PACKAGE" >/dev/null)
+[ "$(openssl dgst -sha512 -binary "$state"/better-sqlite3-*.tgz | base64 -w0)" = "$SQLITE_HASH" ] || {
+    echo "$SQLITE_PACKAGE is not the package that is known here by its hash" >&2
+    exit 1
+}
+(cd "$state" && tar xzf better-sqlite3-*.tgz package/deps/sqlite3)
 mv "$state/package/deps/sqlite3" "$folder/sqlite"
 rm -rf "$state"
 touch "$folder/complete"
