@@ -1,4 +1,4 @@
-// vram leaks: what grows from step to step.
+// vram leaks: what leaks or grows from step to step.
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ int cmd_leaks(int argc, char **argv) {
         {.name = "step",
          .kind = ARGS_STRING,
          .value = "NAME",
-         .help = "a step begins at each mark of this name (default: found)",
+         .help = "a step begins at each mark of this name (default: found; a wrong name lists the marks)",
          .target = &settings.step},
         {.name = "every", .kind = ARGS_COUNT, .value = "N", .help = "a step is so many events", .target = &settings.every},
         DEVICE_OPTION(&settings.moment),
@@ -56,8 +56,9 @@ int cmd_leaks(int argc, char **argv) {
     const struct args_command command = {
         .name = "leaks",
         .usage = "[options] FILE|FOLDER...",
-        .summary = "Finds what grows from step to step: which call sites hold more at the beginning of each step than at that of the\n"
-                   "step before, how fast, and how sure that is. Steps are marks of the program, or where allocations repeat.",
+        .summary = "Finds what leaks: call sites whose allocations outlive their step and stay, step after step, until the end. Steps\n"
+                   "are marks of the program, or where allocations repeat. Says so where the steps cannot be told, or where requests\n"
+                   "only grow. Exit code 1: something leaks.",
         .examples = "  vram leaks snapshot.pickle\n"
                     "  vram leaks --step train_step job/          # every rank\n"
                     "  vram leaks --json run.vram | jq '.groups[0]'\n",

@@ -213,10 +213,17 @@ static double fraction(const cJSON *object, const char *name) {
 
 static void say_growth(struct mcp_answer *answer, const cJSON *group) {
     const double slope = fraction(group, "bytes_per_step");
-    mcp_line(answer, "  %s, %c%s a step (%.2f allocations), confidence %.2f, %s -> %s: %s", mcp_text(group, "verdict", ""),
-             slope < 0 ? '-' : '+', BYTES((uint64_t)(slope < 0 ? -slope : slope)), fraction(group, "objects_per_step"),
-             fraction(group, "confidence"), BYTES(mcp_whole(group, "first_bytes")), BYTES(mcp_whole(group, "last_bytes")),
+    mcp_line(answer, "  %s, +%s a step (%.2f allocations), in %s of %s steps, %s -> %s: %s", mcp_text(group, "verdict", ""),
+             BYTES((uint64_t)(slope < 0 ? 0 : slope + 0.5)), fraction(group, "objects_per_step"), NUMBER(mcp_whole(group, "grew_steps")),
+             NUMBER(mcp_whole(group, "course_steps")), BYTES(mcp_whole(group, "first_bytes")), BYTES(mcp_whole(group, "last_bytes")),
              mcp_text(group, "name", ""));
+}
+
+static void say_marks(struct mcp_answer *answer, const cJSON *marks) {
+    const cJSON *mark;
+    cJSON_ArrayForEach(mark, marks) {
+        mcp_line(answer, "  mark %s: %s times", mcp_text(mark, "name", ""), NUMBER(mcp_whole(mark, "count")));
+    }
 }
 
 void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
@@ -232,9 +239,9 @@ void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mc
         vram_leaks_json(open->recording, &options, input_base_name(open->path), mcp_keep, &kept, &leaks, &error);
     cJSON *json = mcp_parsed(status, &kept, &error, answer);
     if (json == NULL) return;
-    mcp_line(answer, "%s steps (%s%s); %zu groups grow steadily until the end", NUMBER(mcp_whole(json, "steps")),
-             mcp_text(json, "steps_from", ""), cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "steps_sure")) ? ", not sure" : "",
-             leaks);
+    mcp_line(answer, "%s", mcp_text(json, "steps_text", ""));
+    mcp_line(answer, "%s", mcp_text(json, "sentence", ""));
+    if (mcp_whole(json, "steps") == 0) say_marks(answer, cJSON_GetObjectItemCaseSensitive(json, "marks"));
     const cJSON *group;
     cJSON_ArrayForEach(group, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_growth(answer, group);
     cJSON_Delete(json);

@@ -82,7 +82,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_diff_text(const struct vram_diff *
 VRAM_API VRAM_NODISCARD enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, void *user,
                                                         struct vram_diff_result *result, struct vram_error *error);
 
-// What grows from step to step. *leaks (may be NULL) is set to how many groups grow steadily until the end.
+// What leaks or grows from step to step. Without a device in the options: the first one that leaks, else that of the most events. *leaks
+// (may be NULL) is set to how many groups leak: what they allocate outlives its step and stays, step after step, until the end.
 VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_text(const struct vram_recording *recording, const struct vram_profile_options *options,
                                                          const char *title, const struct vram_style *style, vram_write write, void *user,
                                                          size_t *leaks, struct vram_error *error);

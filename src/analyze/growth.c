@@ -1,20 +1,13 @@
 #include "analyze/growth.h"
 
-const char *vr_verdict_word(enum vr_verdict verdict) {
-    static const char *const words[] = {
-#define VR_VERDICT(constant, word) #word,
-        VR_VERDICTS(VR_VERDICT)
-#undef VR_VERDICT
-    };
-    return words[verdict];
-}
-
 // What the first pass keeps of a group: sums from which the slope follows.
 struct trend {
     uint64_t key;
     uint32_t row;
-    double bytes;   // slope of bytes
+    double bytes;   // slope of what is live
     double objects; // of the count
+    double kept;    // bytes that outlived a step and are live at the last point, per step
+    double kept_objects;
 };
 
 // What is left to do, in this order. The middle two walk over the rows.
@@ -66,6 +59,11 @@ static enum vram_status choose_points(struct vr_growth_search *search) {
     return VRAM_OK;
 }
 
+// What is live at two points in a row outlives a whole step, wherever in a step the points lie.
+enum { LEAST_POINTS_OUTLIVED = 2 };
+
+static bool outlives(size_t from, size_t to) { return from != 0 && to - from >= LEAST_POINTS_OUTLIVED; }
+
 static enum vram_status trend_of(struct vr_growth_search *search, size_t row, struct trend **trend) {
     uint64_t key = 0;
     VR_TRY(vr_grouping_key(search->grouping, row, &key));
@@ -92,12 +90,17 @@ static enum vram_status add_to_trend(struct vr_growth_search *search, size_t row
     trend->bytes += part * (double)search->grouping->lifetimes->size_bytes[row];
     trend->objects += part;
     if (to == search->points) trend->row = (uint32_t)row;
+    if (to != search->points || !outlives(from, to)) return VRAM_OK;
+    trend->kept += (double)search->grouping->lifetimes->size_bytes[row] / ((double)search->points * search->made.steps_per_point);
+    trend->kept_objects += 1;
     return VRAM_OK;
 }
 
+static double steepness(const struct trend *trend) { return trend->kept > trend->bytes ? trend->kept : trend->bytes; }
+
 static int steepest_first(const void *a, const void *b) {
     const struct trend *x = a, *y = b;
-    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    if (steepness(x) != steepness(y)) return VR_ORDER(steepness(y), steepness(x));
     return VR_ORDER(x->key, y->key);
 }
 
@@ -106,7 +109,7 @@ static enum vram_status choose_growers(struct vr_growth_search *search) {
     struct vr_growth *growth = &search->made;
     if (search->count != 0) qsort(search->trend, search->count, sizeof *search->trend, steepest_first);
     size_t count = 0;
-    while (count < search->most && count < search->count && search->trend[count].bytes > 0) count++;
+    while (count < search->most && count < search->count && steepness(&search->trend[count]) > 0) count++;
     growth->grower = calloc(count + 1, sizeof *growth->grower);
     growth->total = calloc(search->points + 1, sizeof *growth->total);
     if (growth->grower == NULL || growth->total == NULL) return VRAM_NO_HOST_MEMORY;
@@ -116,11 +119,25 @@ static enum vram_status choose_growers(struct vr_growth_search *search) {
         growth->grower[i] =
             (struct vr_grower){.key = trend->key, .row = trend->row, .bytes_per_step = trend->bytes, .objects_per_step = trend->objects};
         growth->grower[i].bytes = calloc(search->points + 1, sizeof(uint64_t));
+        growth->grower[i].kept = calloc(search->points + 1, sizeof(uint64_t));
         growth->count = i + 1;
-        if (growth->grower[i].bytes == NULL) return VRAM_NO_HOST_MEMORY;
+        if (growth->grower[i].bytes == NULL || growth->grower[i].kept == NULL) return VRAM_NO_HOST_MEMORY;
         VR_TRY(vr_map_set(&search->map, trend->key, (uint32_t)i + 1));
     }
     return VRAM_OK;
+}
+
+static void add_outlived(struct vr_grower *grower, const struct vr_growth_search *search, size_t row, size_t from, size_t to) {
+    const struct vr_lifetimes *lifetimes = search->grouping->lifetimes;
+    const uint64_t size = lifetimes->size_bytes[row];
+    if (!outlives(from, to)) return;
+    if (to < search->points) {
+        grower->freed_bytes += size;
+        return;
+    }
+    grower->kept[from] += size;
+    grower->kept_bytes += size;
+    if (lifetimes->death[row] != VR_NEVER) grower->ended_bytes += size;
 }
 
 // Second pass: bytes at every point, as wrapping differences that are summed up at the end.
@@ -132,13 +149,15 @@ static enum vram_status add_to_points(struct vr_growth_search *search, size_t ro
     if (from >= to) return VRAM_OK;
     uint64_t key = 0;
     VR_TRY(vr_grouping_key(search->grouping, row, &key));
-    const uint32_t number = vr_map_get(&search->map, key);
-    uint64_t *bytes[2] = {growth->total, number == 0 ? NULL : growth->grower[number - 1].bytes};
+    const uint32_t number = (uint32_t)vr_map_get(&search->map, key);
+    struct vr_grower *grower = number == 0 ? NULL : &growth->grower[number - 1];
+    uint64_t *bytes[2] = {growth->total, grower == NULL ? NULL : grower->bytes};
     for (size_t i = 0; i < 2; i++) {
         if (bytes[i] == NULL) continue;
         bytes[i][from] += size;
         if (to < search->points) bytes[i][to] -= size;
     }
+    if (grower != NULL) add_outlived(grower, search, row, from, to);
     return VRAM_OK;
 }
 
@@ -146,49 +165,11 @@ static void sum_points(struct vr_growth_search *search) {
     struct vr_growth *growth = &search->made;
     for (size_t p = 1; p < search->points; p++) {
         growth->total[p] += growth->total[p - 1];
-        for (size_t i = 0; i < growth->count; i++) growth->grower[i].bytes[p] += growth->grower[i].bytes[p - 1];
+        for (size_t i = 0; i < growth->count; i++) {
+            growth->grower[i].bytes[p] += growth->grower[i].bytes[p - 1];
+            growth->grower[i].kept[p] += growth->grower[i].kept[p - 1];
+        }
     }
-}
-
-// How much of the points' spread a straight line explains.
-static double fit(const uint64_t *bytes, size_t count) {
-    double mean = 0, spread = 0, together = 0;
-    const double n = (double)count, middle = (n - 1) / 2, variance = n * (n * n - 1) / 12;
-    for (size_t i = 0; i < count; i++) mean += (double)bytes[i] / n;
-    for (size_t i = 0; i < count; i++) {
-        const double away = (double)bytes[i] - mean;
-        spread += away * away;
-        together += away * ((double)i - middle);
-    }
-    return spread <= 0 || variance <= 0 ? 0 : together * together / (variance * spread);
-}
-
-// What is kept in every so many steps only grows at even distances: never longer apart than twice the mean of them. A buffer that doubles
-// grows ever more rarely, a cache that fills up not any more.
-static bool grows_evenly(const struct vr_grower *grower, size_t points, size_t grew) {
-    size_t longest = 0, since = 0;
-    for (size_t p = 1; p < points; p++) {
-        since++;
-        if (since > longest) longest = since;
-        if (grower->bytes[p] > grower->bytes[p - 1]) since = 0;
-    }
-    return longest * grew <= 2 * (points - 1);
-}
-
-// A leak grows in many steps or evenly, nearly never shrinks, and still grows in the last third.
-static void judge(struct vr_grower *grower, size_t points) {
-    size_t grew = 0, kept = 0;
-    for (size_t p = 1; p < points; p++) {
-        grew += grower->bytes[p] > grower->bytes[p - 1];
-        kept += grower->bytes[p] >= grower->bytes[p - 1];
-    }
-    grower->first_bytes = points == 0 ? 0 : grower->bytes[0];
-    grower->last_bytes = points == 0 ? 0 : grower->bytes[points - 1];
-    grower->confidence = points < 2 ? 0 : fit(grower->bytes, points) * (double)kept / (double)(points - 1);
-    const bool late = points >= 3 && grower->last_bytes > grower->bytes[points - 1 - (points + 2) / 3];
-    const bool often = grew * 4 >= points - 1 || grows_evenly(grower, points, grew);
-    const bool leaks = points >= 4 && grew >= 3 && often && late && grower->confidence >= VR_LEAK_CONFIDENCE;
-    grower->verdict = leaks ? VR_VERDICT_LEAK : grower->last_bytes > grower->first_bytes ? VR_VERDICT_GROWTH : VR_VERDICT_STEADY;
 }
 
 static int worst_first(const void *a, const void *b) {
@@ -202,8 +183,8 @@ static void judge_all(struct vr_growth_search *search) {
     struct vr_growth *growth = &search->made;
     sum_points(search);
     for (size_t i = 0; i < growth->count; i++) {
-        judge(&growth->grower[i], search->points);
-        if (search->steps->unsure && growth->grower[i].verdict == VR_VERDICT_LEAK) growth->grower[i].verdict = VR_VERDICT_GROWTH;
+        const struct trend *trend = &search->trend[i];
+        vr_grower_judge(&growth->grower[i], search->points, growth->steps_per_point, trend->bytes, trend->kept_objects);
     }
     if (growth->count != 0) qsort(growth->grower, growth->count, sizeof *growth->grower, worst_first);
     growth->point = search->point;
@@ -276,7 +257,10 @@ enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_st
 }
 
 void vr_growth_release(struct vr_growth *growth) {
-    for (size_t i = 0; i < growth->count && growth->grower != NULL; i++) free(growth->grower[i].bytes);
+    for (size_t i = 0; i < growth->count && growth->grower != NULL; i++) {
+        free(growth->grower[i].bytes);
+        free(growth->grower[i].kept);
+    }
     free(growth->grower);
     free(growth->point);
     free(growth->total);

@@ -1,11 +1,12 @@
-// growth.h: what grows from step to step, and what is made anew in every step, by call site.
+// growth.h: what grows from step to step, by call site.
 #ifndef VR_ANALYZE_GROWTH_H
 #define VR_ANALYZE_GROWTH_H
 
 #include "analyze/grouping.h"
 #include "analyze/steps.h"
 
-// X(constant, word): LEAK: it grew steadily until the end; GROWTH: it grew, but not steadily, or too few steps tell.
+// X(constant, word). LEAK: objects pile up: what outlives its step stays, step after step, until the end. GROWTH: nothing piles up, but
+// what is live between the steps grows steadily: larger requests, or a buffer that is replaced by a larger one. STEADY: neither.
 #define VR_VERDICTS(X)                                                                                                                     \
     X(STEADY, steady)                                                                                                                      \
     X(GROWTH, growth)                                                                                                                      \
@@ -19,30 +20,37 @@ enum vr_verdict {
 };
 const char *vr_verdict_word(enum vr_verdict verdict);
 
-enum { VR_GROWTH_POINTS = 256 };
-#define VR_LEAK_CONFIDENCE 0.8 // what a leak needs, besides growing often and late
+enum { VR_GROWTH_POINTS = 256, VR_LEAST_STEPS = 6 }; // fewer steps tell nothing about leaks
 
 // A group that holds more at the beginnings of later steps than of earlier ones.
 struct vr_grower {
     uint64_t key;
-    uint32_t row;          // an allocation of the group that was alive at the last point
-    double bytes_per_step; // slope of a straight line through the points
-    double objects_per_step;
-    double confidence; // 0 to 1: how well the line fits, times the share of steps in which it did not shrink
+    uint32_t row; // an allocation of the group that was alive at the last point
+    // LEAK: what stays per step, from the step on in which the first of it was allocated. Else the slope of a straight line through what is
+    // live at the points.
+    double bytes_per_step, objects_per_step;
+    size_t grew_steps, course_steps; // points at which there was more than at the point before, and points since the growth began
     uint64_t first_bytes, last_bytes;
+    uint64_t kept_bytes;  // allocated after the first point, outlived a whole step, live at the last point
+    uint64_t freed_bytes; // outlived a whole step as well, but was freed before the last point
+    uint64_t ended_bytes; // of kept_bytes: freed after the last point
     enum vr_verdict verdict;
-    uint64_t *bytes; // at each point
+    uint64_t *bytes; // live at each point
+    uint64_t *kept;  // of kept_bytes, at each point
 };
 
 // Points are beginnings of steps: what is live before their first event. The first step warms up and has none.
 struct vr_growth {
-    struct vr_grower *grower; // leaks first, then by falling slope
+    struct vr_grower *grower; // leaks first, then what grows, each by falling slope
     size_t count;
     size_t *point;   // events
     uint64_t *total; // live bytes at each point
     size_t point_count;
     double steps_per_point; // 1, more where there are more steps than points
 };
+
+// Sets the verdict, the slope and the steps of a grower whose points are summed up. objects: of kept_bytes.
+void vr_grower_judge(struct vr_grower *grower, size_t points, double steps_per_point, double live_slope, double kept_objects);
 
 // The groups that grow fastest, at most `most`. NO_HOST_MEMORY; *growth is untouched then.
 enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth);

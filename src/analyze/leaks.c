@@ -4,6 +4,7 @@ enum { DEFAULT_TOP = 10 };
 
 void vr_leaks_close(struct vr_leaks *leaks) {
     vr_growth_release(&leaks->growth);
+    vr_step_marks_release(&leaks->marks);
     vr_steps_release(&leaks->steps);
     vr_grouping_release(&leaks->grouping);
     vr_profile_close(&leaks->profile);
@@ -17,8 +18,7 @@ static enum vram_status find_by(struct vr_leaks *leaks, const struct vram_profil
         vr_grouping_release(&leaks->grouping);
         return status;
     }
-    leaks->count = 0;
-    for (size_t i = 0; i < leaks->growth.count; i++) leaks->count += leaks->growth.grower[i].verdict == VR_VERDICT_LEAK;
+    leaks->finding = vr_leaks_judge(leaks->profile.view, &leaks->profile.lifetimes, &leaks->steps, &leaks->growth);
     return VRAM_OK;
 }
 
@@ -28,27 +28,65 @@ static enum vram_status find_by_stack(struct vr_leaks *leaks, const struct vram_
     struct vram_profile_options by_stack = *options;
     struct vr_grouping sites = leaks->grouping;
     struct vr_growth growth = leaks->growth;
+    const struct vr_leak_finding finding = leaks->finding;
     by_stack.by = "stack";
     leaks->grouping = (struct vr_grouping){.by = VR_GROUP_STACK};
     leaks->growth = (struct vr_growth){.count = 0};
     const enum vram_status status = find_by(leaks, &by_stack, error);
-    const bool found = status == VRAM_OK && leaks->count != 0;
+    const bool found = status == VRAM_OK && leaks->finding.leaks != 0;
     vr_growth_release(found ? &growth : &leaks->growth);
     vr_grouping_release(found ? &sites : &leaks->grouping);
     if (found) return VRAM_OK;
     leaks->grouping = sites;
     leaks->growth = growth;
+    leaks->finding = finding;
     return status;
 }
 
-enum vram_status vr_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options, struct vr_leaks *leaks,
-                               struct vram_error *error) {
+static enum vram_status open_device(const struct vram_recording *recording, const struct vram_profile_options *options,
+                                    struct vr_leaks *leaks, struct vram_error *error) {
     *leaks = (struct vr_leaks){.top = options == NULL || options->top == 0 ? DEFAULT_TOP : options->top};
     VR_TRY(vr_profile_open(recording, options, &leaks->profile, error));
     const struct vr_step_wish wish = {.name = options->step, .every = options->every_events};
     enum vram_status status = vr_steps_find(leaks->profile.view, &wish, &leaks->steps);
+    if (status == VRAM_OK) status = vr_step_marks_find(leaks->profile.view, &leaks->marks);
     if (status == VRAM_OK) status = find_by(leaks, options, error);
-    if (status == VRAM_OK && leaks->count == 0 && options->by == NULL) status = find_by_stack(leaks, options, error);
+    if (status == VRAM_OK && leaks->finding.answer >= VR_LEAKS_NONE && leaks->finding.leaks == 0 && options->by == NULL)
+        status = find_by_stack(leaks, options, error);
     if (status != VRAM_OK) vr_leaks_close(leaks);
     return status;
+}
+
+// The first other device that leaks; that of *leaks, where none does.
+static enum vram_status find_leaking(const struct vram_recording *recording, const struct vram_profile_options *options,
+                                     const struct vr_leaks *leaks, uint32_t *device, struct vram_error *error) {
+    const struct vr_views *views = &leaks->profile.views;
+    *device = leaks->profile.view->device;
+    for (size_t d = 0; d < views->count; d++) {
+        struct vram_profile_options other = *options;
+        struct vr_leaks found;
+        if (views->view[d].device == leaks->profile.view->device || views->view[d].history->count == 0) continue;
+        other.device = views->view[d].device;
+        VR_TRY(open_device(recording, &other, &found, error));
+        const bool leaking = found.finding.leaks != 0;
+        vr_leaks_close(&found);
+        if (!leaking) continue;
+        *device = views->view[d].device;
+        return VRAM_OK;
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options, struct vr_leaks *leaks,
+                               struct vram_error *error) {
+    VR_TRY(open_device(recording, options, leaks, error));
+    const uint32_t likely = leaks->profile.view->device;
+    if (options->device >= 0 || leaks->finding.leaks != 0) return VRAM_OK;
+    struct vram_profile_options other = *options;
+    uint32_t device = likely;
+    const enum vram_status status = find_leaking(recording, options, leaks, &device, error);
+    if (status != VRAM_OK || device != likely) vr_leaks_close(leaks);
+    if (status != VRAM_OK || device == likely) return status;
+    other.device = device;
+    return open_device(recording, &other, leaks, error);
 }

@@ -1,6 +1,8 @@
 #include "analyze/steps.h"
 
+#include "analyze/layers.h"
 #include "analyze/repeats.h"
+#include "analyze/step_marks.h"
 
 enum { LEAST_STEPS = 3 };
 
@@ -72,15 +74,10 @@ enum { NO_MARK, WISHED, STEP_STAGE, PROFILER_STEP, CALLED_STEP, MARKS };
 
 static unsigned kind_of(const struct vr_model *model, const struct vr_annotation *annotation, const char *wished) {
     const char *name = vr_model_string(model, annotation->name), *stage = vr_model_string(model, annotation->stage);
-    if (strcmp(stage, "END") == 0) return NO_MARK;
     if (wished != NULL) return strcmp(name, wished) == 0 ? WISHED : NO_MARK;
     if (strcmp(stage, "STEP") == 0) return STEP_STAGE;
     if (strncmp(name, "ProfilerStep#", 13) == 0) return PROFILER_STEP;
     return holds(name, "step") || holds(name, "iteration") ? CALLED_STEP : NO_MARK;
-}
-
-static bool concerns(const struct vr_view *view, const struct vr_annotation *annotation) {
-    return annotation->device < 0 || annotation->device == (int64_t)view->device;
 }
 
 // The surest kind that there are enough marks of; of names that are only called like steps, the first one that repeats.
@@ -90,7 +87,7 @@ static unsigned best_kind(const struct vr_view *view, const char *wished, uint32
     *name = 0;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        const unsigned kind = concerns(view, annotation) ? kind_of(model, annotation, wished) : NO_MARK;
+        const unsigned kind = vr_step_mark_begins(view, annotation) ? kind_of(model, annotation, wished) : NO_MARK;
         found[kind]++;
         if (kind != CALLED_STEP || (*name != 0 && named >= LEAST_STEPS && annotation->name != *name)) continue;
         named = annotation->name == *name ? named + 1 : 1;
@@ -111,7 +108,7 @@ static enum vram_status by_annotations(struct finding *finding, const char *wish
     if (kind == NO_MARK || history->count == 0 || (vr_entry_has(history, 0) & VR_HAS_TIME) == 0) return VRAM_OK;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        if (!concerns(finding->view, annotation) || kind_of(model, annotation, wished) != kind) continue;
+        if (!vr_step_mark_begins(finding->view, annotation) || kind_of(model, annotation, wished) != kind) continue;
         if (kind == CALLED_STEP && annotation->name != name) continue;
         const size_t event = event_at(history, annotation->time_us);
         if (event < history->count) VR_TRY(append(finding, event));
@@ -120,21 +117,11 @@ static enum vram_status by_annotations(struct finding *finding, const char *wish
     return VRAM_OK;
 }
 
-// torch 2.4 squeezed annotations into the history: one frame whose file name is the text. Recordings of whole programs name them by
-// metadata.
-static uint32_t event_name(const struct vr_view *view, size_t event) {
-    const struct vr_model *model = view->model;
-    const uint32_t stack = view->history->stack[event];
-    if (view->history->metadata[event] != 0 || model->stacks.offset[stack] == model->stacks.offset[stack + 1])
-        return view->history->metadata[event];
-    return model->frames.filename[model->stacks.frame[model->stacks.offset[stack]]];
-}
-
 static enum vram_status by_events(struct finding *finding, const char *wished) {
     const struct vr_history *history = finding->view->history;
     for (size_t i = 0; i < history->count; i++) {
-        if (history->action[i] != VR_ACTION_USER_DEFINED && history->action[i] != VR_ACTION_ANNOTATE) continue;
-        const uint32_t id = event_name(finding->view, i);
+        const uint32_t id = vr_step_mark_of_event(finding->view, i);
+        if (id == 0) continue;
         const char *name = vr_model_string(finding->view->model, id);
         if (wished != NULL ? strcmp(name, wished) != 0 : !holds(name, "step") && !holds(name, "iteration")) continue;
         VR_TRY(append(finding, i));
@@ -159,6 +146,7 @@ static enum vram_status by_marks(struct vr_steps_search *search, const struct vr
     const bool counted = wish->every != 0;
     if (counted) VR_TRY(by_count(finding, wish->every));
     finding->steps.source = counted ? VR_STEPS_EVERY : VR_STEPS_MARKED;
+    finding->steps.asked = wish->name != NULL;
     if (!counted) VR_TRY(by_annotations(finding, wish->name));
     if (finding->steps.count >= LEAST_STEPS || counted) return VRAM_OK;
     finding->steps.count = 0;
@@ -196,12 +184,13 @@ enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t ev
     if (search->repeats != NULL) {
         bool loop = false;
         vr_repeats_take(search->repeats, &steps->first, &steps->count, &loop);
-        steps->unsure = !loop;
+        VR_TRY(vr_layers_pass(search->finding.view, steps->first, steps->count, loop, &steps->pass_frame));
+        steps->unsure = !loop || steps->pass_frame != 0;
     }
     vr_repeats_destroy(search->repeats);
     search->repeats = NULL;
     if (steps->count < LEAST_STEPS) {
-        steps->count = 0;
+        steps->count = steps->pass_frame = 0;
         steps->source = VR_STEPS_NONE;
     }
     return VRAM_OK;

@@ -25,7 +25,10 @@ struct vr_steps {
     size_t *first; // ascending
     size_t count;
     uint32_t name; // string id of the marks, 0 without
+    bool asked;    // marks of a name were asked for
     bool unsure;   // REPEATED: they may be the layers of a model
+    // REPEATED: 1 + the frame of the pass that all of them happen in (layers.h), which makes them its layers; 0: no such frame.
+    uint32_t pass_frame;
 };
 
 struct vr_step_wish {

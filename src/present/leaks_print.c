@@ -1,29 +1,10 @@
-// What grows from step to step, for people and for programs.
+// What leaks or grows from step to step, for people and for programs.
 #include <math.h>
 
 #include "analyze/leaks.h"
 #include "present/group_names.h"
+#include "present/leak_words.h"
 #include "present/text_parts.h"
-
-static void print_steps(const struct vr_leaks *leaks, struct vr_text *text) {
-    static const char *const found[VR_STEP_SOURCE_COUNT] = {[VR_STEPS_MARKED] = "marked by the program",
-                                                            [VR_STEPS_EVERY] = "as given",
-                                                            [VR_STEPS_REPEATED] = "guessed from how allocations repeat"};
-    if (leaks->steps.count == 0) {
-        vr_text_puts(
-            text, "no steps: nothing is marked as a step, and allocations do not repeat; --every N or --step NAME says where they begin\n");
-        return;
-    }
-    vr_text_printf(text, "%s step%s, %s", vr_count(leaks->steps.count).text, leaks->steps.count == 1 ? "" : "s",
-                   found[leaks->steps.source]);
-    if (leaks->steps.name != 0) {
-        const char *name = vr_model_string(leaks->profile.model, leaks->steps.name);
-        vr_text_puts(text, " (");
-        vr_text_printable(text, name, strlen(name));
-        vr_text_puts(text, ")");
-    }
-    vr_text_puts(text, leaks->steps.unsure ? "; they may be the layers of a model\n" : "\n");
-}
 
 // A column per point, at most twenty: how high the bytes were there.
 static void put_course(struct vr_text *text, const struct vram_style *style, const uint64_t *bytes, size_t points) {
@@ -42,36 +23,36 @@ static void put_course(struct vr_text *text, const struct vram_style *style, con
 }
 
 static void put_row(struct vr_table *table, const struct vr_leaks *leaks, const struct vram_style *style, const struct vr_grower *grower) {
-    struct vr_text course = {0}, name = {0};
+    struct vr_text course = {0}, name = {0}, grown = {0};
     put_course(&course, style, grower->bytes, leaks->growth.point_count);
+    vr_leak_steps_grown(grower, &grown);
     vr_group_title(&leaks->grouping, grower->key, &name);
     vr_table_cell(table, "%s", vr_verdict_word(grower->verdict));
     vr_table_cell(table, "+%s", vr_bytes((uint64_t)grower->bytes_per_step).text);
     vr_table_cell(table, "%.2f", grower->objects_per_step);
-    vr_table_cell(table, "%.0f %%", 100 * grower->confidence);
+    vr_table_cell_bytes(table, vr_text_string(&grown), grown.length);
     vr_table_cell(table, "%s", vr_bytes(grower->last_bytes).text);
     vr_table_cell_bytes(table, vr_text_string(&course), course.length);
     vr_table_cell_bytes(table, vr_text_string(&name), name.length);
-    table->cells.failed = table->cells.failed || course.failed || name.failed;
+    table->cells.failed = table->cells.failed || course.failed || name.failed || grown.failed;
+    vr_text_release(&grown);
     vr_text_release(&course);
     vr_text_release(&name);
 }
 
 static void print_growers(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
     const struct vr_table_column columns[] = {
-        {.title = "", .align = VR_LEFT, .colour = leaks->count != 0 ? VR_RED : VR_PLAIN},
+        {.title = "", .align = VR_LEFT, .colour = leaks->finding.leaks != 0 ? VR_RED : VR_PLAIN},
         {.title = "per step", .align = VR_RIGHT, .colour = VR_BOLD},
         {.title = "objects", .align = VR_RIGHT},
-        {.title = "sure", .align = VR_RIGHT},
+        {.title = "in steps", .align = VR_RIGHT},
         {.title = "last step", .align = VR_RIGHT},
         {.title = "course", .align = VR_LEFT, .colour = VR_CYAN},
         {.title = vr_grouping_heading(leaks->grouping.by), .align = VR_LEFT, .flexible = true},
     };
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
-    for (size_t i = 0; i < leaks->growth.count; i++) {
-        if (leaks->growth.grower[i].verdict != VR_VERDICT_STEADY) put_row(&table, leaks, style, &leaks->growth.grower[i]);
-    }
+    for (size_t i = 0; i < leaks->finding.shown; i++) put_row(&table, leaks, style, &leaks->growth.grower[i]);
     if (table.cell_count != 0) {
         vr_text_puts(text, "\n");
         vr_table_print(&table, text, style, 2);
@@ -81,31 +62,10 @@ static void print_growers(const struct vr_leaks *leaks, const struct vram_style 
 
 static void print_stacks(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
     if (leaks->grouping.by != VR_GROUP_STACK) return;
-    for (size_t i = 0; i < leaks->count; i++) {
+    for (size_t i = 0; i < leaks->finding.leaks; i++) {
         vr_text_printf(text, "\n  stack %llu\n", (unsigned long long)leaks->growth.grower[i].key);
         vr_stack_print(leaks->grouping.sites, (uint32_t)leaks->growth.grower[i].key, style, text);
     }
-}
-
-// Nothing is a leak, but rows below may look like one: what keeps them from being called so.
-static void print_no_leak(const struct vr_leaks *leaks, struct vr_text *text) {
-    enum { LEAST_POINTS = 4 };
-    size_t grow = 0;
-    double surest = 0;
-    for (size_t i = 0; i < leaks->growth.count; i++) {
-        const struct vr_grower *grower = &leaks->growth.grower[i];
-        if (grower->verdict != VR_VERDICT_GROWTH || grower->confidence < VR_LEAK_CONFIDENCE) continue;
-        grow++;
-        if (grower->confidence > surest) surest = grower->confidence;
-    }
-    if (grow == 0) {
-        vr_text_puts(text, "no leak: nothing grows steadily from step to step");
-        return;
-    }
-    vr_text_printf(text, "perhaps a leak: %zu group%s, the surest %.0f %%, but %s", grow, grow == 1 ? " grows" : "s grow", 100 * surest,
-                   leaks->steps.unsure                        ? "where steps begin is not sure; --every N or --step NAME says it"
-                   : leaks->growth.point_count < LEAST_POINTS ? "there are too few steps to tell"
-                                                              : "not until the end, or in too few steps to tell");
 }
 
 static void print_never_freed(const struct vr_leaks *leaks, struct vr_text *text) {
@@ -114,18 +74,36 @@ static void print_never_freed(const struct vr_leaks *leaks, struct vr_text *text
     vr_text_printf(text, "never freed: %s; vram report --site --at end says by whom\n", vr_bytes(end.bytes).text);
 }
 
-static void print_verdict(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
-    double rate = 0;
-    for (size_t i = 0; i < leaks->count; i++) rate += leaks->growth.grower[i].bytes_per_step;
-    if (leaks->steps.count == 0) return;
-    vr_text_colour(text, style, leaks->count != 0 ? VR_RED : VR_GREEN);
-    if (leaks->count == 0)
-        print_no_leak(leaks, text);
-    else
-        vr_text_printf(text, "%zu leak%s: %s more in every step", leaks->count, leaks->count == 1 ? "" : "s",
-                       vr_bytes((uint64_t)rate).text);
+enum { MARKS_SHOWN = 8 };
+
+// Where steps are none or not sure: how they can be given, and which marks there are to begin them.
+static void print_how_steps_begin(const struct vr_leaks *leaks, struct vr_text *text) {
+    const struct vr_step_marks *marks = &leaks->marks;
+    if (leaks->finding.answer > VR_LEAKS_UNSURE) return;
+    vr_text_puts(text, "--step NAME or --every N sets where steps begin; ");
+    if (marks->count == 0) {
+        vr_text_puts(text, "the recording has no marks\n");
+        return;
+    }
+    vr_text_puts(text, "the recording's marks: ");
+    for (size_t i = 0; i < marks->count && i < MARKS_SHOWN; i++) {
+        const char *name = vr_model_string(leaks->profile.model, marks->mark[i].name);
+        vr_text_puts(text, i == 0 ? "" : ", ");
+        vr_text_printable(text, name, strlen(name));
+        vr_text_printf(text, " (%s)", vr_count(marks->mark[i].count).text);
+    }
+    if (marks->count > MARKS_SHOWN) vr_text_printf(text, ", and %s more", vr_count(marks->count - MARKS_SHOWN).text);
+    vr_text_puts(text, "\n");
+}
+
+static void print_answer(const struct vr_leaks *leaks, const struct vram_style *style, struct vr_text *text) {
+    const enum vr_leak_answer answer = leaks->finding.answer;
+    vr_text_puts(text, "\n");
+    vr_text_colour(text, style, answer == VR_LEAKS_LEAK ? VR_RED : answer >= VR_LEAKS_NONE ? VR_GREEN : VR_PLAIN);
+    vr_leak_answer_text(leaks->profile.model, &leaks->steps, &leaks->finding, text);
     vr_text_colour(text, style, VR_PLAIN);
     vr_text_puts(text, "\n");
+    print_how_steps_begin(leaks, text);
 }
 
 enum vram_status vram_leaks_text(const struct vram_recording *recording, const struct vram_profile_options *options, const char *title,
@@ -140,13 +118,13 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     if (title != NULL) vr_text_printable(&text, title, strlen(title));
     vr_text_colour(&text, shown, VR_PLAIN);
     vr_text_printf(&text, "%s%s, ", title == NULL ? "" : ": ", vr_view_name(found.profile.view).text);
-    print_steps(&found, &text);
-    print_verdict(&found, shown, &text);
+    vr_leak_steps_text(found.profile.model, &found.steps, &text);
+    print_answer(&found, shown, &text);
     print_growers(&found, shown, &text);
     print_stacks(&found, shown, &text);
     print_never_freed(&found, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
-    if (status == VRAM_OK && leaks != NULL) *leaks = found.count;
+    if (status == VRAM_OK && leaks != NULL) *leaks = found.finding.leaks;
     vr_text_release(&text);
     vr_leaks_close(&found);
     return status;
@@ -157,21 +135,36 @@ static double rounded(double value) { return round(value * 1000) / 1000; }
 
 static enum vram_status put_json(const struct vr_leaks *leaks, struct vr_json *json) {
     vr_json_u64(json, "device", leaks->profile.view->device);
+    struct vr_text words = {0};
+    vr_leak_steps_text(leaks->profile.model, &leaks->steps, &words);
+    vr_json_string(json, "steps_text", vr_text_string(&words));
+    vr_text_release(&words);
     vr_json_string(json, "steps_from", vr_step_source_word(leaks->steps.source));
     vr_json_bool(json, "steps_sure", !leaks->steps.unsure);
     vr_json_string(json, "step_name", leaks->steps.name == 0 ? NULL : vr_model_string(leaks->profile.model, leaks->steps.name));
     vr_json_u64(json, "steps", leaks->steps.count);
-    vr_json_u64(json, "leaks", leaks->count);
+    vr_leak_answer_json(leaks->profile.model, &leaks->steps, &leaks->finding, json);
+    vr_json_u64(json, "leaks", leaks->finding.leaks);
+    vr_json_double(json, "bytes_per_step", rounded(leaks->finding.bytes_per_step));
     vr_json_string(json, "by", vr_grouping_words[leaks->grouping.by]);
+    vr_json_array(json, "marks");
+    for (size_t i = 0; i < leaks->marks.count && i < MARKS_SHOWN; i++) {
+        vr_json_object(json, NULL);
+        vr_json_string(json, "name", vr_model_string(leaks->profile.model, leaks->marks.mark[i].name));
+        vr_json_u64(json, "count", leaks->marks.mark[i].count);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
     vr_json_array(json, "groups");
-    for (size_t i = 0; i < leaks->growth.count; i++) {
+    for (size_t i = 0; i < leaks->finding.shown; i++) {
         const struct vr_grower *grower = &leaks->growth.grower[i];
         vr_json_object(json, NULL);
         VR_TRY(vr_group_name_json(&leaks->grouping, grower->key, json));
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
         vr_json_double(json, "bytes_per_step", rounded(grower->bytes_per_step));
         vr_json_double(json, "objects_per_step", rounded(grower->objects_per_step));
-        vr_json_double(json, "confidence", rounded(grower->confidence));
+        vr_json_u64(json, "grew_steps", grower->grew_steps);
+        vr_json_u64(json, "course_steps", grower->course_steps);
         vr_json_u64(json, "first_bytes", grower->first_bytes);
         vr_json_u64(json, "last_bytes", grower->last_bytes);
         vr_json_object_end(json);
@@ -193,7 +186,7 @@ enum vram_status vram_leaks_json(const struct vram_recording *recording, const s
     enum vram_status status = put_json(&found, &json);
     vr_json_object_end(&json);
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
-    if (status == VRAM_OK && leaks != NULL) *leaks = found.count;
+    if (status == VRAM_OK && leaks != NULL) *leaks = found.finding.leaks;
     vr_text_release(&text);
     vr_leaks_close(&found);
     return status;

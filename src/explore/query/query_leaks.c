@@ -1,7 +1,8 @@
-// `leaks`: what grows from step to step. `churn`: what is made and freed within every step.
+// `leaks`: what piles up or grows from step to step. `churn`: what is made and freed within every step.
 #include "explore/query/step_search.h"
 #include "model/recording.h"
 #include "present/group_names.h"
+#include "present/leak_words.h"
 
 enum { MOST_STEP_EVENTS = 4096 };
 
@@ -9,6 +10,10 @@ static void put_steps(const struct vr_query *query, const struct vr_pattern_sear
     struct vr_json *json = &query->answer->json;
     const struct vr_steps *steps = &search->steps;
     const struct vr_model *model = vr_recording_model(search->selection.recording->recording);
+    struct vr_text words = {0};
+    vr_leak_steps_text(model, steps, &words);
+    vr_json_string(json, "steps_text", vr_text_string(&words));
+    vr_text_release(&words);
     vr_json_string(json, "source", vr_step_source_word(steps->source));
     vr_json_bool(json, "sure", !steps->unsure);
     if (steps->name != 0) vr_json_string(json, "step_name", vr_model_string(model, steps->name));
@@ -27,15 +32,20 @@ static enum vram_status put_growth(const struct vr_query *query, const struct vr
         vr_answer_f64(query->answer, event, (double)growth->point[p]);
         vr_answer_f64(query->answer, total, (double)growth->total[p]);
     }
+    vr_leak_answer_json(vr_recording_model(search->selection.recording->recording), &search->steps, &search->finding, json);
+    vr_json_u64(json, "leaks", search->finding.leaks);
+    vr_json_double(json, "bytes_per_step", search->finding.bytes_per_step);
+    vr_json_string(json, "by", vr_grouping_words[search->grouping.by]);
     vr_json_array(json, "groups");
-    for (size_t i = 0; i < growth->count && status == VRAM_OK; i++) {
+    for (size_t i = 0; i < search->finding.shown && status == VRAM_OK; i++) {
         const struct vr_grower *grower = &growth->grower[i];
         vr_json_object(json, NULL);
         status = vr_group_name_json(&search->grouping, grower->key, json);
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
         vr_json_double(json, "bytes_per_step", grower->bytes_per_step);
         vr_json_double(json, "objects_per_step", grower->objects_per_step);
-        vr_json_double(json, "confidence", grower->confidence);
+        vr_json_u64(json, "grew_steps", grower->grew_steps);
+        vr_json_u64(json, "course_steps", grower->course_steps);
         vr_json_u64(json, "first_bytes", grower->first_bytes);
         vr_json_u64(json, "last_bytes", grower->last_bytes);
         vr_json_u64(json, "row", grower->row);

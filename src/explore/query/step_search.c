@@ -5,6 +5,8 @@
 enum { MOST_GROWERS = 256 };
 // A query's steps take as long as what is looked for in them.
 #define STEPS_SHARE 0.5
+// Groups by stack take as long as those by call site before them.
+#define STACKS_SHARE 0.5
 
 static const char *const step_keys[] = {"step", "every", NULL};
 static const char *const pattern_keys[] = {"step", "every", "notion", "by", "regex", "top", NULL};
@@ -33,8 +35,10 @@ static void release_steps(struct kept_steps *kept) {
 
 static void release_pattern(struct kept_pattern *kept) {
     vr_growth_search_destroy(kept->search.growth);
+    vr_growth_search_destroy(kept->search.site_growth);
     vr_churn_search_destroy(kept->search.churn);
     if (kept->search.grouping.view != NULL) vr_grouping_release(&kept->search.grouping);
+    if (kept->search.site_grouping.view != NULL) vr_grouping_release(&kept->search.site_grouping);
     vr_steps_release(&kept->search.steps);
     free(kept->key);
     *kept = (struct kept_pattern){.key = NULL};
@@ -128,15 +132,71 @@ static enum vram_status copy_steps(const struct vr_steps *steps, struct vr_steps
     return VRAM_OK;
 }
 
+static enum vram_status top_of(const struct vr_query *query, enum vr_step_pattern pattern, int64_t *top) {
+    return vr_parameter_whole(query->parameters, "top", 1, pattern == VR_PATTERN_GROWTH ? MOST_GROWERS : 100000, 50, top);
+}
+
 // Steps are there: now what is looked for in them.
 static enum vram_status begin_search(const struct vr_query *query, const struct vr_steps *steps, enum vr_step_pattern pattern,
                                      struct vr_pattern_search *search) {
     int64_t top = 0;
-    VR_TRY(vr_parameter_whole(query->parameters, "top", 1, pattern == VR_PATTERN_GROWTH ? MOST_GROWERS : 100000, 50, &top));
+    VR_TRY(top_of(query, pattern, &top));
     VR_TRY(vr_select_grouping(query, &search->selection, &search->grouping));
     VR_TRY(copy_steps(steps, &search->steps));
     if (pattern == VR_PATTERN_CHURN) return vr_churn_search_create(&search->grouping, &search->steps, &search->churn);
     return vr_growth_search_create(&search->grouping, &search->steps, (size_t)top, &search->growth);
+}
+
+static void judge(struct vr_pattern_search *search) {
+    search->finding =
+        vr_leaks_judge(search->selection.device->view, search->selection.lifetimes, &search->steps, vr_growth_search_found(search->growth));
+}
+
+// A search by site is finished: whether whole stacks are to be looked at, as `vram leaks` does (leaks.c).
+static bool wants_stacks(const struct vr_query *query, const struct vr_pattern_search *search) {
+    return !search->stacks_tried && search->finding.answer >= VR_LEAKS_NONE && search->finding.leaks == 0 &&
+           vr_parameter_text(query->parameters, "by") == NULL && vr_parameter_text(query->parameters, "regex") == NULL;
+}
+
+static enum vram_status begin_stacks(const struct vr_query *query, struct vr_pattern_search *search) {
+    const struct vr_grouped grouped = {
+        .view = search->selection.device->view, .lifetimes = search->selection.lifetimes, .sites = &search->selection.recording->sites};
+    struct vr_grouping stacks;
+    int64_t top = 0;
+    VR_TRY(top_of(query, VR_PATTERN_GROWTH, &top));
+    VR_TRY(vr_grouping_init(&stacks, VR_GROUP_STACK, &grouped, NULL, query->error));
+    search->site_grouping = search->grouping;
+    search->site_growth = search->growth;
+    search->site_finding = search->finding;
+    search->grouping = stacks;
+    search->growth = NULL;
+    search->stacks_tried = true;
+    return vr_growth_search_create(&search->grouping, &search->steps, (size_t)top, &search->growth);
+}
+
+static void back_to_sites(struct vr_pattern_search *search) {
+    vr_growth_search_destroy(search->growth);
+    vr_grouping_release(&search->grouping);
+    search->grouping = search->site_grouping;
+    search->growth = search->site_growth;
+    search->finding = search->site_finding;
+    search->site_grouping = (struct vr_grouping){.view = NULL};
+    search->site_growth = NULL;
+}
+
+// *share is 1 when nothing is left to do.
+static enum vram_status go_on_with_growth(const struct vr_query *query, size_t most, struct vr_pattern_search *search, double *share) {
+    VR_TRY(vr_growth_search_go_on(search->growth, most, share));
+    if (*share < 1) *share = (*share + (search->stacks_tried ? 1 : 0)) * STACKS_SHARE;
+    if (*share < 1) return VRAM_OK;
+    judge(search);
+    if (wants_stacks(query, search)) {
+        VR_TRY(begin_stacks(query, search));
+        *share = STACKS_SHARE;
+        return most == SIZE_MAX ? go_on_with_growth(query, most, search, share) : VRAM_OK;
+    }
+    if (search->site_growth != NULL && search->finding.leaks == 0) back_to_sites(search);
+    return VRAM_OK;
 }
 
 static enum vram_status go_on(const struct vr_query *query, enum vr_step_pattern pattern, size_t most, struct vr_pattern_search *search,
@@ -151,8 +211,7 @@ static enum vram_status go_on(const struct vr_query *query, enum vr_step_pattern
         if (most != SIZE_MAX) return VRAM_OK;
     }
     double part = 0;
-    VR_TRY(pattern == VR_PATTERN_CHURN ? vr_churn_search_go_on(search->churn, most, &part)
-                                       : vr_growth_search_go_on(search->growth, most, &part));
+    VR_TRY(pattern == VR_PATTERN_CHURN ? vr_churn_search_go_on(search->churn, most, &part) : go_on_with_growth(query, most, search, &part));
     *share = part == 1 ? 1 : STEPS_SHARE + part * (1 - STEPS_SHARE);
     return VRAM_OK;
 }

@@ -4,7 +4,7 @@
 #define VR_EXPLORE_QUERY_STEP_SEARCH_H
 
 #include "analyze/churn.h"
-#include "analyze/growth.h"
+#include "analyze/leaks.h"
 #include "explore/query/selection.h"
 
 struct vr_step_searches;
@@ -28,7 +28,13 @@ struct vr_pattern_search {
     struct vr_steps steps; // owned
     struct vr_grouping grouping;
     struct vr_growth_search *growth; // of VR_PATTERN_GROWTH
-    struct vr_churn_search *churn;   // of VR_PATTERN_CHURN
+    struct vr_leak_finding finding;  // what is said of it
+    // Where no call site leaks and nothing else was asked for, whole stacks are looked at: what was found by site meanwhile.
+    struct vr_grouping site_grouping;
+    struct vr_growth_search *site_growth;
+    struct vr_leak_finding site_finding;
+    bool stacks_tried;
+    struct vr_churn_search *churn; // of VR_PATTERN_CHURN
 };
 // What the query's parameters `notion`, `by`, `regex`, `step`, `every` and `top` mean. Looks at up to `most` further rows or
 // events. *share: how much of the work is done; *search is set when it is 1, and borrowed until another one is asked for. INVALID_ARGUMENT,

@@ -11,35 +11,18 @@ import { barCell, SortTable } from "../table";
 import { Working } from "../working";
 import { highlight, nameCell, showEnd } from "./peak";
 
-type Grower = { name: string; verdict: "leak" | "growth" | "steady"; bytes_per_step: number; objects_per_step: number; confidence: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
-type LeaksJson = { source: string; sure: boolean; step_name?: string; steps: number; groups: Grower[] };
+type Grower = { name: string; verdict: "leak" | "growth"; bytes_per_step: number; objects_per_step: number; grew_steps: number; course_steps: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
+type LeaksJson = { steps: number; steps_text: string; answer: string; sentence: string; leaks: number; by: string; groups: Grower[] };
 type Churner = { name: string; bytes_per_step: number; allocations_per_step: number; largest_bytes: number; row: number; stack: number };
 type ChurnJson = { source: string; steps: number; bytes: number; allocations: number; distinct: number; groups: Churner[] };
 
-const SOURCES: Record<string, string> = {
-    marked: "marked by the program",
-    given: "as given",
-    repeated: "guessed from how allocations repeat",
-};
+const HOW_STEPS_BEGIN = " Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
 
-const NO_STEPS = "No steps were found: nothing is marked as a step and allocations do not repeat. Give the number of events per step, or mark steps in the program (ProfilerStep, record_function, STEP).";
-
-const stepsText = (json: LeaksJson): string => `${counted(json.steps, "step")}, ${SOURCES[json.source] ?? json.source}${json.step_name ? ` (${json.step_name})` : ""}${json.sure ? "" : "; they may be the layers of a model"}`;
-
-const rateOf = (groups: readonly Grower[]): string => `${bytes(Math.round(groups.reduce((sum, group) => sum + group.bytes_per_step, 0)))} per step${groups.length > 1 ? " together" : ""}`;
-const grow = (groups: readonly Grower[]): string => `${counted(groups.length, "group")} ${groups.length === 1 ? "grows" : "grow"}`;
-
-// The rows below in a sentence: every verdict that stands in the table is named, and none that does not.
-export function growthText(groups: readonly Grower[]): string {
-    const [leaks, growth, steady] = ["leak", "growth", "steady"].map((verdict) => groups.filter((group) => group.verdict === verdict));
-    const parts: string[] = [];
-    if (leaks.length > 0) parts.push(`${grow(leaks)} steadily and nearly surely leak${leaks.length === 1 ? "s" : ""}, ${rateOf(leaks)}`);
-    if (growth.length > 0) {
-        const surest = Math.round(100 * Math.max(...growth.map((group) => group.confidence)));
-        parts.push(`${leaks.length > 0 ? `${count(growth.length)} more ${growth.length === 1 ? "grows" : "grow"}` : grow(growth)}, ${rateOf(growth)}, which may be a leak or the program's working (the surest ${surest}\u202f%)`);
-    }
-    if (parts.length === 0) return steady.length === 0 ? "nothing grows from step to step." : `nothing grows: ${steady.length === 1 ? "the group below holds" : `the ${count(steady.length)} groups below hold`} as much at the end as at the beginning.`;
-    return `${parts.join("; ")}.`;
+// The answer of the command, in its words: what is not known is no leak.
+function answerText(json: LeaksJson): string {
+    const unknown = ["no_steps", "one_pass", "unsure"].includes(json.answer);
+    const by = json.by === "stack" && json.leaks > 0 ? ", by call stack" : "";
+    return `${json.steps_text}${by}: ${json.sentence}.${unknown ? HOW_STEPS_BEGIN : ""}`;
 }
 
 // A line without axes: how a group's bytes went.
@@ -71,6 +54,8 @@ class Leaks {
     private readonly askLeaks;
     private readonly askChurn;
     private readonly askEnd;
+    private readonly grows: HTMLElement;
+    private leaksBy = "site";
     private asked = "";
     private chosen = "";
     private total: Numbers = new Float64Array();
@@ -89,13 +74,13 @@ class Leaks {
                 { title: "Verdict", value: (group) => group.verdict, cell: (group) => el("span", { class: `verdict ${group.verdict}` }, group.verdict) },
                 { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.fastest, `+${bytes(Math.round(group.bytes_per_step))}`, css(colourOf(group.name))) },
                 { title: "Objects per step", number: true, value: (group) => group.objects_per_step, cell: (group) => group.objects_per_step.toFixed(2).replace(/^-0\.00$/, "0.00") },
-                { title: "Confidence", number: true, value: (group) => group.confidence, cell: (group) => `${Math.round(100 * group.confidence)}\u202f%` },
+                { title: "In steps", number: true, value: (group) => group.grew_steps / Math.max(1, group.course_steps), cell: (group) => `${count(group.grew_steps)} of ${count(group.course_steps)}` },
                 { title: "First step", number: true, value: (group) => group.first_bytes, cell: (group) => bytes(group.first_bytes) },
                 { title: "Last step", number: true, value: (group) => group.last_bytes, cell: (group) => bytes(group.last_bytes) },
                 { title: "Course", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
             ],
             2,
-            (group) => this.choose(group),
+            (group) => this.choose(group, this.leaksBy),
             (group) => group.name === this.chosen,
         );
         this.churners = new SortTable<Churner>(
@@ -107,9 +92,10 @@ class Leaks {
                 { title: "Largest", number: true, value: (group) => group.largest_bytes, cell: (group) => bytes(group.largest_bytes) },
             ],
             1,
-            (group) => this.choose(group),
+            (group) => this.choose(group, this.by.value),
             (group) => group.name === this.chosen,
         );
+        this.grows = el("div", { hidden: true }, el("h2", {}, "What grows"), this.growers.root);
         const bar = el("div", { class: "view-bar" }, el("label", {}, "Group by", this.by), el("label", {}, "Events per step", this.every), this.verdict);
         this.root = el(
             "div",
@@ -117,7 +103,7 @@ class Leaks {
             bar,
             this.working.root,
             el("div", { class: "leaks-curve" }, this.canvas),
-            el("section", { class: "leaks-part" }, el("h2", {}, "What grows"), this.growers.root, this.kept),
+            el("section", { class: "leaks-part" }, this.grows, this.kept),
             el("section", { class: "leaks-part" }, el("h2", {}, "Temporary allocations"), this.churnFacts, this.churners.root),
         );
         this.by.addEventListener("change", () => void this.load().then(() => this.mark()));
@@ -125,11 +111,11 @@ class Leaks {
         new ResizeObserver(() => this.paint()).observe(this.canvas.parentElement!);
     }
 
-    private choose(group: { name: string; row: number }): void {
+    private choose(group: { name: string; row: number }, by: string): void {
         this.chosen = group.name;
         this.growers.draw();
         this.churners.draw();
-        void highlight(this.app, this.by.value, group).catch((error: Error) => this.app.say(error.message));
+        void highlight(this.app, by, group).catch((error: Error) => this.app.say(error.message));
     }
 
     async load(): Promise<void> {
@@ -137,13 +123,15 @@ class Leaks {
         if (!device) return;
         const { rec, notion } = this.app.store.state;
         const question = { rec, device: device.device, notion, by: this.by.value, every: Number(this.every.value) >= 1 ? Math.floor(Number(this.every.value)) : undefined };
+        // Asked for nothing else, the engine looks at call sites and, where none leaks, at whole stacks, as the command does.
+        const leaksBy = this.by.value === "site" ? undefined : this.by.value;
         const key = JSON.stringify([question, this.app.recordings.length]);
         if (key === this.asked) return;
         this.asked = key;
         this.verdict.classList.remove("alarm");
         this.verdict.textContent = "Looking for what grows\u2026";
         try {
-            const leaks = await this.askLeaks({ name: "leaks", ...question, top: 200 });
+            const leaks = await this.askLeaks({ name: "leaks", ...question, by: leaksBy, top: 200 });
             this.app.say("");
             if (!leaks) return;
             this.showLeaks(leaks.json, leaks.column("total"), leaks.column("bytes"));
@@ -162,8 +150,10 @@ class Leaks {
         json.groups.forEach((group, i) => (group.at = i));
         this.fastest = Math.max(1, ...json.groups.map((group) => group.bytes_per_step));
         this.growers.show(json.groups);
-        this.verdict.classList.toggle("alarm", json.groups.some((group) => group.verdict === "leak"));
-        this.verdict.textContent = json.steps === 0 ? NO_STEPS : `${stepsText(json)}: ${growthText(json.groups)}`;
+        this.leaksBy = json.by;
+        this.grows.hidden = json.groups.length === 0;
+        this.verdict.classList.toggle("alarm", json.answer === "leak");
+        this.verdict.textContent = answerText(json);
         this.paint();
     }
 
