@@ -28,14 +28,14 @@ static double fit(const uint64_t *bytes, size_t count) {
     return spread <= 0 || variance <= 0 ? 0 : together * together / (variance * spread);
 }
 
-struct course {
+struct growth_course {
     size_t points, grew, kept; // how often it grew, and did not shrink
     size_t longest;            // steps in a row in which it did not grow, the last of them included
     bool late;                 // it still grows in the last third
 };
 
-static struct course course_of(const uint64_t *bytes, size_t points) {
-    struct course course = {.points = points};
+static struct growth_course course_of(const uint64_t *bytes, size_t points) {
+    struct growth_course course = {.points = points};
     size_t since = 0;
     for (size_t p = 1; p < points; p++) {
         since++;
@@ -50,7 +50,7 @@ static struct course course_of(const uint64_t *bytes, size_t points) {
 
 // In many steps or evenly. What is kept in every so many steps grows at even distances: never longer apart than twice the mean of them. A
 // buffer that doubles grows ever more rarely, a cache that has filled up no more.
-static bool grows_on(const struct course *course) {
+static bool grows_on(const struct growth_course *course) {
     const bool often = course->grew * 4 >= course->points - 1, evenly = course->longest * course->grew <= 2 * (course->points - 1);
     return course->points >= 4 && course->grew >= LEAST_GROWN && course->late && (often || evenly);
 }
@@ -62,12 +62,12 @@ static size_t onset_of(const uint64_t *kept, size_t points) {
 }
 
 // The last point is left out: what it has more than the one before has not outlived a step yet.
-static bool piles_up(const struct vr_grower *grower, size_t points, size_t *onset, struct course *course) {
+static bool piles_up(const struct vr_grower *grower, size_t points, size_t *onset, struct growth_course *course) {
     if (points + 1 < VR_LEAST_STEPS) return false;
     const size_t known = points - 1;
     *onset = onset_of(grower->kept, known);
     *course = course_of(grower->kept + *onset, known - *onset);
-    const struct course whole = course_of(grower->kept, known);
+    const struct growth_course whole = course_of(grower->kept, known);
     if (grows_on(&whole) && fit(grower->kept, known) >= LEAST_FIT) return true;
     const double outlived = (double)grower->kept_bytes + (double)grower->freed_bytes;
     const bool stays = (double)grower->kept_bytes >= LEAST_SURVIVAL * outlived;
@@ -76,13 +76,13 @@ static bool piles_up(const struct vr_grower *grower, size_t points, size_t *onse
 
 static bool grows_steadily(const struct vr_grower *grower, size_t points) {
     if (points + 1 < VR_LEAST_STEPS) return false;
-    const struct course course = course_of(grower->bytes, points);
+    const struct growth_course course = course_of(grower->bytes, points);
     return grows_on(&course) && fit(grower->bytes, points) * (double)course.kept >= LEAST_FIT * (double)(points - 1);
 }
 
 void vr_grower_judge(struct vr_grower *grower, size_t points, double steps_per_point, double live_slope, double kept_objects) {
     size_t onset = 0;
-    struct course course = {.points = 0};
+    struct growth_course course = {.points = 0};
     grower->first_bytes = points == 0 ? 0 : grower->bytes[0];
     grower->last_bytes = points == 0 ? 0 : grower->bytes[points - 1];
     if (piles_up(grower, points, &onset, &course)) {

@@ -50,7 +50,10 @@ static struct vr_formatted rate(double bytes) { return vr_bytes(bytes <= 0 ? 0 :
 void vr_leak_answer_text(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
                          struct vr_text *text) {
     switch (finding->answer) {
-    case VR_LEAKS_NO_STEPS: vr_text_puts(text, "cannot tell: nothing marks a step, and allocations do not repeat"); break;
+    case VR_LEAKS_NO_STEPS:
+        vr_text_puts(text, steps->asked ? "cannot tell: fewer than three marks have the name that was asked for"
+                                        : "cannot tell: nothing marks a step, and allocations do not repeat");
+        break;
     case VR_LEAKS_ONE_PASS: put_pass(model, steps, text); break;
     case VR_LEAKS_UNSURE:
         vr_text_puts(text, "cannot tell: what repeats may be steps or the layers of one step; record several steps, or mark them");
