@@ -1,9 +1,12 @@
 #include "analyze/pairs.h"
 
+#include "analyze/path_match.h"
+
 // A group of one side.
 struct pairs_entry {
     const char *name;
     const char *function; // "file:function", for call sites; else NULL
+    const char *file;     // of call sites and files; else NULL
     int64_t line;
     unsigned side;
     bool taken;
@@ -17,18 +20,32 @@ struct building {
     size_t count;
 };
 
+// The names of a call site, or of a file, in a file of that path.
+static enum vram_status name_in_file(struct building *building, const struct vr_grouping *grouping, struct pairs_entry *entry) {
+    const struct vr_model *model = grouping->view->model;
+    struct vr_arena *arena = &building->pairs.arena;
+    if (grouping->by == VR_GROUP_FILE) {
+        entry->name = entry->file;
+        return VRAM_OK;
+    }
+    const char *function = vr_model_string(model, model->frames.name[entry->group.key]);
+    VR_TRY(vr_arena_printf(arena, &entry->name, "%.4096s:%llu:%.4096s", entry->file, (unsigned long long)entry->line, function));
+    return vr_arena_printf(arena, &entry->function, "%.4096s:%.4096s", entry->file, function);
+}
+
 static enum vram_status name_entry(struct building *building, const struct vr_grouping *grouping, struct pairs_entry *entry) {
     struct vr_text text = {0};
     vr_grouping_name(grouping, entry->group.key, &text);
     enum vram_status status = vr_text_status(&text);
     if (status == VRAM_OK) status = vr_arena_copy(&building->pairs.arena, vr_text_string(&text), text.length, &entry->name);
     vr_text_release(&text);
-    if (status != VRAM_OK || grouping->by != VR_GROUP_SITE || entry->group.key == VR_GROUP_UNKNOWN) return status;
+    if (status != VRAM_OK || entry->group.key == VR_GROUP_UNKNOWN) return status;
     const struct vr_model *model = grouping->view->model;
+    if (grouping->by == VR_GROUP_FILE) entry->file = entry->name;
+    if (grouping->by != VR_GROUP_SITE) return status;
+    entry->file = vr_model_string(model, model->frames.filename[entry->group.key]);
     entry->line = model->frames.line[entry->group.key];
-    return vr_arena_printf(&building->pairs.arena, &entry->function, "%.4096s:%.4096s",
-                           vr_model_string(model, model->frames.filename[entry->group.key]),
-                           vr_model_string(model, model->frames.name[entry->group.key]));
+    return name_in_file(building, grouping, entry);
 }
 
 static enum vram_status add_side(struct building *building, struct vr_grouping *grouping, const uint32_t *rows, size_t count,
@@ -53,6 +70,60 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
     free(groups);
     return status;
 }
+
+// --- files in another folder -------------------------------------------------------------------------------------------------------------
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+// The distinct files of a side, sorted. *files is given to the caller (free()).
+static enum vram_status files_of(const struct building *building, unsigned side, const char ***files, size_t *count) {
+    const char **all = malloc((building->count + 1) * sizeof *all);
+    size_t kept = 0;
+    *count = 0;
+    if (all == NULL) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 0; i < building->count; i++) {
+        if (building->entry[i].side == side && building->entry[i].file != NULL) all[kept++] = building->entry[i].file;
+    }
+    if (kept != 0) qsort(all, kept, sizeof *all, by_text);
+    for (size_t i = 0; i < kept; i++) {
+        if (*count == 0 || strcmp(all[*count - 1], all[i]) != 0) all[(*count)++] = all[i];
+    }
+    *files = all;
+    return VRAM_OK;
+}
+
+// Side 0's entries get the paths that side 1 has for their files.
+static enum vram_status rename_files(struct building *building, const struct vr_grouping *grouping, struct vr_paths from,
+                                     struct vr_paths to) {
+    uint32_t *match = malloc((from.count + 1) * sizeof *match);
+    enum vram_status status = match == NULL ? VRAM_NO_HOST_MEMORY : vr_paths_match(from, to, match);
+    for (size_t i = 0; i < building->count && status == VRAM_OK; i++) {
+        struct pairs_entry *entry = &building->entry[i];
+        if (entry->side != 0 || entry->file == NULL) continue;
+        const char *const *place = bsearch(&entry->file, from.path, from.count, sizeof *from.path, by_text);
+        assert(place != NULL);
+        const uint32_t other = match[place - from.path];
+        if (other == VR_NO_PATH || strcmp(to.path[other], entry->file) == 0) continue;
+        entry->file = to.path[other];
+        status = name_in_file(building, grouping, entry);
+    }
+    free(match);
+    return status;
+}
+
+static enum vram_status share_files(struct building *building, const struct vr_grouping *before) {
+    const char **files[2] = {NULL, NULL};
+    size_t count[2] = {0, 0};
+    enum vram_status status = files_of(building, 0, &files[0], &count[0]);
+    if (status == VRAM_OK) status = files_of(building, 1, &files[1], &count[1]);
+    const struct vr_paths from = {.path = files[0], .count = count[0]}, to = {.path = files[1], .count = count[1]};
+    if (status == VRAM_OK && from.count != 0) status = rename_files(building, before, from, to);
+    free(files[0]);
+    free(files[1]);
+    return status;
+}
+
+// --- pairs -------------------------------------------------------------------------------------------------------------------------------
 
 static int by_name(const void *a, const void *b) {
     const struct pairs_entry *x = a, *y = b;
@@ -145,6 +216,7 @@ enum vram_status vr_pairs_build(struct vr_grouping *const grouping[2], const uin
     enum vram_status status = VRAM_OK;
     for (unsigned side = 0; side < 2 && status == VRAM_OK; side++)
         status = add_side(&building, grouping[side], rows[side], counts[side], side);
+    if (status == VRAM_OK) status = share_files(&building, grouping[0]);
     if (status == VRAM_OK) status = pair_names(&building);
     if (status == VRAM_OK) status = pair_functions(&building);
     free(building.entry);

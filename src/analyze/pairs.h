@@ -23,9 +23,10 @@ struct vr_pairs {
     struct vr_arena arena; // the names
 };
 
-// Groups with the same name are the same. Call sites that only one side has are matched by file and function: as many on both sides in the
-// order of their lines; otherwise all of them together are one group. The groupings are by the same thing, which is not STACK (call
-// stacks are compared as trees). NO_HOST_MEMORY; *pairs is untouched then.
+// Groups with the same name are the same. Files that lie in another folder are those whose paths end alike (path_match.h). Call sites that
+// only one side has are matched by file and function: as many on both sides in the order of their lines; otherwise all of them together are
+// one group. The groupings are by the same thing, which is not STACK (call stacks are compared as trees). NO_HOST_MEMORY; *pairs is
+// untouched then.
 enum vram_status vr_pairs_build(struct vr_grouping *const grouping[2], const uint32_t *const rows[2], const size_t counts[2],
                                 struct vr_pairs *pairs);
 void vr_pairs_release(struct vr_pairs *pairs);
