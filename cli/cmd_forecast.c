@@ -72,9 +72,10 @@ int cmd_forecast(int argc, char **argv) {
     const struct args_command command = {
         .name = "forecast",
         .usage = "--at SIZE [options] SIZE=FILE SIZE=FILE [SIZE=FILE]",
-        .summary = "From recordings of a program in two or three sizes (of the batch, the sequence, the ranks) the peak of another: each\n"
-                   "call site goes on along the simplest curve that it lies on, and the range says what else would be possible.\n"
-                   "Two sizes give straight lines, three tell curves from them. vram fit makes such recordings without a GPU.",
+        .summary = "From recordings of a program in two or three sizes (of the batch, the sequence, the ranks) the peak of another: the\n"
+                   "moments that may be the peak are followed through the runs, each call site goes on along the simplest curve that it\n"
+                   "lies on, and the range says what else would be possible. Three sizes tell curves from straight lines. vram fit\n"
+                   "makes such recordings without a GPU.",
         .examples = "  vram forecast --at 64 8=batch8.pickle 16=batch16.pickle\n"
                     "  vram forecast --at 8192 --by role 1024=a.vram 2048=b.vram 4096=c.vram\n",
         .options = options,

@@ -51,6 +51,21 @@ static void say_group(struct mcp_answer *answer, const cJSON *group) {
              mcp_text(group, "name", ""));
 }
 
+static void say_moment(struct mcp_answer *answer, const cJSON *json) {
+    const char *site = mcp_text(json, "moment", "");
+    const cJSON *run;
+    if (site[0] != '\0') mcp_line(answer, "the peak is where %s allocates", site);
+    cJSON_ArrayForEach(run, cJSON_GetObjectItemCaseSensitive(json, "runs")) {
+        const uint64_t bytes = mcp_whole(run, "moment_bytes");
+        if (site[0] == '\0' || mcp_whole(run, "moment_event") == mcp_whole(run, "event")) continue;
+        mcp_line(answer, "  at %g that is not the peak: %s there", size_of(run), BYTES(bytes));
+    }
+    if (cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(json, "peaks_followed")))
+        mcp_line(answer, "a run has its peak at a place that another run does not reach: it cannot be followed");
+    const uint64_t odd = mcp_whole(json, "not_in_every_run_bytes");
+    if (odd != 0) mcp_line(answer, "%s of the largest run are of groups that do not hold memory there in every run", BYTES(odd));
+}
+
 static void say_forecast(struct mcp_answer *answer, const cJSON *json, const struct vram_forecast *forecast) {
     static const char *const allocated[] = {"allocated_bytes", "allocated_low_bytes", "allocated_high_bytes"};
     static const char *const reserved[] = {"reserved_bytes", "reserved_low_bytes", "reserved_high_bytes"};
@@ -63,8 +78,7 @@ static void say_forecast(struct mcp_answer *answer, const cJSON *json, const str
     say_sum(answer, "reserved", json, reserved);
     if (forecast->count == 2)
         mcp_line(answer, "from two sizes a group that grows is taken for a straight line: a third would tell a square");
-    const uint64_t odd = mcp_whole(json, "not_at_every_peak_bytes");
-    if (odd != 0) mcp_line(answer, "%s at the largest run's peak are of groups that are not at every peak", BYTES(odd));
+    say_moment(answer, json);
     mcp_line(answer, "by %s, bytes in the runs -> forecast:", mcp_text(json, "by", ""));
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "groups")) say_group(answer, item);
 }

@@ -102,8 +102,8 @@ struct vram_forecast {
     double wanted;                         // above 0
     struct vram_profile_options options;
 };
-// What came out of it: the peak, and the range that what was seen allows. Each group follows the simplest curve that its bytes lie on: a
-// constant, a straight line, with three recordings also a square.
+// What came out of it: the peak, and the range that what was seen allows. The moments that may be the peak are followed through the runs;
+// at each, groups follow the simplest curve that their bytes lie on. Runs that are not of one program are refused (INVALID_ARGUMENT).
 struct vram_forecast_result {
     uint64_t allocated_bytes, allocated_low_bytes, allocated_high_bytes; // asked for by the program
     uint64_t reserved_bytes, reserved_low_bytes, reserved_high_bytes;    // 0: not every recording has it

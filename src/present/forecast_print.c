@@ -7,7 +7,7 @@
 
 enum { DEFAULT_TOP = 10 };
 
-static const char *const shapes[] = {"constant", "straight", "square"};
+static const char *const shapes[] = {"constant", "inverse", "straight", "square", "cube"};
 
 static size_t rows_of(const struct vram_forecast *asked) { return asked->options.top == 0 ? DEFAULT_TOP : asked->options.top; }
 
@@ -68,16 +68,30 @@ static void print_runs(const struct vram_forecast *asked, const struct vr_foreca
     }
 }
 
+// Which moment is the peak, and in which runs it is not.
+static void print_moment(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_text *text) {
+    if (forecast->moment_site == NULL) return;
+    vr_text_puts(text, "  the peak is where ");
+    vr_title_print(VR_GROUP_SITE, forecast->moment_site, strlen(forecast->moment_site), text);
+    vr_text_puts(text, " allocates");
+    for (size_t i = 0; i < asked->count; i++) {
+        const size_t side = forecast->order[i];
+        if (forecast->moment[side] == forecast->event[side]) continue;
+        vr_text_printf(text, "; at %g that is not the peak: %s there", asked->size[side], vr_bytes(forecast->moment_bytes[side]).text);
+    }
+    vr_text_puts(text, "\n");
+}
+
 static void print_doubts(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_text *text) {
-    const uint64_t largest = forecast->allocated[forecast->order[asked->count - 1]];
+    const uint64_t largest = forecast->moment_bytes[forecast->order[asked->count - 1]];
     if (asked->count == 2)
         vr_text_puts(
             text,
             "\n  A group that goes neither by the size nor by its square is taken for a straight line: a third recording\n  would tell.\n");
+    if (asked->options.moment == VRAM_PROFILE_PEAK && !forecast->peaks_followed)
+        vr_text_puts(text, "\n  A run has its peak at a place that another run does not reach: it cannot be followed.\n");
     if (forecast->only_some_bytes > largest / 50)
-        vr_text_printf(text,
-                       "\n  %s at the largest run's peak are by groups that are not at every peak: the peaks lie at different\n  places of "
-                       "the program.\n",
+        vr_text_printf(text, "\n  %s of the largest run are by groups that do not hold memory there in every run.\n",
                        vr_bytes(forecast->only_some_bytes).text);
 }
 
@@ -96,6 +110,7 @@ enum vram_status vram_forecast_text(const struct vram_forecast *asked, const str
     print_range("allocated", made->allocated_bytes, made->allocated_low_bytes, made->allocated_high_bytes, shown, &text);
     if (made->reserved_bytes != 0)
         print_range("reserved", made->reserved_bytes, made->reserved_low_bytes, made->reserved_high_bytes, shown, &text);
+    print_moment(asked, &forecast, &text);
     print_groups(asked, &forecast, shown, &text);
     print_doubts(asked, &forecast, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
@@ -112,6 +127,8 @@ static void put_run(const struct vram_forecast *asked, const struct vr_forecast 
     vr_json_i64(json, "event", forecast->event[side]);
     vr_json_u64(json, "allocated_bytes", forecast->allocated[side]);
     vr_json_u64(json, "reserved_bytes", forecast->reserved[side]);
+    vr_json_i64(json, "moment_event", forecast->moment[side]);
+    vr_json_u64(json, "moment_bytes", forecast->moment_bytes[side]);
     vr_json_object_end(json);
 }
 
@@ -138,7 +155,9 @@ static void put_json(const struct vram_forecast *asked, const struct vr_forecast
     vr_json_u64(json, "reserved_bytes", made->reserved_bytes);
     vr_json_u64(json, "reserved_low_bytes", made->reserved_low_bytes);
     vr_json_u64(json, "reserved_high_bytes", made->reserved_high_bytes);
-    vr_json_u64(json, "not_at_every_peak_bytes", forecast->only_some_bytes);
+    vr_json_string(json, "moment", forecast->moment_site);
+    vr_json_bool(json, "peaks_followed", forecast->peaks_followed);
+    vr_json_u64(json, "not_in_every_run_bytes", forecast->only_some_bytes);
     vr_json_array(json, "runs");
     for (size_t i = 0; i < asked->count; i++) put_run(asked, forecast, forecast->order[i], json);
     vr_json_array_end(json);

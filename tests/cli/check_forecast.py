@@ -53,7 +53,9 @@ def check_made(vram, folder, found):
     text = forecast(vram, "--at", "1024", f"64={paths[64]}", f"256={paths[256]}").stdout
     if "at 1024\n" not in text or "model.py:10:attention" not in text:
         found.append(text)
-    for arguments, words in ((("--at", "1", f"64={paths[64]}"), "two or three"), (("--at", "1", f"64={paths[64]}", f"64={paths[128]}"), "same size"), (("--at", "x", f"1={paths[64]}", f"2={paths[128]}"), "no size"),
+    examples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "recordings")
+    unrelated = ("--at", "64", f"8={examples}/oom.pickle.gz", f"16={examples}/train.json.gz")
+    for arguments, words in ((unrelated, "not runs of one program"), (("--at", "1", f"64={paths[64]}"), "two or three"), (("--at", "1", f"64={paths[64]}", f"64={paths[128]}"), "same size"), (("--at", "x", f"1={paths[64]}", f"2={paths[128]}"), "no size"),
                              ((f"1={paths[64]}", f"2={paths[128]}"), "--at"), (("--at", "1", paths[64], paths[128]), "SIZE=FILE"), (("--at", "-1", f"1={paths[64]}", f"2={paths[128]}"), "above 0"),
                              (("--at", "nan", f"1={paths[64]}", f"2={paths[128]}"), "above 0"), (("--at", "1", f"0={paths[64]}", f"2={paths[128]}"), "above 0"),
                              (("--at", "1", "1=missing", f"2={paths[128]}"), "No such file"), (("--at", "1", "--by", "stack", f"1={paths[64]}", f"2={paths[128]}"), "stack")):
