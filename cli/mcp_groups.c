@@ -213,9 +213,9 @@ static double fraction(const cJSON *object, const char *name) {
 
 static void say_growth(struct mcp_answer *answer, const cJSON *group) {
     const double slope = fraction(group, "bytes_per_step");
-    mcp_line(answer, "  %s, +%s a step (%.2f allocations), in %s of %s steps, %s -> %s: %s", mcp_text(group, "verdict", ""),
-             BYTES((uint64_t)(slope < 0 ? 0 : slope + 0.5)), fraction(group, "objects_per_step"), NUMBER(mcp_whole(group, "grew_steps")),
-             NUMBER(mcp_whole(group, "course_steps")), BYTES(mcp_whole(group, "first_bytes")), BYTES(mcp_whole(group, "last_bytes")),
+    mcp_line(answer, "  %s, +%s a step (%.2f allocations), grew at %s of %s points, %s -> %s: %s", mcp_text(group, "verdict", ""),
+             BYTES((uint64_t)(slope < 0 ? 0 : slope + 0.5)), fraction(group, "objects_per_step"), NUMBER(mcp_whole(group, "grew_points")),
+             NUMBER(mcp_whole(group, "course_points")), BYTES(mcp_whole(group, "first_bytes")), BYTES(mcp_whole(group, "last_bytes")),
              mcp_text(group, "name", ""));
 }
 

@@ -29,7 +29,7 @@ struct vr_grower {
     // LEAK: what stays per step, from the step on in which the first of it was allocated. Else the slope of a straight line through what is
     // live at the points.
     double bytes_per_step, objects_per_step;
-    size_t grew_steps, course_steps; // points at which there was more than at the point before, and points since the growth began
+    size_t grew_points, course_points; // points at which there was more than at the one before, of those since the growth began
     uint64_t first_bytes, last_bytes;
     uint64_t kept_bytes;  // allocated after the first point, outlived a whole step, live at the last point
     uint64_t freed_bytes; // outlived a whole step as well, but was freed before the last point

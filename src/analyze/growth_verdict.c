@@ -95,6 +95,6 @@ void vr_grower_judge(struct vr_grower *grower, size_t points, double steps_per_p
         grower->bytes_per_step = live_slope;
         grower->verdict = live_slope > 0 && grows_steadily(grower, points) ? VR_VERDICT_GROWTH : VR_VERDICT_STEADY;
     }
-    grower->grew_steps = course.grew;
-    grower->course_steps = course.points == 0 ? 0 : course.points - 1;
+    grower->grew_points = course.grew;
+    grower->course_points = course.points == 0 ? 0 : course.points - 1;
 }

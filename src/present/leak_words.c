@@ -75,8 +75,8 @@ void vr_leak_answer_text(const struct vr_model *model, const struct vr_steps *st
     }
 }
 
-void vr_leak_steps_grown(const struct vr_grower *grower, struct vr_text *text) {
-    vr_text_printf(text, "%zu of %zu", grower->grew_steps, grower->course_steps);
+void vr_leak_points_grown(const struct vr_grower *grower, struct vr_text *text) {
+    vr_text_printf(text, "%zu of %zu", grower->grew_points, grower->course_points);
 }
 
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,

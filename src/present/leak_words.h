@@ -10,8 +10,8 @@ void vr_leak_steps_text(const struct vr_model *model, const struct vr_steps *ste
 // A sentence without a full stop.
 void vr_leak_answer_text(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
                          struct vr_text *text);
-// "3 of 12": in how many of the steps since the growth began it grew.
-void vr_leak_steps_grown(const struct vr_grower *grower, struct vr_text *text);
+// "3 of 12": at how many of the points since the growth began there was more than at the one before.
+void vr_leak_points_grown(const struct vr_grower *grower, struct vr_text *text);
 // Members of a JSON object: `answer` (a word), `sentence`.
 void vr_leak_answer_json(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
                          struct vr_json *json);

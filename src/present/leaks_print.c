@@ -25,7 +25,7 @@ static void put_course(struct vr_text *text, const struct vram_style *style, con
 static void put_row(struct vr_table *table, const struct vr_leaks *leaks, const struct vram_style *style, const struct vr_grower *grower) {
     struct vr_text course = {0}, name = {0}, grown = {0};
     put_course(&course, style, grower->bytes, leaks->growth.point_count);
-    vr_leak_steps_grown(grower, &grown);
+    vr_leak_points_grown(grower, &grown);
     vr_group_title(&leaks->grouping, grower->key, &name);
     vr_table_cell(table, "%s", vr_verdict_word(grower->verdict));
     vr_table_cell(table, "+%s", vr_bytes((uint64_t)grower->bytes_per_step).text);
@@ -45,7 +45,7 @@ static void print_growers(const struct vr_leaks *leaks, const struct vram_style 
         {.title = "", .align = VR_LEFT, .colour = leaks->finding.leaks != 0 ? VR_RED : VR_PLAIN},
         {.title = "per step", .align = VR_RIGHT, .colour = VR_BOLD},
         {.title = "objects", .align = VR_RIGHT},
-        {.title = "in steps", .align = VR_RIGHT},
+        {.title = "grew", .align = VR_RIGHT},
         {.title = "last step", .align = VR_RIGHT},
         {.title = "course", .align = VR_LEFT, .colour = VR_CYAN},
         {.title = vr_grouping_heading(leaks->grouping.by), .align = VR_LEFT, .flexible = true},
@@ -163,8 +163,8 @@ static enum vram_status put_json(const struct vr_leaks *leaks, struct vr_json *j
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
         vr_json_double(json, "bytes_per_step", rounded(grower->bytes_per_step));
         vr_json_double(json, "objects_per_step", rounded(grower->objects_per_step));
-        vr_json_u64(json, "grew_steps", grower->grew_steps);
-        vr_json_u64(json, "course_steps", grower->course_steps);
+        vr_json_u64(json, "grew_points", grower->grew_points);
+        vr_json_u64(json, "course_points", grower->course_points);
         vr_json_u64(json, "first_bytes", grower->first_bytes);
         vr_json_u64(json, "last_bytes", grower->last_bytes);
         vr_json_object_end(json);

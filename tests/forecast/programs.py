@@ -387,7 +387,7 @@ def volumes(run):
 
 
 def distilled(run):
-    """Batch: a teacher that is read in twice the precision, its logits beside the student's."""
+    """Batch: a teacher that is read in twice the precision, its logits and the student's."""
     n = run.size
     teacher = [run.take(120 * MIB, ("load.py", 8, "read"), *MAIN) for _ in range(20)]
     for i, block in enumerate(teacher):

@@ -374,7 +374,7 @@ static void growth_is_the_slope_of_the_points(void **state) {
             }
             slope /= variance;
             if (growth.grower[i].verdict == VR_VERDICT_LEAK)
-                slope = (double)growth.grower[i].kept_bytes / (double)growth.grower[i].course_steps;
+                slope = (double)growth.grower[i].kept_bytes / (double)growth.grower[i].course_points;
             assert_true(fabs(growth.grower[i].bytes_per_step - slope) < 0.001 * fabs(slope) + 1);
         }
         vr_growth_release(&growth);

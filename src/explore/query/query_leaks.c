@@ -44,8 +44,8 @@ static enum vram_status put_growth(const struct vr_query *query, const struct vr
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
         vr_json_double(json, "bytes_per_step", grower->bytes_per_step);
         vr_json_double(json, "objects_per_step", grower->objects_per_step);
-        vr_json_u64(json, "grew_steps", grower->grew_steps);
-        vr_json_u64(json, "course_steps", grower->course_steps);
+        vr_json_u64(json, "grew_points", grower->grew_points);
+        vr_json_u64(json, "course_points", grower->course_points);
         vr_json_u64(json, "first_bytes", grower->first_bytes);
         vr_json_u64(json, "last_bytes", grower->last_bytes);
         vr_json_u64(json, "row", grower->row);

@@ -11,7 +11,7 @@ import { barCell, SortTable } from "../table";
 import { Working } from "../working";
 import { highlight, nameCell, showEnd } from "./peak";
 
-type Grower = { name: string; verdict: "leak" | "growth"; bytes_per_step: number; objects_per_step: number; grew_steps: number; course_steps: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
+type Grower = { name: string; verdict: "leak" | "growth"; bytes_per_step: number; objects_per_step: number; grew_points: number; course_points: number; first_bytes: number; last_bytes: number; row: number; stack: number; at: number };
 type LeaksJson = { steps: number; steps_text: string; answer: string; sentence: string; leaks: number; by: string; groups: Grower[] };
 type Churner = { name: string; bytes_per_step: number; allocations_per_step: number; largest_bytes: number; row: number; stack: number };
 type ChurnJson = { source: string; steps: number; bytes: number; allocations: number; distinct: number; groups: Churner[] };
@@ -74,7 +74,7 @@ class Leaks {
                 { title: "Verdict", value: (group) => group.verdict, cell: (group) => el("span", { class: `verdict ${group.verdict}` }, group.verdict) },
                 { title: "Bytes per step", number: true, value: (group) => group.bytes_per_step, cell: (group) => barCell(group.bytes_per_step, this.fastest, `+${bytes(Math.round(group.bytes_per_step))}`, css(colourOf(group.name))) },
                 { title: "Objects per step", number: true, value: (group) => group.objects_per_step, cell: (group) => group.objects_per_step.toFixed(2).replace(/^-0\.00$/, "0.00") },
-                { title: "In steps", number: true, value: (group) => group.grew_steps / Math.max(1, group.course_steps), cell: (group) => `${count(group.grew_steps)} of ${count(group.course_steps)}` },
+                { title: "Grew", number: true, value: (group) => group.grew_points / Math.max(1, group.course_points), cell: (group) => `${count(group.grew_points)} of ${count(group.course_points)}` },
                 { title: "First step", number: true, value: (group) => group.first_bytes, cell: (group) => bytes(group.first_bytes) },
                 { title: "Last step", number: true, value: (group) => group.last_bytes, cell: (group) => bytes(group.last_bytes) },
                 { title: "Course", value: (group) => group.last_bytes - group.first_bytes, cell: (group) => sparkline(this.points[group.at] ?? [], css(colourOf(group.name))) },
