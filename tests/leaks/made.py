@@ -226,6 +226,17 @@ def side_streams(leak):
     return loop(40, each)
 
 
+def late_among_borrowed():
+    """What is handed on to the next step is allocated where, since half of the steps, something stays."""
+    handed_on = []
+    def each(program, step):
+        program.free(*handed_on)
+        handed_on[:] = [program.alloc(4 * MIB, KEEP)]
+        if step >= 30:
+            program.alloc(MIB, KEEP)
+    return loop(60, each)
+
+
 def lengths(pattern, marks=True, leak=0):
     def each(program, step):
         if leak:
@@ -286,6 +297,7 @@ CASES = {
     "starts_at_half": ("leak", lambda: loop(60, keeps(MIB, since=30))),
     "starts_at_two_thirds": ("leak", lambda: loop(60, keeps(MIB, since=40))),
     "starts_late_unmarked": ("leak", lambda: loop(60, keeps(MIB, since=30), marks=False)),
+    "starts_late_among_borrowed": ("leak", late_among_borrowed),
     "one_of_two_devices": ("leak", lambda: two_devices(True)),
     "with_evaluations": ("leak", lambda: evaluation(True, leak=True)),
     "with_evaluations_unmarked": ("leak", lambda: evaluation(False, leak=True)),
