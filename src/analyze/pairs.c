@@ -73,51 +73,40 @@ static enum vram_status add_side(struct building *building, struct vr_grouping *
 
 // --- files in another folder -------------------------------------------------------------------------------------------------------------
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
-// The distinct files of a side, sorted. *files is given to the caller (free()).
+// Those of a side's entries. *files is given to the caller (free()).
 static enum vram_status files_of(const struct building *building, unsigned side, const char ***files, size_t *count) {
     const char **all = malloc((building->count + 1) * sizeof *all);
-    size_t kept = 0;
     *count = 0;
     if (all == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < building->count; i++) {
-        if (building->entry[i].side == side && building->entry[i].file != NULL) all[kept++] = building->entry[i].file;
-    }
-    if (kept != 0) qsort(all, kept, sizeof *all, by_text);
-    for (size_t i = 0; i < kept; i++) {
-        if (*count == 0 || strcmp(all[*count - 1], all[i]) != 0) all[(*count)++] = all[i];
+        if (building->entry[i].side == side && building->entry[i].file != NULL) all[(*count)++] = building->entry[i].file;
     }
     *files = all;
     return VRAM_OK;
 }
 
 // Side 0's entries get the paths that side 1 has for their files.
-static enum vram_status rename_files(struct building *building, const struct vr_grouping *grouping, struct vr_paths from,
-                                     struct vr_paths to) {
-    uint32_t *match = malloc((from.count + 1) * sizeof *match);
-    enum vram_status status = match == NULL ? VRAM_NO_HOST_MEMORY : vr_paths_match(from, to, match);
-    for (size_t i = 0; i < building->count && status == VRAM_OK; i++) {
+static enum vram_status rename_files(struct building *building, const struct vr_grouping *before, const struct vr_renamed_paths *renamed) {
+    for (size_t i = 0; i < building->count; i++) {
         struct pairs_entry *entry = &building->entry[i];
         if (entry->side != 0 || entry->file == NULL) continue;
-        const char *const *place = bsearch(&entry->file, from.path, from.count, sizeof *from.path, by_text);
-        assert(place != NULL);
-        const uint32_t other = match[place - from.path];
-        if (other == VR_NO_PATH || strcmp(to.path[other], entry->file) == 0) continue;
-        entry->file = to.path[other];
-        status = name_in_file(building, grouping, entry);
+        const char *file = vr_renamed_path(renamed, entry->file);
+        if (strcmp(file, entry->file) == 0) continue;
+        entry->file = file;
+        VR_TRY(name_in_file(building, before, entry));
     }
-    free(match);
-    return status;
+    return VRAM_OK;
 }
 
 static enum vram_status share_files(struct building *building, const struct vr_grouping *before) {
     const char **files[2] = {NULL, NULL};
     size_t count[2] = {0, 0};
+    struct vr_renamed_paths renamed = {.count = 0};
     enum vram_status status = files_of(building, 0, &files[0], &count[0]);
     if (status == VRAM_OK) status = files_of(building, 1, &files[1], &count[1]);
-    const struct vr_paths from = {.path = files[0], .count = count[0]}, to = {.path = files[1], .count = count[1]};
-    if (status == VRAM_OK && from.count != 0) status = rename_files(building, before, from, to);
+    if (status == VRAM_OK) status = vr_paths_rename(files[0], count[0], files[1], count[1], &renamed);
+    if (status == VRAM_OK) status = rename_files(building, before, &renamed);
+    vr_renamed_paths_release(&renamed);
     free(files[0]);
     free(files[1]);
     return status;

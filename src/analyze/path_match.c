@@ -117,3 +117,47 @@ enum vram_status vr_paths_match(struct vr_paths from, struct vr_paths to, uint32
     free(taken);
     return status;
 }
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static size_t make_distinct(const char **path, size_t count) {
+    size_t kept = 0;
+    if (count != 0) qsort(path, count, sizeof *path, by_text);
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || strcmp(path[kept - 1], path[i]) != 0) path[kept++] = path[i];
+    }
+    return kept;
+}
+
+enum vram_status vr_paths_rename(const char **from, size_t from_count, const char **to, size_t to_count, struct vr_renamed_paths *renamed) {
+    const struct vr_paths ours = {.path = from, .count = make_distinct(from, from_count)};
+    const struct vr_paths theirs = {.path = to, .count = make_distinct(to, to_count)};
+    struct vr_renamed_paths made = {.count = ours.count};
+    uint32_t *match = malloc((ours.count + 1) * sizeof *match);
+    made.from = malloc((ours.count + 1) * sizeof *made.from);
+    made.to = malloc((ours.count + 1) * sizeof *made.to);
+    enum vram_status status = match == NULL || made.from == NULL || made.to == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
+    if (status == VRAM_OK) status = vr_paths_match(ours, theirs, match);
+    for (size_t i = 0; i < ours.count && status == VRAM_OK; i++) {
+        made.from[i] = from[i];
+        made.to[i] = match[i] == VR_NO_PATH ? from[i] : to[match[i]];
+    }
+    free(match);
+    if (status == VRAM_OK)
+        *renamed = made;
+    else
+        vr_renamed_paths_release(&made);
+    return status;
+}
+
+void vr_renamed_paths_release(struct vr_renamed_paths *renamed) {
+    free(renamed->from);
+    free(renamed->to);
+    *renamed = (struct vr_renamed_paths){.from = NULL};
+}
+
+const char *vr_renamed_path(const struct vr_renamed_paths *renamed, const char *path) {
+    const char *const *place = bsearch(&path, renamed->from, renamed->count, sizeof *renamed->from, by_text);
+    assert(place != NULL);
+    return renamed->to[place - renamed->from];
+}

@@ -17,4 +17,17 @@ struct vr_paths {
 // that, so that a whole tree goes together. NO_HOST_MEMORY.
 enum vram_status vr_paths_match(struct vr_paths from, struct vr_paths to, uint32_t *match);
 
+// The files of one side under the paths that another has for them.
+struct vr_renamed_paths {
+    const char **from; // distinct, sorted
+    const char **to;   // for each; the same where the other side does not have the file
+    size_t count;
+};
+
+// Paths may be given several times; they are borrowed and put in order. NO_HOST_MEMORY; *renamed is untouched then.
+enum vram_status vr_paths_rename(const char **from, size_t from_count, const char **to, size_t to_count, struct vr_renamed_paths *renamed);
+void vr_renamed_paths_release(struct vr_renamed_paths *renamed);
+// Of a path that was given.
+const char *vr_renamed_path(const struct vr_renamed_paths *renamed, const char *path);
+
 #endif

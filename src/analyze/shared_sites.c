@@ -42,51 +42,38 @@ static enum vram_status add_run(struct vr_shared_sites *sites, size_t *capacity,
 
 // --- files -------------------------------------------------------------------------------------------------------------------------------
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
+// Those of a run's sites. *files is given to the caller (free()).
 static enum vram_status files_of(const struct vr_shared_sites *sites, size_t run, const char ***files, size_t *count) {
     const char **all = malloc((sites->count + 1) * sizeof *all);
-    size_t kept = 0;
     *count = 0;
     if (all == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < sites->count; i++) {
-        if (sites->site[i].run == run) all[kept++] = sites->site[i].file;
-    }
-    if (kept != 0) qsort(all, kept, sizeof *all, by_text);
-    for (size_t i = 0; i < kept; i++) {
-        if (*count == 0 || strcmp(all[*count - 1], all[i]) != 0) all[(*count)++] = all[i];
+        if (sites->site[i].run == run) all[(*count)++] = sites->site[i].file;
     }
     *files = all;
     return VRAM_OK;
 }
 
-static enum vram_status rename_files(struct vr_shared_sites *sites, size_t run, struct vr_paths from, struct vr_paths to) {
-    uint32_t *match = malloc((from.count + 1) * sizeof *match);
-    const enum vram_status status = match == NULL ? VRAM_NO_HOST_MEMORY : vr_paths_match(from, to, match);
+// The sites of a run get the paths that the last run has for their files.
+static enum vram_status share_with_last(struct vr_shared_sites *sites, size_t run, size_t last) {
+    const char **ours = NULL, **theirs = NULL;
+    size_t our_count = 0, their_count = 0;
+    struct vr_renamed_paths renamed = {.count = 0};
+    enum vram_status status = files_of(sites, run, &ours, &our_count);
+    if (status == VRAM_OK) status = files_of(sites, last, &theirs, &their_count);
+    if (status == VRAM_OK) status = vr_paths_rename(ours, our_count, theirs, their_count, &renamed);
     for (size_t i = 0; i < sites->count && status == VRAM_OK; i++) {
-        struct vr_shared_site *site = &sites->site[i];
-        if (site->run != run) continue;
-        const char *const *place = bsearch(&site->file, from.path, from.count, sizeof *from.path, by_text);
-        assert(place != NULL);
-        if (match[place - from.path] != VR_NO_PATH) site->file = to.path[match[place - from.path]];
+        if (sites->site[i].run == run) sites->site[i].file = vr_renamed_path(&renamed, sites->site[i].file);
     }
-    free(match);
+    vr_renamed_paths_release(&renamed);
+    free(ours);
+    free(theirs);
     return status;
 }
 
 static enum vram_status share_files(struct vr_shared_sites *sites, size_t runs) {
-    const char **last = NULL, **files = NULL;
-    size_t last_count = 0, count = 0;
-    enum vram_status status = files_of(sites, runs - 1, &last, &last_count);
-    for (size_t run = 0; run + 1 < runs && status == VRAM_OK; run++) {
-        status = files_of(sites, run, &files, &count);
-        const struct vr_paths from = {.path = files, .count = count}, to = {.path = last, .count = last_count};
-        if (status == VRAM_OK) status = rename_files(sites, run, from, to);
-        free(files);
-        files = NULL;
-    }
-    free(last);
-    return status;
+    for (size_t run = 0; run + 1 < runs; run++) VR_TRY(share_with_last(sites, run, runs - 1));
+    return VRAM_OK;
 }
 
 // --- lines -------------------------------------------------------------------------------------------------------------------------------
