@@ -1,5 +1,7 @@
 #include "analyze/roles.h"
 
+#include "analyze/report_parts.h"
+
 // Who gets no stack: whoever has no Python frame where only these are recorded.
 struct role_finding {
     const struct vr_view *view;
@@ -7,30 +9,43 @@ struct role_finding {
     struct vr_roles roles;
     struct vr_map expect; // size -> how many gradients of it one step has
     bool python_only;     // most stacks have Python frames only
-    bool tells;           // some stack says something of what is done
+    bool models;          // something says that a model is trained or asked
+    bool trains;          // a backward pass or an optimizer's step is among what stacks say
     bool has_forward, has_backward, has_optimizer, has_state;
     bool ends_in_oom;
 };
 
+// What only programs with a model do. A constructor, a file called dataset.py or scratch of cuBLAS is found in any program.
+#define MARKS_OF_TRAINING                                                                                                                  \
+    ((uint32_t)VR_MARK_BACKWARD | VR_MARK_ENGINE | VR_MARK_ACCUMULATE | VR_MARK_RECOMPUTE | VR_MARK_OPTIMIZER | VR_MARK_STATE |            \
+     VR_MARK_REDUCE)
+#define MARKS_OF_MODEL (MARKS_OF_TRAINING | VR_MARK_FORWARD | VR_MARK_LOAD | VR_MARK_KV)
+
 // Where no frames were recorded, a program that says whose module asked says that this is a forward pass.
-static uint32_t marks_of(struct role_finding *finding, size_t row) {
+static uint32_t marks_as_recorded(struct role_finding *finding, size_t row) {
     const struct vr_role_notes *notes = &finding->roles.notes;
     const uint32_t marks = vr_role_marks_of(&finding->roles.marks, finding->lifetimes->stack[row]);
     const bool in_module = notes->named[row] != 0 && notes->role[row] == VRAM_ROLE_COUNT && (marks & VR_MARK_FRAMES) == 0;
     return in_module ? marks | VR_MARK_FORWARD : marks;
 }
 
+// What a constructor makes is a parameter only where there is a model.
+static uint32_t marks_of(struct role_finding *finding, size_t row) {
+    const uint32_t marks = marks_as_recorded(finding, row);
+    return finding->models ? marks : marks & ~(uint32_t)VR_MARK_BUILD;
+}
+
 // The pass of what stands in no pass by its own stack: a loss is computed after the forward pass, data are prepared before it.
 static enum vr_role_pass pass_outside(const struct role_finding *finding, uint32_t marks, enum vr_role_pass before) {
     if ((marks & VR_MARK_FRAMES) == 0) {
         const bool computes = before == VR_PASS_FORWARD || before == VR_PASS_BACKWARD || (before == VR_PASS_INPUT && !finding->has_forward);
-        return finding->python_only && computes ? VR_PASS_BACKWARD : VR_PASS_IDLE;
+        return finding->models && finding->python_only && computes ? VR_PASS_BACKWARD : VR_PASS_IDLE;
     }
-    if (!finding->tells) return VR_PASS_IDLE;
     if ((marks & (VR_MARK_TEMPORARY | VR_MARK_COMMUNICATION)) != 0) return VR_PASS_IDLE;
     if ((marks & VR_MARK_MADE) != 0) return VR_PASS_INPUT;
+    if (!finding->models) return VR_PASS_IDLE;
     if (before == VR_PASS_FORWARD) return VR_PASS_FORWARD;
-    if (!finding->has_forward && (marks & VR_MARK_NATIVE) != 0) return VR_PASS_FORWARD;
+    if (!finding->has_forward && (marks & VR_MARK_NATIVE) != 0) return finding->trains ? VR_PASS_FORWARD : VR_PASS_IDLE;
     return before == VR_PASS_BACKWARD ? VR_PASS_IDLE : VR_PASS_INPUT;
 }
 
@@ -50,22 +65,34 @@ static bool pass_by_marks(uint32_t marks, enum vr_role_pass *pass) {
     return false;
 }
 
-static void look_over(struct role_finding *finding) {
+// Where only Python was recorded, the thread of a backward pass has no frames; `vram run` fails to unwind some stacks of any program.
+static void look_for_model(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
-    const struct vr_history *history = finding->view->history;
     size_t python = 0, native = 0, bare = 0;
+    uint32_t all = 0;
     for (size_t row = 0; row < lifetimes->count; row++) {
-        const uint32_t marks = marks_of(finding, row);
-        enum vr_role_pass pass = VR_PASS_IDLE;
+        const uint32_t marks = marks_as_recorded(finding, row);
+        const uint8_t said = finding->roles.notes.role[row];
         python += (marks & (VR_MARK_PYTHON | VR_MARK_NATIVE)) == VR_MARK_PYTHON;
         native += (marks & VR_MARK_NATIVE) != 0;
         bare += row >= lifetimes->start_count && (marks & VR_MARK_FRAMES) == 0;
-        finding->tells = finding->tells || (marks & ~(uint32_t)(VR_MARK_FRAMES | VR_MARK_PYTHON)) != 0;
-        if (!pass_by_marks(marks, &pass)) continue;
-        finding->has_forward = finding->has_forward || pass == VR_PASS_FORWARD;
+        all |= marks;
+        finding->models = finding->models || (said != VRAM_ROLE_COUNT && said != VRAM_ROLE_UNKNOWN);
     }
     finding->python_only = python > native;
-    finding->tells = finding->tells || bare != 0;
+    finding->trains = (all & MARKS_OF_TRAINING) != 0;
+    finding->models =
+        finding->models || (all & MARKS_OF_MODEL) != 0 || (bare != 0 && finding->python_only && !vr_is_whole_program(finding->view));
+}
+
+static void look_over(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    const struct vr_history *history = finding->view->history;
+    look_for_model(finding);
+    for (size_t row = 0; row < lifetimes->count && !finding->has_forward; row++) {
+        enum vr_role_pass pass = VR_PASS_IDLE;
+        finding->has_forward = pass_by_marks(marks_of(finding, row), &pass) && pass == VR_PASS_FORWARD;
+    }
     for (size_t i = history->count; i > 0 && history->count - i < 64 && !finding->ends_in_oom; i--)
         finding->ends_in_oom = history->action[i - 1] == VR_ACTION_OOM;
 }
@@ -175,14 +202,22 @@ static enum vram_role role_of_passing(const struct role_finding *finding, size_t
     return !finding->has_forward && consumed ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
 }
 
+// A copy on its way dies before a pass begins; where none begins, before anything else is allocated.
+static enum vram_role role_of_loaded(const struct role_finding *finding, size_t row, const struct passes_ahead *ahead) {
+    const bool passes = next_outside(ahead, VR_PASS_LOAD) != VR_NEVER;
+    const bool lives = sees_any(finding, row, ahead) || (!passes && sees(finding, row, ahead->birth));
+    return lives ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
+}
+
 static enum vram_role role_outside(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const bool stays = finding->lifetimes->death[row] == VR_NEVER;
     switch ((enum vr_role_pass)finding->roles.pass[row]) {
-    case VR_PASS_LOAD: return sees_any(finding, row, ahead) ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
+    case VR_PASS_LOAD: return role_of_loaded(finding, row, ahead);
     case VR_PASS_INPUT: return role_of_passing(finding, row, marks, ahead);
     default: break;
     }
-    if ((marks & VR_MARK_FRAMES) == 0 || !finding->tells) return VRAM_ROLE_UNKNOWN;
+    const bool runs = finding->has_forward || finding->has_backward || finding->has_optimizer;
+    if ((marks & VR_MARK_FRAMES) == 0 || !runs) return VRAM_ROLE_UNKNOWN;
     // After a backward pass: the next batch, or what is done with gradients.
     if ((marks & VR_MARK_TEMPORARY) == 0 && sees(finding, row, ahead->next[VR_PASS_FORWARD])) return VRAM_ROLE_INPUT;
     return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
@@ -354,7 +389,7 @@ static enum vram_status give_old_roles(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     struct vr_map taken = {0};
     enum vram_status status = VRAM_OK;
-    const bool runs = finding->has_forward || finding->has_backward;
+    const bool runs = finding->models && (finding->has_forward || finding->has_backward);
     for (size_t row = 0; row < lifetimes->start_count && runs && status == VRAM_OK; row++) {
         if (finding->roles.role[row] != VRAM_ROLE_UNKNOWN || (marks_of(finding, row) & VR_MARK_FRAMES) != 0) continue;
         enum vram_role role;
