@@ -42,7 +42,9 @@ enum vram_demand {
     X(KV_CACHE, kv_cache)               /* keys and values of fewer tokens: at most `factor` of them */                                    \
     X(RELEASE, release)                 /* what grows is dropped in each step */                                                           \
     X(DETACH, detach)                   /* what keeps the graphs of earlier steps is detached */                                           \
-    X(NO_GRAD, no_grad)                 /* the forward pass runs under torch.no_grad() */
+    X(NO_GRAD, no_grad)                 /* the forward pass runs under torch.no_grad() */                                                  \
+    X(ATTENTION, fused_attention)       /* attention without its scores in memory */                                                       \
+    X(FOREACH, optimizer_foreach)       /* the optimizer works on one parameter after the other, or fused */
 
 enum vram_remedy {
 #define VRAM_REMEDY(constant, name) VRAM_REMEDY_##constant,
@@ -64,6 +66,8 @@ struct vram_report_remedy {
     uint64_t calls;       // RECOMPUTE: of `site`, in one forward pass
     uint64_t blocks;      // whose bytes were summed
     uint64_t bytes;       // of these blocks
+    bool of_loss;         // CHUNKS: they are made where a loss or logits are
+    int64_t next_event;   // after which event the highest demand is then, where that is another moment; -2: the same
     const char *text;     // a sentence: what to do, and what comes of it
     const char *basis;    // how that was computed, and what it takes for granted
 };
@@ -83,6 +87,7 @@ struct vram_report_demand {
     const struct vram_report_group *sites;           // of what stands out, largest first, at most 3
     size_t site_count;
     bool unfinished;                           // the request failed in a forward pass: what the step needs after it is not recorded
+    uint64_t later_bytes;                      // BATCH: counted in, what a first step has yet to make: gradients, and two moments of Adam
     bool earlier_step;                         // BATCH: the rest of the step is known by an earlier one that went the same way
     const struct vram_report_remedy *remedies; // those that fit first, then by what they save
     size_t remedy_count;

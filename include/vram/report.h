@@ -234,6 +234,9 @@ struct vram_report_oom {
     bool is_host;
     bool of_own_pool;           // of a whole program: asked from a pool of the driver's that the program made
     uint64_t driver_pool_bytes; // free in the driver's own pools (cudaMallocAsync), in pieces or not yet passed by streams
+    bool has_held_stream;       // OTHER_STREAMS: `held_stream` has the largest segment of what lay free
+    bool held_stream_is_idle;   // and nothing was asked for on it any more before the request failed
+    int64_t held_stream;
 };
 #define VRAM_REPORT_OOM_PICTURES 16
 
@@ -294,6 +297,9 @@ struct vram_report_device {
     size_t kind_count;
     const struct vram_report_point *timeline; // at most VRAM_REPORT_POINTS, equal runs of events
     size_t timeline_count;
+    bool python;                             // some stack has Python frames
+    bool windows;                            // frames name paths of Windows, where PyTorch ignores expandable_segments (as of 2.9)
+    struct vram_report_sum private_inactive; // part of wholly_inactive: segments of private pools, which empty_cache() leaves to them
 };
 #define VRAM_REPORT_POINTS 240
 

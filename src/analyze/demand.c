@@ -81,6 +81,7 @@ static void look_over(struct vr_demand_work *work) {
         work->peak_row_end = row + 1;
         const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
         if (row >= lifetimes->start_count && pass != VR_PASS_IDLE) work->pass = pass;
+        work->has_pass = work->has_pass || pass == VR_PASS_FORWARD || pass == VR_PASS_BACKWARD;
         work->has_backward = work->has_backward || pass == VR_PASS_BACKWARD;
         work->has_step = work->has_step || (step && pass == VR_PASS_FORWARD);
         step = step || pass == VR_PASS_OPTIMIZER;

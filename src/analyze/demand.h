@@ -38,12 +38,13 @@ struct vr_demand_work {
     size_t peak_row_end;          // rows born by the moment
     uint8_t *stands_out;          // by row
     enum vr_role_pass pass;       // that was under way at the moment
+    bool has_pass;                // a forward or a backward pass, by the moment
     bool has_backward, has_step;  // before the moment
     uint64_t missing_bytes;       // what must go so that the request fits; at least 1
     struct vram_report_demand *made;
 };
 
-enum { VR_MOST_REMEDIES = 8 };
+enum { VR_MOST_REMEDIES = 16 };
 
 // Live at the moment?
 VR_INLINE bool vr_demand_live(const struct vr_demand_work *work, size_t row) {
@@ -52,9 +53,15 @@ VR_INLINE bool vr_demand_live(const struct vr_demand_work *work, size_t row) {
 // One more remedy, unless it saves less than a fiftieth of the peak; `left` is the highest point of the changed curve.
 void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy, uint64_t left);
 
+#define VR_SAME_MOMENT (-2) // of vram_report_remedy.next_event
+// The same where `changed` is the curve with the remedy: `left` is its highest point, and next_event the moment of that.
+void vr_remedy_add_curve(struct vr_demand_work *work, struct vram_report_remedy remedy);
+// The highest point of `changed`, and after which event it is; VR_SAME_MOMENT: the one that was asked about.
+int64_t vr_remedy_next_event(const struct vr_demand_work *work, uint64_t *left);
+
 // demand_kind.c: sets demand, role, bytes and per_step_bytes, and marks the rows that stand out. NO_HOST_MEMORY.
 enum vram_status vr_demand_judge(struct vr_demand_work *work);
-// remedies.c: all of them, in the order of the report. NO_HOST_MEMORY.
+// advice.c: all of those whose grounds are there, in the order of the report. NO_HOST_MEMORY.
 enum vram_status vr_remedies_find(struct vr_demand_work *work);
 // recompute.c: the call whose activations are best made again. NO_HOST_MEMORY.
 enum vram_status vr_recompute_find(struct vr_demand_work *work);

@@ -23,11 +23,19 @@ void vr_live_curve_add(struct vr_live_curve *curve, size_t from, size_t to, int6
     curve->delta[end] -= bytes;
 }
 
-uint64_t vr_live_curve_peak(const struct vr_live_curve *curve) {
+uint64_t vr_live_curve_peak_at(const struct vr_live_curve *curve, size_t *position) {
     int64_t level = 0, most = 0;
+    *position = 0;
     for (size_t i = 0; i < curve->length; i++) {
         level += curve->delta[i];
-        if (level > most) most = level;
+        if (level <= most) continue;
+        most = level;
+        *position = i;
     }
     return (uint64_t)most;
+}
+
+uint64_t vr_live_curve_peak(const struct vr_live_curve *curve) {
+    size_t position;
+    return vr_live_curve_peak_at(curve, &position);
 }

@@ -22,6 +22,8 @@ void vr_live_curve_copy(struct vr_live_curve *curve, const struct vr_live_curve 
 // `bytes` (may be negative) more at [from, to); `to` may lie beyond the end.
 void vr_live_curve_add(struct vr_live_curve *curve, size_t from, size_t to, int64_t bytes);
 uint64_t vr_live_curve_peak(const struct vr_live_curve *curve);
+// The same, and the first position that reaches it.
+uint64_t vr_live_curve_peak_at(const struct vr_live_curve *curve, size_t *position);
 
 VR_INLINE size_t vr_row_from(const struct vr_lifetimes *lifetimes, size_t row) {
     return lifetimes->birth[row] == VR_BEFORE_TRACE ? 0 : (size_t)lifetimes->birth[row] + 1;

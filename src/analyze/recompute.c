@@ -240,14 +240,14 @@ static void mark_stacks(const struct vr_model *model, const struct recompute_can
 }
 
 static enum vram_status try_frame(struct vr_demand_work *work, const struct recompute_candidate *candidate, uint64_t *below,
-                                  struct recompute_trial *trial, uint64_t *left) {
+                                  struct recompute_trial *trial, uint64_t *left, int64_t *next_event) {
     struct frame_pass room = trial->pass;
     *trial = (struct recompute_trial){
         .work = work, .below = below, .pass = room, .looks = LOOKS_PER_ROW * (uint64_t)(work->lifetimes->count + LOOKS_PER_ROW)};
     mark_stacks(work->view->model, candidate, below);
     vr_live_curve_copy(&work->changed, &work->curve);
     VR_TRY(drop_all(trial));
-    *left = vr_live_curve_peak(&work->changed);
+    *next_event = vr_remedy_next_event(work, left);
     return VRAM_OK;
 }
 
@@ -258,12 +258,14 @@ static enum vram_status try_all(struct vr_demand_work *work, const struct recomp
     uint32_t frame = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t left;
-        VR_TRY(try_frame(work, &candidates[i], below, trial, &left));
+        int64_t next_event;
+        VR_TRY(try_frame(work, &candidates[i], below, trial, &left, &next_event));
         // One call that is made again as a whole needs as much then as it did before. Of equals the one that holds least is further inside.
         if (trial->most_calls < 2 || left > least) continue;
         least = left;
         frame = candidates[i].frame;
         best.function = candidates[i].function;
+        best.next_event = next_event;
         best.calls = trial->most_calls;
         best.blocks = trial->blocks;
         best.bytes = trial->bytes;

@@ -1,30 +1,13 @@
 // What would lower the highest demand, each by a curve drawn anew or a sum.
-#include "analyze/demand.h"
+#include "analyze/advice.h"
 
 enum {
     CHUNKS_TRIED = 8, // parts of the largest tensors
+    MOST_EQUALS = 2,  // tensors of one size and stack: more are layers, which parts do not make smaller
     CHUNK_PART = 10,  // of the peak: what a tensor must have to be worth parts
-    SHARDS = 2,       // devices
     ADAM_MOMENTS = 2, // pieces of state per parameter
     SLACK_PART = 64   // of the room, for what a smaller batch rounds otherwise
 };
-
-// The peak without the rows of which `part` says how much goes.
-static void add_without(struct vr_demand_work *work, struct vram_report_remedy remedy,
-                        double (*part)(const struct vr_demand_work *, size_t)) {
-    const struct vr_lifetimes *lifetimes = work->lifetimes;
-    vr_live_curve_copy(&work->changed, &work->curve);
-    for (size_t row = 0; row < lifetimes->count; row++) {
-        const double less = part(work, row);
-        if (less <= 0) continue;
-        vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row),
-                          -(int64_t)((double)lifetimes->size_bytes[row] * less));
-        if (!vr_demand_live(work, row)) continue;
-        remedy.blocks++;
-        remedy.bytes += lifetimes->size_bytes[row];
-    }
-    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
-}
 
 // --- a smaller batch ---------------------------------------------------------------------------------------------------------------------
 
@@ -64,9 +47,11 @@ static bool grows_with_batch(const struct vr_demand_work *work, const struct vr_
     return !is_fixed(pass, vr_map_get(fixed, work->lifetimes->size_bytes[row]));
 }
 
-// The rest of what a first step makes: gradients of all parameters, and what Adam keeps of each.
+// The rest of what a first step makes: gradients of all parameters, and what Adam keeps of each. A program that only asks its model makes
+// none of them.
 static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parameters) {
     const struct vram_report_sum *of_role = work->made->of_role;
+    if (work->question->oom == NULL || of_role[VRAM_ROLE_KV_CACHE].bytes != 0) return 0;
     if (!work->has_backward && work->pass != VR_PASS_FORWARD) return 0;
     const uint64_t gradients = of_role[VRAM_ROLE_GRADIENTS].bytes, state = of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes;
     const uint64_t moments = work->has_step ? 0 : ADAM_MOMENTS * parameters;
@@ -220,7 +205,7 @@ static enum vram_status draw_moving(struct vr_demand_work *work, struct vr_map *
 
 static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fixed) {
     const struct vram_report_demand *made = work->made;
-    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_BATCH, .divisor = 1};
+    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_BATCH, .divisor = 1, .next_event = VR_SAME_MOMENT};
     uint64_t parameters, scaled_request = 0;
     VR_TRY(draw_moving(work, fixed, &remedy, &parameters));
     const bool in_passes = work->pass == VR_PASS_FORWARD || work->pass == VR_PASS_BACKWARD;
@@ -232,7 +217,8 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
     // Rounding and what waits takes its part of the room as well.
     const uint64_t beyond = made->wanted_bytes - made->in_use_bytes - made->request_bytes, slack = made->room_bytes / SLACK_PART;
     const uint64_t room = made->room_bytes > beyond + slack ? made->room_bytes - beyond - slack : 0;
-    remedy.factor = largest_factor(work, &work->changed, room, work->question->oom == NULL ? 0 : still_to_come(work, parameters));
+    work->made->later_bytes = still_to_come(work, parameters);
+    remedy.factor = largest_factor(work, &work->changed, room, work->made->later_bytes);
     VR_TRY(by_earlier_step(work, (double)room, &remedy.factor));
     if (remedy.factor >= 1 || remedy.factor < 1.0 / 4096) return VRAM_OK;
     const uint64_t saved = (uint64_t)((double)(remedy.bytes + scaled_request) * (1 - remedy.factor));
@@ -240,7 +226,7 @@ static enum vram_status try_batch(struct vr_demand_work *work, struct vr_map *fi
     return VRAM_OK;
 }
 
-static enum vram_status add_batch(struct vr_demand_work *work) {
+enum vram_status vr_add_batch(struct vr_demand_work *work) {
     struct vr_map fixed = {0};
     const enum vram_status status = try_batch(work, &fixed);
     vr_map_release(&fixed);
@@ -254,35 +240,54 @@ static bool is_of_passes(const struct vr_demand_work *work, size_t row) {
     return pass == VR_PASS_FORWARD || pass == VR_PASS_BACKWARD;
 }
 
-// The same values in another precision have half the bytes, or twice as many.
-static bool is_of_size(uint64_t bytes, uint64_t size) { return bytes == size || bytes == 2 * size || 2 * bytes == size; }
-
-static enum vram_status add_chunks(struct vr_demand_work *work) {
+// The largest activation that is live at the moment; SIZE_MAX: none that is worth parts.
+static size_t largest_activation(const struct vr_demand_work *work) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     size_t largest = SIZE_MAX;
     for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
         const bool made = vr_demand_live(work, row) && work->roles.role[row] == VRAM_ROLE_ACTIVATIONS;
         if (made && (largest == SIZE_MAX || lifetimes->size_bytes[row] > lifetimes->size_bytes[largest])) largest = row;
     }
-    if (largest == SIZE_MAX || lifetimes->size_bytes[largest] < work->peak_bytes / CHUNK_PART) return VRAM_OK;
+    if (largest == SIZE_MAX || lifetimes->size_bytes[largest] < work->peak_bytes / CHUNK_PART) return SIZE_MAX;
+    return largest;
+}
+
+bool vr_largest_is_alone(const struct vr_demand_work *work) {
+    const size_t largest = largest_activation(work);
+    size_t equals = 0;
+    for (size_t row = work->lifetimes->start_count; largest != SIZE_MAX && row < work->peak_row_end; row++) {
+        const bool same = work->lifetimes->stack[row] == work->lifetimes->stack[largest];
+        equals += same && vr_demand_live(work, row) && work->lifetimes->size_bytes[row] == work->lifetimes->size_bytes[largest];
+    }
+    return equals != 0 && equals <= MOST_EQUALS;
+}
+
+static bool is_of_loss(struct vr_demand_work *work, size_t row) {
+    return (vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]) & VR_MARK_LOSS) != 0;
+}
+
+enum vram_status vr_add_chunks(struct vr_demand_work *work) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    const size_t largest = largest_activation(work);
     const uint64_t size = lifetimes->size_bytes[largest];
-    struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_CHUNKS, .factor = 1, .divisor = CHUNKS_TRIED};
+    struct vram_report_remedy remedy = {
+        .remedy = VRAM_REMEDY_CHUNKS, .factor = 1, .divisor = CHUNKS_TRIED, .of_loss = is_of_loss(work, largest)};
     vr_live_curve_copy(&work->changed, &work->curve);
     for (size_t row = lifetimes->start_count; row < lifetimes->count; row++) {
-        if (!is_of_size(lifetimes->size_bytes[row], size) || !is_of_passes(work, row)) continue;
+        if (!vr_is_of_size(lifetimes->size_bytes[row], size) || !is_of_passes(work, row)) continue;
         vr_live_curve_add(&work->changed, vr_row_from(lifetimes, row), vr_row_to(lifetimes, row),
                           -(int64_t)(lifetimes->size_bytes[row] / CHUNKS_TRIED * (CHUNKS_TRIED - 1)));
         if (!vr_demand_live(work, row)) continue;
         remedy.blocks++;
         remedy.bytes += lifetimes->size_bytes[row];
     }
-    if (work->question->oom != NULL && is_of_size(work->made->request_bytes, size)) {
+    if (work->question->oom != NULL && vr_is_of_size(work->made->request_bytes, size)) {
         const size_t at = (size_t)work->question->event + 1;
         vr_live_curve_add(&work->changed, at, at + 1, -(int64_t)(work->made->request_bytes / CHUNKS_TRIED * (CHUNKS_TRIED - 1)));
     }
     VR_TRY(
         vr_sites_name(work->question->sites, vr_sites_frame(work->question->sites, lifetimes->stack[largest]), work->arena, &remedy.site));
-    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
+    vr_remedy_add_curve(work, remedy);
     return VRAM_OK;
 }
 
@@ -358,7 +363,7 @@ static void drop_the_rest(struct vr_demand_work *work, const struct gradient_dro
     }
 }
 
-static enum vram_status add_gradients_none(struct vr_demand_work *work) {
+enum vram_status vr_add_gradients_none(struct vr_demand_work *work) {
     struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_GRADIENTS_NONE, .factor = 1, .divisor = 1};
     struct gradient_drop drop = {.count = 0};
     if (work->made->of_role[VRAM_ROLE_GRADIENTS].bytes == 0) return VRAM_OK;
@@ -369,101 +374,6 @@ static enum vram_status add_gradients_none(struct vr_demand_work *work) {
     free(drop.row);
     free(drop.next);
     if (status != VRAM_OK) return status;
-    vr_remedy_add(work, remedy, vr_live_curve_peak(&work->changed));
-    return VRAM_OK;
-}
-
-// --- by role -----------------------------------------------------------------------------------------------------------------------------
-
-static double part_of_state_8bit(const struct vr_demand_work *work, size_t row) {
-    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 0.74 : 0; // a byte in place of four, and a scale of four bytes per 256
-}
-static double part_of_state(const struct vr_demand_work *work, size_t row) {
-    return work->roles.role[row] == VRAM_ROLE_OPTIMIZER_STATE ? 1 : 0;
-}
-static double part_of_model(const struct vr_demand_work *work, size_t row) {
-    const uint8_t role = work->roles.role[row];
-    return role == VRAM_ROLE_OPTIMIZER_STATE || role == VRAM_ROLE_PARAMETERS || role == VRAM_ROLE_GRADIENTS ? 1.0 - 1.0 / SHARDS : 0;
-}
-
-static void add_kv_cache(struct vr_demand_work *work) {
-    const struct vram_report_demand *made = work->made;
-    const uint64_t bytes = made->of_role[VRAM_ROLE_KV_CACHE].bytes;
-    if (bytes == 0 || bytes <= work->missing_bytes) return;
-    const struct vram_report_remedy remedy = {.remedy = VRAM_REMEDY_KV_CACHE,
-                                              .factor = (double)(bytes - work->missing_bytes) / (double)bytes,
-                                              .divisor = 1,
-                                              .blocks = made->of_role[VRAM_ROLE_KV_CACHE].count,
-                                              .bytes = bytes};
-    if (made->wanted_bytes > made->room_bytes) vr_remedy_add(work, remedy, work->peak_bytes - work->missing_bytes);
-}
-
-// What stands out is dropped, but for one step's worth.
-static void add_cause(struct vr_demand_work *work) {
-    static const struct {
-        enum vram_demand demand;
-        enum vram_remedy remedy;
-    } table[] = {{VRAM_DEMAND_GROWTH, VRAM_REMEDY_RELEASE},
-                 {VRAM_DEMAND_RETAINED, VRAM_REMEDY_DETACH},
-                 {VRAM_DEMAND_NOT_TRAINED, VRAM_REMEDY_NO_GRAD}};
-    const struct vram_report_demand *made = work->made;
-    for (size_t i = 0; i < VR_COUNT_OF(table); i++) {
-        if (table[i].demand != made->demand) continue;
-        const uint64_t stays = made->demand == VRAM_DEMAND_NOT_TRAINED ? 0 : (uint64_t)made->per_step_bytes;
-        const uint64_t goes = made->bytes > stays ? made->bytes - stays : 0;
-        vr_remedy_add(work,
-                      (struct vram_report_remedy){.remedy = table[i].remedy,
-                                                  .site = made->site_count == 0 ? "" : made->sites[0].name,
-                                                  .factor = 1,
-                                                  .divisor = 1,
-                                                  .bytes = made->bytes},
-                      work->peak_bytes > goes ? work->peak_bytes - goes : 0);
-    }
-}
-
-static int by_worth(const void *a, const void *b) {
-    const struct vram_report_remedy *x = a, *y = b;
-    const bool cause_x = x->remedy >= VRAM_REMEDY_RELEASE, cause_y = y->remedy >= VRAM_REMEDY_RELEASE;
-    if (cause_x != cause_y) return cause_y - cause_x;
-    if (x->fits != y->fits) return y->fits - x->fits;
-    // Of those that fit the one that changes least: in the order of the list.
-    if (x->fits || x->saved_bytes == y->saved_bytes) return VR_ORDER(x->remedy, y->remedy);
-    return VR_ORDER(y->saved_bytes, x->saved_bytes);
-}
-
-// What goes at what stands out comes before the rest.
-static void put_first(struct vram_report_remedy *remedies, size_t count, enum vram_demand demand) {
-    const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
-    if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
-    for (size_t i = 1; i < count; i++) {
-        if (remedies[i].remedy != wanted) continue;
-        const struct vram_report_remedy found = remedies[i];
-        memmove(remedies + 1, remedies, i * sizeof *remedies);
-        remedies[0] = found;
-    }
-}
-
-enum vram_status vr_remedies_find(struct vr_demand_work *work) {
-    const struct vram_report_remedy in_8bit = {.remedy = VRAM_REMEDY_STATE_8BIT, .factor = 1, .divisor = 1};
-    const struct vram_report_remedy offload = {.remedy = VRAM_REMEDY_STATE_OFFLOAD, .factor = 1, .divisor = 1};
-    const struct vram_report_remedy sharding = {.remedy = VRAM_REMEDY_SHARDING, .factor = 1, .divisor = SHARDS};
-    struct vram_report_demand *made = work->made;
-    void *room;
-    VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
-    made->remedies = room;
-    add_cause(work);
-    // Beside what should not be there at all the rest is no answer, nor where less is wanted than there is room.
-    if (made->remedy_count == 0 && made->wanted_bytes > made->room_bytes) {
-        VR_TRY(vr_recompute_find(work));
-        VR_TRY(add_batch(work));
-        VR_TRY(add_chunks(work));
-        VR_TRY(add_gradients_none(work));
-        add_kv_cache(work);
-        add_without(work, in_8bit, part_of_state_8bit);
-        add_without(work, offload, part_of_state);
-        add_without(work, sharding, part_of_model);
-    }
-    if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
-    put_first(room, made->remedy_count, made->demand);
+    vr_remedy_add_curve(work, remedy);
     return VRAM_OK;
 }

@@ -25,3 +25,16 @@ void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy
     if (remedy.site == NULL) remedy.site = "";
     remedies[made->remedy_count++] = remedy;
 }
+
+int64_t vr_remedy_next_event(const struct vr_demand_work *work, uint64_t *left) {
+    size_t position;
+    *left = vr_live_curve_peak_at(&work->changed, &position);
+    const int64_t event = (int64_t)position - 1;
+    return event == work->question->event ? VR_SAME_MOMENT : event;
+}
+
+void vr_remedy_add_curve(struct vr_demand_work *work, struct vram_report_remedy remedy) {
+    uint64_t left;
+    remedy.next_event = vr_remedy_next_event(work, &left);
+    vr_remedy_add(work, remedy, left);
+}

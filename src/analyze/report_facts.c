@@ -18,6 +18,7 @@ struct report_work {
     size_t top;
     uint64_t memory_bytes; // of each device, as the caller says
     bool plain_sites;
+    bool python, windows; // as in the devices
     struct vr_views views;
     struct vram_report_device *devices; // of the views
     struct vram_error *error;           // may be NULL
@@ -56,6 +57,8 @@ static enum vram_status live_facts(struct report_work *work, const struct vr_vie
 static enum vram_status describe_device(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
     out->device = view->device;
     out->is_host = vr_model_is_host(view->model, view->device);
+    out->windows = work->windows;
+    out->python = work->python;
 
     const size_t point_count = view->history->count < VRAM_REPORT_POINTS ? view->history->count : VRAM_REPORT_POINTS;
     void *room;
@@ -129,7 +132,16 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     return odd_settings(model, arena, report);
 }
 
+static bool has_python(const struct vr_model *model) {
+    for (uint32_t i = 0; i < model->frames.count; i++) {
+        if (vr_frame_is_python(model, i, false)) return true;
+    }
+    return false;
+}
+
 static enum vram_status build(struct report_work *work, struct vram_report *report) {
+    work->python = has_python(work->model);
+    work->windows = vr_platform_is_windows(work->model);
     VR_TRY(vr_sites_init(&work->sites, work->model));
     work->sites.plain = work->plain_sites;
     VR_TRY(describe_file(work->model, work->arena, report));

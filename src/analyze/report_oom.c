@@ -200,10 +200,24 @@ static bool is_out_of_reach(const struct vr_layout_range *range, const struct vr
     return range->kind != request->kind && cause == VRAM_OOM_OTHER_POOLS;
 }
 
+// Whether any allocation lives in the ranges of a stream.
+static bool is_in_use(const struct drawing *drawing, int64_t event, const struct vr_layout_range *ranges, size_t count, uint64_t stream) {
+    const struct vr_lifetimes *active = drawing->active;
+    for (size_t i = 0; i < active->count; i++) {
+        if (!vr_lifetimes_live_at(active, i, event)) continue;
+        for (size_t r = 0; r < count; r++) {
+            const bool inside = active->address[i] >= ranges[r].address && active->address[i] < ranges[r].end;
+            if (inside && ranges[r].stream == stream) return true;
+        }
+    }
+    return false;
+}
+
 // Of the largest range that the cause is about: the stack by which its segment, or the first of its pages, was got. 0: the history does not
 // say.
-static enum vram_status find_segment(const struct vr_view *view, const struct vr_failed_request *request, const struct vram_report_oom *oom,
+static enum vram_status find_segment(const struct drawing *drawing, const struct vr_failed_request *request, struct vram_report_oom *oom,
                                      uint32_t *stack) {
+    const struct vr_view *view = drawing->view;
     const struct vr_history *history = view->history;
     struct vr_layout_range *ranges;
     size_t count, largest = SIZE_MAX;
@@ -215,6 +229,11 @@ static enum vram_status find_segment(const struct vr_view *view, const struct vr
     for (size_t i = 0; largest != SIZE_MAX && i < (size_t)oom->event; i++) {
         if (history->action[i] != VR_ACTION_SEGMENT_ALLOC && history->action[i] != VR_ACTION_SEGMENT_MAP) continue;
         if (history->address[i] >= ranges[largest].address && history->address[i] < ranges[largest].end) *stack = history->stack[i];
+    }
+    if (largest != SIZE_MAX && oom->cause == VRAM_OOM_OTHER_STREAMS) {
+        oom->has_held_stream = true;
+        oom->held_stream = (int64_t)ranges[largest].stream;
+        oom->held_stream_is_idle = !is_in_use(drawing, (int64_t)oom->event, ranges, count, ranges[largest].stream);
     }
     free(ranges);
     return VRAM_OK;
@@ -243,7 +262,7 @@ static enum vram_status find_held_site(struct drawing *drawing, const struct vr_
     if (oom->cause == VRAM_OOM_PENDING)
         VR_TRY(find_waiting(drawing, (int64_t)oom->event, &stack));
     else if (oom->cause == VRAM_OOM_OTHER_STREAMS || oom->cause == VRAM_OOM_OTHER_POOLS || oom->cause == VRAM_OOM_PRIVATE_POOLS)
-        VR_TRY(find_segment(drawing->view, request, oom, &stack));
+        VR_TRY(find_segment(drawing, request, oom, &stack));
     const uint32_t frame = vr_sites_frame(drawing->sites, stack);
     return frame == VR_NO_SITE ? VRAM_OK : vr_sites_name(drawing->sites, frame, drawing->arena, &oom->held_site);
 }

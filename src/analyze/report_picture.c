@@ -181,6 +181,9 @@ static void fill_pools(const struct vr_view *view, struct vram_report_pool *pool
         if (!whole) continue;
         out->wholly_inactive.count++;
         out->wholly_inactive.bytes += segments->total_bytes[row];
+        if (segments->pool_first[row] == 0 && segments->pool_second[row] == 0) continue;
+        out->private_inactive.count++;
+        out->private_inactive.bytes += segments->total_bytes[row];
     }
 }
 

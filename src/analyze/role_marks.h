@@ -22,6 +22,11 @@
     X(INPUT)         /* data for the model */                                                                                              \
     X(MADE)          /* a tensor made or moved by name; only C++ frames tell */                                                            \
     X(TEMPORARY)     /* nothing that is made here stays */                                                                                 \
+    X(FOREACH)       /* an optimizer works on all parameters at once */                                                                    \
+    X(ATTENTION)     /* in what is called attention */                                                                                     \
+    X(LINEAR)        /* in a product with weights */                                                                                       \
+    X(LOSS)          /* in what is called a loss, or where logits are made */                                                              \
+    X(CAST)          /* autocast's copy of a weight */                                                                                     \
     X(FRAMES)        /* the stack has frames */                                                                                            \
     X(PYTHON)        /* among them Python's */                                                                                             \
     X(NATIVE)        /* and others */

@@ -80,6 +80,7 @@ static void look_for_model(struct role_finding *finding) {
         finding->models = finding->models || (said != VRAM_ROLE_COUNT && said != VRAM_ROLE_UNKNOWN);
     }
     finding->python_only = python > native;
+    finding->roles.python = (all & VR_MARK_PYTHON) != 0;
     finding->trains = (all & MARKS_OF_TRAINING) != 0;
     finding->models =
         finding->models || (all & MARKS_OF_MODEL) != 0 || (bare != 0 && finding->python_only && !vr_is_whole_program(finding->view));
@@ -422,6 +423,7 @@ enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifet
     if (finding.roles.role == NULL || finding.roles.pass == NULL) status = VRAM_NO_HOST_MEMORY;
     if (status == VRAM_OK) status = find_roles(&finding, rules);
     vr_map_release(&finding.expect);
+    finding.roles.models = finding.models;
     if (status == VRAM_OK)
         *roles = finding.roles;
     else

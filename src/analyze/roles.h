@@ -21,6 +21,8 @@ struct vr_roles {
     uint8_t *pass; // enum vr_role_pass
     struct vr_role_marks marks;
     struct vr_role_notes notes;
+    bool models; // something says that a model is loaded, asked or trained
+    bool python; // some stack has Python frames
 };
 
 // rules may be NULL. NO_HOST_MEMORY, LIMIT; *roles is untouched then. The view's model must outlive it.

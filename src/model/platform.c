@@ -34,6 +34,19 @@ enum vr_platform vr_platform_of(const struct vr_model *model) {
     return found;
 }
 
+// "C:\\work\\train.py", or with slashes.
+static bool is_of_windows(const char *file) {
+    const bool drive = (file[0] >= 'a' && file[0] <= 'z') || (file[0] >= 'A' && file[0] <= 'Z');
+    return drive && file[1] == ':' && (file[2] == '\\' || file[2] == '/');
+}
+
+bool vr_platform_is_windows(const struct vr_model *model) {
+    for (uint32_t i = 0; i < model->frames.count; i++) {
+        if (is_of_windows(vr_model_string(model, model->frames.filename[i]))) return true;
+    }
+    return false;
+}
+
 const char *vr_platform_name(enum vr_platform platform) {
     static const char *const names[] = {"", "CUDA", "ROCm"};
     return names[platform];

@@ -9,6 +9,8 @@ enum vr_platform { VR_PLATFORM_UNKNOWN, VR_PLATFORM_CUDA, VR_PLATFORM_ROCM };
 
 // ROCM where any frame or setting names it: PyTorch for ROCm is made from the sources for CUDA, and names that too. Looks at every frame.
 enum vr_platform vr_platform_of(const struct vr_model *model);
+// Whether files of frames are paths of Windows. Looks at every frame.
+bool vr_platform_is_windows(const struct vr_model *model);
 // "CUDA", "ROCm", or "" where nothing tells. Static.
 const char *vr_platform_name(enum vr_platform platform);
 // The variable that every PyTorch for the platform reads its allocator's options from. Static.

@@ -1,6 +1,7 @@
 // What memory in use is made of, and what would lower it, in words. Names of call sites are a stranger's: they go in by vr_text_site().
 #include "present/demand_text.h"
 
+#include "analyze/demand.h"
 #include "present/text_parts.h"
 
 enum { MARK_COLUMNS = 5 };
@@ -114,8 +115,9 @@ static void say_batch(struct vr_text *out, const struct vram_report_remedy *reme
     put_blocks(out, remedy);
     vr_text_printf(out, "%s; parameters, gradients and state, and what has their sizes, stay",
                    demand->request_bytes == 0 ? "" : ", and the request");
-    if (demand->request_bytes != 0)
-        vr_text_puts(out, "; counted in is what the first step has yet to make: gradients, and two moments of Adam");
+    if (demand->later_bytes != 0)
+        vr_text_printf(out, "; counted in is %s that a first training step has yet to make: gradients, and two moments of Adam",
+                       vr_bytes(demand->later_bytes).text);
     if (demand->earlier_step)
         vr_text_puts(out, "; what the rest of the step needs is that of the step before it, by what their forward passes made up to there");
     else if (demand->unfinished)
@@ -126,7 +128,8 @@ static void say_batch(struct vr_text *out, const struct vram_report_remedy *reme
 
 static void do_chunks(struct vr_text *out, const struct vram_report_remedy *remedy) {
     vr_text_printf(out, "make the largest tensors in %u parts, one after the other", remedy->divisor);
-    put_site(out, " (", remedy->site, "; where these are logits, a loss over chunks of tokens that are recomputed)");
+    put_site(out, " (", remedy->site,
+             remedy->of_loss ? "; where these are logits, a loss over chunks of tokens that are recomputed)" : ")");
 }
 static void say_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
@@ -183,6 +186,26 @@ static void say_kv_cache(struct vr_text *out, const struct vram_report_remedy *r
     vr_text_puts(out, " go by the number of tokens");
 }
 
+static void do_attention(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "compute attention without its scores in memory: scaled_dot_product_attention (flash attention)");
+}
+static void say_attention(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_puts(out, " made in attention, of the size of scores (batch x heads x tokens x tokens), would not be made");
+}
+
+static void do_foreach(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "make the optimizer with foreach=False, or with fused=True where it has that");
+}
+static void say_foreach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
+    put_blocks(out, remedy);
+    vr_text_puts(out, " that foreach makes for all parameters at once would not be live; foreach=False is slower, fused=True is not");
+}
+
 static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy) {
     put_site(out, "drop in each step what ", remedy->site, " made in it, or keep a copy on the host");
 }
@@ -219,16 +242,28 @@ static const struct {
     [VRAM_REMEDY_RELEASE] = {do_release, say_growth},
     [VRAM_REMEDY_DETACH] = {do_detach, say_growth},
     [VRAM_REMEDY_NO_GRAD] = {do_no_grad, say_no_grad},
+    [VRAM_REMEDY_ATTENTION] = {do_attention, say_attention},
+    [VRAM_REMEDY_FOREACH] = {do_foreach, say_foreach},
 };
 
 static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     vr_text_printf(out, ": %s less, %s in all", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
+    if (demand->room_bytes == 0) return;
     if (remedy->fits)
         vr_text_puts(out, demand->unfinished && !(remedy->remedy == VRAM_REMEDY_BATCH && demand->earlier_step)
                               ? ", so that the request fits"
                               : ", and it fits");
     else
         vr_text_printf(out, ", %s too much by itself", vr_bytes(remedy->left_bytes - demand->room_bytes).text);
+}
+
+// Where it saves less than its blocks have, another moment has become the highest.
+static void put_next_moment(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    if (remedy->next_event == VR_SAME_MOMENT) return;
+    if (remedy->next_event < 0)
+        vr_text_puts(out, "; the peak is before the first event then");
+    else
+        vr_text_printf(out, "; the peak is after event %s then", vr_count((uint64_t)remedy->next_event).text);
 }
 
 // --- texts -------------------------------------------------------------------------------------------------------------------------------
@@ -245,6 +280,7 @@ static enum vram_status put_remedy(struct vr_arena *arena, const struct vram_rep
     words[remedy->remedy].what(&text, remedy);
     put_outcome(&text, remedy, demand);
     words[remedy->remedy].basis(&basis, remedy, demand);
+    put_next_moment(&basis, remedy);
     const enum vram_status status = keep(arena, &text, &remedy->text);
     if (status == VRAM_OK) return keep(arena, &basis, &remedy->basis);
     vr_text_release(&basis);
@@ -291,6 +327,10 @@ static void put_remedy_json(struct vr_json *json, const struct vram_report_remed
     vr_json_u64(json, "divisor", remedy->divisor);
     vr_json_bool(json, "function", remedy->function);
     vr_json_u64(json, "calls", remedy->calls);
+    if (remedy->next_event == VR_SAME_MOMENT)
+        vr_json_null(json, "next_peak_event");
+    else
+        vr_json_i64(json, "next_peak_event", remedy->next_event);
     vr_json_u64(json, "blocks", remedy->blocks);
     vr_json_u64(json, "bytes", remedy->bytes);
     vr_json_object_end(json);

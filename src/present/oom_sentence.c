@@ -1,6 +1,7 @@
 // An out-of-memory event's cause as a sentence, and what could have helped.
 #include "present/oom_sentence.h"
 
+#include "analyze/advice.h"
 #include "analyze/oom_cause.h"
 #include "base/text.h"
 #include "present/demand_text.h"
@@ -40,14 +41,6 @@ static enum vram_status explain_host(struct vr_arena *arena, const struct vram_r
     if (status == VRAM_OK) status = vr_arena_copy(arena, vr_text_string(&out), out.length, text);
     vr_text_release(&out);
     return status;
-}
-
-static const char *advise_host(const struct vram_report_oom *oom) {
-    if (oom->cause == VRAM_OOM_GROWTH) return "free pinned buffers when their copies are done, or use each of them again";
-    if (oom->cause == VRAM_OOM_LIMIT)
-        return "raise the limit (a container's memory, `ulimit -l`), or pin less at once: fewer or smaller buffers";
-    if (oom->cause == VRAM_OOM_OUTSIDE) return "see what else uses the system's memory (`free`, `ps`), or pin less at once";
-    return "pin less at once: fewer batches ahead (prefetch_factor, num_workers), smaller buffers, or memory that is not pinned";
 }
 
 // --- a device's ---------------------------------------------------------------------------------------------------------------------
@@ -126,10 +119,18 @@ static enum vram_status explain_outside(struct vr_arena *arena, const struct vra
         vr_bytes(accounts->unknown_bytes).text);
 }
 
+static void put_other_streams(const struct vram_report_oom *oom, struct vr_text *out) {
+    vr_text_printf(out, "%s lay free in the caches of other streams, where this stream cannot take it",
+                   vr_bytes(oom->other_stream_bytes).text);
+    if (!oom->has_held_stream) return;
+    vr_text_printf(out, oom->held_stream > 0xFFFF ? ", most of it on stream 0x%llx" : ", most of it on stream %llu",
+                   (unsigned long long)oom->held_stream);
+    if (oom->held_stream_is_idle) vr_text_puts(out, ", which has nothing in use any more");
+}
+
 static void put_out_of_reach(const struct vram_report_oom *oom, struct vr_text *out) {
     if (oom->cause == VRAM_OOM_OTHER_STREAMS)
-        vr_text_printf(out, "%s lay free in the caches of other streams, where this stream cannot take it",
-                       vr_bytes(oom->other_stream_bytes).text);
+        put_other_streams(oom, out);
     else if (oom->cause == VRAM_OOM_OTHER_POOLS)
         vr_text_printf(out, "%s lay free for requests of the other size class (%s), where this request cannot take it",
                        vr_bytes(oom->other_pool_bytes).text, oom->size_bytes <= VR_MIB ? "above 1 MiB" : "up to 1 MiB");
@@ -184,34 +185,8 @@ static enum vram_status put_text(struct vr_arena *arena, const struct vram_repor
     return vr_arena_printf(arena, text, "not examined: only the last %d out-of-memory events are", VRAM_REPORT_OOM_PICTURES);
 }
 
-static const char *advise(const struct vram_report_oom *oom, bool expandable) {
-    if (oom->is_host && oom->has_picture) return advise_host(oom);
-    switch (oom->cause) {
-    case VRAM_OOM_DRIVER_POOLS:
-        return "synchronize before the large request, free on the stream that will use the memory next, or ask for sizes that repeat; "
-               "with PyTorch, its own allocator (backend:native) can split and join what is free";
-    case VRAM_OOM_LIMIT:
-        if (oom->of_own_pool) return "raise the pool's maxSize, or let the program need less";
-        return oom->limit_bytes != 0 ? "raise the limit, or let the program need less"
-                                     : "look for set_per_process_memory_fraction or per_process_memory_fraction";
-    case VRAM_OOM_FRAGMENTED:
-        return expandable ? "expandable segments are on already; release memory between phases, or allocate long-lived tensors first"
-                          : "expandable_segments:True lets free pieces join; `vram replay` shows whether it would have fitted";
-    case VRAM_OOM_PINNED: return "allocate what lives long before the large temporary tensors, or free it with them";
-    case VRAM_OOM_OTHER_STREAMS: return "allocate on one stream, or empty the cache before the other stream's phase";
-    case VRAM_OOM_OTHER_POOLS: return "free what holds the other size class's segments, or allocate it elsewhere";
-    case VRAM_OOM_PRIVATE_POOLS: return "drop graphs or pools that are not replayed any more, or let them share one pool";
-    case VRAM_OOM_PENDING: return "free earlier, or synchronize with the other stream before the large request";
-    case VRAM_OOM_OUTSIDE:
-        if (is_of_others(oom)) return "end the other processes, or give this one a device of its own";
-        return oom->accounts == NULL ? "`nvidia-smi` lists other processes; `vram run` names the libraries of this one"
-                                     : "`nvidia-smi` lists other processes";
-    default: return "";
-    }
-}
-
-static enum vram_status put_words(struct vr_arena *arena, bool expandable, struct vram_report_oom *oom) {
-    oom->advice = advise(oom, expandable);
+static enum vram_status put_words(struct vr_arena *arena, const struct vram_report_device *device, struct vram_report_oom *oom) {
+    oom->advice = vr_advice_after(oom->cause, vr_grounds_of_oom(device, oom));
     if (oom->demand != NULL) VR_TRY(vr_demand_sentences(arena, oom->demand));
     return put_text(arena, oom, &oom->text);
 }
@@ -221,7 +196,7 @@ enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_repo
     const char *unexamined = NULL;
     if (device->demand != NULL) VR_TRY(vr_demand_sentences(arena, device->demand));
     for (size_t i = 0; i < device->oom_count; i++) {
-        if (ooms[i].has_picture || unexamined == NULL) VR_TRY(put_words(arena, device->expandable, &ooms[i]));
+        if (ooms[i].has_picture || unexamined == NULL) VR_TRY(put_words(arena, device, &ooms[i]));
         if (ooms[i].has_picture) continue;
         if (unexamined == NULL) unexamined = ooms[i].text; // those that were not looked at share a sentence
         ooms[i].text = unexamined;

@@ -1,0 +1,126 @@
+// The table of advice: which rows' grounds are there, and in which order what they find is said.
+#include "analyze/advice.h"
+
+static const struct advice_row {
+    enum vram_remedy remedy;
+    bool of_cause;
+    uint32_t grounds;
+    enum vram_status (*find)(struct vr_demand_work *work);
+} remedies[] = {
+#define VR_CAUSE_REMEDY(constant, grounds, find) {VRAM_REMEDY_##constant, true, grounds, find},
+#define VR_REMEDY(constant, grounds, find)       {VRAM_REMEDY_##constant, false, grounds, find},
+#define VR_AFTER(cause, grounds, sentence)
+#include "analyze/advice.def"
+};
+
+static const struct attempt_row {
+    enum vram_report_oom_cause cause;
+    uint32_t grounds;
+    const char *sentence;
+} attempts[] = {
+#define VR_CAUSE_REMEDY(constant, grounds, find)
+#define VR_REMEDY(constant, grounds, find)
+#define VR_AFTER(cause, grounds, sentence) {VRAM_OOM_##cause, grounds, sentence},
+#include "analyze/advice.def"
+};
+
+// --- grounds -----------------------------------------------------------------------------------------------------------------------------
+
+static uint32_t when(bool holds, enum vr_ground ground) { return holds ? (uint32_t)ground : 0; }
+
+static bool is_of_others(const struct vram_report_oom *oom) {
+    return oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2;
+}
+
+uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom) {
+    return when(device->python, VR_GROUND_PYTHON) | when(oom->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
+           when(device->expandable, VR_GROUND_EXPANDED) | when(device->windows, VR_GROUND_WINDOWS) |
+           when(oom->limit_bytes != 0, VR_GROUND_LIMIT) | when(oom->of_own_pool, VR_GROUND_OWN_POOL) |
+           when(oom->held_stream_is_idle, VR_GROUND_IDLE_STREAM) | when(is_of_others(oom), VR_GROUND_OTHERS) |
+           when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
+}
+
+const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds) {
+    for (size_t i = 0; i < VR_COUNT_OF(attempts); i++) {
+        if (attempts[i].cause == cause && vr_grounds_hold(grounds, attempts[i].grounds)) return attempts[i].sentence;
+    }
+    return "";
+}
+
+bool vr_is_of_foreach(struct vr_demand_work *work, size_t row) {
+    const bool passing = work->roles.role[row] == VRAM_ROLE_TEMPORARIES && work->roles.pass[row] == VR_PASS_OPTIMIZER;
+    return passing && (vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]) & VR_MARK_FOREACH) != 0;
+}
+
+static uint32_t grounds_in_use(struct vr_demand_work *work) {
+    const struct vram_report_sum *of_role = work->made->of_role;
+    uint64_t of_foreach = 0;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        if (vr_demand_live(work, row) && vr_is_of_foreach(work, row)) of_foreach += work->lifetimes->size_bytes[row];
+    }
+    return when(of_foreach != 0, VR_GROUND_FOREACH) | when(of_role[VRAM_ROLE_GRADIENTS].bytes != 0, VR_GROUND_GRADIENTS) |
+           when(of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0, VR_GROUND_STATE) |
+           when(of_role[VRAM_ROLE_KV_CACHE].bytes != 0, VR_GROUND_KV_CACHE);
+}
+
+static uint32_t grounds_of_work(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    return grounds_in_use(work) | when(work->roles.python, VR_GROUND_PYTHON) | when(made->room_bytes != 0, VR_GROUND_ROOM) |
+           when(work->roles.models, VR_GROUND_MODEL) | when(work->has_pass, VR_GROUND_PASS) |
+           when(vr_scores_bytes(work) != 0, VR_GROUND_SCORES) | when(vr_largest_is_alone(work), VR_GROUND_LARGEST_ALONE) |
+           when(made->demand == VRAM_DEMAND_GROWTH, VR_GROUND_GROWS) | when(made->demand == VRAM_DEMAND_RETAINED, VR_GROUND_GRAPHS_KEPT) |
+           when(made->demand == VRAM_DEMAND_NOT_TRAINED, VR_GROUND_NOT_TRAINED);
+}
+
+// --- the order ---------------------------------------------------------------------------------------------------------------------------
+
+static size_t place_of(enum vram_remedy remedy) {
+    size_t place = 0;
+    while (remedies[place].remedy != remedy) place++;
+    return place;
+}
+
+static int by_worth(const void *a, const void *b) {
+    const struct vram_report_remedy *x = a, *y = b;
+    const size_t place_x = place_of(x->remedy), place_y = place_of(y->remedy);
+    if (remedies[place_x].of_cause != remedies[place_y].of_cause) return remedies[place_y].of_cause - remedies[place_x].of_cause;
+    if (x->fits != y->fits) return y->fits - x->fits;
+    // Of those that fit the one that changes least: in the order of the table.
+    if (x->fits || x->saved_bytes == y->saved_bytes) return VR_ORDER(place_x, place_y);
+    return VR_ORDER(y->saved_bytes, x->saved_bytes);
+}
+
+// What goes at what stands out comes before the rest.
+static void put_first(struct vram_report_remedy *list, size_t count, enum vram_demand demand) {
+    const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
+    if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
+    for (size_t i = 1; i < count; i++) {
+        if (list[i].remedy != wanted) continue;
+        const struct vram_report_remedy found = list[i];
+        memmove(list + 1, list, i * sizeof *list);
+        list[0] = found;
+    }
+}
+
+static enum vram_status find_rows(struct vr_demand_work *work, uint32_t grounds, bool of_cause) {
+    for (size_t i = 0; i < VR_COUNT_OF(remedies); i++) {
+        if (remedies[i].of_cause != of_cause || !vr_grounds_hold(grounds, remedies[i].grounds)) continue;
+        VR_TRY(remedies[i].find(work));
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_remedies_find(struct vr_demand_work *work) {
+    struct vram_report_demand *made = work->made;
+    void *room;
+    VR_TRY(vr_arena_array(work->arena, VR_MOST_REMEDIES, sizeof(struct vram_report_remedy), &room));
+    made->remedies = room;
+    const uint32_t grounds = grounds_of_work(work);
+    VR_TRY(find_rows(work, grounds, true));
+    // Beside what should not be there at all the rest is no answer, nor where less is wanted than there is room.
+    const bool wanted = made->room_bytes == 0 || made->wanted_bytes > made->room_bytes;
+    if (made->remedy_count == 0 && wanted) VR_TRY(find_rows(work, grounds, false));
+    if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
+    put_first(room, made->remedy_count, made->demand);
+    return VRAM_OK;
+}
