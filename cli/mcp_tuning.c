@@ -44,6 +44,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     switch (cure->verdict) {
     case VRAM_CURE_SETTING:
         mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
+        if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory as it lay when the recording began");
         mcp_line(answer, "with it the history fits: it holds at most %s, and would do with %s", BYTES(cure->held_bytes),
                  BYTES(cure->needed_bytes));
         mcp_next(answer, "tune {\"file\": \"r%u\"} - every setting beside it, with driver calls and time", id);
@@ -57,9 +58,11 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     case VRAM_CURE_NOT_REPRODUCED:
         mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell");
         break;
+    case VRAM_CURE_LIMIT: mcp_line(answer, "cure: raise the limit of the process to at least %s", BYTES(cure->limit_to_bytes)); break;
     case VRAM_CURE_NO_REPLAY: mcp_line(answer, "the history cannot be replayed"); break;
     default: mcp_line(answer, "the time was over before a setting was found; `vram report` looks as long as it takes"); break;
     }
+    if (cure->usual != NULL) mcp_line(answer, "not proven, but what usually helps after such a failure: %s", cure->usual);
     mcp_next(answer, "why {\"file\": \"r%u\"}", id);
 }
 

@@ -31,7 +31,8 @@ struct vram_recording;
     X(NONE, none)               /* less was live than there was room, but no setting that was tried fits */                                \
     X(NOT_REPRODUCED, not_seen) /* the replay does not run out of memory with the setting that was in force: it cannot tell */             \
     X(NO_REPLAY, no_replay)     /* the history cannot be replayed */                                                                       \
-    X(UNFINISHED, unfinished)   /* the time was over before a setting was found */
+    X(UNFINISHED, unfinished)   /* the time was over before a setting was found */                                                         \
+    X(LIMIT, limit)             /* no setting helps: a limit of the process refused, and raising it does */
 
 enum vram_cure_verdict {
 #define VRAM_CURE_VERDICT(constant, name) VRAM_CURE_##constant,
@@ -54,6 +55,13 @@ struct vram_cure {
     uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB; held_bytes where there was no time to
                            // search
     unsigned tried;        // settings that were replayed
+    bool from_recorded_start;  // SETTING: replayed from the memory as it lay when the recording began; from an empty cache it does not fail
+    bool windows;              // recorded on Windows, where PyTorch ignores expandable_segments (as of 2.9): that was not tried
+    const char *usual;         // NOT_REPRODUCED, NO_REPLAY: the option that usually helps after such a cause; NULL: none is known
+    uint64_t limit_bytes;      // LIMIT: what the process was allowed to hold; 0: the recording does not say
+    uint64_t limit_from_bytes; // LIMIT: it held so much when the request failed,
+    uint64_t limit_to_bytes;   // and would have held so much with it: the least that the limit must be
+    uint64_t driver_free_bytes; // LIMIT: what the driver had free
 };
 
 struct vram_cures {

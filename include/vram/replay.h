@@ -311,6 +311,7 @@ struct vram_paged_saving {
     struct vram_paged_side today;      // LESS, AS_MUCH, as the next two
     struct vram_paged_side expandable; // with expandable_segments:True on top; not known where that was in force
     struct vram_paged_side paged;      // with paged:True on top
+    bool windows;                      // recorded on Windows, where neither option is to be had
 };
 
 struct vram_paged_savings {

@@ -297,6 +297,11 @@ struct vram_report_device {
     size_t kind_count;
     const struct vram_report_point *timeline; // at most VRAM_REPORT_POINTS, equal runs of events
     size_t timeline_count;
+    struct vram_report_sum waiting;          // freed, and waited for other streams, when most did
+    uint64_t waiting_event;                  // after which that was
+    const char *waiting_site;                // who allocated most of it; NULL: nothing waited
+    bool has_waited_for;                     // the recording has one other stream than the one that most was allocated on: it is
+    int64_t waited_for;                      // this one
     bool python;                             // some stack has Python frames
     bool windows;                            // frames name paths of Windows, where PyTorch ignores expandable_segments (as of 2.9)
     struct vram_report_sum private_inactive; // part of wholly_inactive: segments of private pools, which empty_cache() leaves to them
@@ -304,8 +309,9 @@ struct vram_report_device {
 #define VRAM_REPORT_POINTS 240
 
 enum vram_report_note_kind {
-    VRAM_NOTE_MISSING,      // something the recording does not contain
-    VRAM_NOTE_CONTRADICTION // parts of the recording that do not fit together
+    VRAM_NOTE_MISSING,       // something the recording does not contain
+    VRAM_NOTE_CONTRADICTION, // parts of the recording that do not fit together
+    VRAM_NOTE_ADVICE         // of `advice`: what is held in vain, and what gives it back
 };
 // A remark about the recording itself.
 struct vram_report_note {
@@ -338,6 +344,8 @@ struct vram_report {
     size_t device_count;
     const struct vram_report_note *notes;
     size_t note_count;
+    const struct vram_report_note *advice; // what needs no failed request to be worth a change
+    size_t advice_count;
 };
 
 // All-zero means every default.

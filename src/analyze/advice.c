@@ -1,6 +1,10 @@
 // The table of advice: which rows' grounds are there, and in which order what they find is said.
 #include "analyze/advice.h"
 
+// What is held in vain is worth a sentence from so much on, and from this part of the whole.
+#define LEAST_HELD (16 * VR_MIB)
+#define WORTH_PART 8u
+
 static const struct advice_row {
     enum vram_remedy remedy;
     bool of_cause;
@@ -10,6 +14,7 @@ static const struct advice_row {
 #define VR_CAUSE_REMEDY(constant, grounds, find) {VRAM_REMEDY_##constant, true, grounds, find},
 #define VR_REMEDY(constant, grounds, find)       {VRAM_REMEDY_##constant, false, grounds, find},
 #define VR_AFTER(cause, grounds, sentence)
+#define VR_HINT(code, grounds, say)
 #include "analyze/advice.def"
 };
 
@@ -21,6 +26,7 @@ static const struct attempt_row {
 #define VR_CAUSE_REMEDY(constant, grounds, find)
 #define VR_REMEDY(constant, grounds, find)
 #define VR_AFTER(cause, grounds, sentence) {VRAM_OOM_##cause, grounds, sentence},
+#define VR_HINT(code, grounds, say)
 #include "analyze/advice.def"
 };
 
@@ -38,6 +44,28 @@ uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct
            when(oom->limit_bytes != 0, VR_GROUND_LIMIT) | when(oom->of_own_pool, VR_GROUND_OWN_POOL) |
            when(oom->held_stream_is_idle, VR_GROUND_IDLE_STREAM) | when(is_of_others(oom), VR_GROUND_OTHERS) |
            when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
+}
+
+// A stream whose default pool has segments and nothing in them, beside the one that holds most.
+struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device) {
+    struct vr_idle_streams idle = {.count = 0};
+    for (size_t i = 0; i < device->pool_count; i++) {
+        const struct vram_report_pool *pool = &device->pools[i];
+        const bool own = pool->pool_id[0] != 0 || pool->pool_id[1] != 0 || pool->stream == device->pools[0].stream;
+        if (own || pool->kind == VRAM_REPORT_KIND_SMALL || pool->allocated_bytes != 0 || pool->pending_bytes != 0) continue;
+        if (idle.count++ == 0) idle.largest = pool->stream; // the largest comes first
+        idle.bytes += pool->reserved_bytes;
+    }
+    return idle;
+}
+
+uint32_t vr_grounds_of_device(const struct vram_report_device *device) {
+    const struct vram_report_usage *usage = &device->usage;
+    const uint64_t idle = vr_idle_streams(device).bytes;
+    return when(device->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
+           when(device->waiting.bytes >= LEAST_HELD && device->waiting.bytes > device->active.peak.bytes / WORTH_PART, VR_GROUND_WAITS) |
+           when(usage->rounding_bytes > usage->requested_bytes / WORTH_PART, VR_GROUND_ROUNDED) |
+           when(idle >= LEAST_HELD && idle > usage->reserved_bytes / WORTH_PART, VR_GROUND_IDLE_CACHES);
 }
 
 const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds) {

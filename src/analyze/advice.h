@@ -27,7 +27,10 @@
     X(OWN_POOL)      /* asked from a pool of the program's own */                                                                          \
     X(IDLE_STREAM)   /* the stream whose cache lay free was not used after the last of it was freed */                                     \
     X(OTHERS)        /* other processes held most of what lay outside */                                                                   \
-    X(ACCOUNTS)      /* who held it was looked for */
+    X(ACCOUNTS)      /* who held it was looked for */                                                                                      \
+    X(WAITS)         /* much was freed and waited for another stream when most was active */                                               \
+    X(ROUNDED)       /* blocks are much larger than was asked for */                                                                       \
+    X(IDLE_CACHES)   /* streams with nothing in use hold much */
 
 enum vr_ground_number {
 #define VR_GROUND(constant) VR_GROUND_NUMBER_##constant,
@@ -46,6 +49,14 @@ VR_INLINE bool vr_grounds_hold(uint32_t known, uint32_t needed) { return (known 
 
 // What a failed request's recording and picture say: grounds of the rows VR_AFTER.
 uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom);
+// The same of a device at its peak and at the end: grounds of the rows VR_HINT.
+uint32_t vr_grounds_of_device(const struct vram_report_device *device);
+// Streams, beside the one that holds most, that hold segments at the end and have nothing in use.
+struct vr_idle_streams {
+    uint64_t count, bytes;
+    int64_t largest; // the stream that holds most of it
+};
+struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device);
 // The sentence of the first row VR_AFTER of that cause; "" where no row's grounds are there.
 const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds);
 

@@ -46,6 +46,7 @@ static enum vram_status live_facts(struct report_work *work, const struct vr_vie
     }
     enum vram_status status = vr_report_live(view, &work->sites, allocated, work->top, work->arena, &out->allocated);
     if (status == VRAM_OK) status = vr_report_live(view, &work->sites, active, work->top, work->arena, &out->active);
+    if (status == VRAM_OK) status = vr_report_waiting(view, &work->sites, work->arena, out);
     if (status == VRAM_OK) status = vr_report_libraries(view, &allocated->rows, work->arena, out);
     if (status == VRAM_OK)
         status = vr_report_ooms(view, &work->sites, &allocated->rows, &active->rows, work->memory_bytes, work->arena, out);

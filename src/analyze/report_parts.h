@@ -19,6 +19,9 @@ enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *
 // report_live.c: one notion's facts from its lifetimes, those of the same `top`.
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_report_lifetimes *found, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
+// waiting.c: what was freed and waited for other streams when most did; live facts must be there. NO_HOST_MEMORY.
+enum vram_status vr_report_waiting(const struct vr_view *view, struct vr_sites *sites, struct vr_arena *arena,
+                                   struct vram_report_device *out);
 // report_libraries.c: whether the recording is one of `vram run`: what was asked of the driver, without an allocator between.
 bool vr_is_whole_program(const struct vr_view *view);
 // report_libraries.c: who asked for what was live at the peak; nothing where the recording is not one of a whole program.

@@ -95,7 +95,7 @@ size_t vr_text_width(const char *bytes, size_t length) {
     return width;
 }
 
-struct vr_formatted vr_bytes(uint64_t bytes) {
+static struct vr_formatted bytes_with(uint64_t bytes, int decimals) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     struct vr_formatted result;
     // A unit is left when one decimal would round up to 1024.0 of it.
@@ -105,7 +105,23 @@ struct vr_formatted vr_bytes(uint64_t bytes) {
         value /= 1024.0;
         unit++;
     }
-    (void)snprintf(result.text, sizeof result.text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    (void)snprintf(result.text, sizeof result.text, "%.*f %s", unit == 0 ? 0 : decimals, value, units[unit]);
+    return result;
+}
+
+struct vr_formatted vr_bytes(uint64_t bytes) {
+    return bytes_with(bytes, 1);
+}
+
+struct vr_formatted vr_bytes_beside(uint64_t bytes, uint64_t other) {
+    enum { MOST_DECIMALS = 4 };
+    struct vr_formatted result = vr_bytes(bytes);
+    for (int decimals = 1; decimals <= MOST_DECIMALS && bytes != other; decimals++) {
+        const struct vr_formatted beside = bytes_with(other, decimals);
+        result = bytes_with(bytes, decimals);
+        if (strcmp(result.text, beside.text) != 0) return result;
+    }
+    if (bytes != other) (void)snprintf(result.text, sizeof result.text, "%llu B", (unsigned long long)bytes);
     return result;
 }
 

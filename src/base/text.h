@@ -46,6 +46,8 @@ struct vr_formatted {
 };
 // Binary units, one decimal from KiB up: "512 B", "1.5 KiB", "23.9 GiB".
 struct vr_formatted vr_bytes(uint64_t bytes);
+// The same with as many decimals as tell it from `other`, which it is compared with; in bytes where four do not.
+struct vr_formatted vr_bytes_beside(uint64_t bytes, uint64_t other);
 // Thousands apart: "1,234,567".
 struct vr_formatted vr_count(uint64_t count);
 // "850 ns", "71.8 ms", "2.04 s", "3m 12s", "2h 05m".

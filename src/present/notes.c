@@ -70,7 +70,7 @@ static void missing_actions(struct note_writer *writer, const struct vram_report
     } else if (requested == 0 && completed != 0) {
         note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
              "no free_requested event beside the free_completed ones: not all actions were recorded");
-    } else if (completed == 0 && requested != 0) {
+    } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // what waits at the end was never completed
         note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
              "no free_completed event beside the free_requested ones: not all actions were recorded");
     }
@@ -86,7 +86,9 @@ static bool has_private_pool(const struct vram_report_device *device) {
 static void missing_of_device(struct note_writer *writer, const struct vr_model *model, const struct vram_report_device *device) {
     if (device->events == 0) {
         note(writer, VRAM_NOTE_MISSING, device->device, "no_history",
-             "no history: only the final state is known (torch.cuda.memory._record_memory_history() was not on)");
+             "no history: only the final state is known. torch.cuda.memory._record_memory_history() was not called, was called after the "
+             "last "
+             "allocation, or was switched off before the dump, which forgets the history");
         return;
     }
     const struct vram_report_live *live = &device->allocated;
@@ -113,7 +115,10 @@ static bool setting_is_set(const char *value) {
 
 static void missing_of_recording(struct note_writer *writer, const struct vr_model *model, const struct vram_report *report) {
     if (report->device_count == 0)
-        note(writer, VRAM_NOTE_MISSING, -1, "empty", "no device has a segment or an event: nothing was allocated or recorded");
+        note(writer, VRAM_NOTE_MISSING, -1, "empty",
+             "no device has a segment or an event: nothing was allocated or recorded. Call torch.cuda.memory._record_memory_history() "
+             "before the "
+             "first allocation and torch.cuda.memory._dump_snapshot() while the memory is in use, before recording is switched off");
     const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it need not have an allocator
     if (!report->has_settings && !program)
         note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");

@@ -14,32 +14,40 @@ static bool own_option_does(const struct vram_paged_saving *saving) {
     return size_of(own) <= size_of(paged) + size_of(paged) / 100;
 }
 
+#define OWN_ONLY "vram's allocator only"
+
 // Requests failed, and with it they do not.
 static void put_cure(const struct vram_paged_saving *saving, struct vr_text *out) {
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
-    vr_text_printf(out, "paged:True, which this allocator has and PyTorch's own has not, completes in the same %s",
-                   vr_bytes(saving->room_bytes).text);
-    if (paged->needed_bytes != 0) vr_text_printf(out, " and would do with %s", vr_bytes(paged->needed_bytes).text);
+    vr_text_printf(out, "paged:True (" OWN_ONLY ") completes in the same %s", vr_bytes(saving->room_bytes).text);
+    const uint64_t beside = own->known && own->needed_bytes != 0 ? own->needed_bytes : paged->needed_bytes;
+    if (paged->needed_bytes != 0) vr_text_printf(out, " and needs %s", vr_bytes_beside(paged->needed_bytes, beside).text);
     if (own->known && own->fits && own->needed_bytes != 0)
-        vr_text_printf(out, " (expandable_segments:True, which PyTorch's own has, with %s)", vr_bytes(own->needed_bytes).text);
+        vr_text_printf(out, "; PyTorch's expandable_segments:True needs %s", vr_bytes_beside(own->needed_bytes, paged->needed_bytes).text);
     else if (own->known && !own->fits)
-        vr_text_puts(out, " (expandable_segments:True, which PyTorch's own has, does not complete in it)");
+        vr_text_puts(out, "; PyTorch's expandable_segments:True does not complete in it");
     vr_text_puts(out, ".");
 }
 
+static void put_instead(const struct vram_paged_side *side, const struct vram_paged_side *today, struct vr_text *out) {
+    vr_text_printf(out, "%s ", vr_bytes_beside(size_of(side), size_of(today)).text);
+    vr_text_printf(out, "instead of %s", vr_bytes_beside(size_of(today), size_of(side)).text);
+}
+
+static void put_headline(const struct vram_paged_saving *saving, struct vr_text *out) {
+    const bool own = own_option_does(saving);
+    vr_text_puts(out, own ? "expandable_segments:True: " : "paged:True (" OWN_ONLY "): ");
+    put_instead(own ? &saving->expandable : &saving->paged, &saving->today, out);
+}
+
 static void put_less(const struct vram_paged_saving *saving, struct vr_text *out) {
-    const struct vram_paged_side *today = &saving->today, *own = &saving->expandable, *paged = &saving->paged;
-    const char *verb = paged->needed_bytes == 0 ? "hold" : "need";
-    if (own_option_does(saving)) {
-        vr_text_printf(out, "expandable_segments:True: %s ", vr_bytes(size_of(own)).text);
-        vr_text_printf(out, "instead of %s, with PyTorch's own allocator; ", vr_bytes(size_of(today)).text);
-        vr_text_printf(out, "paged:True, which only this one has, would %s %s.", verb, vr_bytes(size_of(paged)).text);
-        return;
-    }
-    vr_text_printf(out, "paged:True: %s ", vr_bytes(size_of(paged)).text);
-    vr_text_printf(out, "instead of %s, with this allocator in place of PyTorch's, whose own has no such option",
-                   vr_bytes(size_of(today)).text);
-    if (own->known) vr_text_printf(out, " (its expandable_segments:True would %s %s)", verb, vr_bytes(size_of(own)).text);
+    const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
+    const char *verb = paged->needed_bytes == 0 ? "holds" : "needs";
+    put_headline(saving, out);
+    if (own_option_does(saving))
+        vr_text_printf(out, ", with PyTorch's own allocator; paged:True (" OWN_ONLY ") %s %s", verb, vr_bytes(size_of(paged)).text);
+    else if (own->known)
+        vr_text_printf(out, "; PyTorch's expandable_segments:True %s %s", verb, vr_bytes_beside(size_of(own), size_of(paged)).text);
     vr_text_puts(out, ".");
 }
 
@@ -50,18 +58,24 @@ static void put_price(const struct vram_paged_side *today, const struct vram_pag
     vr_text_printf(out, "%s.", vr_duration_ns(today->driver_time_ns).text);
 }
 
+// Neither option is there on Windows: PyTorch ignores the one, and this allocator does not run there.
+static bool says_something(const struct vram_paged_saving *saving) {
+    if (saving->verdict != VRAM_PAGED_LESS || saving->windows) return false;
+    return saving->room_bytes == 0 || (!saving->today.fits && saving->paged.fits);
+}
+
 void vr_paged_sentences(const struct vram_paged_saving *saving, struct vr_text *out) {
-    if (saving->verdict != VRAM_PAGED_LESS) return;
+    if (!says_something(saving)) return;
     const bool failed = saving->room_bytes != 0;
-    if (failed && (saving->today.fits || !saving->paged.fits)) return;
     if (failed)
         put_cure(saving, out);
     else
         put_less(saving, out);
     const bool own = !failed && own_option_does(saving);
     put_price(&saving->today, own ? &saving->expandable : &saving->paged, out);
-    vr_text_puts(out, " Replayed from an empty cache, by the simulated driver's prices: waits of one stream for another and memory outside "
-                      "the allocator are not known to a replay.");
+    vr_text_puts(out,
+                 " Replayed from an empty cache, by the simulated driver's prices; a replay cannot see waits of one stream for another, "
+                 "or memory outside the allocator.");
 }
 
 void vr_paged_of_report(const struct vram_report_source *source, uint32_t device, struct vr_text *out) {
@@ -88,8 +102,9 @@ static void put_side(struct vr_json *json, const char *key, const struct vram_pa
 }
 
 void vr_paged_json(const struct vram_paged_saving *saving, struct vr_json *json) {
-    struct vr_text text = {0};
+    struct vr_text text = {0}, headline = {0};
     vr_paged_sentences(saving, &text);
+    if (says_something(saving) && saving->room_bytes == 0) put_headline(saving, &headline);
     vr_json_u64(json, "device", saving->device);
     vr_json_string(json, "verdict", vram_paged_verdict_name(saving->verdict));
     if (saving->room_bytes == 0)
@@ -101,6 +116,8 @@ void vr_paged_json(const struct vram_paged_saving *saving, struct vr_json *json)
     put_side(json, "expandable", &saving->expandable);
     put_side(json, "paged", &saving->paged);
     vr_json_string(json, "text", text.length == 0 ? NULL : vr_text_string(&text));
+    vr_json_string(json, "headline", headline.length == 0 ? NULL : vr_text_string(&headline));
+    vr_text_release(&headline);
     vr_text_release(&text);
 }
 

@@ -450,6 +450,18 @@ static void put_notes(struct vr_json *json, const char *key, const struct vram_r
     vr_json_array_end(json);
 }
 
+static void put_advice(struct vr_json *json, const struct vram_report *report) {
+    vr_json_array(json, "advice");
+    for (size_t i = 0; i < report->advice_count; i++) {
+        vr_json_object(json, NULL);
+        vr_json_i64(json, "device", report->advice[i].device);
+        vr_json_string(json, "code", report->advice[i].code);
+        vr_json_string(json, "text", report->advice[i].text);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
 // Only where somebody looked for them.
 static void put_cures(struct vr_json *json, const struct vram_report_source *source) {
     if (source == NULL || source->cures == NULL) return;
@@ -496,6 +508,7 @@ static void put_report(struct vr_json *json, const struct vram_report *report, c
     put_savings(json, source);
     put_notes(json, "contradictions", report, VRAM_NOTE_CONTRADICTION);
     put_notes(json, "missing", report, VRAM_NOTE_MISSING);
+    put_advice(json, report);
     vr_json_object_end(json);
 }
 

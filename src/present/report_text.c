@@ -180,6 +180,16 @@ static void print_peaks(struct report_printer *printer, const struct vram_report
     vr_table_release(&table);
 }
 
+// What is held in vain.
+static void print_advice(struct report_printer *printer, const struct vram_report_device *device) {
+    const struct vram_report *report = printer->report;
+    for (size_t i = 0; i < report->advice_count; i++) {
+        if (report->advice[i].device != (int64_t)device->device) continue;
+        vr_text_puts(printer->text, "\n");
+        vr_text_item(printer->text, &printer->style, VR_YELLOW, "note", 6, report->advice[i].text);
+    }
+}
+
 // What paged memory would have saved; after an out of memory beside the cure.
 static void print_saving(struct report_printer *printer, const struct vram_report_device *device) {
     struct vr_text sentences = {0};
@@ -201,6 +211,19 @@ static void print_timeline(struct report_printer *printer, const struct vram_rep
     vr_chart_timeline(printer->text, &printer->style, device, 8, 4);
 }
 
+// Those of a live private pool stay with it.
+static void explain_cached(const struct vram_report_device *device, struct vr_text *note) {
+    const uint64_t own = device->private_inactive.count, all = device->wholly_inactive.count;
+    vr_text_printf(note, "%s segment%s wholly free", vr_count(all).text, all == 1 ? "" : "s");
+    if (own == 0)
+        vr_text_printf(note, ": empty_cache() returns %s", all == 1 ? "it" : "them");
+    else if (own == all)
+        vr_text_printf(note, " in private pools (MemPool, CUDA graphs), which keep %s", all == 1 ? "it" : "them");
+    else
+        vr_text_printf(note, ": empty_cache() returns %s, private pools keep %s (%s)", vr_count(all - own).text, vr_count(own).text,
+                       vr_bytes(device->private_inactive.bytes).text);
+}
+
 static void print_usage(struct report_printer *printer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
     if (usage->reserved_bytes == 0 || !vr_shows_reserved(printer->report, device)) return;
@@ -220,8 +243,7 @@ static void print_usage(struct report_printer *printer, const struct vram_report
     vr_text_puts(&notes[2], "freed, not reusable before other streams are done");
     vr_text_puts(&notes[3], "free in segments partly in use");
     if (usage->page_bytes != 0) vr_text_printf(&notes[3], "; %s in whole pages", vr_bytes(usage->page_bytes).text);
-    vr_text_printf(&notes[4], "%s segment%s wholly free: empty_cache() returns %s", vr_count(device->wholly_inactive.count).text,
-                   device->wholly_inactive.count == 1 ? "" : "s", device->wholly_inactive.count == 1 ? "it" : "them");
+    explain_cached(device, &notes[4]);
     vr_text_puts(&notes[5], "in segments, but in no block");
 
     vr_text_heading(printer->text, &printer->style, "Reserved at the end  ", vr_bytes(usage->reserved_bytes).text);
@@ -392,6 +414,7 @@ static void print_device(struct report_printer *printer, const struct vram_repor
     print_saving(printer, device);
     vr_oom_report(text, &printer->style, device, printer->source);
     print_demand(printer, device);
+    print_advice(printer, device);
     print_timeline(printer, device);
     print_libraries(printer, device);
     print_usage(printer, device);

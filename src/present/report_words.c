@@ -1,11 +1,13 @@
 // A report whole: its facts, and the sentences about them.
 #include "analyze/report_facts.h"
 #include "model/recording.h"
+#include "present/hints.h"
 #include "present/notes.h"
 #include "present/oom_sentence.h"
 
 static enum vram_status put_words(const struct vr_model *model, struct vr_report_facts *facts) {
     for (size_t d = 0; d < facts->report.device_count; d++) VR_TRY(vr_oom_sentences(&facts->arena, &facts->report.devices[d]));
+    VR_TRY(vr_report_hints(&facts->arena, &facts->report));
     return vr_report_notes(model, &facts->arena, &facts->report);
 }
 

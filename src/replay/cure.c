@@ -21,6 +21,9 @@ struct vr_cure_search {
     bool done;                              // the cure is known
     struct vram_cure cure;
     const char *today;                      // option string that was in force
+    enum vram_whatif_start start;           // of the replays
+    bool limited;                           // a limit of the process refused the request
+    bool in_pieces;                         // what was free lay in pieces
     char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
     uint64_t held_bytes[MOST_FITTING];      // the most that was held with it
     size_t fitting_count;
@@ -37,6 +40,7 @@ static enum vram_status play_trial(void *player, const struct vram_whatif_option
 struct cure_outcome {
     bool replayed; // the history is sound
     bool fits;
+    bool failed_at_start; // before the first event
     uint64_t peak_active_bytes;
     uint64_t peak_reserved_bytes;
 };
@@ -44,7 +48,8 @@ struct cure_outcome {
 // Without time for it nothing was replayed, and the search is late.
 static enum vram_status replay(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes, struct cure_outcome *outcome) {
     const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
-    const struct vram_whatif_options options = {.conf = conf, .memory_bytes = memory_bytes, .most_ns = search->end_ns - start_ns};
+    const struct vram_whatif_options options = {
+        .conf = conf, .memory_bytes = memory_bytes, .start = search->start, .most_ns = search->end_ns - start_ns};
     const struct vram_whatif_result *result = NULL;
     *outcome = (struct cure_outcome){0};
     search->late = search->late || start_ns > search->end_ns || search->end_ns - start_ns < search->longest_ns;
@@ -56,17 +61,20 @@ static enum vram_status replay(struct vr_cure_search *search, const char *conf, 
     VR_TRY(status);
     if (end_ns - start_ns > search->longest_ns) search->longest_ns = end_ns - start_ns;
     if (result->device_count != 0 && !result->devices[0].contradiction) {
-        *outcome = (struct cure_outcome){.replayed = true,
-                                         .fits = !result->devices[0].out_of_memory,
-                                         .peak_active_bytes = result->devices[0].peak_active_bytes,
-                                         .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
+        *outcome =
+            (struct cure_outcome){.replayed = true,
+                                  .fits = !result->devices[0].out_of_memory,
+                                  .failed_at_start = result->devices[0].out_of_memory && result->devices[0].oom_event == VRAM_NO_OFFSET,
+                                  .peak_active_bytes = result->devices[0].peak_active_bytes,
+                                  .peak_reserved_bytes = result->devices[0].peak_reserved_bytes};
     }
     return VRAM_OK;
 }
 
 // --- the search -----------------------------------------------------------------------------------------------------------------
+#define EXPANDABLE "expandable_segments:True"
 static const char *const options[] = {
-    "expandable_segments:True",
+    EXPANDABLE,
     "max_split_size_mb:128",
     "max_split_size_mb:64",
     "max_split_size_mb:256",
@@ -82,6 +90,7 @@ static const char *const options[] = {
 
 static enum vram_status try_conf(struct vr_cure_search *search, const char *conf) {
     struct cure_outcome outcome;
+    if (search->cure.windows && strstr(conf, EXPANDABLE) != NULL) return VRAM_OK;
     VR_TRY(replay(search, conf, search->cure.room_bytes, &outcome));
     if (search->late) return VRAM_OK;
     search->cure.tried++;
@@ -118,6 +127,7 @@ static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
     const struct vr_trial_ground ground = {.scripts = &search->player.script,
                                            .count = 1,
                                            .memory_bytes = search->cure.room_bytes,
+                                           .start = search->start,
                                            .play = play_trial,
                                            .player = &search->player};
     for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
@@ -142,8 +152,22 @@ static enum vram_status take_setting(struct vr_cure_search *search) {
     memcpy(conf, search->fitting[choice], size);
     search->cure.conf = conf;
     search->cure.held_bytes = search->held_bytes[choice];
+    search->cure.from_recorded_start = search->start == VRAM_WHATIF_RECORDED;
     if (search->cure.needed_bytes == 0) search->cure.needed_bytes = search->cure.held_bytes;
     search->cure.verdict = VRAM_CURE_SETTING;
+    return VRAM_OK;
+}
+
+// With the setting that was in force. Where an empty cache does not show the failure, the ring may have lost the beginning: then the replay
+// begins with the memory as it lay when the recording did.
+static enum vram_status replay_today(struct vr_cure_search *search, struct cure_outcome *outcome) {
+    VR_TRY(replay(search, search->today, search->cure.room_bytes, outcome));
+    search->cure.tried = search->late ? 0 : 1;
+    if (search->late || !outcome->fits) return VRAM_OK;
+    search->start = VRAM_WHATIF_RECORDED;
+    VR_TRY(replay(search, search->today, search->cure.room_bytes, outcome));
+    // Where not even what lived at the start has room it shows nothing.
+    outcome->fits = outcome->fits || outcome->failed_at_start || !outcome->replayed;
     return VRAM_OK;
 }
 
@@ -151,21 +175,36 @@ static enum vram_status take_setting(struct vr_cure_search *search) {
 static enum vram_status find_setting(struct vr_cure_search *search) {
     struct cure_outcome outcome;
     // What is live at once, without what large segments do not split off.
-    VR_TRY(replay(search, "expandable_segments:True", VR_STAGE_SPACING, &outcome));
+    VR_TRY(replay(search, EXPANDABLE, VR_STAGE_SPACING, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
     if (!outcome.replayed || !outcome.fits) return VRAM_OK;
     search->cure.demand_bytes = outcome.peak_active_bytes;
     search->cure.verdict = VRAM_CURE_DEMAND;
     if (search->cure.demand_bytes > search->cure.room_bytes) return VRAM_OK;
-    VR_TRY(replay(search, search->today, search->cure.room_bytes, &outcome));
+    VR_TRY(replay_today(search, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_REPRODUCED : VRAM_CURE_NONE;
-    search->cure.tried = search->late ? 0 : 1;
     if (search->late || outcome.fits) return VRAM_OK;
     VR_TRY(try_one_change(search));
     if (search->fitting_count == 0) VR_TRY(try_two_changes(search));
     if (search->fitting_count != 0) return take_setting(search);
+    // The holes of a recorded start are there whatever the setting: that none fits proves nothing.
+    if (search->start == VRAM_WHATIF_RECORDED) search->cure.verdict = VRAM_CURE_NOT_REPRODUCED;
     if (search->late) search->cure.verdict = VRAM_CURE_UNFINISHED;
     return VRAM_OK;
+}
+
+// Raising the limit is the cure where no setting is; of pieces there is one that usually helps, where a replay cannot tell.
+static void judge_beyond_settings(struct vr_cure_search *search) {
+    struct vram_cure *cure = &search->cure;
+    const bool helpless = cure->verdict == VRAM_CURE_DEMAND || cure->verdict == VRAM_CURE_NONE ||
+                          cure->verdict == VRAM_CURE_NOT_REPRODUCED || cure->verdict == VRAM_CURE_NO_REPLAY;
+    if (search->limited && helpless) {
+        cure->verdict = VRAM_CURE_LIMIT;
+        return;
+    }
+    const bool unknown = cure->verdict == VRAM_CURE_NOT_REPRODUCED || cure->verdict == VRAM_CURE_NO_REPLAY;
+    const bool on = search->today != NULL && strstr(search->today, EXPANDABLE) != NULL;
+    if (unknown && search->in_pieces && !on && !cure->windows) cure->usual = EXPANDABLE;
 }
 
 // What a whole program asked the driver for has no settings: only what was live counts.
@@ -181,7 +220,10 @@ static enum vram_status walk(struct vr_cure_search *search) {
     search->cure.tried = 0;
     search->fitting_count = 0;
     search->player.paused = false;
-    return find_setting(search);
+    search->start = VRAM_WHATIF_COLD;
+    VR_TRY(find_setting(search));
+    judge_beyond_settings(search);
+    return VRAM_OK;
 }
 
 enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t device, const struct vram_report_oom *oom, uint64_t end_ns,
@@ -195,10 +237,19 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
                                     .verdict = VRAM_CURE_UNFINISHED,
                                     .room_bytes = oom->room_bytes < VR_STAGE_SPACING ? oom->room_bytes : VR_STAGE_SPACING,
                                     .conf = "",
+                                    .windows = vr_platform_is_windows(vr_recording_model(recording)),
+                                    .limit_bytes = oom->limit_bytes,
+                                    .driver_free_bytes = oom->has_device_free ? oom->device_free_bytes : 0,
                                     .variable = vr_platform_variable(vr_platform_of(vr_recording_model(recording)))};
-    if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || made->cure.room_bytes == 0) {
+    const bool driver_level = vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL;
+    made->cure.limit_from_bytes = driver_level ? oom->allocated_bytes + oom->pending_bytes : oom->reserved_bytes;
+    made->cure.limit_to_bytes = made->cure.limit_from_bytes + oom->segment_bytes;
+    made->limited = oom->cause == VRAM_OOM_LIMIT && !oom->is_host && !oom->of_own_pool;
+    made->in_pieces = !driver_level && (oom->cause == VRAM_OOM_PINNED || oom->cause == VRAM_OOM_FRAGMENTED);
+    if (driver_level || made->cure.room_bytes == 0) {
         made->cure.verdict = VRAM_CURE_NO_REPLAY;
         judge_driver(oom, &made->cure);
+        judge_beyond_settings(made);
         made->done = true;
     }
     *search = made;

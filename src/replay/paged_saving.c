@@ -120,7 +120,8 @@ enum vram_status vr_paged_search_begin(const struct vram_recording *recording, c
     made->recording = recording;
     made->events = device->events;
     made->end_ns = end_ns;
-    made->saving = (struct vram_paged_saving){.device = device->device, .verdict = judge_unplayed(recording, device)};
+    made->saving =
+        (struct vram_paged_saving){.device = device->device, .verdict = judge_unplayed(recording, device), .windows = device->windows};
     if (device->oom_count != 0) made->saving.room_bytes = device->ooms[device->oom_count - 1].room_bytes;
     made->done = made->saving.verdict != VRAM_PAGED_LONG || device->events > MOST_EVENTS;
     *search = made;

@@ -14,7 +14,8 @@ enum vram_status vr_player_open(struct vr_player *player, const struct vram_reco
 static const struct vram_whatif_result *find_played(const struct vr_player *player, const struct vram_whatif_options *options) {
     for (size_t i = 0; i < player->count; i++) {
         const struct vram_whatif_result *played = player->played[i];
-        if (played->memory_bytes == options->memory_bytes && strcmp(played->conf, options->conf) == 0) return played;
+        const bool same = played->memory_bytes == options->memory_bytes && played->start == options->start;
+        if (same && strcmp(played->conf, options->conf) == 0) return played;
     }
     return NULL;
 }

@@ -20,8 +20,8 @@ struct vr_player {
 // Allows so many replays from now on; makes the recording (borrowed) ready the first time. Statuses of vr_script_init().
 enum vram_status vr_player_open(struct vr_player *player, const struct vram_recording *recording, uint32_t device, size_t replays,
                                 struct vram_error *error);
-// *result is borrowed until the player is closed. options->conf is not NULL; known replays are told apart by it and the memory alone. LIMIT
-// where it was not made before and may not be made now (paused), or came to its end by the clock.
+// *result is borrowed until the player is closed. options->conf is not NULL; known replays are told apart by it, the memory and the start
+// alone. LIMIT where it was not made before and may not be made now (paused), or came to its end by the clock.
 enum vram_status vr_player_play(struct vr_player *player, const struct vram_whatif_options *options,
                                 const struct vram_whatif_result **result);
 // Forgets all of them.

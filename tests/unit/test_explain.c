@@ -102,7 +102,7 @@ static const struct scene scenes[] = {
     {"segments pinned by a block each", "", 440 M, 0, 0, pinned_segments, VRAM_OOM_PINNED, VRAM_CURE_SETTING},
     {"on another stream", "", 120 M, 0, 0, on_another_stream, VRAM_OOM_OTHER_STREAMS, VRAM_CURE_SETTING},
     {"in the small pool", "", 120 M, 0, 0, in_the_small_pool, VRAM_OOM_OTHER_POOLS, VRAM_CURE_NONE},
-    {"at the limit", "", 256 M, 0, 0, at_the_limit, VRAM_OOM_LIMIT, VRAM_CURE_DEMAND},
+    {"at the limit", "", 256 M, 0, 0, at_the_limit, VRAM_OOM_LIMIT, VRAM_CURE_LIMIT},
     {"taken by a library", "", 256 M, 256 M, 0, taken_by_a_library, VRAM_OOM_OUTSIDE, VRAM_CURE_DEMAND},
     {"taken by a library, and nobody says so", "", 256 M, 0, 0, taken_by_a_library, VRAM_OOM_FULL, VRAM_CURE_DEMAND},
     {"all in use", "", 256 M, 0, 0, all_in_use, VRAM_OOM_FULL, VRAM_CURE_DEMAND},
@@ -258,7 +258,7 @@ static void recordings_of_others(void **state) {
          "{\"action\": \"alloc\", \"addr\": 1048576000, \"size\": 104857600, \"stream\": 0},"
          "{\"action\": \"free_requested\", \"addr\": 1048576000, \"size\": 104857600, \"stream\": 0},"
          "{\"action\": \"oom\", \"device_free\": 1048576, \"size\": 62914560, \"stream\": 0}]]}"},
-        {{.name = "a program under a limit", .cause = VRAM_OOM_LIMIT, .verdict = VRAM_CURE_DEMAND},
+        {{.name = "a program under a limit", .cause = VRAM_OOM_LIMIT, .verdict = VRAM_CURE_LIMIT},
          "{\"segments\": [], \"allocator_settings\": {\"vram_run_process\": 7, \"vram_run_limit_bytes\": 104857600}, \"device_traces\": [["
          "{\"action\": \"alloc\", \"addr\": 1048576000, \"size\": 94371840, \"stream\": 0},"
          "{\"action\": \"oom\", \"device_free\": 10485760, \"size\": 62914560, \"stream\": 0},"

@@ -71,11 +71,10 @@ static void fill_and_fail(struct vr_world *world) {
 
 static const struct paged_scene scenes[] = {
     {"hollow segments", "", 4096 M, hollow_many, VRAM_PAGED_LESS,
-     "expandable_segments:True: 800.0 MiB instead of 1.1 GiB, with PyTorch's own allocator; paged:True, which only this one has"},
+     "expandable_segments:True: 800.0 MiB instead of 1.1 GiB, with PyTorch's own allocator; paged:True (vram's allocator only)"},
     {"hollow segments, expandable", "expandable_segments:True", 4096 M, hollow_many, VRAM_PAGED_AS_MUCH, ""},
-    {"streams take turns", "", 4096 M, streams_take_turns, VRAM_PAGED_LESS, "paged:True: "},
-    {"it would have completed", "", 440 M, hollow_and_fail, VRAM_PAGED_LESS,
-     "paged:True, which this allocator has and PyTorch's own has not, completes"},
+    {"streams take turns", "", 4096 M, streams_take_turns, VRAM_PAGED_LESS, "paged:True (vram's allocator only): "},
+    {"it would have completed", "", 440 M, hollow_and_fail, VRAM_PAGED_LESS, "paged:True (vram's allocator only) completes"},
     {"all in use", "", 4096 M, all_in_use, VRAM_PAGED_LITTLE, ""},
     {"it was in force", "paged:True", 256 M, fill_and_fail, VRAM_PAGED_ALREADY, ""},
 };

@@ -1,13 +1,11 @@
 // What paged memory would have saved: a chip beside the tabs where it is worth saying, the sentences in the view of out of memory.
 import { clear, el } from "./dom";
 import type { Engine } from "./engine";
-import { bytes } from "./format";
 import type { Changed, Frame, Panel } from "./frame";
 import type { State } from "./state";
 import { prepare } from "./working";
 
-type Side = { needed_bytes: number | null; held_bytes: number };
-type Saving = { verdict: string; today: Side | null; paged: Side | null; text: string | null };
+type Saving = { text: string | null; headline: string | null };
 type About = { rec: number; device: number };
 
 // Replays the history, one after the other, with anything else between. Null where nothing is said, or `overtaken` says that nobody asks any more.
@@ -33,9 +31,6 @@ export class SavingText {
     }
 }
 
-// What the history needs with a setting; what it would hold, where it is too long to say.
-const size = (side: Side) => bytes(side.needed_bytes ?? side.held_bytes);
-
 export class SavingChip implements Panel {
     readonly root = el("button", { type: "button", class: "chip saving-chip", hidden: true });
     private of = "";
@@ -55,9 +50,9 @@ export class SavingChip implements Panel {
 
     private async find(key: string, about: About): Promise<void> {
         const found = await findSaving(this.frame.engine, about, () => key !== this.of).catch(() => null);
-        if (!found?.today || !found.paged || key !== this.of) return;
+        if (!found?.headline || key !== this.of) return;
         clear(this.root);
-        this.root.append(`paged:True: ${size(found.paged)} instead of ${size(found.today)}`);
+        this.root.append(found.headline);
         this.root.title = found.text!;
         this.root.hidden = false;
     }
