@@ -23,7 +23,7 @@ int cmd_report(int argc, char **argv);
 #define PAGED_PATIENCE_NS UINT64_C(60000000000)
 
 struct settings {
-    bool json, check, no_cure;
+    bool json, check, no_cure, plain_sites;
     uint64_t top, memory_bytes;
     unsigned list;            // enum vram_listing; VRAM_LISTING_COUNT: the report
     uint64_t fail_over_bytes; // UINT64_MAX: not asked for
@@ -73,7 +73,7 @@ static int report_file(const char *path, const char *before, void *context) {
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top,
                                                 .memory_bytes = settings->memory_bytes,
-                                                .plain_sites = settings->json};
+                                                .plain_sites = settings->plain_sites};
     enum vram_status status = vram_report_create(recording, &options, &report, &error);
     struct vram_cures *cures = NULL;
     // A history that no replay takes leaves the report as it is.
@@ -140,6 +140,10 @@ int cmd_report(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "do not replay the history under other settings: no cure after an out of memory, no comparison with paged:True",
          .target = &settings.no_cure},
+        {.name = "plain-sites",
+         .kind = ARGS_FLAG,
+         .help = "call sites as other tools choose them: the innermost Python frame outside torch, else the innermost frame",
+         .target = &settings.plain_sites},
         {.name = "check", .kind = ARGS_FLAG, .help = "exit code 1 when the recording has an out of memory", .target = &settings.check},
         {.name = "fail-over",
          .kind = ARGS_SIZE,

@@ -61,8 +61,16 @@ static void cut(const struct vr_frame_text *frame, struct frame_path *path) {
     path->qualified = qualified(path->function);
 }
 
+// A script need not have its extension: what Python runs first is called <module> all the same.
 static bool is_python(const struct vr_frame_text *frame) {
-    return frame->file_length >= 3 && memcmp(frame->file + frame->file_length - 3, ".py", 3) == 0 && frame->file[0] != '<';
+    const bool script = frame->file_length != 0 && strcmp(frame->name, "<module>") == 0;
+    const bool extension = frame->file_length >= 3 && memcmp(frame->file + frame->file_length - 3, ".py", 3) == 0;
+    return (script || extension) && frame->file[0] != '<';
+}
+
+// What a package puts beside the interpreter to start its program, as /env/bin/torchrun.
+static bool is_launcher(const struct frame_path *path) {
+    return strstr(path->file, "/bin/") != NULL && strchr(path->library, '.') == NULL;
 }
 
 static bool begins(const char *text, const char *wanted) {
@@ -90,6 +98,7 @@ enum vr_frame_kind vr_frame_kind_of(const struct vr_frame_text *frame) {
     for (size_t i = 0; i < VR_COUNT_OF(table); i++) {
         if ((table[i].row == ROW_FILE) == python && row_matches(i, &path)) return table[i].kind;
     }
+    if (python && is_launcher(&path)) return VR_FRAME_INTERPRETER;
     // The standard library, but not what is installed beside it.
     if (python)
         return strstr(path.file, "/lib/python3") != NULL && strstr(path.file, "-packages/") == NULL ? VR_FRAME_INTERPRETER : VR_FRAME_OWN;

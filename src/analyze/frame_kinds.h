@@ -9,6 +9,7 @@
 #define VR_FRAME_KINDS(X)                                                                                                                  \
     X(UNSEEN, "")                                                                                                                          \
     X(OWN, "")                  /* Python of the program, or of a library that is none of these */                                         \
+    X(COMPILED, "")             /* Python that torch.compile wrote */                                                                      \
     X(TORCH, "PyTorch")         /* Python of PyTorch */                                                                                    \
     X(BINDING, "bindings")      /* Python of what wraps a device's library */                                                              \
     X(NODE, "autograd")         /* the node of autograd's graph that is worked off */                                                      \

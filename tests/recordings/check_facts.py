@@ -45,7 +45,7 @@ def count_leaves(value):
 
 
 def check(vram, snapshot, facts):
-    run = subprocess.run([vram, "report", "--json", snapshot], capture_output=True)
+    run = subprocess.run([vram, "report", "--json", "--plain-sites", snapshot], capture_output=True)
     if run.returncode != 0:
         return ["exit code %d: %s" % (run.returncode, run.stderr.decode(errors="replace").strip())]
     got = json.loads(run.stdout)

@@ -23,7 +23,7 @@ def main(vram, program, source):
         settings = dict(os.environ, VRAM_HISTORY=f"all,stacks=c,dump={path}")
         subprocess.run([program], env=settings, stdout=subprocess.DEVNULL, check=True)
         facts = json.loads(subprocess.run([sys.executable, reference, path], stdout=subprocess.PIPE, check=True).stdout)
-        report = json.loads(subprocess.run([vram, "report", "--json", path], stdout=subprocess.PIPE, check=True).stdout)
+        report = json.loads(subprocess.run([vram, "report", "--json", "--plain-sites", path], stdout=subprocess.PIPE, check=True).stdout)
         replay = subprocess.run([vram, "replay", "--exact", path], stdout=subprocess.PIPE)
     found = list(differences(facts["devices"], report["devices"], "devices"))
     for key in FILE_KEYS:

@@ -131,7 +131,7 @@ def main(vram, reference_path, count, seed):
     wrong = 0
     for first in range(0, count, 100):
         batch = names[first:first + 100] + names[:1]  # at least two, for an array
-        run = subprocess.run([vram, "report", "--json"] + batch, capture_output=True)
+        run = subprocess.run([vram, "report", "--json", "--plain-sites"] + batch, capture_output=True)
         if run.returncode != 0:
             print("exit code %d: %s" % (run.returncode, run.stderr.decode(errors="replace")[:2000]))
             return 1
