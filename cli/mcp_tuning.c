@@ -73,7 +73,7 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
     if (vram_report_create(open->recording, &options, &report, NULL) != VRAM_OK) return;
     for (size_t i = 0; i < report->device_count; i++) {
         const struct vram_report_demand *demand = report->devices[i].demand;
-        if (demand == NULL || (wanted >= 0 && report->devices[i].device != wanted)) continue;
+        if (demand == NULL || !demand->room_is_named || (wanted >= 0 && report->devices[i].device != wanted)) continue;
         mcp_line(answer, "device %" PRIu32 ": %s are live at the peak (event %" PRId64 "), %s more than %s", report->devices[i].device,
                  BYTES(demand->wanted_bytes), demand->event, BYTES(demand->wanted_bytes - demand->room_bytes), BYTES(memory));
         mcp_line(answer, "why: %s", demand->text);

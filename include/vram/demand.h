@@ -75,12 +75,14 @@ struct vram_report_remedy {
 // At the moment when a request failed; of a recording in which none did, at its peak.
 struct vram_report_demand {
     enum vram_demand demand;
-    enum vram_role role;                             // of ROLE
-    int64_t event;                                   // the moment
-    uint64_t in_use_bytes;                           // asked for by what is live then
-    uint64_t request_bytes;                          // that failed; 0: none
-    uint64_t room_bytes;                             // what there was room for
-    uint64_t wanted_bytes;                           // in use as blocks, and the request
+    enum vram_role role;    // of ROLE
+    int64_t event;          // the moment
+    uint64_t in_use_bytes;  // asked for by what is live then
+    uint64_t request_bytes; // that failed; 0: none
+    uint64_t room_bytes;    // what there was room for, or should be
+    bool room_is_named;     // by the failure or the caller; else it is a tenth less than the peak
+    const char *phase;      // of the program then: "forward", "backward", "optimizer", "input", "load"; "" not known
+    uint64_t wanted_bytes;  // in use as blocks, and the request
     struct vram_report_sum of_role[VRAM_ROLE_COUNT]; // add up to in_use_bytes
     uint64_t bytes;                                  // of what stands out
     double per_step_bytes;                           // RETAINED, GROWTH: more in every step

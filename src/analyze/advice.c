@@ -59,11 +59,20 @@ struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device) 
     return idle;
 }
 
+// Without events of that kind what was freed seems to wait for ever.
+static bool records_completions(const struct vram_report_device *device) {
+    bool found = device->usage.pending_bytes != 0;
+    for (size_t i = 0; i < device->action_count; i++)
+        found = found || strcmp(device->actions[i].name, vr_action_name(VR_ACTION_FREE_COMPLETED)) == 0;
+    return found;
+}
+
 uint32_t vr_grounds_of_device(const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
     const uint64_t idle = vr_idle_streams(device).bytes;
+    const bool waits = device->waiting.bytes >= LEAST_HELD && device->waiting.bytes > device->active.peak.bytes / WORTH_PART;
     return when(device->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
-           when(device->waiting.bytes >= LEAST_HELD && device->waiting.bytes > device->active.peak.bytes / WORTH_PART, VR_GROUND_WAITS) |
+           when(waits && records_completions(device), VR_GROUND_WAITS) |
            when(usage->rounding_bytes > usage->requested_bytes / WORTH_PART, VR_GROUND_ROUNDED) |
            when(idle >= LEAST_HELD && idle > usage->reserved_bytes / WORTH_PART, VR_GROUND_IDLE_CACHES);
 }
@@ -118,10 +127,11 @@ static int by_worth(const void *a, const void *b) {
     return VR_ORDER(y->saved_bytes, x->saved_bytes);
 }
 
-// What goes at what stands out comes before the rest.
+// What goes at what stands out comes before the rest, but for what costs nothing.
 static void put_first(struct vram_report_remedy *list, size_t count, enum vram_demand demand) {
     const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
     if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
+    if (count != 0 && list[0].remedy == VRAM_REMEDY_FOREACH) return;
     for (size_t i = 1; i < count; i++) {
         if (list[i].remedy != wanted) continue;
         const struct vram_report_remedy found = list[i];
@@ -150,5 +160,7 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     if (made->remedy_count == 0 && wanted) VR_TRY(find_rows(work, grounds, false));
     if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
     put_first(room, made->remedy_count, made->demand);
+    struct vram_report_remedy *list = room;
+    for (size_t i = 0; i < made->remedy_count; i++) list[i].fits = list[i].fits && made->room_is_named;
     return VRAM_OK;
 }

@@ -104,6 +104,8 @@ static enum vram_status find(struct vr_demand_work *work) {
     struct vram_report_demand *made = work->made;
     made->event = question->event;
     made->room_bytes = question->room_bytes;
+    made->room_is_named = question->room_is_named;
+    made->phase = vr_role_pass_word(work->pass);
     made->request_bytes = question->oom == NULL ? 0 : question->oom->size_bytes;
     made->wanted_bytes = (question->block_bytes > made->in_use_bytes ? question->block_bytes : made->in_use_bytes) + made->request_bytes;
     made->unfinished = question->oom != NULL && (work->pass == VR_PASS_FORWARD || work->pass == VR_PASS_INPUT);

@@ -15,6 +15,7 @@ struct vr_demand_question {
     int64_t event;
     const struct vram_report_oom *oom; // of that event; NULL: none
     uint64_t room_bytes;
+    bool room_is_named;   // by a failure, or by the caller; else a tenth less than the peak is looked for
     uint64_t block_bytes; // of what is live then, rounding and what waits included
 };
 

@@ -69,9 +69,7 @@ static bool is_python(const struct vr_frame_text *frame) {
 }
 
 // What a package puts beside the interpreter to start its program, as /env/bin/torchrun.
-static bool is_launcher(const struct frame_path *path) {
-    return strstr(path->file, "/bin/") != NULL && strchr(path->library, '.') == NULL;
-}
+static bool is_launcher(const struct frame_path *path) { return strstr(path->file, "/bin/") != NULL && strchr(path->library, '.') == NULL; }
 
 static bool begins(const char *text, const char *wanted) {
     const size_t length = strlen(wanted), plain = length != 0 && strchr("^$", wanted[length - 1]) != NULL ? length - 1 : length;

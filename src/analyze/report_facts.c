@@ -18,18 +18,25 @@ struct report_work {
     size_t top;
     uint64_t memory_bytes; // of each device, as the caller says
     bool plain_sites;
-    bool python, windows; // as in the devices
     struct vr_views views;
     struct vram_report_device *devices; // of the views
     struct vram_error *error;           // may be NULL
 };
 
-// Whoever names a room that the peak is too high for wants to know what would lower it.
+// A longer history takes longer than a report should.
+enum { MOST_EVENTS_OF_A_DEMAND = 1000000 };
+
+// Where nothing failed: what the peak is made of, and what would lower it below the memory that was named, or by a tenth.
 static enum vram_status demand_at_peak(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
-    const struct vram_report_live *live = &out->allocated;
-    if (out->is_host || work->memory_bytes == 0 || live->peak.bytes <= work->memory_bytes) return VRAM_OK;
-    const struct vr_demand_question question = {
-        .view = view, .sites = &work->sites, .event = live->peak_event, .room_bytes = work->memory_bytes, .block_bytes = live->peak.bytes};
+    const uint64_t peak = out->allocated.peak.bytes;
+    const bool is_too_high = work->memory_bytes != 0 && peak > work->memory_bytes;
+    if (out->is_host || peak == 0 || (!is_too_high && view->history->count > MOST_EVENTS_OF_A_DEMAND)) return VRAM_OK;
+    const struct vr_demand_question question = {.view = view,
+                                                .sites = &work->sites,
+                                                .event = out->allocated.peak_event,
+                                                .room_bytes = is_too_high ? work->memory_bytes : peak - peak / 10,
+                                                .room_is_named = is_too_high,
+                                                .block_bytes = peak};
     return vr_demand_find(&question, work->arena, &out->demand);
 }
 
@@ -58,8 +65,6 @@ static enum vram_status live_facts(struct report_work *work, const struct vr_vie
 static enum vram_status describe_device(struct report_work *work, const struct vr_view *view, struct vram_report_device *out) {
     out->device = view->device;
     out->is_host = vr_model_is_host(view->model, view->device);
-    out->windows = work->windows;
-    out->python = work->python;
 
     const size_t point_count = view->history->count < VRAM_REPORT_POINTS ? view->history->count : VRAM_REPORT_POINTS;
     void *room;
@@ -133,16 +138,7 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     return odd_settings(model, arena, report);
 }
 
-static bool has_python(const struct vr_model *model) {
-    for (uint32_t i = 0; i < model->frames.count; i++) {
-        if (vr_frame_is_python(model, i, false)) return true;
-    }
-    return false;
-}
-
 static enum vram_status build(struct report_work *work, struct vram_report *report) {
-    work->python = has_python(work->model);
-    work->windows = vr_platform_is_windows(work->model);
     VR_TRY(vr_sites_init(&work->sites, work->model));
     work->sites.plain = work->plain_sites;
     VR_TRY(describe_file(work->model, work->arena, report));

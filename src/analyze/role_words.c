@@ -1,3 +1,4 @@
+#include "analyze/roles.h"
 #include "base/base.h"
 #include "vram/roles.h"
 
@@ -17,4 +18,11 @@ const char *vram_role_title(size_t role) {
 #undef VRAM_ROLE
     };
     return role < VRAM_ROLE_COUNT ? titles[role] : NULL;
+}
+
+const char *vr_role_pass_word(enum vr_role_pass pass) {
+    static const char *const words[VR_PASS_COUNT] = {
+        [VR_PASS_IDLE] = "",           [VR_PASS_LOAD] = "load",         [VR_PASS_INPUT] = "input",
+        [VR_PASS_FORWARD] = "forward", [VR_PASS_BACKWARD] = "backward", [VR_PASS_OPTIMIZER] = "optimizer"};
+    return words[pass];
 }

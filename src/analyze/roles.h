@@ -28,6 +28,8 @@ struct vr_roles {
 // rules may be NULL. NO_HOST_MEMORY, LIMIT; *roles is untouched then. The view's model must outlive it.
 enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_role_rules *rules,
                                struct vr_roles *roles);
+// One word for programs; "" for none.
+const char *vr_role_pass_word(enum vr_role_pass pass);
 // A zeroed one is fine.
 void vr_roles_release(struct vr_roles *roles);
 

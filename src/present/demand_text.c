@@ -4,7 +4,7 @@
 #include "analyze/demand.h"
 #include "present/text_parts.h"
 
-enum { MARK_COLUMNS = 5 };
+enum { MARK_COLUMNS = 5, MOST_AT_PEAK = 3 };
 
 static void put_site(struct vr_text *out, const char *before, const char *site, const char *after) {
     vr_text_puts(out, before);
@@ -248,7 +248,7 @@ static const struct {
 
 static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     vr_text_printf(out, ": %s less, %s in all", vr_bytes(remedy->saved_bytes).text, vr_bytes(remedy->left_bytes).text);
-    if (demand->room_bytes == 0) return;
+    if (!demand->room_is_named) return;
     if (remedy->fits)
         vr_text_puts(out, demand->unfinished && !(remedy->remedy == VRAM_REMEDY_BATCH && demand->earlier_step)
                               ? ", so that the request fits"
@@ -304,6 +304,50 @@ enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_r
     return VRAM_OK;
 }
 
+// "parameters 6.4 GiB (31.0 %), ...", largest first.
+static void put_roles(struct vr_text *text, const struct vram_report_demand *demand) {
+    bool said[VRAM_ROLE_COUNT] = {false};
+    for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
+        size_t most = VRAM_ROLE_COUNT;
+        for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
+            if (said[role] || demand->of_role[role].bytes == 0) continue;
+            if (most == VRAM_ROLE_COUNT || demand->of_role[role].bytes > demand->of_role[most].bytes) most = role;
+        }
+        if (most == VRAM_ROLE_COUNT) return;
+        said[most] = true;
+        vr_text_printf(text, "%s%s %s (%s)", n == 0 ? "" : ", ", vram_role_title(most), vr_bytes(demand->of_role[most].bytes).text,
+                       vr_percent(demand->of_role[most].bytes, demand->in_use_bytes).text);
+    }
+}
+
+static const char *name_phase(const char *phase) {
+    static const struct {
+        const char *phase, *name;
+    } names[] = {{"forward", "the forward pass"},
+                 {"backward", "the backward pass"},
+                 {"optimizer", "the optimizer's step"},
+                 {"input", "preparation of the input"},
+                 {"load", "the loading of the model"}};
+    for (size_t i = 0; i < VR_COUNT_OF(names); i++) {
+        if (strcmp(names[i].phase, phase) == 0) return names[i].name;
+    }
+    return "";
+}
+
+void vr_demand_at_peak(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand) {
+    struct vr_text roles = {0}, rest = {0};
+    if (demand->of_role[VRAM_ROLE_UNKNOWN].bytes == demand->in_use_bytes) return;
+    vr_text_printf(&rest, demand->phase[0] == '\0' ? "%s" : "  in %s", name_phase(demand->phase));
+    vr_text_heading(text, style, "The peak", vr_text_string(&rest));
+    put_roles(&roles, demand);
+    vr_text_item(text, style, VR_CYAN, "holds", MARK_COLUMNS + 1, vr_text_string(&roles));
+    for (size_t i = 0; i < demand->remedy_count && i < MOST_AT_PEAK; i++)
+        vr_text_item(text, style, VR_GREEN, i == 0 ? "less" : "or", MARK_COLUMNS + 1, demand->remedies[i].text);
+    text->failed = text->failed || roles.failed || rest.failed;
+    vr_text_release(&roles);
+    vr_text_release(&rest);
+}
+
 void vr_demand_list(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand) {
     for (size_t i = 0; i < demand->remedy_count; i++) {
         const struct vram_report_remedy *remedy = &demand->remedies[i];
@@ -346,6 +390,8 @@ static void put_demand(struct vr_json *json, const struct vram_report_demand *de
     vr_json_u64(json, "request_bytes", demand->request_bytes);
     vr_json_u64(json, "wanted_bytes", demand->wanted_bytes);
     vr_json_u64(json, "room_bytes", demand->room_bytes);
+    vr_json_bool(json, "room_is_named", demand->room_is_named);
+    vr_json_string(json, "phase", demand->phase[0] == '\0' ? NULL : demand->phase);
     vr_json_bool(json, "unfinished", demand->unfinished);
     vr_json_bool(json, "earlier_step", demand->earlier_step);
     vr_json_array(json, "sites");

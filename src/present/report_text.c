@@ -146,6 +146,10 @@ static void print_demand(struct report_printer *printer, const struct vram_repor
     const struct vram_report_demand *demand = device->demand;
     struct vr_text rest = {0};
     if (demand == NULL) return;
+    if (!demand->room_is_named) {
+        vr_demand_at_peak(printer->text, &printer->style, demand);
+        return;
+    }
     vr_text_printf(&rest, "  for %s: %s too much", vr_bytes(demand->room_bytes).text,
                    vr_bytes(demand->wanted_bytes - demand->room_bytes).text);
     vr_text_heading(printer->text, &printer->style, "The peak is too high", vr_text_string(&rest));

@@ -22,6 +22,7 @@ static enum vram_status find_demand(struct vr_explored_recording *recording, str
                                                 .sites = &recording->sites,
                                                 .event = allocated->peak_event,
                                                 .room_bytes = memory_bytes != 0 && memory_bytes < peak ? memory_bytes : tenth_less,
+                                                .room_is_named = memory_bytes != 0 && memory_bytes < peak,
                                                 .block_bytes = peak};
     return vr_demand_find(&question, arena, &facts->demand);
 }
