@@ -113,6 +113,19 @@ static bool setting_is_set(const char *value) {
     return value != NULL && (strstr(value, "true") != NULL || strpbrk(value, "123456789") != NULL);
 }
 
+// A snapshot of PyTorch has pinned memory only where its host allocator's history was on, too.
+static void missing_host(struct note_writer *writer, const struct vram_report *report) {
+    bool python = false;
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        if (device->is_host || device->whole_program) return;
+        python = python || device->python;
+    }
+    if (python && strcmp(report->form, "dict") == 0 && report->top_level_key_count != 0)
+        note(writer, VRAM_NOTE_MISSING, -1, "no_host",
+             "pinned host memory was not recorded: the snapshot has no trace of the host's allocator");
+}
+
 static void missing_of_recording(struct note_writer *writer, const struct vr_model *model, const struct vram_report *report) {
     if (report->device_count == 0)
         note(writer, VRAM_NOTE_MISSING, -1, "empty",
@@ -120,6 +133,7 @@ static void missing_of_recording(struct note_writer *writer, const struct vr_mod
              "before the "
              "first allocation and torch.cuda.memory._dump_snapshot() while the memory is in use, before recording is switched off");
     const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it need not have an allocator
+    missing_host(writer, report);
     if (!report->has_settings && !program)
         note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");
     if (setting_is_set(vr_model_setting(model, "trace_alloc_overflowed"))) {

@@ -284,6 +284,10 @@ def side_streams(used=False):
     return device
 
 
+def side_streams_in_c():
+    return others(side_streams())
+
+
 def as_program(maker):
     return setting(maker, vram_run_process=4711)
 
@@ -387,6 +391,33 @@ def check_first_screen(vram, folder):
         assert ("optimizer_foreach" in [remedy["remedy"] for remedy in demand["remedies"]]) == known, demand
 
 
+# --- what is missing -------------------------------------------------------------------------------------------------------------------------------
+
+
+def missing(vram, recording, folder):
+    path = os.path.join(folder, "missing.pickle")
+    with open(path, "wb") as file:
+        pickle.dump(recording, file, 4)
+    notes = json.loads(run(vram, "report", "--no-cure", "--json", path).stdout)["missing"]
+    text = " ".join(run(vram, "report", "--no-cure", path).stdout.split())
+    for note in notes:
+        assert note["text"] in text, f"the report does not say: {note['text']}"
+    return {note["code"]: note["text"] for note in notes}
+
+
+def check_missing(vram, folder):
+    empty = missing(vram, {"segments": [], "device_traces": [[]]}, folder)
+    assert "before the first allocation" in empty["empty"] and "_dump_snapshot() while the memory is in use" in empty["empty"], empty
+    device = waiting()
+    late = missing(vram, dict(device.recording(), device_traces=[[]]), folder)
+    assert "switched off before the dump" in late["no_history"], late
+    found = missing(vram, device.recording(), folder)
+    assert "pinned host memory was not recorded" in found["no_host"] and "filtered" not in found, found
+    assert "no_host" not in missing(vram, pinned_blocks(128 * MIB).recording(), folder)
+    assert "no_host" not in missing(vram, side_streams_in_c().recording(), folder)
+    assert "filtered" in missing(vram, without_completions().recording(), folder)
+
+
 # --- cures -----------------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -440,10 +471,11 @@ def main():
                 print(f"{name}: {error}")
         try:
             check_first_screen(vram, folder)
+            check_missing(vram, folder)
             check_cures(vram, source, folder)
         except AssertionError as error:
             wrong += 1
-            print(f"the first screen, and cures: {error}")
+            print(f"the first screen, what is missing, cures: {error}")
     print(f"{len(names)} rows of advice, {wrong} wrong")
     return 1 if wrong else 0
 
