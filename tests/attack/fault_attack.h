@@ -28,7 +28,7 @@ struct attack {
     struct vram_pool *pool;
     struct vram_host *host;
     void *pinned;
-    bool routed, sleeps, settled;
+    bool routed, sleeps, settled, captures;
     struct attack_block block[ATTACK_BLOCKS];
     size_t count;
     const char *wrong; // what did not hold; NULL: all does
