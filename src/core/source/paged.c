@@ -7,9 +7,10 @@
 #include "core/source/source_ops.h"
 
 enum {
-    SHORT = 4,   // memory is short where less than this part of what is held is left: pages get small
-    SCARCE = 16, // and scarce where less than this part is: no end of a page is left over
-    MANY_PAGES = 64,
+    SHORT = 4,         // memory is short where less than this part of what is held is left: pages get small
+    SCARCE = 16,       // and scarce where less than this part is: no end of a page is left over
+    MANY_PAGES = 64,   // what needs more is asked about before it is begun
+    HUGE_PAGES = 4096, // a request that needs more counts as held when its pages are made
 };
 
 // --- what a shard has -------------------------------------------------------------------------------------------------------------------
@@ -107,10 +108,12 @@ static bool is_there(const struct vr_paged_device *device, uint64_t bytes) {
     return left == 0 || bytes <= left;
 }
 
-// Small pages waste less, large ones cost less: where memory gets short the smallest are made. What is `missing` counts as held, so that
-// one request of a terabyte is not half a million pages. It exists, or is_there() would have refused it.
+// Small pages waste less, large ones cost less: where memory gets short the smallest are made. What is `missing` counts as held
+// where it is thousands of the smallest pages, so that one request of a terabyte is not half a million of them. It exists, or is_there()
+// would have refused it.
 static uint64_t largest_page(const struct vr_paged_device *device, uint64_t missing) {
-    const uint64_t held = device->held_bytes + missing, rung = held / VR_PAGED_LADDER;
+    const uint64_t counted = missing > HUGE_PAGES * device->unit ? missing : 0, held = device->held_bytes + counted;
+    const uint64_t rung = held / VR_PAGED_LADDER;
     const uint64_t most = rung < VR_PAGED_LARGEST ? rung : VR_PAGED_LARGEST;
     return most < 2 * device->unit || bytes_left(device) < device->held_bytes / SHORT ? device->unit : most;
 }

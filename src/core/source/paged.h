@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "core/pool.h"
 
-// The largest page, whatever is held; and a new one is at most this part of what is held with it.
+// The largest page, whatever is held; and a new one is at most this part of what is held (of a huge request: with it).
 #define VR_PAGED_LARGEST (64 * VR_MIB)
 enum { VR_PAGED_LADDER = 256 };
 
