@@ -44,7 +44,8 @@ enum vram_demand {
     X(DETACH, detach)                   /* what keeps the graphs of earlier steps is detached */                                           \
     X(NO_GRAD, no_grad)                 /* the forward pass runs under torch.no_grad() */                                                  \
     X(ATTENTION, fused_attention)       /* attention without its scores in memory */                                                       \
-    X(FOREACH, optimizer_foreach)       /* the optimizer works on one parameter after the other, or fused */
+    X(FOREACH, optimizer_foreach)       /* the optimizer works on one parameter after the other, or fused */                               \
+    X(CASTS, no_casts)                  /* weights in the type that autocast computes in: no copies of them */
 
 enum vram_remedy {
 #define VRAM_REMEDY(constant, name) VRAM_REMEDY_##constant,

@@ -25,7 +25,8 @@ struct vram_recording;
     X(COMMUNICATION, "communication", "communication")                                                                                     \
     X(INPUT, "input", "input")                                                                                                             \
     X(WORKSPACES, "workspaces", "workspaces")                                                                                              \
-    X(KV_CACHE, "kv_cache", "KV cache")
+    X(KV_CACHE, "kv_cache", "KV cache")                                                                                                    \
+    X(CASTS, "cast_weights", "weights cast by autocast")
 
 enum vram_role {
 #define VRAM_ROLE(constant, word, title) VRAM_ROLE_##constant,

@@ -97,7 +97,7 @@ static uint32_t grounds_in_use(struct vr_demand_work *work) {
     }
     return when(of_foreach != 0, VR_GROUND_FOREACH) | when(of_role[VRAM_ROLE_GRADIENTS].bytes != 0, VR_GROUND_GRADIENTS) |
            when(of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0, VR_GROUND_STATE) |
-           when(of_role[VRAM_ROLE_KV_CACHE].bytes != 0, VR_GROUND_KV_CACHE);
+           when(of_role[VRAM_ROLE_KV_CACHE].bytes != 0, VR_GROUND_KV_CACHE) | when(of_role[VRAM_ROLE_CASTS].bytes != 0, VR_GROUND_CASTS);
 }
 
 static uint32_t grounds_of_work(struct vr_demand_work *work) {

@@ -14,6 +14,7 @@
     X(STATE)         /* an optimizer's state in use */                                                                                     \
     X(KV_CACHE)      /* a cache of keys and values in use */                                                                               \
     X(FOREACH)       /* what an optimizer makes for all parameters at once, in use */                                                      \
+    X(CASTS)         /* autocast's copies of weights in use */                                                                             \
     X(SCORES)        /* a tensor of attention scores: made in attention, of a quadratic size */                                            \
     X(LARGEST_ALONE) /* the largest tensor is not one of many equal ones */                                                                \
     X(GROWS)         /* something grows from step to step */                                                                               \
@@ -64,6 +65,7 @@ const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds);
 enum vram_status vr_add_cause(struct vr_demand_work *work);          // remedies_by_role.c: what stands out is dropped
 enum vram_status vr_add_attention(struct vr_demand_work *work);      // remedies_by_role.c
 enum vram_status vr_add_foreach(struct vr_demand_work *work);        // remedies_by_role.c
+enum vram_status vr_add_casts(struct vr_demand_work *work);          // remedies_by_role.c
 enum vram_status vr_add_state_8bit(struct vr_demand_work *work);     // remedies_by_role.c
 enum vram_status vr_add_state_offload(struct vr_demand_work *work);  // remedies_by_role.c
 enum vram_status vr_add_sharding(struct vr_demand_work *work);       // remedies_by_role.c

@@ -63,3 +63,5 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
 bool vr_report_has_settings(const struct vr_model *model) {
     return has_top_level_key(model, "allocator_settings") || vr_model_setting(model, "PYTORCH_CUDA_ALLOC_CONF") != NULL;
 }
+
+const char *vr_report_form(const struct vr_model *model) { return model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict"; }

@@ -34,6 +34,7 @@ static double part_of_model(struct vr_demand_work *work, size_t row) {
     return role == VRAM_ROLE_OPTIMIZER_STATE || role == VRAM_ROLE_PARAMETERS || role == VRAM_ROLE_GRADIENTS ? 1.0 - 1.0 / SHARDS : 0;
 }
 
+static double part_of_casts(struct vr_demand_work *work, size_t row) { return work->roles.role[row] == VRAM_ROLE_CASTS ? 1 : 0; }
 static double part_of_foreach(struct vr_demand_work *work, size_t row) { return vr_is_of_foreach(work, row) ? 1 : 0; }
 
 static enum vram_status add_whole(struct vr_demand_work *work, enum vram_remedy remedy, unsigned divisor,
@@ -45,6 +46,7 @@ static enum vram_status add_whole(struct vr_demand_work *work, enum vram_remedy 
 enum vram_status vr_add_state_8bit(struct vr_demand_work *work) { return add_whole(work, VRAM_REMEDY_STATE_8BIT, 1, part_of_state_8bit); }
 enum vram_status vr_add_state_offload(struct vr_demand_work *work) { return add_whole(work, VRAM_REMEDY_STATE_OFFLOAD, 1, part_of_state); }
 enum vram_status vr_add_sharding(struct vr_demand_work *work) { return add_whole(work, VRAM_REMEDY_SHARDING, SHARDS, part_of_model); }
+enum vram_status vr_add_casts(struct vr_demand_work *work) { return add_whole(work, VRAM_REMEDY_CASTS, 1, part_of_casts); }
 enum vram_status vr_add_foreach(struct vr_demand_work *work) { return add_whole(work, VRAM_REMEDY_FOREACH, 1, part_of_foreach); }
 
 enum vram_status vr_add_kv_cache(struct vr_demand_work *work) {

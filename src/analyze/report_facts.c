@@ -110,7 +110,7 @@ static enum vram_status odd_settings(const struct vr_model *model, struct vr_are
 }
 
 static enum vram_status describe_file(const struct vr_model *model, struct vr_arena *arena, struct vram_report *report) {
-    report->form = model->form == VR_FORM_SEGMENT_LIST ? "segment_list" : "dict";
+    report->form = vr_report_form(model);
     vr_report_generation(model, &report->generation, &report->era);
     report->platform = vr_platform_name(vr_platform_of(model));
     report->annotations = model->annotation_count;

@@ -4,7 +4,6 @@
 #include "analyze/oom_accounts.h"
 #include "analyze/report_parts.h"
 #include "analyze/oom_cause.h"
-#include "model/platform.h"
 
 #include <stdio.h>
 
@@ -330,13 +329,6 @@ static size_t next_oom(const struct vr_history *history, size_t first) {
     return found == NULL ? history->count : (size_t)(found - history->action);
 }
 
-static bool has_python(const struct vr_model *model) {
-    for (uint32_t i = 0; i < model->frames.count; i++) {
-        if (vr_frame_is_python(model, i, false)) return true;
-    }
-    return false;
-}
-
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
                                 const struct vr_lifetimes *active, uint64_t memory_bytes, struct vr_arena *arena,
                                 struct vram_report_device *out) {
@@ -351,9 +343,6 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
     VR_TRY(vr_arena_array(arena, count, sizeof(struct vram_report_oom), &room));
     struct vram_report_oom *ooms = room;
     out->expandable = is_expandable(view, out);
-    out->python = has_python(view->model);
-    out->windows = vr_platform_is_windows(view->model);
-    out->whole_program = vr_is_whole_program(view);
     struct drawing drawing = {.view = view,
                               .sites = sites,
                               .allocated = allocated,

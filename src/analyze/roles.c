@@ -401,6 +401,28 @@ static enum vram_status give_old_roles(struct role_finding *finding) {
     return status;
 }
 
+// --- autocast's copies of weights
+// ---------------------------------------------------------------------------------------------------------
+
+// Autocast casts inputs by the same function: only what has half the size of a parameter is a copy of one.
+static enum vram_status find_casts(struct role_finding *finding) {
+    const struct vr_lifetimes *lifetimes = finding->lifetimes;
+    struct vr_map halves = {0};
+    enum vram_status status = VRAM_OK;
+    for (size_t row = 0; row < lifetimes->count && status == VRAM_OK; row++) {
+        const uint64_t half = lifetimes->size_bytes[row] / 2;
+        if (finding->roles.role[row] == VRAM_ROLE_PARAMETERS && half != 0) status = vr_map_set(&halves, half, 1);
+    }
+    for (size_t row = 0; row < lifetimes->count && status == VRAM_OK; row++) {
+        const uint8_t role = finding->roles.role[row];
+        if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_RECOMPUTED && role != VRAM_ROLE_TEMPORARIES) continue;
+        const bool cast = (marks_of(finding, row) & VR_MARK_CAST) != 0;
+        if (cast && vr_map_get(&halves, lifetimes->size_bytes[row]) != 0) finding->roles.role[row] = VRAM_ROLE_CASTS;
+    }
+    vr_map_release(&halves);
+    return status;
+}
+
 static enum vram_status find_roles(struct role_finding *finding, struct vr_role_rules *rules) {
     VR_TRY(vr_role_notes_find(finding->view, finding->lifetimes, &finding->roles.notes));
     look_over(finding);
@@ -410,7 +432,8 @@ static enum vram_status find_roles(struct role_finding *finding, struct vr_role_
     if (finding->ends_in_oom && finding->expect.count == 0) VR_TRY(expect_by_parameters(finding));
     if (finding->ends_in_oom) VR_TRY(give_roles(finding, rules)); // once more: sizes of gradients are known now
     VR_TRY(follow_replaced(finding));
-    return give_old_roles(finding);
+    VR_TRY(give_old_roles(finding));
+    return find_casts(finding);
 }
 
 enum vram_status vr_roles_find(const struct vr_view *view, const struct vr_lifetimes *lifetimes, struct vr_role_rules *rules,

@@ -206,6 +206,12 @@ static void say_foreach(struct vr_text *out, const struct vram_report_remedy *re
     vr_text_puts(out, " that foreach makes for all parameters at once would not be live; foreach=False is slower, fused=True is not");
 }
 
+static void do_casts(struct vr_text *out, const struct vram_report_remedy *remedy) {
+    (void)remedy;
+    vr_text_puts(out, "keep the weights in bf16, so that autocast makes no copies of them (where nothing is trained, autocast with "
+                      "cache_enabled=False does it, too)");
+}
+
 static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy) {
     put_site(out, "drop in each step what ", remedy->site, " made in it, or keep a copy on the host");
 }
@@ -244,6 +250,7 @@ static const struct {
     [VRAM_REMEDY_NO_GRAD] = {do_no_grad, say_no_grad},
     [VRAM_REMEDY_ATTENTION] = {do_attention, say_attention},
     [VRAM_REMEDY_FOREACH] = {do_foreach, say_foreach},
+    [VRAM_REMEDY_CASTS] = {do_casts, say_blocks},
 };
 
 static void put_outcome(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {

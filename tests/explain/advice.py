@@ -125,6 +125,16 @@ def optimizer(foreach=True, fail=True):
     return device
 
 
+def autocast(frame="at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"):
+    device = Device()
+    for _ in range(4):
+        apply(device, 128 * MIB)
+    for _ in range(4):
+        device.take(64 * MIB, [{"filename": "??", "line": 0, "name": frame}, *module(11)])
+    device.fail(64 * MIB, 10 * MIB, module(12))
+    return device
+
+
 def stateless():
     device = Device()
     apply(device, 500 * MIB)
@@ -300,6 +310,7 @@ ROWS = {
     "NO_GRAD": (r"under torch\.no_grad\(\)", [lambda: steps(validate=True)], [lambda: steps(), lambda: others(steps(validate=True))]),
     "ATTENTION": (r"scaled_dot_product_attention", [scores], [lambda: scores("dense"), lambda: scores(size=512 * MIB + 512), lambda: others(scores())]),
     "FOREACH": (r"foreach=False, or with fused=True", [optimizer], [lambda: optimizer(foreach=False), lambda: others(optimizer())]),
+    "CASTS": (r"keep the weights in bf16", [autocast], [lambda: autocast("at::native::to(at::Tensor const&)"), lambda: others(autocast())]),
     "RECOMPUTE": (r"recompute what .*torch\.utils\.checkpoint", [training], [in_c, of_a_solver, in_cxx]),
     "BATCH": (r"a batch of at most", [training, in_cxx], [in_c, of_a_solver]),
     "CHUNKS": (r"make the largest tensors in 8 parts", [training, in_cxx], [equal_layers, in_c, of_a_solver]),

@@ -74,6 +74,11 @@ static const struct program_kind {
      {{C("at::_ops::mm::call(...)") "," MAIN, VRAM_ROLE_ACTIVATIONS, 0},
       {C("at::_ops::mm::call(...)") "," ENGINE, VRAM_ROLE_GRADIENTS, 1},
       {STEP, VRAM_ROLE_TEMPORARIES, 3}}},
+    {"autocast: a copy of half a parameter's size is one, a cast input is none",
+     false,
+     {{APPLY, VRAM_ROLE_PARAMETERS, 0},
+      {C("at::autocast::cached_cast(c10::ScalarType)") "," MODULE, VRAM_ROLE_CASTS, 0},
+      {C("at::autocast::cached_cast(c10::ScalarType)") "," MODULE, VRAM_ROLE_ACTIVATIONS, 0}}},
     {"inference without gradients",
      false,
      {{APPLY, VRAM_ROLE_PARAMETERS, 0}, {MODULE, VRAM_ROLE_ACTIVATIONS, 2}, {MODULE, VRAM_ROLE_ACTIVATIONS, 3}}},
@@ -94,12 +99,15 @@ static const struct program_kind {
      {{P("/env/torchao/quantization/quant_api.py", "quantize_") "," MAIN, VRAM_ROLE_PARAMETERS, 0}, {MODULE, VRAM_ROLE_ACTIVATIONS, 0}}},
 };
 
-static void put(struct vr_text *json, const char *action, int number, const char *frames) {
-    vr_text_printf(json, "%s{\"action\": \"%s\", \"addr\": %d, \"size\": 1024, \"stream\": 0, \"frames\": [",
-                   json->bytes[json->length - 1] == '[' ? "" : ",", action, number << 20);
+static void put(struct vr_text *json, const char *action, int number, int bytes, const char *frames) {
+    vr_text_printf(json, "%s{\"action\": \"%s\", \"addr\": %d, \"size\": %d, \"stream\": 0, \"frames\": [",
+                   json->bytes[json->length - 1] == '[' ? "" : ",", action, number << 20, bytes);
     vr_text_puts(json, frames);
     vr_text_puts(json, "]}");
 }
+
+// A copy in half the precision has half the size of a parameter.
+static int bytes_of(const struct allocation *of) { return of->role == VRAM_ROLE_CASTS ? 512 : 1024; }
 
 static struct vram_recording *record(const struct program_kind *kind) {
     struct vr_text json = {0};
@@ -108,8 +116,8 @@ static struct vram_recording *record(const struct program_kind *kind) {
     vr_text_printf(&json, "{\"segments\": [], \"allocator_settings\": {%s}, \"device_traces\": [[",
                    kind->whole_program ? "\"vram_run_process\": \"1\"" : "");
     for (int i = 0; i < MOST_EVENTS && kind->of[i].frames != NULL; i++) {
-        put(&json, "alloc", i + 1, kind->of[i].frames);
-        if (kind->of[i].frees != 0) put(&json, "free_requested", kind->of[i].frees, MAIN);
+        put(&json, "alloc", i + 1, bytes_of(&kind->of[i]), kind->of[i].frames);
+        if (kind->of[i].frees != 0) put(&json, "free_requested", kind->of[i].frees, bytes_of(&kind->of[kind->of[i].frees - 1]), MAIN);
     }
     vr_text_puts(&json, "]]}");
     if (vram_recording_read_memory(json.bytes, json.length, "made", &recording, &error) != VRAM_OK) fail_msg("%s", error.message);

@@ -39,6 +39,8 @@ static enum vram_status look_at(struct vr_explored_recording *recording, struct 
     struct vram_report_device *devices = room;
     for (size_t d = 0; d < recording->views.count; d++) VR_TRY(look_at_device(&recording->devices[d], arena, &devices[d]));
     vr_report_generation(model, &report->generation, &report->era);
+    report->form = vr_report_form(model);
+    report->top_level_key_count = model->top_level_key_count;
     report->has_settings = vr_report_has_settings(model);
     report->devices = devices;
     report->device_count = recording->views.count;
