@@ -84,11 +84,6 @@ const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds) 
     return "";
 }
 
-bool vr_is_of_foreach(struct vr_demand_work *work, size_t row) {
-    const bool passing = work->roles.role[row] == VRAM_ROLE_TEMPORARIES && work->roles.pass[row] == VR_PASS_OPTIMIZER;
-    return passing && (vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]) & VR_MARK_FOREACH) != 0;
-}
-
 static uint32_t grounds_in_use(struct vr_demand_work *work) {
     const struct vram_report_sum *of_role = work->made->of_role;
     uint64_t of_foreach = 0;

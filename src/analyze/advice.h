@@ -76,7 +76,7 @@ enum vram_status vr_add_gradients_none(struct vr_demand_work *work); // remedies
 
 // remedies.c: whether the largest activation in use is there once or twice, and not one of many layers'.
 bool vr_largest_is_alone(const struct vr_demand_work *work);
-// advice.c: whether a row is what an optimizer made for all parameters at once.
+// remedies_by_role.c: whether a row is what an optimizer made for all parameters at once.
 bool vr_is_of_foreach(struct vr_demand_work *work, size_t row);
 // The same values in another precision have half the bytes, or twice as many.
 VR_INLINE bool vr_is_of_size(uint64_t bytes, uint64_t size) { return bytes == size || bytes == 2 * size || 2 * bytes == size; }

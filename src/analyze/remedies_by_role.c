@@ -34,6 +34,11 @@ static double part_of_model(struct vr_demand_work *work, size_t row) {
     return role == VRAM_ROLE_OPTIMIZER_STATE || role == VRAM_ROLE_PARAMETERS || role == VRAM_ROLE_GRADIENTS ? 1.0 - 1.0 / SHARDS : 0;
 }
 
+bool vr_is_of_foreach(struct vr_demand_work *work, size_t row) {
+    const bool passing = work->roles.role[row] == VRAM_ROLE_TEMPORARIES && work->roles.pass[row] == VR_PASS_OPTIMIZER;
+    return passing && (vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]) & VR_MARK_FOREACH) != 0;
+}
+
 static double part_of_casts(struct vr_demand_work *work, size_t row) { return work->roles.role[row] == VRAM_ROLE_CASTS ? 1 : 0; }
 static double part_of_foreach(struct vr_demand_work *work, size_t row) { return vr_is_of_foreach(work, row) ? 1 : 0; }
 

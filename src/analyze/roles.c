@@ -72,12 +72,12 @@ static void look_for_model(struct role_finding *finding) {
     uint32_t all = 0;
     for (size_t row = 0; row < lifetimes->count; row++) {
         const uint32_t marks = marks_as_recorded(finding, row);
-        const uint8_t said = finding->roles.notes.role[row];
+        const uint8_t stated = finding->roles.notes.role[row];
         python += (marks & (VR_MARK_PYTHON | VR_MARK_NATIVE)) == VR_MARK_PYTHON;
         native += (marks & VR_MARK_NATIVE) != 0;
         bare += row >= lifetimes->start_count && (marks & VR_MARK_FRAMES) == 0;
         all |= marks;
-        finding->models = finding->models || (said != VRAM_ROLE_COUNT && said != VRAM_ROLE_UNKNOWN);
+        finding->models = finding->models || (stated != VRAM_ROLE_COUNT && stated != VRAM_ROLE_UNKNOWN);
     }
     finding->python_only = python > native;
     finding->roles.python = (all & VR_MARK_PYTHON) != 0;

@@ -313,15 +313,15 @@ enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_r
 
 // "parameters 6.4 GiB (31.0 %), ...", largest first.
 static void put_roles(struct vr_text *text, const struct vram_report_demand *demand) {
-    bool said[VRAM_ROLE_COUNT] = {false};
+    bool listed[VRAM_ROLE_COUNT] = {false};
     for (size_t n = 0; n < VRAM_ROLE_COUNT; n++) {
         size_t most = VRAM_ROLE_COUNT;
         for (size_t role = 0; role < VRAM_ROLE_COUNT; role++) {
-            if (said[role] || demand->of_role[role].bytes == 0) continue;
+            if (listed[role] || demand->of_role[role].bytes == 0) continue;
             if (most == VRAM_ROLE_COUNT || demand->of_role[role].bytes > demand->of_role[most].bytes) most = role;
         }
         if (most == VRAM_ROLE_COUNT) return;
-        said[most] = true;
+        listed[most] = true;
         vr_text_printf(text, "%s%s %s (%s)", n == 0 ? "" : ", ", vram_role_title(most), vr_bytes(demand->of_role[most].bytes).text,
                        vr_percent(demand->of_role[most].bytes, demand->in_use_bytes).text);
     }
