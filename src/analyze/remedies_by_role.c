@@ -2,9 +2,10 @@
 #include "analyze/advice.h"
 
 enum {
-    SHARDS = 2,        // devices
-    SCORES_PART = 10,  // of the peak: what scores of attention must have to be worth another way
-    LEAST_SCORES = 128 // tokens in a sequence
+    SHARDS = 2,         // devices
+    SCORES_PART = 10,   // of the peak: what scores of attention must have to be worth another way
+    LEAST_SCORES = 128, // tokens in a sequence
+    MOST_SCORES = 1 << 20
 };
 
 // The peak without the rows of which `part` says how much goes.
@@ -102,7 +103,7 @@ static bool is_of_attention(struct vr_demand_work *work, uint32_t stack) {
 
 // batch * heads * sequence * sequence values of two bytes, or twice that.
 static bool is_quadratic(uint64_t bytes) {
-    for (uint64_t tokens = LEAST_SCORES; 2 * tokens * tokens <= bytes; tokens++) {
+    for (uint64_t tokens = LEAST_SCORES; tokens <= MOST_SCORES && 2 * tokens * tokens <= bytes; tokens++) {
         if (bytes % (2 * tokens * tokens) == 0) return true;
     }
     return false;

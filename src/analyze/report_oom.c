@@ -200,15 +200,14 @@ static bool is_out_of_reach(const struct vr_layout_range *range, const struct vr
     return range->kind != request->kind && cause == VRAM_OOM_OTHER_POOLS;
 }
 
-// Whether any allocation lives in the ranges of a stream.
+// Whether any allocation lives in the ranges of a stream; ranges are ascending.
 static bool is_in_use(const struct drawing *drawing, int64_t event, const struct vr_layout_range *ranges, size_t count, uint64_t stream) {
     const struct vr_lifetimes *active = drawing->active;
     for (size_t i = 0; i < active->count; i++) {
-        if (!vr_lifetimes_live_at(active, i, event)) continue;
-        for (size_t r = 0; r < count; r++) {
-            const bool inside = active->address[i] >= ranges[r].address && active->address[i] < ranges[r].end;
-            if (inside && ranges[r].stream == stream) return true;
-        }
+        size_t after;
+        VR_LOWER_BOUND(after, r, 0, count, ranges[r].address <= active->address[i]);
+        if (after == 0 || ranges[after - 1].stream != stream || active->address[i] >= ranges[after - 1].end) continue;
+        if (vr_lifetimes_live_at(active, i, event)) return true;
     }
     return false;
 }

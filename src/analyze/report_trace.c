@@ -1,7 +1,5 @@
 // What can be said about a history event by event, without following addresses.
 #include "analyze/report_parts.h"
-#include "analyze/frame_kinds.h"
-#include "model/platform.h"
 
 static int by_value(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -161,18 +159,11 @@ static enum vram_status count_frames(const struct vr_view *view, struct vram_rep
     return VRAM_OK;
 }
 
-static bool has_python(const struct vr_model *model) {
-    for (uint32_t i = 0; i < model->frames.count; i++) {
-        if (vr_frame_is_python(model, i, false)) return true;
-    }
-    return false;
-}
-
 enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out) {
     out->is_host = vr_model_is_host(view->model, view->device);
     out->whole_program = vr_is_whole_program(view);
-    out->python = has_python(view->model);
-    out->windows = vr_platform_is_windows(view->model);
+    out->python = view->python;
+    out->windows = view->windows;
     const struct vr_history *history = view->history;
     out->events = history->count;
     VR_TRY(count_frames(view, out));

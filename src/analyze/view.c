@@ -1,6 +1,9 @@
 // Which rows of a model belong to which device.
 #include "analyze/view.h"
 
+#include "analyze/frame_kinds.h"
+#include "model/platform.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -61,6 +64,13 @@ static void fill(struct vr_view *view, size_t **free_rows) {
     *free_rows = rows;
 }
 
+static bool has_python(const struct vr_model *model) {
+    for (uint32_t i = 0; i < model->frames.count; i++) {
+        if (vr_frame_is_python(model, i, false)) return true;
+    }
+    return false;
+}
+
 enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *views, struct vram_error *error) {
     uint32_t devices[MAX_DEVICES];
     size_t count = 0;
@@ -73,9 +83,12 @@ enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *v
         return VRAM_NO_HOST_MEMORY;
     }
     *views = (struct vr_views){view, count, rows};
+    const bool python = has_python(model), windows = vr_platform_is_windows(model);
     for (size_t d = 0; d < count; d++) {
         view[d].model = model;
         view[d].device = devices[d];
+        view[d].python = python;
+        view[d].windows = windows;
         fill(&view[d], &rows);
     }
     return VRAM_OK;

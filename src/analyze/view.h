@@ -13,6 +13,8 @@ struct vr_view {
     size_t segment_count;
     const size_t *blocks; // rows of model->blocks, of those segments in order
     size_t block_count;
+    bool python;  // of the whole recording: some stack has Python frames
+    bool windows; // and files of frames are paths of Windows
 };
 
 // What an event does to the memory held from the driver; sums wrap, as a damaged file's may.
