@@ -7,6 +7,7 @@
 #   make check-tsan        the threaded tests under ThreadSanitizer
 #   make fuzz              every fuzz target for FUZZ_SECONDS
 #   make prove             the proofs of tests/proofs, by Frama-C and by enumeration (minutes), with their table
+#   make mutate            changes the code at random places and says which changes no test notices (SEED=1 COUNT=450; an hour)
 #   make bench             the measurements of docs/benchmarks.md
 #   make nightly           what takes too long for every change
 #   make check-real        other people's programs on the simulated device (ROWS="torch vllm/vllm_eager"; packages in a cache outside the tree)
@@ -36,7 +37,7 @@ export FUZZ_SECONDS
 
 VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
 VRAM_SOURCES ?= $(VRAM_CACHE)/sources
-.PHONY: all setup demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
+.PHONY: all setup demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove mutate bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
 
 all: setup
 	cmake --preset release --log-level=WARNING
@@ -66,6 +67,10 @@ fuzz: setup
 prove: setup
 	@tools/setup.sh prove
 	@tools/prove.sh
+
+mutate: setup
+	@tools/setup.sh mutate
+	/usr/bin/python3 tests/mutation/mutate.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
 
 bench: all
 	@tools/setup.sh bench
