@@ -28,10 +28,10 @@ IMPORTS = {
     "src/history: following a recording file": "fopen fread fseek ftell clearerr fclose",
     "src/os/posix: the program's own streams, where the caller named them": "fcntl fdopen fstat lstat",
     "src/os/posix: files that are made": "open lstat fchmod fdopen geteuid getrandom unlink close",
-    "src/os/posix: a stack of its own": "mmap munmap sigfillset pthread_sigmask",
+    "src/os/posix: a stack of its own": "mmap munmap sigfillset sigdelset pthread_sigmask",
     "src/os/posix: a process that helps this one": """clone pipe2 poll read write waitpid kill dup2 prctl getppid sigaction sigemptyset
         __libc_current_sigrtmin""",
-    "src/os/posix: files that grow": "open lstat fstat fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
+    "src/os/posix: files that grow": "open lstat fstat flock fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
     "src/driver: writing the text of a graph that the program named": "fwrite ferror fclose rename remove",
     "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
     "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy

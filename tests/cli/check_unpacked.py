@@ -91,14 +91,18 @@ def available():
         return next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable"))
 
 
+# A process begins with the peak of the one that started it, and this one makes the files: a small one starts the command.
+MEASURED = """import os, sys
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+_, state, used = os.wait4(child, 0)
+print(os.waitstatus_to_exitcode(state), used.ru_maxrss)"""
+
+
 def peak_of(command):
     """(exit code, what it said, the most memory that it had at a time in bytes)."""
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
-        _, state, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(state)
-        said.seek(0)
-        return process.returncode, said.read().decode(), used.ru_maxrss << 10
+    done = subprocess.run([sys.executable, "-c", MEASURED] + command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    code, kib = done.stdout.splitlines()[-1].split()
+    return int(code), done.stderr, int(kib) << 10
 
 
 def measure(vram, folder, found):
