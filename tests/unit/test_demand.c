@@ -274,6 +274,27 @@ static void gradients_that_live_on(void **state) {
     vram_report_destroy(report);
 }
 
+// Two layers of one size: each gradient that the second backward pass has made again by the time of the failure saves nothing.
+static void gradients_of_one_size(void **state) {
+    (void)state;
+    for (uint64_t again = 0; again <= 2; again++) {
+        struct made made;
+        begin(&made);
+        (void)take(&made, 100, LOAD);
+        const uint64_t first = take(&made, 50, BLOCK_OF(11));
+        (void)take(&made, 60, BACKWARD);
+        (void)take(&made, 60, BACKWARD);
+        give(&made, first, 50);
+        (void)take(&made, 50, BLOCK_OF(11));
+        for (uint64_t i = 0; i < again; i++) give(&made, take(&made, 60, BACKWARD), 60);
+        fail_at(&made, 200, BACKWARD);
+        struct vram_report *report = end(&made, 0);
+        const struct vram_report_remedy *remedy = remedy_of(demand_of(report), VRAM_REMEDY_GRADIENTS_NONE);
+        assert_int_equal(remedy == NULL ? 0 : remedy->saved_bytes, (2 - again) * 60 * MIB);
+        vram_report_destroy(report);
+    }
+}
+
 static void names_of_all(void **state) {
     (void)state;
     for (size_t i = 0; i < VRAM_DEMAND_COUNT; i++) assert_non_null(vram_demand_name(i));
@@ -293,6 +314,7 @@ int main(void) {
         cmocka_unit_test(one_request),
         cmocka_unit_test(keys_and_values),
         cmocka_unit_test(gradients_that_live_on),
+        cmocka_unit_test(gradients_of_one_size),
         cmocka_unit_test(names_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

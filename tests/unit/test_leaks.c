@@ -146,6 +146,46 @@ static void no_verdict_contradicts_its_rows(void **state) {
     vram_recording_destroy(recording);
 }
 
+// A buffer that a larger one replaces in each step.
+static struct vram_recording *growing_buffer(size_t steps) {
+    struct vr_text text = {0};
+    vr_text_puts(&text, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t step = 0; step < steps; step++) {
+        put_at(&text, "alloc", 1000 + step, (step + 1) << 20, 100 * step + 60, 3);
+        if (step != 0) put_at(&text, "free_requested", 999 + step, step << 20, 100 * step + 70, 3);
+    }
+    vr_text_puts(&text, "]], \"external_annotations\": [");
+    for (size_t step = 0; step < steps; step++)
+        vr_text_printf(&text, "%s{\"stage\": \"STEP\", \"name\": \"step\", \"device\": 0, \"time_us\": %zu}", step == 0 ? "" : ",",
+                       100 * step + 50);
+    vr_text_puts(&text, "]}");
+    struct vram_recording *recording = read_text(&text);
+    vr_text_release(&text);
+    return recording;
+}
+
+static void a_verdict_has_its_word(void **state) {
+    (void)state;
+    const struct keeping keeping = {.steps = 40, .distance = 1, .borrowed = 2, .bytes = 4096, .marked = true};
+    const struct {
+        struct vram_recording *recording;
+        const char *json, *row;
+        size_t leaks;
+    } cases[] = {{keeping_loop(&keeping), "\"verdict\": \"leak\"", "  leak  ", 1},
+                 {growing_buffer(40), "\"verdict\": \"growth\"", "  growth  ", 0}};
+    const struct vram_profile_options options = {.device = -1};
+    struct vr_text text = {0};
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        assert_int_equal(leaks_of(cases[i].recording, &options, &text), cases[i].leaks);
+        assert_non_null(strstr(vr_text_string(&text), cases[i].json));
+        text.length = 0;
+        assert_int_equal(vram_leaks_text(cases[i].recording, &options, "made", NULL, append, &text, NULL, NULL), VRAM_OK);
+        assert_non_null(strstr(vr_text_string(&text), cases[i].row));
+        vram_recording_destroy(cases[i].recording);
+    }
+    vr_text_release(&text);
+}
+
 // What no event frees is pointed to, with steps or without.
 static void what_was_never_freed_is_pointed_to(void **state) {
     (void)state;
@@ -186,7 +226,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_may_change_from_step_to_step),       cmocka_unit_test(what_is_kept_in_every_few_steps_leaks),
         cmocka_unit_test(no_verdict_contradicts_its_rows),          cmocka_unit_test(what_was_never_freed_is_pointed_to),
-        cmocka_unit_test(marks_are_listed_where_none_has_the_name),
+        cmocka_unit_test(marks_are_listed_where_none_has_the_name), cmocka_unit_test(a_verdict_has_its_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

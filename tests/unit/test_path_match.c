@@ -34,6 +34,12 @@ static void a_tree_goes_together(void **state) {
         {{"C:\\work\\proj\\train.py"}, {"/work/proj/train.py"}, {0}},
         {{"/a/model.py"}, {"/a/my_model.py"}, {VR_NO_PATH}},
         {{"train.py"}, {"/deep/in/train.py"}, {0}},
+        {{"/deep/in/train.py"}, {"train.py"}, {0}},
+        {{"train.py"}, {"/train.py"}, {0}},
+        {{"/train.py"}, {"train.py"}, {0}},
+        // The shorter name is the end of the longer one, not all of it.
+        {{"train.py"}, {"/deep/in/_train.py"}, {VR_NO_PATH}},
+        {{"/deep/in/_train.py"}, {"train.py"}, {VR_NO_PATH}},
         {{"/a/train.py", "/b/train.py"}, {"/c/train.py"}, {0, VR_NO_PATH}},
         {{"/a/train.py"}, {NULL}, {VR_NO_PATH}},
         {{""}, {"/a/train.py"}, {VR_NO_PATH}},

@@ -27,6 +27,7 @@
 #define FRAMES_OF_SEED     FRAME("/lib/torch/autograd/__init__.py", "_make_grads") "," FRAME("/lib/torch/autograd/__init__.py", "backward")
 #define FRAMES_OF_BACKWARD ""
 #define NATIVE(name)       FRAME("??", name)
+#define FRAMES_OF_ENGINE   NATIVE("torch::autograd::Engine::thread_main(...)")
 #define FRAMES_OF_SCRATCH  NATIVE("void at::cuda::blas::gemm_and_bias<float>(bool, bool)") "," FRAMES_OF_FORWARD
 #define FRAMES_OF_ROOM     NATIVE("torch::autograd::THPVariable_zeros(_object*, _object*, _object*)") "," TRAIN
 
@@ -330,6 +331,30 @@ static void stacks_that_tell_nothing(void **state) {
     roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
 }
 
+// Outside of modules after a backward pass: what the next forward pass sees is its input, what dies before is temporary, and of what stays
+// only its stack may tell that it should not.
+static void what_is_made_between_passes(void **state) {
+    (void)state;
+    static const enum vram_role expected[] = {VRAM_ROLE_PARAMETERS,  VRAM_ROLE_ACTIVATIONS, VRAM_ROLE_GRADIENTS, VRAM_ROLE_UNKNOWN,
+                                              VRAM_ROLE_TEMPORARIES, VRAM_ROLE_UNKNOWN,     VRAM_ROLE_INPUT,     VRAM_ROLE_ACTIVATIONS,
+                                              VRAM_ROLE_UNKNOWN,     VRAM_ROLE_GRADIENTS,   VRAM_ROLE_UNKNOWN,   VRAM_ROLE_TEMPORARIES};
+    struct made made;
+    begin(&made);
+    take(&made, 1, 1000, FRAMES_OF_LOAD);
+    take(&made, 2, 4000, FRAMES_OF_FORWARD);
+    take(&made, 3, 1000, FRAMES_OF_ENGINE);
+    give(&made, 2, 4000);
+    take(&made, 4, 900, TRAIN);
+    give(&made, 4, 900);
+    take(&made, 5, 64, TRAIN);
+    take(&made, 2, 4000, FRAMES_OF_FORWARD);
+    give(&made, 5, 64);
+    take(&made, 6, 1000, FRAMES_OF_ENGINE);
+    take(&made, 7, 8, TRAIN);
+    take(&made, 8, 8, FRAME("/lib/torch/nn/utils/clip_grad.py", "_get_total_norm") "," TRAIN);
+    roles_are(end(&made, ""), expected, VR_COUNT_OF(expected));
+}
+
 // A program of functions alone: what its thread without Python frees was computed for it, and what it leaves is a gradient.
 static void training_without_modules(void **state) {
     (void)state;
@@ -382,6 +407,7 @@ int main(void) {
         cmocka_unit_test(seeds_and_scratch_of_products),
         cmocka_unit_test(room_for_results),
         cmocka_unit_test(stacks_that_tell_nothing),
+        cmocka_unit_test(what_is_made_between_passes),
         cmocka_unit_test(training_without_modules),
         cmocka_unit_test(reports_by_role_have_totals),
         cmocka_unit_test(buckets_of_ddp),

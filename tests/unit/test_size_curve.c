@@ -47,6 +47,33 @@ static void what_tensors_follow_is_found(void **state) {
     }
 }
 
+// Through two points: an exact multiple, square or quotient has no range; anything else has the range from a straight line to a square.
+static void two_points_tell_exact_multiples(void **state) {
+    (void)state;
+    static const struct {
+        double first, second, slack;
+        struct vr_size_curve at_four;
+    } cases[] = {
+        {5, 5, 0, {5, 5, 5, VR_SHAPE_CONSTANT}},
+        {1, 2, 0, {4, 4, 4, VR_SHAPE_STRAIGHT}},
+        {1, 4, 0, {16, 16, 16, VR_SHAPE_SQUARE}},
+        {2, 1, 0, {0.5, 0.5, 0.5, VR_SHAPE_INVERSE}},
+        {9, 1, 0, {1, 1, 9, VR_SHAPE_CONSTANT}},
+        {1, 3, 0, {7, 7, 11, VR_SHAPE_STRAIGHT}},
+        {12, 22, 1, {44, 44, 44, VR_SHAPE_STRAIGHT}},
+        {12, 22.5, 0.5, {43.5, 43.5, 64.5, VR_SHAPE_STRAIGHT}},
+        // Nothing at all at the smaller size: what came later is a multiple of nothing.
+        {0, 2, 8, {6, 6, 10, VR_SHAPE_STRAIGHT}},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        const struct vr_size_points points = {
+            .count = 2, .size = {1, 2}, .bytes = {cases[i].first, cases[i].second}, .slack = cases[i].slack};
+        const struct vr_size_curve curve = vr_size_curve_at(&points, 4), *expected = &cases[i].at_four;
+        assert_int_equal(curve.shape, expected->shape);
+        assert_true(curve.value == expected->value && curve.low == expected->low && curve.high == expected->high);
+    }
+}
+
 // What falls, jumps or comes and goes: within the points no curve leaves what they span, beyond them none turns round or is negative.
 static void no_curve_turns_round(void **state) {
     (void)state;
@@ -77,6 +104,7 @@ static void no_curve_turns_round(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_tensors_follow_is_found),
+        cmocka_unit_test(two_points_tell_exact_multiples),
         cmocka_unit_test(no_curve_turns_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
