@@ -36,12 +36,15 @@ struct mcp_answer {
     size_t cost;     // of text[0, length) in the message, where quotes and the like take more than a byte
     uint64_t missed; // lines that had no room any more
     char next[256];  // without "next: "; "": none
+    uint64_t about;  // 1 + the device that the answer is about, where the recording has several; 0: none
     bool is_error;
 };
 
 void mcp_line(struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(2, 3);
 // What to ask next; the last call counts.
 void mcp_next(struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(2, 3);
+// The answer is about this device of several: so is what is asked next.
+void mcp_about(struct mcp_answer *answer, uint32_t device);
 // The answer is only this sentence, and says that the tool failed.
 void mcp_fail(struct mcp_answer *answer, const char *format, ...) VRAM_PRINTF(2, 3);
 // The last lines: what had no room, and what is next. Then the text is whole.
@@ -99,7 +102,8 @@ void mcp_encode(const char *text, char *encoded, size_t capacity);
 void mcp_frames(struct mcp_answer *answer, const struct cJSON *json, int most);
 // What paged memory would have saved on this device, or (-1) on each: nothing where there is nothing to gain, or it takes too long to say.
 void mcp_say_saving(struct mcp_answer *answer, const struct mcp_recording *open, int64_t device);
-// The device of a report that the argument `device` names, else the one with the most events. NULL with a failed answer.
+// The device of a report that the argument `device` names, else the one in trouble: what is asked next is about it, too. NULL with a
+// failed answer.
 const struct vram_report_device *mcp_device(const struct mcp_recording *recording, const struct cJSON *arguments,
                                             struct mcp_answer *answer);
 

@@ -8,8 +8,10 @@
 
 // What the message has around the text, with an id of 200 bytes.
 #define ENVELOPE_BYTES 320
+// "next: ", and the device where the answer is about one of several.
+#define DEVICE_BYTES 40
 // For the last two lines.
-#define KEPT_BYTES (sizeof(((struct mcp_answer *)NULL)->next) + 64)
+#define KEPT_BYTES (sizeof(((struct mcp_answer *)NULL)->next) + 64 + DEVICE_BYTES)
 
 // What JSON makes of a byte: ui_put() left no control characters, and cJSON escapes quotes and backslashes only.
 static size_t cost_of(const char *text, size_t length) {
@@ -82,14 +84,36 @@ void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
     free(line);
 }
 
+void mcp_about(struct mcp_answer *answer, uint32_t device) { answer->about = (uint64_t)device + 1; }
+
+// The file's argument of the call that comes next, up to its end; NULL where the tool takes no device, or the device is there.
+static const char *end_of_file(const char *next) {
+    static const char file[] = "{\"file\": \"";
+    const char *at = strstr(next, file);
+    const bool whole = strncmp(next, "tune ", 5) == 0 || strncmp(next, "open ", 5) == 0;
+    if (at == NULL || whole || strstr(next, "\"device\": ") != NULL) return NULL;
+    at = strchr(at + sizeof file - 1, '"');
+    return at == NULL ? NULL : at + 1;
+}
+
+// "next: why {"file": "r1", "device": 1} - ..."
+static void put_next(const struct mcp_answer *answer, char *line, size_t size) {
+    const char *end = answer->about == 0 ? NULL : end_of_file(answer->next);
+    if (end == NULL)
+        (void)snprintf(line, size, "next: %s", answer->next);
+    else
+        (void)snprintf(line, size, "next: %.*s, \"device\": %" PRIu64 "%s", (int)(end - answer->next), answer->next, answer->about - 1,
+                       end);
+}
+
 void mcp_end(struct mcp_answer *answer) {
-    char line[sizeof answer->next + 8];
+    char line[sizeof answer->next + DEVICE_BYTES];
     if (answer->missed != 0) {
         (void)snprintf(line, sizeof line, "(%" PRIu64 " more lines had no room)", answer->missed);
         (void)append(answer, line, 0);
     }
     if (answer->next[0] == '\0') return;
-    (void)snprintf(line, sizeof line, "next: %s", answer->next);
+    put_next(answer, line, sizeof line);
     (void)append(answer, line, 0);
 }
 

@@ -110,6 +110,7 @@ void mcp_tool_peak(struct mcp_server *server, const cJSON *arguments, struct mcp
     struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
     const struct vram_report_device *device = open == NULL ? NULL : mcp_device(open, arguments, answer);
     if (device == NULL || !mcp_moment(arguments, at, number, &options, answer)) return;
+    options.device = device->device;
     const bool stacks = strcmp(by_of(arguments), "stack") == 0;
     cJSON *json = stacks ? stacks_at(open, arguments, device, options.top, answer) : groups_at(open, &options, answer);
     if (json == NULL) return;
@@ -239,6 +240,10 @@ void mcp_tool_leaks(struct mcp_server *server, const cJSON *arguments, struct mc
         vram_leaks_json(open->recording, &options, input_base_name(open->path), mcp_keep, &kept, &leaks, &error);
     cJSON *json = mcp_parsed(status, &kept, &error, answer);
     if (json == NULL) return;
+    if (open->report->device_count > 1) {
+        mcp_about(answer, (uint32_t)mcp_whole(json, "device"));
+        mcp_line(answer, "device %" PRIu64, mcp_whole(json, "device"));
+    }
     mcp_line(answer, "%s", mcp_text(json, "steps_text", ""));
     mcp_line(answer, "%s", mcp_text(json, "sentence", ""));
     if (mcp_whole(json, "steps") == 0) say_marks(answer, cJSON_GetObjectItemCaseSensitive(json, "marks"));

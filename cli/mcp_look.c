@@ -42,13 +42,6 @@ static void say_ooms(struct mcp_answer *answer, const struct vram_report_device 
              device->oom_count == 1 ? "" : "s", last->event, BYTES(last->size_bytes), last->site == NULL ? "an unknown place" : last->site);
 }
 
-static const struct vram_report_device *with_oom(const struct vram_report *report) {
-    for (size_t i = 0; i < report->device_count; i++) {
-        if (report->devices[i].oom_count != 0) return &report->devices[i];
-    }
-    return NULL;
-}
-
 void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
     const struct mcp_recording *open = mcp_recording(server, arguments, "file", answer);
     if (open == NULL) return;
@@ -67,7 +60,9 @@ void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp
         const struct vram_report_note *note = &report->notes[i];
         mcp_line(answer, "%s: %s", note->kind == VRAM_NOTE_MISSING ? "missing" : "contradiction", note->text);
     }
-    if (with_oom(report) != NULL)
+    const struct vram_report_device *worst = vram_report_worst_device(report);
+    if (worst != NULL && report->device_count > 1) mcp_about(answer, worst->device);
+    if (worst != NULL && worst->oom_count != 0)
         mcp_next(answer, "why {\"file\": \"r%u\"} - the out of memory, explained", open->id);
     else
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
@@ -174,9 +169,7 @@ void mcp_tool_why(struct mcp_server *server, const cJSON *arguments, struct mcp_
     struct mcp_recording judged = *open;
     if (memory != 0) judged.report = with_memory(open, memory, answer);
     if (judged.report == NULL) return;
-    const cJSON *named = cJSON_GetObjectItemCaseSensitive(arguments, "device");
-    const struct vram_report_device *device = cJSON_IsNumber(named) ? NULL : with_oom(judged.report);
-    if (device == NULL) device = mcp_device(&judged, arguments, answer);
+    const struct vram_report_device *device = mcp_device(&judged, arguments, answer);
     if (device != NULL && device->oom_count == 0) {
         say_gap(answer, device, open->id);
         mcp_say_saving(answer, open, device->device);

@@ -136,17 +136,28 @@ struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wa
     return found;
 }
 
+// Which of several devices the answer is about, and why where the call names none.
+static void say_choice(struct mcp_answer *answer, const struct vram_report_device *device, bool chosen) {
+    const char *why = !chosen ? "" : device->oom_count != 0 ? ", which ran out of memory" : ", which has the highest peak";
+    if (device->is_host)
+        mcp_line(answer, "pinned host memory");
+    else
+        mcp_line(answer, "device %u%s", (unsigned)device->device, why);
+    mcp_about(answer, device->device);
+}
+
 const struct vram_report_device *mcp_device(const struct mcp_recording *open, const cJSON *arguments, struct mcp_answer *answer) {
     int64_t wanted = -1;
     if (!mcp_count(arguments, "device", 0, UINT32_MAX, &wanted, answer)) return NULL;
-    const struct vram_report_device *most = NULL;
-    for (size_t i = 0; i < open->report->device_count; i++) {
-        const struct vram_report_device *device = &open->report->devices[i];
-        if (wanted >= 0 ? device->device == wanted : most == NULL || device->events > most->events) most = device;
+    const struct vram_report_device *found = wanted < 0 ? vram_report_worst_device(open->report) : NULL;
+    for (size_t i = 0; wanted >= 0 && i < open->report->device_count; i++) {
+        if (open->report->devices[i].device == wanted) found = &open->report->devices[i];
     }
-    if (most == NULL && wanted >= 0)
+    if (found == NULL && wanted >= 0)
         mcp_fail(answer, "the recording has no device %lld", (long long)wanted);
-    else if (most == NULL)
+    else if (found == NULL)
         mcp_fail(answer, "the recording has no device with events or segments");
-    return most;
+    else if (open->report->device_count > 1)
+        say_choice(answer, found, wanted < 0);
+    return found;
 }

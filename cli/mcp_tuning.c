@@ -16,6 +16,9 @@
 #define BYTES(bytes)   mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
 #define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
 
+// The cure is to be that of `vram report`, which most recordings have in a second: it is waited for.
+#define CURE_PATIENCE_NS UINT64_C(10000000000)
+
 enum { SHOWN_SETTINGS = 6 };
 
 // What would lower the demand, each with what it was computed from.
@@ -45,8 +48,8 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
     case VRAM_CURE_SETTING:
         mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
         if (cure->from_recorded_start) mcp_line(answer, "replayed from the memory as it lay when the recording began");
-        mcp_line(answer, "with it the history fits: it holds at most %s, and would do with %s", BYTES(cure->held_bytes),
-                 BYTES(cure->needed_bytes));
+        mcp_line(answer, "with it the history fits: it holds at most %s%s%s", BYTES(cure->held_bytes),
+                 cure->needed_bytes == 0 ? "" : ", and needs ", cure->needed_bytes == 0 ? "" : BYTES(cure->needed_bytes));
         mcp_next(answer, "tune {\"file\": \"r%u\"} - every setting beside it, with driver calls and time", id);
         return;
     case VRAM_CURE_DEMAND:
@@ -85,6 +88,21 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
     vram_report_destroy(report);
 }
 
+// The device that the answer is about comes last: its line says what to ask next.
+static void say_cures(struct mcp_answer *answer, const struct mcp_recording *open, const struct vram_cures *cures, int64_t wanted) {
+    const struct vram_report_device *worst = vram_report_worst_device(open->report);
+    const int64_t about = wanted >= 0 || worst == NULL ? wanted : (int64_t)worst->device;
+    if (open->report->device_count > 1 && about >= 0) mcp_about(answer, (uint32_t)about);
+    for (int last = wanted >= 0; last < 2; last++) {
+        for (size_t i = 0; i < cures->count; i++) {
+            const struct vram_cure *cure = &cures->cures[i];
+            if ((cure->device == about) != (last != 0)) continue;
+            say_cure(answer, cure, open->id);
+            if (cure->verdict != VRAM_CURE_SETTING) say_remedies(answer, demand_of(open->report, cure->device));
+        }
+    }
+}
+
 void mcp_tool_cure(struct mcp_server *server, const cJSON *arguments, struct mcp_answer *answer) {
     struct vram_cures *cures = NULL;
     struct vram_error error;
@@ -93,15 +111,11 @@ void mcp_tool_cure(struct mcp_server *server, const cJSON *arguments, struct mcp
     int64_t wanted = -1;
     uint64_t memory = 0;
     if (!mcp_count(arguments, "device", 0, UINT32_MAX, &wanted, answer) || !mcp_size(arguments, "memory", &memory, answer)) return;
-    if (vram_cures_find_within(open->recording, open->report, MCP_PATIENCE_NS, &cures, &error) != VRAM_OK) {
+    if (vram_cures_find_within(open->recording, open->report, CURE_PATIENCE_NS, &cures, &error) != VRAM_OK) {
         mcp_fail(answer, "%s", error.message);
         return;
     }
-    for (size_t i = 0; i < cures->count; i++) {
-        if (wanted >= 0 && cures->cures[i].device != wanted) continue;
-        say_cure(answer, &cures->cures[i], open->id);
-        if (cures->cures[i].verdict != VRAM_CURE_SETTING) say_remedies(answer, demand_of(open->report, cures->cures[i].device));
-    }
+    say_cures(answer, open, cures, wanted);
     if (answer->length == 0 && memory != 0) say_for_card(answer, open, wanted, memory);
     if (answer->length == 0) {
         mcp_line(answer, "no request failed%s: there is nothing to cure", wanted < 0 ? "" : " on this device");

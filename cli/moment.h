@@ -18,8 +18,8 @@ struct moment_settings {
 // Rows of a command's table of options.
 #define DEVICE_OPTION(settings)                                                                                                            \
     {                                                                                                                                      \
-        .name = "device", .kind = ARGS_STRING, .value = "N", .help = "the device (default: the one with the most events)",                 \
-        .target = &(settings)->device                                                                                                      \
+        .name = "device", .kind = ARGS_STRING, .value = "N",                                                                               \
+        .help = "the device (default: the one that ran out of memory, else the highest peak)", .target = &(settings)->device               \
     }
 #define MOMENT_OPTIONS(settings)                                                                                                           \
     DEVICE_OPTION(settings),                                                                                                               \

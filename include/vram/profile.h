@@ -23,7 +23,7 @@ enum vram_profile_moment {
 
 // All-zero but `device` is the default.
 struct vram_profile_options {
-    int64_t device; // -1: the one with the most events
+    int64_t device; // -1: the one that ran out of memory, else the one with the highest peak
     enum vram_profile_moment moment;
     int64_t event;   // with VRAM_PROFILE_EVENT: after this event, -1: before the first
     bool active;     // live until free_completed, not until free_requested
@@ -82,8 +82,9 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_diff_text(const struct vram_diff *
 VRAM_API VRAM_NODISCARD enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, void *user,
                                                         struct vram_diff_result *result, struct vram_error *error);
 
-// What leaks or grows from step to step. Without a device in the options: the first one that leaks, else that of the most events. *leaks
-// (may be NULL) is set to how many groups leak: what they allocate outlives its step and stays, step after step, until the end.
+// What leaks or grows from step to step. Without a device in the options: the one that ran out of memory or has the highest peak, or where
+// that leaks nothing the first one that does. *leaks (may be NULL) is set to how many groups leak: what they allocate outlives its step and
+// stays, step after step, until the end.
 VRAM_API VRAM_NODISCARD enum vram_status vram_leaks_text(const struct vram_recording *recording, const struct vram_profile_options *options,
                                                          const char *title, const struct vram_style *style, vram_write write, void *user,
                                                          size_t *leaks, struct vram_error *error);

@@ -365,6 +365,10 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_report_create(const struct vram_re
 // NULL is ignored.
 VRAM_API void vram_report_destroy(struct vram_report *report);
 
+// The device that an answer is about where none is named: the one with the most requests that ran out of memory, else the highest peak; of
+// equals a device before pinned host memory, then the one with more events. Part of the report; NULL where that is NULL or has no device.
+VRAM_API const struct vram_report_device *vram_report_worst_device(const struct vram_report *report);
+
 // What the reader of the file knows about it. Any member may be NULL or 0.
 struct vram_report_source {
     const char *file;              // how it is called

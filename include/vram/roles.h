@@ -40,7 +40,7 @@ VRAM_API const char *vram_role_title(size_t role);
 
 // All-zero but `device` is the default.
 struct vram_roles_options {
-    int64_t device;    // -1: the one with the most events
+    int64_t device;    // -1: the one that ran out of memory, else the one with the highest peak
     const char *rules; // of the user: a role's word, a blank and a regular expression per line; NULL: none
     unsigned top;      // modules; 0: 10
     bool active;       // live until free_completed, not until free_requested

@@ -46,8 +46,8 @@ struct vr_leaks {
     size_t top; // groups to show
 };
 
-// Without a device in the options: the first one that leaks, else that of the most events. INVALID_ARGUMENT with a sentence, BAD_INPUT,
-// LIMIT, NO_HOST_MEMORY. The recording must outlive it.
+// Without a device in the options: the one in trouble (trouble.h), or where that leaks nothing the first one that does. INVALID_ARGUMENT
+// with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive it.
 enum vram_status vr_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options, struct vr_leaks *leaks,
                                struct vram_error *error);
 void vr_leaks_close(struct vr_leaks *leaks);

@@ -2,20 +2,18 @@
 
 #include "model/recording.h"
 
-// Whether the view is the better guess of what is meant by no number: the device of the most events, host memory where there is no device.
-static bool is_likelier(const struct vr_view *view, const struct vr_view *than) {
-    const bool is_host = vr_model_is_host(view->model, view->device);
-    return than == NULL || (!is_host && view->history->count > than->history->count);
-}
-
 static enum vram_status choose_view(struct vr_profile *subject, int64_t device, struct vram_error *error) {
-    const struct vr_view *views = subject->views.view;
-    for (size_t d = 0; d < subject->views.count; d++) {
-        if (device >= 0 ? views[d].device == device : is_likelier(&views[d], subject->view)) subject->view = &views[d];
+    const struct vr_views *views = &subject->views;
+    size_t found = 0;
+    if (device < 0) {
+        if (views->count == 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has neither events nor segments");
+        VR_TRY(vr_views_in_trouble(views, &found, &subject->why));
     }
-    if (subject->view != NULL) return VRAM_OK;
-    if (device < 0) return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the recording has neither events nor segments");
-    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)device);
+    while (device >= 0 && found < views->count && views->view[found].device != device) found++;
+    if (found == views->count)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)device);
+    subject->view = &views->view[found];
+    return VRAM_OK;
 }
 
 static enum vram_status choose_moment(struct vr_profile *subject, const struct vram_profile_options *options, struct vram_error *error) {

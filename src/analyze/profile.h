@@ -3,6 +3,7 @@
 #define VR_ANALYZE_PROFILE_H
 
 #include "analyze/grouping.h"
+#include "analyze/trouble.h"
 #include "vram/profile.h"
 
 struct vr_profile {
@@ -10,6 +11,7 @@ struct vr_profile {
     struct vr_views views;
     struct vr_sites sites;
     const struct vr_view *view;
+    enum vr_choice why; // it is this view
     struct vr_lifetimes lifetimes;
     bool has_lifetimes;
     struct vr_segment_lives segments;

@@ -58,10 +58,20 @@ static void print_side(const struct vram_diff *diff, const struct vr_comparison 
     vr_text_colour(text, style, VR_BOLD);
     if (diff->title[side] != NULL) vr_text_printable(text, diff->title[side], strlen(diff->title[side]));
     vr_text_colour(text, style, VR_PLAIN);
-    vr_text_printf(text, ", %s, ", vr_view_name(subject->view).text);
+    vr_text_puts(text, ", ");
+    vr_profile_device(subject, text);
+    vr_text_puts(text, ", ");
     vr_profile_moment(subject, &diff->options[side], text);
     vr_text_printf(text, ": %s in %s allocation%s\n", vr_bytes(subject->bytes).text, vr_count(subject->count).text,
                    subject->count == 1 ? "" : "s");
+}
+
+// "+0.1 %" of what was held before; a change too small for the digits has its sign all the same.
+static void print_share(const uint64_t bytes[2], struct vr_text *text) {
+    if (bytes[0] == 0 || bytes[0] == bytes[1]) return;
+    const bool more = bytes[1] > bytes[0];
+    const double share = 100.0 * (double)(more ? bytes[1] - bytes[0] : bytes[0] - bytes[1]) / (double)bytes[0];
+    vr_text_printf(text, share < 0.05 ? ", %s<0.1 %%" : ", %s%.1f %%", more ? "+" : "-", share);
 }
 
 enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_style *style, vram_write write, void *user,
@@ -78,7 +88,7 @@ enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_
     vr_text_colour(&text, shown, VR_BOLD);
     vr_text_puts(&text, signed_bytes((int64_t)(bytes[1] - bytes[0])).text);
     vr_text_colour(&text, shown, VR_PLAIN);
-    if (bytes[0] != 0) vr_text_printf(&text, ", %.1f %% of before", 100.0 * (double)bytes[1] / (double)bytes[0]);
+    print_share(bytes, &text);
     vr_text_puts(&text, "\n");
     print_pairs(&comparison, shown, &text);
     const enum vram_status status = vr_text_hand_over(&text, write, user);

@@ -211,6 +211,8 @@ static void put_head(struct vr_text *text, const struct flame *flame, const stru
                    WIDTH, height, WIDTH, height);
     put_xml(text, title == NULL ? "GPU memory" : title, strlen(title == NULL ? "GPU memory" : title));
     vr_text_puts(text, "</text>\n<text x=\"8\" y=\"42\" fill=\"#555\">");
+    vr_profile_device(&flame->subject[0], text);
+    vr_text_puts(text, ", ");
     if (flame->compared)
         vr_text_printf(text, "%s before, %s now: orange grew, blue shrank", vr_bytes(flame->subject[1].bytes).text,
                        vr_bytes(flame->subject[0].bytes).text);

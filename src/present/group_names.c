@@ -11,6 +11,13 @@ void vr_profile_moment(const struct vr_profile *subject, const struct vram_profi
         vr_text_printf(text, "after event %s", vr_count((uint64_t)subject->event).text);
 }
 
+void vr_profile_device(const struct vr_profile *subject, struct vr_text *text) {
+    static const char *const reasons[] = {
+        [VR_CHOICE_OOM] = " (out of memory)", [VR_CHOICE_PEAK] = " (highest peak)", [VR_CHOICE_EVENTS] = " (most events)"};
+    const char *why = subject->why < VR_COUNT_OF(reasons) ? reasons[subject->why] : NULL;
+    vr_text_printf(text, "%s%s", vr_view_name(subject->view).text, why == NULL ? "" : why);
+}
+
 // The title of a role, by its word.
 static const char *role_title(const char *word, size_t length) {
     size_t role = 0;

@@ -7,6 +7,8 @@
 
 // "peak", "the end", "event 7": as people say it.
 void vr_profile_moment(const struct vr_profile *subject, const struct vram_profile_options *options, struct vr_text *text);
+// "device 1"; where nothing named it, with the reason: "device 1 (out of memory)".
+void vr_profile_device(const struct vr_profile *subject, struct vr_text *text);
 // The name of a group of that kind for people: printable, and functions without their arguments where these would hide them.
 void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text);
 // A group's name for people.

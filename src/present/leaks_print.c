@@ -117,7 +117,9 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
     vr_text_colour(&text, shown, VR_BOLD);
     if (title != NULL) vr_text_printable(&text, title, strlen(title));
     vr_text_colour(&text, shown, VR_PLAIN);
-    vr_text_printf(&text, "%s%s, ", title == NULL ? "" : ": ", vr_view_name(found.profile.view).text);
+    vr_text_puts(&text, title == NULL ? "" : ": ");
+    vr_profile_device(&found.profile, &text);
+    vr_text_puts(&text, ", ");
     vr_leak_steps_text(found.profile.model, &found.steps, &text);
     print_answer(&found, shown, &text);
     print_growers(&found, shown, &text);

@@ -135,7 +135,9 @@ enum vram_status vram_profile_text(const struct vram_recording *recording, const
     vr_text_colour(&text, shown, VR_BOLD);
     if (title != NULL) vr_text_printable(&text, title, strlen(title));
     vr_text_colour(&text, shown, VR_PLAIN);
-    vr_text_printf(&text, "%s%s, ", title == NULL ? "" : ": ", vr_view_name(profile.subject.view).text);
+    vr_text_puts(&text, title == NULL ? "" : ": ");
+    vr_profile_device(&profile.subject, &text);
+    vr_text_puts(&text, ", ");
     vr_profile_moment(&profile.subject, options, &text);
     vr_text_printf(&text, ": %s in %s allocation%s\n", vr_bytes(profile.subject.bytes).text, vr_count(profile.subject.count).text,
                    profile.subject.count == 1 ? "" : "s");

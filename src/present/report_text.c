@@ -463,7 +463,11 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
     print_title(&printer, source);
     print_ran_out(&printer);
     print_notes(&printer, VRAM_NOTE_CONTRADICTION, "This recording contradicts itself: what follows cannot all be true", VR_RED);
-    for (size_t d = 0; d < report->device_count; d++) print_device(&printer, &report->devices[d]);
+    const struct vram_report_device *worst = vram_report_worst_device(report);
+    if (worst != NULL) print_device(&printer, worst);
+    for (size_t d = 0; d < report->device_count; d++) {
+        if (&report->devices[d] != worst) print_device(&printer, &report->devices[d]);
+    }
     print_settings(&printer);
     print_notes(&printer, VRAM_NOTE_MISSING, "Not in this recording", VR_YELLOW);
     return vr_text_finish(&text, write, user);

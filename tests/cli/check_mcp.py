@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import check_forecast
-from check_cli import recording
+from check_cli import event, recording
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OOM = os.path.join(ROOT, "examples", "recordings", "oom.pickle.gz")
@@ -163,6 +163,25 @@ def check_sums(vram, folder):
     server.end()
 
 
+def check_device(vram, folder):
+    """Of several devices an answer is about the one that ran out of memory, and says so; what it asks next is about it, too."""
+    failed = recording()
+    for segment in failed["segments"]:
+        segment["device"] = 1
+    busy = [event("alloc", 0x1000, 512, 1), event("free_requested", 0x1000, 512, 2), event("free_completed", 0x1000, 512, 3)]
+    failed["device_traces"].insert(0, busy * 50)
+    with open(os.path.join(folder, "two.pickle"), "wb") as file:
+        pickle.dump(failed, file, 4)
+    server = Server(vram, folder)
+    wants("open of two devices", server.call("open", file="two.pickle")[0], r'\nnext: why \{"file": "r1", "device": 1\}')
+    wants("summary of two devices", server.call("summary", file="r1")[0], r"^device 1, which ran out of memory\n")
+    for tool in ("peak", "sites", "lifetimes", "why", "leaks"):
+        wants(f"{tool} of two devices", server.call(tool, file="r1")[0], r"^device 1\b", r'\nnext: \w+ \{"file": "r1".*"device": 1')
+    wants("cure of two devices", server.call("cure", file="r1")[0], r"^device 1, out of memory", r'\nnext: \w+ \{"file": "r1"')
+    wants("peak of a device that is named", server.call("peak", file="r1", device=0)[0], r"^device 0\n", r"512 B", r'"device": 0')
+    server.end()
+
+
 def check_forecast_tool(vram, folder):
     runs = []
     for size in (64, 128, 256):
@@ -292,7 +311,7 @@ def check_noise(vram, folder):
 
 def main():
     vram = os.path.abspath(sys.argv[1])
-    checks = [check_protocol, check_tools, check_sums, check_forecast_tool, check_marks, check_refusals, check_strangers, check_fit, check_noise]
+    checks = [check_protocol, check_tools, check_sums, check_device, check_forecast_tool, check_marks, check_refusals, check_strangers, check_fit, check_noise]
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "good.pickle"), "wb") as file:

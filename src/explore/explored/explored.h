@@ -53,6 +53,8 @@ struct vr_explored_recording {
     struct vr_views views;
     struct vr_explored_device *devices; // of the views
     struct vr_sites sites;
+    size_t worst; // the view that a query without a device is about (analyze/trouble.h)
+    bool has_worst;
 };
 
 struct vram_explorer {

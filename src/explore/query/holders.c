@@ -15,16 +15,14 @@ static enum vram_status find_recording(const struct vr_query *query, const char 
     return VRAM_OK;
 }
 
-// The device of an ordinal; without one the device of `like`'s number, else the one with the most events.
+// The device of an ordinal; without one the device of `like`'s number, else the one in trouble.
 static enum vram_status find_device(const struct vr_query *query, const char *key, struct vr_explored_recording *recording,
                                     const struct vr_explored_device *like, struct vr_explored_device **device) {
     int64_t ordinal = -1;
-    size_t best = 0;
     VR_TRY(vr_parameter_whole(query->parameters, key, 0, UINT32_MAX, -1, &ordinal));
     const struct vr_view *views = recording->views.view;
     for (size_t d = 0; d < recording->views.count; d++) {
         if (ordinal < 0 && like != NULL && views[d].device == like->view->device && views[d].history->count != 0) ordinal = views[d].device;
-        if (views[d].history->count > views[best].history->count) best = d;
     }
     for (size_t d = 0; d < recording->views.count && ordinal >= 0; d++) {
         if (views[d].device == ordinal) {
@@ -34,7 +32,9 @@ static enum vram_status find_device(const struct vr_query *query, const char *ke
     }
     if (ordinal >= 0 || recording->views.count == 0)
         return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no such device");
-    *device = &recording->devices[best];
+    size_t worst = 0;
+    VR_TRY(vr_explored_worst(recording, &worst));
+    *device = &recording->devices[worst];
     return VRAM_OK;
 }
 

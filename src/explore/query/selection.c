@@ -1,5 +1,7 @@
 #include "explore/query/selection.h"
 
+#include "analyze/trouble.h"
+
 enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording) {
     int64_t index;
     VR_TRY(vr_parameter_whole(query->parameters, "rec", 0, (int64_t)query->explorer->count - 1, 0, &index));
@@ -8,12 +10,12 @@ enum vram_status vr_select_recording(const struct vr_query *query, struct vr_exp
     return VRAM_OK;
 }
 
-static size_t busiest(const struct vr_explored_recording *recording) {
-    size_t best = 0;
-    for (size_t d = 1; d < recording->views.count; d++) {
-        if (recording->views.view[d].history->count > recording->views.view[best].history->count) best = d;
-    }
-    return best;
+enum vram_status vr_explored_worst(struct vr_explored_recording *recording, size_t *index) {
+    enum vr_choice why;
+    if (!recording->has_worst) VR_TRY(vr_views_in_trouble(&recording->views, &recording->worst, &why));
+    recording->has_worst = true;
+    *index = recording->worst;
+    return VRAM_OK;
 }
 
 enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
@@ -24,7 +26,8 @@ enum vram_status vr_select_device(const struct vr_query *query, struct vr_explor
         return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device: neither events nor segments");
     int64_t ordinal;
     VR_TRY(vr_parameter_whole(query->parameters, "device", 0, UINT32_MAX, -1, &ordinal));
-    size_t found = ordinal < 0 ? busiest(explored) : 0;
+    size_t found = 0;
+    if (ordinal < 0) VR_TRY(vr_explored_worst(explored, &found));
     while (ordinal >= 0 && found < explored->views.count && explored->views.view[found].device != ordinal) found++;
     if (found == explored->views.count)
         return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the recording has no device %lld", (long long)ordinal);

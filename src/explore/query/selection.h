@@ -13,10 +13,12 @@ struct vr_selection {
 };
 
 // The recording that the parameter `rec` names (0 when it is not there), and its device of parameter `device` (an ordinal; when it is not
-// there, the device with the most events). INVALID_ARGUMENT.
+// there, the one in trouble, analyze/trouble.h). INVALID_ARGUMENT.
 enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording);
 enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
                                   struct vr_explored_device **device);
+// The place of the view that a query without a device is about; the recording has one at least. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_explored_worst(struct vr_explored_recording *recording, size_t *index);
 // The parameter `notion`: allocated (the default) or active.
 enum vram_status vr_select_lifetime_kind(const struct vr_query *query, enum vr_lifetime_kind *kind);
 // Recording, device and, by `notion`, lifetimes. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
