@@ -188,6 +188,9 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ve
     (void)snprintf(title, sizeof title, "On %s", setting->card->model.key);
     if (setting->found && setting->conf[0] != '\0')
         (void)snprintf(text, sizeof text, "fits with PYTORCH_CUDA_ALLOC_CONF=%s (in %s)", setting->conf, SIZE(setting->needed_bytes));
+    else if (setting->found)
+        (void)snprintf(text, sizeof text, "completes in %s with the defaults, by giving cached memory back on the way",
+                       SIZE(setting->needed_bytes));
     else if (setting->tried)
         (void)snprintf(text, sizeof text, "no setting of the allocator that was tried makes it fit");
     else

@@ -232,9 +232,13 @@ static void say_result(struct mcp_answer *answer, const struct vram_tune_result 
     mcp_line(answer, "%zu settings in %s replays; needs: the smallest memory in which the recorded requests succeed", result->setting_count,
              NUMBER(result->runs));
     if (result->memory_bytes != 0)
-        mcp_line(answer, "%s in %s: %s", best->fits ? "fits" : "does not fit", BYTES(result->memory_bytes),
-                 best->fits ? (best->conf[0] == '\0' ? "with the defaults" : best->conf) : "with none of them");
-    say_setting(answer, best, "best: ");
+        mcp_line(answer, "%s in %s %s", best->fits ? "fits" : "does not fit", BYTES(result->memory_bytes),
+                 !best->fits   ? "with any of them"
+                 : best->today ? "with today's setting: nothing to change"
+                               : "with the best one, not with today's");
+    mcp_line(answer, "%s is live at the peak: no setting goes below that", BYTES(result->live_bytes));
+    say_setting(answer, best, best->fits ? "best: " : "nearest: ");
+    if (result->holds_less != VRAM_TUNE_NONE) say_setting(answer, &result->settings[result->holds_less], "holds the least: ");
     if (result->cheaper != VRAM_TUNE_NONE) say_setting(answer, &result->settings[result->cheaper], "nearly as little, less driver time: ");
     const struct vram_tune_setting **sorted = malloc(result->setting_count * sizeof(const struct vram_tune_setting *));
     for (size_t i = 0; sorted != NULL && i < result->setting_count; i++) sorted[i] = &result->settings[i];

@@ -52,8 +52,7 @@ struct vram_cure {
     const char *conf;      // SETTING: what would have fitted, the whole option string; else ""
     const char *variable;  // that PyTorch reads it from: PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_HIP_ALLOC_CONF
     uint64_t held_bytes;   // SETTING: the most that was held from the driver then
-    uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB; held_bytes where there was no time to
-                           // search
+    uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB; 0 where there was no time to search
     unsigned tried;        // settings that were replayed
     bool from_recorded_start;  // SETTING: replayed from the memory as it lay when the recording began; from an empty cache it does not fail
     bool windows;              // recorded on Windows, where PyTorch ignores expandable_segments (as of 2.9): that was not tried

@@ -245,13 +245,18 @@ struct vram_tune_setting {
 struct vram_tune_result {
     struct vram_tune_setting *settings; // in the order in which they were tried: today's first, then the defaults
     size_t setting_count;
-    size_t best;             // needs the least (of those that fit with room: the one with the least driver time)
-    size_t cheaper;          // needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: no such
-    uint64_t memory_bytes;   // of the options
-    uint64_t runs;           // replays made
-    uint64_t devices;        // whose history was replayed
-    uint64_t contradictions; // devices whose history cannot be replayed; they were left out
-    const char *variable;    // that PyTorch reads a setting from: PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_HIP_ALLOC_CONF
+    size_t best;         // neither needs nor holds more than today's, and needs the least; with memory_bytes today's where that fits, else
+                         // one that does, else (fits is false) the one that comes nearest
+    size_t cheaper;      // as good, needs at most 1 % more than the best and at least a tenth less driver time; VRAM_TUNE_NONE: no such
+    size_t holds_less;   // as good, and holds the least, by a tenth at least; VRAM_TUNE_NONE: no such, or memory_bytes were given
+    uint64_t live_bytes; // of the device with most: the most that the recorded program had allocated at once; no setting goes below it
+    uint64_t active_bytes;        // the same with what was freed and waited for other streams
+    enum vram_whatif_start start; // of the replays: the options', or RECORDED where only that shows an out of memory of the recording
+    uint64_t memory_bytes;        // of the options
+    uint64_t runs;                // replays made
+    uint64_t devices;             // whose history was replayed
+    uint64_t contradictions;      // devices whose history cannot be replayed; they were left out
+    const char *variable;         // that PyTorch reads a setting from: PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_HIP_ALLOC_CONF
 };
 
 // Tries settings on the recordings (ranks of one job, say: one setting for all). options may be NULL. *result is given to the caller.

@@ -2,11 +2,13 @@
 #include "present/cure_text.h"
 
 static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
-    const uint64_t left = cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
+    const uint64_t left = cure->needed_bytes != 0 && cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
     vr_text_printf(out, "Replayed with it%s, the history fits in the %s there was room for: it holds at most %s",
                    cure->from_recorded_start ? " from the memory as it lay when the recording began" : "", vr_bytes(cure->room_bytes).text,
                    vr_bytes(cure->held_bytes).text);
-    vr_text_printf(out, ", and would do with %s (%s of room left).", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
+    if (cure->needed_bytes != 0)
+        vr_text_printf(out, ", and needs %s (%s of room left)", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
+    vr_text_puts(out, ".");
 }
 
 static void put_demand(const struct vram_cure *cure, struct vr_text *out) {

@@ -28,6 +28,9 @@ static void setting_json(struct vr_json *json, const char *key, const struct vra
     vr_json_object_end(json);
 }
 
+// A setting beside today's; a result that was not searched for has none.
+static bool is_told(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
+
 enum vram_status vram_tune_json(const struct vram_tune_result *result, const char *file, vram_write write, void *user) {
     VR_REQUIRE(result && write);
     struct vr_text text = {0};
@@ -42,11 +45,18 @@ enum vram_status vram_tune_json(const struct vram_tune_result *result, const cha
     vr_json_u64(&json, "runs", result->runs);
     vr_json_u64(&json, "devices", result->devices);
     vr_json_u64(&json, "contradictions", result->contradictions);
+    vr_json_string(&json, "start", result->start == VRAM_WHATIF_RECORDED ? "recorded" : "cold");
+    vr_json_u64(&json, "live_bytes", result->live_bytes);
+    vr_json_u64(&json, "active_bytes", result->active_bytes);
     setting_json(&json, "best", &result->settings[result->best]);
     if (result->cheaper == VRAM_TUNE_NONE)
         vr_json_null(&json, "cheaper");
     else
         setting_json(&json, "cheaper", &result->settings[result->cheaper]);
+    if (is_told(result, result->holds_less))
+        setting_json(&json, "holds_less", &result->settings[result->holds_less]);
+    else
+        vr_json_null(&json, "holds_less");
     for (int beyond = 0; beyond < 2; beyond++) {
         vr_json_array(&json, beyond ? "beyond" : "settings");
         for (size_t i = 0; i < result->setting_count; i++) {
@@ -82,7 +92,9 @@ static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
     for (size_t i = 0; i < result->setting_count && count < MOST_ROWS; i++) {
         const bool wanted =
             is_reference(&result->settings[i]) && !(i != 0 && strcmp(result->settings[i].conf, result->settings[0].conf) == 0);
-        if ((wanted || i == result->best || i == result->cheaper) && !result->settings[i].beyond) rows[count++] = i;
+        if ((wanted || i == result->best || i == result->cheaper || (is_told(result, result->holds_less) && i == result->holds_less)) &&
+            !result->settings[i].beyond)
+            rows[count++] = i;
     }
     while (count < MOST_ROWS) {
         size_t next = VRAM_TUNE_NONE;
@@ -224,93 +236,157 @@ static bool hardly_gains(const struct vram_tune_setting *best, const struct vram
     return today->needed_bytes != 0 && today->needed_bytes <= best->needed_bytes + best->needed_bytes / 100;
 }
 
-static void compare_with_today(struct vr_text *text, const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
-    const uint64_t less = today->needed_bytes > best->needed_bytes ? today->needed_bytes - best->needed_bytes : 0;
-    vr_text_printf(text, "  It needs %s per device", vr_bytes(best->needed_bytes).text);
-    if (today->needed_bytes == 0)
-        vr_text_puts(text, "; today's setting was not seen to complete in any memory");
-    else if (less != 0)
-        vr_text_printf(text, ", %s (%s) less than today's setting", vr_bytes(less).text, vr_percent(less, today->needed_bytes).text);
+// "18.7 GiB per device, 6.8 GiB (26.6 %) less than today's setting"
+static void print_less(struct vr_text *text, const char *verb, uint64_t bytes, uint64_t today, const char *where) {
+    vr_text_printf(text, "  It %s %s%s", verb, vr_bytes(bytes).text, where);
+    if (today > bytes)
+        vr_text_printf(text, ", %s (%s) less than today's", vr_bytes(today - bytes).text, vr_percent(today - bytes, today).text);
     vr_text_puts(text, ".\n");
 }
 
-static void print_fragmentation(struct vr_text *text, const struct vram_tune_setting *setting) {
-    const uint64_t lost = setting->needed_bytes > setting->peak_active_bytes ? setting->needed_bytes - setting->peak_active_bytes : 0;
-    vr_text_printf(text, "  %s of that is live at the peak; no setting can do with less.\n", vr_bytes(setting->peak_active_bytes).text);
-    vr_text_printf(text, "  %s are lost to fragmentation%s.\n", vr_bytes(lost).text,
-                   setting->needed_bytes > setting->peak_reserved_bytes ? " or asked for by requests that failed in the recording" : "");
+static void compare_with_today(struct vr_text *text, const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
+    print_less(text, "needs", best->needed_bytes, today->needed_bytes, " per device");
+    if (today->needed_bytes == 0)
+        vr_text_puts(text, "  Today's setting was not seen to complete in any memory.\n");
+    else if (best != today)
+        print_less(text, "holds", best->peak_reserved_bytes, today->peak_reserved_bytes, " with memory to spare");
 }
 
-static void nothing_to_change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_setting *best,
-                              const struct vram_tune_setting *today) {
+// What of the need is no allocator's doing, and what is.
+static void print_floor(struct vr_text *text, const struct vram_tune_result *result, const struct vram_tune_setting *setting) {
+    const uint64_t live = result->live_bytes, active = result->active_bytes > live ? result->active_bytes : live;
+    const uint64_t rest = setting->needed_bytes > active ? setting->needed_bytes - active : 0;
+    if (live == 0 || live > setting->needed_bytes) return;
+    vr_text_printf(text, "  %s is live at the peak; no setting can go below that.\n", vr_bytes(live).text);
+    if (active != live)
+        vr_text_printf(text, "  %s more was freed and waited for other streams (vram report says which).\n", vr_bytes(active - live).text);
+    if (rest == 0) return;
+    vr_text_printf(text, "  %s is rounding and fragmentation%s.\n", vr_bytes(rest).text,
+                   setting->needed_bytes > setting->peak_reserved_bytes ? ", or was asked for by requests that failed" : "");
+}
+
+static void put_bold(struct vr_text *text, const struct vram_style *style, const char *sentence) {
     vr_text_puts(text, "\n  ");
     vr_text_colour(text, style, VR_BOLD);
-    vr_text_puts(text, "Today's setting is within 1 %: nothing worth changing.");
+    vr_text_puts(text, sentence);
     vr_text_colour(text, style, VR_PLAIN);
-    vr_text_printf(text, "\n  It needs %s per device", vr_bytes(today->needed_bytes).text);
-    if (today->needed_bytes > best->needed_bytes)
-        vr_text_printf(text, "; %s less with %s", vr_bytes(today->needed_bytes - best->needed_bytes).text, name_of(best));
-    vr_text_puts(text, ".\n");
-    print_fragmentation(text, today);
+    vr_text_puts(text, "\n");
 }
 
-// Where today's setting fits as well, another one is worth setting only for less driver time: 1 % of it.
-static bool fits_today(const struct vram_tune_setting *best, const struct vram_tune_setting *today) {
-    return today->fits && today->fits_with_room == best->fits_with_room &&
-           today->driver_time_ns <= best->driver_time_ns + best->driver_time_ns / 100;
+// What it holds beyond its need is kept from other programs as long as there is memory to spare.
+static void print_kept(struct vr_text *text, const struct vram_tune_setting *today) {
+    if (today->peak_reserved_bytes <= today->needed_bytes + today->needed_bytes / 10) return;
+    vr_text_printf(text, "  Today's holds %s with memory to spare: ", vr_bytes(today->peak_reserved_bytes).text);
+    vr_text_printf(text, "%s that it does not\n  need, and that no other program gets.\n",
+                   vr_bytes(today->peak_reserved_bytes - today->needed_bytes).text);
+}
+
+// What needs less than today's setting and would be the answer, did it not hold more; NULL: there is no such.
+static const struct vram_tune_setting *find_trade(const struct vram_tune_result *result) {
+    const struct vram_tune_setting *today = &result->settings[0], *trade = NULL;
+    for (size_t i = 0; i < result->setting_count; i++) {
+        const struct vram_tune_setting *setting = &result->settings[i];
+        if (setting->beyond || setting->needed_bytes == 0 || hardly_gains(setting, today)) continue;
+        if (trade == NULL || setting->needed_bytes < trade->needed_bytes) trade = setting;
+    }
+    return trade;
+}
+
+static void print_trade(struct vr_text *text, const struct vram_tune_setting *today, const struct vram_tune_setting *trade) {
+    vr_text_printf(text, "  %s\n  needs only %s, but holds %s with memory to spare", name_of(trade), vr_bytes(trade->needed_bytes).text,
+                   vr_bytes(trade->peak_reserved_bytes).text);
+    vr_text_printf(text, ",\n  %s more than today's.\n", vr_bytes(trade->peak_reserved_bytes - today->peak_reserved_bytes).text);
+}
+
+static void nothing_to_change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *best = &result->settings[result->best], *today = &result->settings[0];
+    const struct vram_tune_setting *trade = find_trade(result);
+    put_bold(text, style,
+             trade == NULL ? "Today's setting is within 1 %: nothing worth changing."
+                           : "No setting needs less without holding more: nothing worth changing.");
+    vr_text_printf(text, "  It needs %s per device", vr_bytes(today->needed_bytes).text);
+    if (today->needed_bytes > best->needed_bytes)
+        vr_text_printf(text, "; %s less with\n  %s", vr_bytes(today->needed_bytes - best->needed_bytes).text, name_of(best));
+    vr_text_puts(text, ".\n");
+    if (trade != NULL && trade->peak_reserved_bytes > today->peak_reserved_bytes) print_trade(text, today, trade);
+    print_kept(text, today);
+    print_floor(text, result, today);
+}
+
+// It needs as much with any setting, but with another one it holds less.
+static void hold_less(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *today = &result->settings[0], *less = &result->settings[result->holds_less];
+    vr_text_printf(text, "\n  Today's setting needs as little as any, %s per device, but holds\n", vr_bytes(today->needed_bytes).text);
+    vr_text_printf(text, "  %s with memory to spare. Less is held with\n", vr_bytes(today->peak_reserved_bytes).text);
+    line_to_paste(text, style, result->variable, less);
+    compare_with_today(text, less, today);
+    print_floor(text, result, less);
 }
 
 static void nothing_to_change_to_fit(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *today = &result->settings[0];
-    vr_text_puts(text, "\n  ");
-    vr_text_colour(text, style, VR_BOLD);
-    vr_text_printf(text, "It fits in %s with today's setting: nothing to change.", vr_bytes(result->memory_bytes).text);
-    vr_text_colour(text, style, VR_PLAIN);
-    vr_text_printf(text, "\n  It needs %s per device.\n", vr_bytes(today->needed_bytes).text);
-    print_fragmentation(text, today);
+    struct vr_text sentence = {0};
+    vr_text_printf(&sentence, "It fits in %s with today's setting: nothing to change.", vr_bytes(result->memory_bytes).text);
+    put_bold(text, style, vr_text_string(&sentence));
+    vr_text_release(&sentence);
+    vr_text_printf(text, "  It needs %s per device%s.\n", vr_bytes(today->needed_bytes).text,
+                   today->fits_with_room ? "" : "; less than a sixteenth of the memory is left over");
+    if (today->retries != 0)
+        vr_text_printf(text, "  On the way it gives its whole cache back %s time%s.\n", vr_count(today->retries).text,
+                       today->retries == 1 ? "" : "s");
+    print_floor(text, result, today);
 }
 
-static void fits_or_not(struct vr_text *text, const struct vram_tune_result *result) {
+static void nothing_fits(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best];
-    if (best->fits) {
-        const struct vram_tune_setting *today = &result->settings[0];
-        vr_text_printf(text, "\n  It fits in %s%s:\n", vr_bytes(result->memory_bytes).text,
-                       !today->fits                                    ? ", with"
-                       : today->fits_with_room == best->fits_with_room ? ", also with today's setting; the least driver time has"
-                                                                       : ", closely with today's setting; room is left with");
-        return;
-    }
-    const uint64_t demand = best->peak_active_bytes > result->memory_bytes ? best->peak_active_bytes - result->memory_bytes : 0;
-    vr_text_printf(text, "\n  Nothing fits in %s: the least is %s", vr_bytes(result->memory_bytes).text, vr_bytes(best->needed_bytes).text);
-    if (demand != 0) vr_text_printf(text, "; what is live at the peak alone exceeds it by %s", vr_bytes(demand).text);
-    vr_text_puts(text, ".\n  The setting that comes nearest:\n");
+    struct vr_text sentence = {0};
+    vr_text_printf(&sentence, "Nothing fits in %s.", vr_bytes(result->memory_bytes).text);
+    put_bold(text, style, vr_text_string(&sentence));
+    vr_text_release(&sentence);
+    vr_text_printf(text, "  %s comes nearest:\n  it needs %s per device.\n", best->today ? "Today's setting" : name_of(best),
+                   vr_bytes(best->needed_bytes).text);
+    print_floor(text, result, best);
+    if (result->live_bytes > result->memory_bytes)
+        vr_text_printf(text, "  What is live at the peak alone exceeds the memory by %s.\n",
+                       vr_bytes(result->live_bytes - result->memory_bytes).text);
+}
+
+static void print_cheaper(struct vr_text *text, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *best = &result->settings[result->best];
+    if (result->cheaper == VRAM_TUNE_NONE || result->memory_bytes != 0) return;
+    const struct vram_tune_setting *cheaper = &result->settings[result->cheaper];
+    if (same_outcome(cheaper, &result->settings[0])) return;
+    vr_text_printf(text, "  Nearly as little, %s, with less driver time (%s instead of %s):\n  %s\n", vr_bytes(cheaper->needed_bytes).text,
+                   vr_duration_ns(cheaper->driver_time_ns).text, vr_duration_ns(best->driver_time_ns).text, name_of(cheaper));
+}
+
+static void change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+    const struct vram_tune_setting *best = &result->settings[result->best];
+    if (result->memory_bytes != 0)
+        vr_text_printf(text, "\n  It does not fit in %s with today's setting, but with\n", vr_bytes(result->memory_bytes).text);
+    else
+        vr_text_puts(text, "\n  The least memory is needed with\n");
+    line_to_paste(text, style, result->variable, best);
+    compare_with_today(text, best, &result->settings[0]);
+    print_floor(text, result, best);
+    print_cheaper(text, result);
 }
 
 static void verdict(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best], *today = &result->settings[0];
-    if (best->needed_bytes == 0) {
+    if (best->needed_bytes == 0)
         vr_text_puts(text, "\n  No setting was seen to complete.\n");
-        return;
-    }
-    if (result->memory_bytes == 0 && hardly_gains(best, today)) {
-        nothing_to_change(text, style, best, today);
-    } else if (result->memory_bytes != 0 && fits_today(best, today)) {
+    else if (result->memory_bytes != 0 && today->fits)
         nothing_to_change_to_fit(text, style, result);
-    } else {
-        if (result->memory_bytes != 0)
-            fits_or_not(text, result);
-        else
-            vr_text_puts(text, "\n  The least memory is needed with\n");
-        line_to_paste(text, style, result->variable, best);
-        compare_with_today(text, best, today);
-        print_fragmentation(text, best);
-    }
-    if (result->cheaper != VRAM_TUNE_NONE && result->memory_bytes == 0) {
-        const struct vram_tune_setting *cheaper = &result->settings[result->cheaper];
-        if (same_outcome(cheaper, today)) return;
-        vr_text_printf(text, "  Nearly as little, %s, with less driver time (%s instead of %s): %s\n", vr_bytes(cheaper->needed_bytes).text,
-                       vr_duration_ns(cheaper->driver_time_ns).text, vr_duration_ns(best->driver_time_ns).text, name_of(cheaper));
-    }
+    else if (result->memory_bytes != 0 && !best->fits)
+        nothing_fits(text, style, result);
+    else if (result->memory_bytes != 0 || !hardly_gains(best, today))
+        change(text, style, result);
+    else if (is_told(result, result->holds_less))
+        hold_less(text, style, result);
+    else
+        nothing_to_change(text, style, result);
+    if (result->start == VRAM_WHATIF_RECORDED) vr_text_puts(text, "  Replayed from the memory as it lay when the recording began.\n");
 }
 
 // A replay with memory to spare asks only for what the recorded program was given; in the smallest memory also for what it was refused.
@@ -348,7 +424,7 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
     }
     vr_text_puts(text, ", holds ");
     difference(text, today->peak_reserved_bytes, setting->peak_reserved_bytes, vr_bytes);
-    vr_text_puts(text, ", driver calls: ");
+    vr_text_puts(text, paged ? ",\n      driver calls: " : ", driver calls: ");
     difference(text, today->driver_calls, setting->driver_calls, vr_count);
     if (paged) {
         vr_text_printf(text, ", driver time %s instead of ", number_of(setting, TIME).text);

@@ -6,12 +6,12 @@
 #include "model/platform.h"
 #include "model/recording.h"
 #include "os/os.h"
-#include "replay/option_string.h"
+#include "replay/choice.h"
 #include "replay/player.h"
 #include "replay/stage.h"
 #include "replay/trial.h"
 
-enum { CONF_BYTES = 512, MOST_COMPARED = 4, MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
+enum { MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
 
 // The search is one walk from its beginning to its end that decides by the outcomes of replays alone. It stops at the first one that is not
 // known and may not be made now; the next walk finds those known that were made before.
@@ -20,12 +20,12 @@ struct vr_cure_search {
     struct vr_player player;                // of the device
     bool done;                              // the cure is known
     struct vram_cure cure;
-    const char *today;                      // option string that was in force
-    enum vram_whatif_start start;           // of the replays
-    bool limited;                           // a limit of the process refused the request
-    bool in_pieces;                         // what was free lay in pieces
-    char fitting[MOST_FITTING][CONF_BYTES]; // what fits, in the order of the list
-    uint64_t held_bytes[MOST_FITTING];      // the most that was held with it
+    const char *today;                            // option string that was in force
+    enum vram_whatif_start start;                 // of the replays
+    bool limited;                                 // a limit of the process refused the request
+    bool in_pieces;                               // what was free lay in pieces
+    char fitting[MOST_FITTING][VR_CONF_CAPACITY]; // what fits, in the order of the list
+    uint64_t held_bytes[MOST_FITTING];            // the most that was held with it
     size_t fitting_count;
     uint64_t end_ns;     // monotonic time at which the search ends; 0: none
     uint64_t longest_ns; // of the replays so far
@@ -72,74 +72,50 @@ static enum vram_status replay(struct vr_cure_search *search, const char *conf, 
 }
 
 // --- the search -----------------------------------------------------------------------------------------------------------------
-#define EXPANDABLE "expandable_segments:True"
-static const char *const options[] = {
-    EXPANDABLE,
-    "max_split_size_mb:128",
-    "max_split_size_mb:64",
-    "max_split_size_mb:256",
-    "max_split_size_mb:32",
-    "max_split_size_mb:512",
-    "max_split_size_mb:1024",
-    "garbage_collection_threshold:0.8",
-    "garbage_collection_threshold:0.6",
-    "roundup_power2_divisions:8",
-    "roundup_power2_divisions:4",
-    "expandable_segments:False",
-};
-
-static enum vram_status try_conf(struct vr_cure_search *search, const char *conf) {
+static enum vram_status try_conf(void *context, const char *conf) {
+    struct vr_cure_search *search = context;
     struct cure_outcome outcome;
-    if (search->cure.windows && strstr(conf, EXPANDABLE) != NULL) return VRAM_OK;
     VR_TRY(replay(search, conf, search->cure.room_bytes, &outcome));
     if (search->late) return VRAM_OK;
     search->cure.tried++;
     if (!outcome.fits || search->fitting_count == MOST_FITTING) return VRAM_OK;
     search->held_bytes[search->fitting_count] = outcome.peak_reserved_bytes;
-    (void)snprintf(search->fitting[search->fitting_count++], CONF_BYTES, "%s", conf);
+    (void)snprintf(search->fitting[search->fitting_count++], VR_CONF_CAPACITY, "%s", conf);
     return VRAM_OK;
 }
 
-static enum vram_status try_one_change(struct vr_cure_search *search) {
-    char conf[CONF_BYTES];
-    for (size_t i = 0; i < VR_COUNT_OF(options); i++) {
-        if (strcmp(options[i], "expandable_segments:False") == 0 && strstr(search->today, "expandable_segments") == NULL) continue;
-        if (vr_option_string_with(search->today, options[i], conf, sizeof conf)) VR_TRY(try_conf(search, conf));
-    }
-    return search->today[0] == '\0' ? VRAM_OK : try_conf(search, "");
-}
-
-static enum vram_status try_two_changes(struct vr_cure_search *search) {
-    static const char *const partners[] = {"garbage_collection_threshold:0.8", "roundup_power2_divisions:8", "max_split_size_mb:128"};
-    char first[CONF_BYTES], second[CONF_BYTES];
-    for (size_t i = 0; i < 6; i++) {
-        if (!vr_option_string_with(search->today, options[i], first, sizeof first)) continue;
-        for (size_t p = 0; p < VR_COUNT_OF(partners); p++) {
-            const bool same_key = strncmp(options[i], partners[p], strcspn(options[i], ":")) == 0;
-            if (!same_key && vr_option_string_with(first, partners[p], second, sizeof second)) VR_TRY(try_conf(search, second));
-        }
-    }
-    return VRAM_OK;
-}
-
-// The one that leaves the most room; of equals (to 1 %) the first in the list, which is the most usual one.
-static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
+// What the first few that fit need, and hold with memory to spare. *count: how many of them were measured in the time there was.
+static enum vram_status measure(struct vr_cure_search *search, struct vram_tune_setting settings[VR_MOST_COMPARED], size_t *count) {
     const struct vr_trial_ground ground = {.scripts = &search->player.script,
                                            .count = 1,
                                            .memory_bytes = search->cure.room_bytes,
                                            .start = search->start,
                                            .play = play_trial,
                                            .player = &search->player};
-    for (size_t i = 0; i < search->fitting_count && i < MOST_COMPARED; i++) {
+    for (*count = 0; *count < search->fitting_count && *count < VR_MOST_COMPARED; ++*count) {
         if (search->end_ns != 0 && vr_os_monotonic_ns() + REPLAYS_OF_TRIAL * search->longest_ns > search->end_ns) return VRAM_OK;
-        struct vram_tune_setting setting = {.conf = search->fitting[i]};
         uint64_t runs, devices, contradictions;
-        VR_TRY(vr_trial_run(&ground, &setting, &runs, &devices, &contradictions, search->player.error));
-        const uint64_t best = search->cure.needed_bytes;
-        if (setting.needed_bytes == 0 || (best != 0 && setting.needed_bytes >= best - best / 100)) continue;
-        search->cure.needed_bytes = setting.needed_bytes;
-        *choice = i;
+        settings[*count] = (struct vram_tune_setting){.conf = search->fitting[*count]};
+        VR_TRY(vr_trial_run(&ground, &settings[*count], &runs, &devices, &contradictions, search->player.error));
     }
+    return VRAM_OK;
+}
+
+// As tuning chooses (choice.h). Where the time was over before anything was measured, the first one that fits, and what it needs is not
+// known.
+static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
+    struct vram_tune_setting settings[VR_MOST_COMPARED];
+    size_t rows[VR_MOST_COMPARED], measured = 0, count = 0;
+    struct cure_outcome today;
+    VR_TRY(measure(search, settings, &measured));
+    VR_TRY(replay(search, search->today, 0, &today));
+    for (size_t i = 0; i < measured; i++) {
+        if (settings[i].needed_bytes != 0) rows[count++] = i;
+    }
+    *choice = 0;
+    if (count == 0) return VRAM_OK;
+    *choice = rows[vr_choose_setting(settings, rows, count, today.replayed ? today.peak_reserved_bytes : UINT64_MAX)];
+    search->cure.needed_bytes = settings[*choice].needed_bytes;
     return VRAM_OK;
 }
 
@@ -153,7 +129,6 @@ static enum vram_status take_setting(struct vr_cure_search *search) {
     search->cure.conf = conf;
     search->cure.held_bytes = search->held_bytes[choice];
     search->cure.from_recorded_start = search->start == VRAM_WHATIF_RECORDED;
-    if (search->cure.needed_bytes == 0) search->cure.needed_bytes = search->cure.held_bytes;
     search->cure.verdict = VRAM_CURE_SETTING;
     return VRAM_OK;
 }
@@ -175,7 +150,7 @@ static enum vram_status replay_today(struct vr_cure_search *search, struct cure_
 static enum vram_status find_setting(struct vr_cure_search *search) {
     struct cure_outcome outcome;
     // What is live at once, without what large segments do not split off.
-    VR_TRY(replay(search, EXPANDABLE, VR_STAGE_SPACING, &outcome));
+    VR_TRY(replay(search, VR_EXPANDABLE, VR_STAGE_SPACING, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
     if (!outcome.replayed || !outcome.fits) return VRAM_OK;
     search->cure.demand_bytes = outcome.peak_active_bytes;
@@ -184,8 +159,8 @@ static enum vram_status find_setting(struct vr_cure_search *search) {
     VR_TRY(replay_today(search, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : outcome.fits ? VRAM_CURE_NOT_REPRODUCED : VRAM_CURE_NONE;
     if (search->late || outcome.fits) return VRAM_OK;
-    VR_TRY(try_one_change(search));
-    if (search->fitting_count == 0) VR_TRY(try_two_changes(search));
+    VR_TRY(vr_each_single_change(search->today, search->cure.windows, try_conf, search));
+    if (search->fitting_count == 0) VR_TRY(vr_each_double_change(search->today, search->cure.windows, try_conf, search));
     if (search->fitting_count != 0) return take_setting(search);
     // The holes of a recorded start are there whatever the setting: that none fits proves nothing.
     if (search->start == VRAM_WHATIF_RECORDED) search->cure.verdict = VRAM_CURE_NOT_REPRODUCED;
@@ -203,8 +178,8 @@ static void judge_beyond_settings(struct vr_cure_search *search) {
         return;
     }
     const bool unknown = cure->verdict == VRAM_CURE_NOT_REPRODUCED || cure->verdict == VRAM_CURE_NO_REPLAY;
-    const bool on = search->today != NULL && strstr(search->today, EXPANDABLE) != NULL;
-    if (unknown && search->in_pieces && !on && !cure->windows) cure->usual = EXPANDABLE;
+    const bool on = search->today != NULL && strstr(search->today, VR_EXPANDABLE) != NULL;
+    if (unknown && search->in_pieces && !on && !cure->windows) cure->usual = VR_EXPANDABLE;
 }
 
 // What a whole program asked the driver for has no settings: only what was live counts.
@@ -254,6 +229,22 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
     }
     *search = made;
     return VRAM_OK;
+}
+
+enum vram_status vr_cure_start(const struct vram_recording *recording, uint32_t device, const struct vram_report_oom *oom,
+                               enum vram_whatif_start *start, struct vram_error *error) {
+    struct vr_cure_search *search = NULL;
+    struct cure_outcome outcome = {.fits = true};
+    VR_TRY(vr_cure_begin(recording, device, oom, 0, &search));
+    enum vram_status status = search->done ? VRAM_OK : vr_player_open(&search->player, recording, device, SIZE_MAX, error);
+    if (status == VRAM_OK && !search->done) {
+        search->today = vr_text_string(&search->player.script.conf);
+        search->start = VRAM_WHATIF_COLD;
+        status = replay_today(search, &outcome);
+    }
+    if (status == VRAM_OK) *start = outcome.fits ? VRAM_WHATIF_COLD : search->start;
+    vr_cure_end(search);
+    return status;
 }
 
 enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, double *share, struct vram_error *error) {

@@ -3,6 +3,7 @@
 #define VR_REPLAY_CURE_H
 
 #include "vram/oom.h"
+#include "vram/replay.h"
 
 struct vr_cure_search;
 
@@ -15,6 +16,10 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
 enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, double *share, struct vram_error *error);
 // Borrowed until vr_cure_end(); UNFINISHED while it is not known.
 const struct vram_cure *vr_cure_so_far(const struct vr_cure_search *search);
+// The memory to begin replays with so that today's setting fails as it did when `oom` was recorded: an empty cache, or, where the ring lost
+// the beginning, the memory as it lay when the recording began. COLD where neither shows the failure. Statuses of vram_replay_whatif().
+enum vram_status vr_cure_start(const struct vram_recording *recording, uint32_t device, const struct vram_report_oom *oom,
+                               enum vram_whatif_start *start, struct vram_error *error);
 // NULL is ignored.
 void vr_cure_end(struct vr_cure_search *search);
 

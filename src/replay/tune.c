@@ -9,9 +9,12 @@
 #include "model/recording.h"
 #include "os/os.h"
 #include "replay/alike.h"
+#include "replay/choice.h"
+#include "replay/cure.h"
 #include "replay/trial.h"
+#include "vram/report.h"
 
-enum { MOST_THREADS = 64, TODAY = 0, DEFAULTS = 1 };
+enum { MOST_THREADS = 64, TODAY = 0 };
 
 // What is known of a setting before it is tried.
 struct candidate {
@@ -27,6 +30,7 @@ struct tune_search {
     size_t capacity;
     struct candidate *candidates; // as many as settings, once a round begins
     size_t candidate_count, candidate_capacity;
+    bool windows;      // where PyTorch ignores expandable segments
     uint64_t expected; // trials in all, for the progress
     struct vr_mutex mutex;
     // Guarded by the mutex while threads run.
@@ -58,15 +62,7 @@ static enum vram_status add_to(struct tune_search *search, const char *conf, con
     return length < 0 || (size_t)length >= sizeof text ? VRAM_OK : add(search, text, false);
 }
 
-static enum vram_status add_single_options(struct tune_search *search) {
-    static const char *const options[] = {
-        "expandable_segments:True", "max_split_size_mb:128",      "max_split_size_mb:21",        "max_split_size_mb:32",
-        "max_split_size_mb:64",     "max_split_size_mb:256",      "max_split_size_mb:512",       "max_split_size_mb:1024",
-        "max_split_size_mb:2048",   "roundup_power2_divisions:4", "roundup_power2_divisions:16", "garbage_collection_threshold:0.8",
-    };
-    for (size_t i = 0; i < VR_COUNT_OF(options); i++) VR_TRY(add(search, options[i], false));
-    return VRAM_OK;
-}
+static enum vram_status add_candidate(void *context, const char *conf) { return add(context, conf, false); }
 
 static bool has_key(const char *conf, const char *key) { return strstr(conf, key) != NULL; }
 
@@ -74,7 +70,7 @@ static enum vram_status add_partners(struct tune_search *search, const char *con
     static const struct {
         const char *key, *option;
     } partners[] = {
-        {"expandable_segments", "expandable_segments:True"},
+        {"expandable_segments", VR_EXPANDABLE},
         {"max_split_size_mb", "max_split_size_mb:128"},
         {"max_split_size_mb", "max_split_size_mb:512"},
         {"roundup_power2_divisions", "roundup_power2_divisions:2"},
@@ -85,23 +81,8 @@ static enum vram_status add_partners(struct tune_search *search, const char *con
         {"garbage_collection_threshold", "garbage_collection_threshold:0.9"},
     };
     for (size_t i = 0; i < VR_COUNT_OF(partners); i++) {
+        if (search->windows && strcmp(partners[i].option, VR_EXPANDABLE) == 0) continue;
         if (!has_key(conf, partners[i].key)) VR_TRY(add_to(search, conf, partners[i].option));
-    }
-    return VRAM_OK;
-}
-
-// Split sizes between those tried already.
-static enum vram_status add_neighbours(struct tune_search *search, const char *conf) {
-    const char *at = strstr(conf, "max_split_size_mb:");
-    if (at == NULL) return VRAM_OK;
-    const unsigned long size = strtoul(at + strlen("max_split_size_mb:"), NULL, 10);
-    static const unsigned eighths[] = {6, 7, 10, 12};
-    for (size_t i = 0; i < VR_COUNT_OF(eighths); i++) {
-        char text[512];
-        const char *rest = strchr(at, ',');
-        const int length = snprintf(text, sizeof text, "%.*smax_split_size_mb:%lu%s", (int)(at - conf), conf, size * eighths[i] / 8,
-                                    rest == NULL ? "" : rest);
-        if (size * eighths[i] / 8 > 20 && length > 0 && (size_t)length < sizeof text) VR_TRY(add(search, text, false));
     }
     return VRAM_OK;
 }
@@ -221,58 +202,144 @@ static enum vram_status run_round(struct tune_search *search) {
 }
 
 // --- the choice -----------------------------------------------------------------------------------------------------------------
-// Whether a is the better setting for somebody who has given a memory (fits; fits with room; then time, or without room what needs less),
-// or asks for the least.
-static bool better(const struct vram_tune_result *result, size_t a, size_t b) {
-    const struct vram_tune_setting *x = &result->settings[a], *y = &result->settings[b];
-    if ((x->needed_bytes == 0) != (y->needed_bytes == 0)) return x->needed_bytes != 0;
-    if (x->fits != y->fits) return x->fits;
-    if (x->fits_with_room != y->fits_with_room) return x->fits_with_room;
-    if (result->memory_bytes != 0 && x->fits_with_room && x->driver_time_ns != y->driver_time_ns)
-        return x->driver_time_ns < y->driver_time_ns;
-    if (x->needed_bytes != y->needed_bytes) return x->needed_bytes < y->needed_bytes;
-    if (x->peak_reserved_bytes != y->peak_reserved_bytes) return x->peak_reserved_bytes < y->peak_reserved_bytes;
-    if (x->driver_time_ns != y->driver_time_ns) return x->driver_time_ns < y->driver_time_ns;
-    return a < b;
+// A change must gain more than one part in so many of what is needed; of what is held, where it gains nothing else.
+enum { LEAST_NEED_GAIN = 100, LEAST_HOLD_GAIN = 10, LEAST_TIME_GAIN = 10 };
+
+// Neither needs nor holds more than today's.
+static bool is_no_worse(const struct vram_tune_setting *setting, const struct vram_tune_setting *today) {
+    if (setting->beyond || setting->needed_bytes == 0) return false;
+    return today->needed_bytes == 0 ||
+           (setting->needed_bytes <= today->needed_bytes && setting->peak_reserved_bytes <= today->peak_reserved_bytes);
 }
 
-static void choose(struct vram_tune_result *result) {
-    result->best = 0;
-    for (size_t i = 1; i < result->setting_count; i++) {
-        if (!result->settings[i].beyond && better(result, i, result->best)) result->best = i;
+// The rows that a choice is made of, in the order in which they were tried: most usual first. In a given memory the first few that fit, as
+// for a cure; else all that are no worse than today's. `rows` has room for all.
+static size_t eligible(const struct vram_tune_result *result, size_t *rows) {
+    const size_t most = result->memory_bytes == 0 ? result->setting_count : VR_MOST_COMPARED;
+    size_t count = 0;
+    for (size_t i = 0; i < result->setting_count && count < most; i++) {
+        const struct vram_tune_setting *setting = &result->settings[i];
+        const bool fits = setting->fits && setting->needed_bytes != 0 && !setting->beyond;
+        if (result->memory_bytes == 0 ? is_no_worse(setting, &result->settings[TODAY]) : fits) rows[count++] = i;
     }
-    const struct vram_tune_setting *best = &result->settings[result->best];
-    result->cheaper = VRAM_TUNE_NONE;
+    return count;
+}
+
+// Where nothing fits: the one that comes nearest.
+static size_t nearest(const struct vram_tune_result *result) {
+    size_t best = TODAY;
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
-        if (setting->beyond || setting->needed_bytes == 0 || setting->needed_bytes > best->needed_bytes + best->needed_bytes / 100)
-            continue;
-        const uint64_t least = result->cheaper == VRAM_TUNE_NONE ? best->driver_time_ns - best->driver_time_ns / 10
-                                                                 : result->settings[result->cheaper].driver_time_ns;
-        if (setting->driver_time_ns < least && setting->fits == best->fits) result->cheaper = i;
+        if (setting->beyond || setting->needed_bytes == 0) continue;
+        if (result->settings[best].needed_bytes == 0 || setting->needed_bytes < result->settings[best].needed_bytes) best = i;
     }
+    return best;
+}
+
+// Of the rows the one that holds the least, to 1 %, where that is a tenth less than today's.
+static size_t holds_less(const struct vram_tune_result *result, const size_t *rows, size_t count) {
+    const uint64_t today = result->settings[TODAY].peak_reserved_bytes;
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < count; i++) {
+        if (result->settings[rows[i]].peak_reserved_bytes < least) least = result->settings[rows[i]].peak_reserved_bytes;
+    }
+    if (result->memory_bytes != 0 || count == 0 || least > today - today / LEAST_HOLD_GAIN) return VRAM_TUNE_NONE;
+    size_t i = 0;
+    while (result->settings[rows[i]].peak_reserved_bytes > least + least / LEAST_NEED_GAIN) i++;
+    return rows[i];
+}
+
+// Of the rows the one with the least driver time that needs hardly more than the best.
+static size_t cheaper(const struct vram_tune_result *result, const size_t *rows, size_t count) {
+    const struct vram_tune_setting *best = &result->settings[result->best];
+    size_t found = VRAM_TUNE_NONE;
+    uint64_t least_ns = best->driver_time_ns - best->driver_time_ns / LEAST_TIME_GAIN;
+    for (size_t i = 0; i < count; i++) {
+        const struct vram_tune_setting *setting = &result->settings[rows[i]];
+        if (setting->needed_bytes > best->needed_bytes + best->needed_bytes / LEAST_NEED_GAIN || setting->fits != best->fits) continue;
+        if (setting->driver_time_ns >= least_ns) continue;
+        found = rows[i];
+        least_ns = setting->driver_time_ns;
+    }
+    return found == TODAY ? VRAM_TUNE_NONE : found;
+}
+
+static enum vram_status choose(struct vram_tune_result *result) {
+    size_t *rows = malloc(result->setting_count * sizeof *rows);
+    if (rows == NULL) return VRAM_NO_HOST_MEMORY;
+    const struct vram_tune_setting *today = &result->settings[TODAY];
+    const size_t count = eligible(result, rows);
+    const bool stays = result->memory_bytes != 0 && today->fits && today->needed_bytes != 0;
+    const uint64_t most_held = today->needed_bytes == 0 ? UINT64_MAX : today->peak_reserved_bytes;
+    result->best = stays ? TODAY : count == 0 ? nearest(result) : rows[vr_choose_setting(result->settings, rows, count, most_held)];
+    result->cheaper = cheaper(result, rows, count);
+    result->holds_less = holds_less(result, rows, count);
+    free(rows);
+    return VRAM_OK;
+}
+
+// --- the search -----------------------------------------------------------------------------------------------------------------
+static bool anything_fits(const struct vram_tune_result *result) {
+    for (size_t i = 0; i < result->setting_count; i++) {
+        if (result->settings[i].fits && result->settings[i].needed_bytes != 0 && !result->settings[i].beyond) return true;
+    }
+    return false;
+}
+
+// Which needs the least: what goes well with the best of the single changes, twice.
+static enum vram_status search_for_less(struct tune_search *search) {
+    for (int round = 0; round < 2; round++) {
+        VR_TRY(choose(search->result));
+        VR_TRY(add_partners(search, search->result->settings[search->result->best].conf));
+        if (round == 0 && !search->windows) VR_TRY(add_partners(search, VR_EXPANDABLE));
+        VR_TRY(run_round(search));
+    }
+    return VRAM_OK;
+}
+
+// Today's setting where it fits, else one change, else two: as a cure is looked for.
+static enum vram_status search_for_room(struct tune_search *search, const char *today) {
+    if (anything_fits(search->result)) return VRAM_OK;
+    VR_TRY(vr_each_double_change(today, search->windows, add_candidate, search));
+    return run_round(search);
 }
 
 static enum vram_status explore(struct tune_search *search) {
     VR_TRY(run_round(search)); // today's and the defaults
-    if (search->result->devices == 0) {
+    const struct vram_tune_result *result = search->result;
+    if (result->devices == 0) {
         return vr_fail(&search->error, VRAM_BAD_INPUT, VRAM_NO_OFFSET,
                        "no device has a history that can be replayed: there is nothing to tune; vram replay says why");
     }
-    VR_TRY(add_single_options(search));
-    VR_TRY(run_round(search));
-    for (int round = 0; round < 2; round++) {
-        choose(search->result);
-        const char *conf = search->result->settings[search->result->best].conf;
-        VR_TRY(add_partners(search, conf));
-        VR_TRY(add_neighbours(search, search->result->settings[search->result->best].conf));
-        if (round == 0) VR_TRY(add_partners(search, "expandable_segments:True"));
+    const char *today = vr_text_string(&search->scripts[0].conf);
+    if (result->memory_bytes == 0 || !result->settings[TODAY].fits) {
+        VR_TRY(vr_each_single_change(today, search->windows, add_candidate, search));
         VR_TRY(run_round(search));
+        VR_TRY(result->memory_bytes == 0 ? search_for_less(search) : search_for_room(search, today));
     }
     VR_TRY(add_beyond(search));
     VR_TRY(run_round(search));
-    choose(search->result);
-    return VRAM_OK;
+    return choose(search->result);
+}
+
+// Where a request failed and an empty cache does not show it, replays begin as the recording did.
+static enum vram_status find_start(struct tune_search *search, const struct vram_recording *recording) {
+    struct vram_report *report = NULL;
+    VR_TRY(vram_report_create(recording, NULL, &report, &search->error));
+    enum vram_status status = VRAM_OK;
+    for (size_t d = 0; d < report->device_count && status == VRAM_OK; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        if (device->is_host || device->oom_count == 0 || search->ground.start != VRAM_WHATIF_COLD) continue;
+        status = vr_cure_start(recording, device->device, &device->ooms[device->oom_count - 1], &search->ground.start, &search->error);
+    }
+    for (size_t d = 0; d < report->device_count; d++) {
+        const struct vram_report_device *device = &report->devices[d];
+        if (device->is_host) continue;
+        if (device->allocated.peak.bytes > search->result->live_bytes) search->result->live_bytes = device->allocated.peak.bytes;
+        if (device->active.peak.bytes > search->result->active_bytes) search->result->active_bytes = device->active.peak.bytes;
+    }
+    vram_report_destroy(report);
+    return status;
 }
 
 static enum vram_status begin(struct tune_search *search, const struct vram_recording *const *recordings, size_t count) {
@@ -284,6 +351,9 @@ static enum vram_status begin(struct tune_search *search, const struct vram_reco
     }
     VR_TRY(add(search, vr_text_string(&search->scripts[0].conf), true));
     search->result->settings[TODAY].inferred = search->scripts[0].conf_inferred;
+    search->windows = vr_platform_is_windows(vr_recording_model(recordings[0]));
+    for (size_t i = 0; i < count; i++) VR_TRY(find_start(search, recordings[i]));
+    search->result->start = search->ground.start;
     return add(search, "", false);
 }
 
@@ -302,7 +372,7 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
     if (options == NULL) options = &defaults;
     struct tune_search search = {.ground = {.memory_bytes = options->memory_bytes, .start = options->start, .profile = options->profile},
                                  .options = options,
-                                 .expected = 43,
+                                 .expected = 35,
                                  .result = calloc(1, sizeof *search.result)};
     if (search.result == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the search");
     search.result->memory_bytes = options->memory_bytes;
