@@ -1,6 +1,7 @@
 // vram flame: the call stacks of what is live, as a picture or as lines.
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "args.h"
 #include "input.h"
@@ -33,6 +34,11 @@ static int draw(const struct settings *settings, const struct vram_profile_optio
     const int code = output_close(output, status == VRAM_OK);
     if (status != VRAM_OK && status != VRAM_IO) return ui_error(title, &error);
     return status == VRAM_OK ? code : CLI_BAD_INPUT;
+}
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 static int run(const struct settings *settings, const struct vram_profile_options *options, const char *path) {
@@ -91,6 +97,11 @@ int cmd_flame(int argc, char **argv) {
     if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
     profile.bottom_up = settings.bottom_up;
     profile.all_frames = settings.all_frames;
+    if (is_folder(argv[1])) {
+        ui_say("vram: %s is a folder, and a flame graph is of one recording: `vram report --summary %s` says which stands out", argv[1],
+               argv[1]);
+        return CLI_USAGE;
+    }
     if (output_is_input(settings.output, argv[1])) {
         ui_say("vram: %s: the output would replace the input", settings.output);
         return CLI_USAGE;

@@ -23,7 +23,8 @@ int cmd_report(int argc, char **argv);
 #define PAGED_PATIENCE_NS UINT64_C(60000000000)
 
 struct settings {
-    bool json, check, no_cure, plain_sites;
+    bool json, check, no_cure, plain_sites, summary, full;
+    bool many; // recordings: a replay of each for what paged memory would save is not worth its time
     uint64_t top, memory_bytes;
     unsigned list;            // enum vram_listing; VRAM_LISTING_COUNT: the report
     uint64_t fail_over_bytes; // UINT64_MAX: not asked for
@@ -77,9 +78,11 @@ static int report_file(const char *path, const char *before, void *context) {
     enum vram_status status = vram_report_create(recording, &options, &report, &error);
     struct vram_cures *cures = NULL;
     // A history that no replay takes leaves the report as it is.
-    if (status == VRAM_OK && !settings->no_cure && has_oom(report)) (void)!vram_cures_find(recording, report, &cures, &error);
+    const bool replays = !settings->no_cure && !settings->summary;
+    if (status == VRAM_OK && replays && has_oom(report)) (void)!vram_cures_find(recording, report, &cures, &error);
     struct vram_paged_savings *savings = NULL;
-    if (status == VRAM_OK && !settings->no_cure) (void)!vram_paged_savings_find(recording, report, PAGED_PATIENCE_NS, &savings, &error);
+    if (status == VRAM_OK && replays && !settings->many)
+        (void)!vram_paged_savings_find(recording, report, PAGED_PATIENCE_NS, &savings, &error);
     vram_recording_destroy(recording);
     if (status != VRAM_OK) return ui_error(facts.name, &error);
 
@@ -90,8 +93,10 @@ static int report_file(const char *path, const char *before, void *context) {
                                               .savings = savings == NULL ? NULL : savings->savings,
                                               .saving_count = savings == NULL ? 0 : savings->count};
     const struct vram_style style = ui_style();
-    printf("%s", before);
-    status = settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
+    if (!settings->summary) printf("%s", before);
+    if (!settings->summary)
+        status =
+            settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
     if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, report);
     if (settings->fail_over_bytes != UINT64_MAX) judge(settings, source.file, report);
     const bool found = settings->check && has_oom(report);
@@ -119,6 +124,20 @@ static int list_file(const char *path, const char *before, void *context) {
     return ui_result(status, false, facts.name, &error);
 }
 
+// From this many files on their reports are more than anyone reads.
+enum { FILES_OF_SUMMARY = 9 };
+
+// How many recordings there are decides what is said of each. CLI_OK, or what was said on standard error.
+static int count_files(struct settings *settings, char **operands, int count) {
+    struct input_files files;
+    const int code = input_files_open(operands, count, &files);
+    if (code != CLI_OK) return code;
+    settings->many = files.count > 1;
+    settings->summary = !settings->json && !settings->full && files.count > 1 && (settings->summary || files.count >= FILES_OF_SUMMARY);
+    input_files_close(&files);
+    return CLI_OK;
+}
+
 int cmd_report(int argc, char **argv) {
     static const char *const listings[] = {"stats", "segments", "memory", "trace", NULL};
     struct settings settings = {.top = 10, .list = VRAM_LISTING_COUNT, .fail_over_bytes = UINT64_MAX, .verdicts = {.suite = "vram report"}};
@@ -140,6 +159,11 @@ int cmd_report(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "do not replay the history under other settings: no cure after an out of memory, no comparison with paged:True",
          .target = &settings.no_cure},
+        {.name = "summary",
+         .kind = ARGS_FLAG,
+         .help = "of several files only the table: which stands out, who ran out of memory and why (default from 9 files on)",
+         .target = &settings.summary},
+        {.name = "full", .kind = ARGS_FLAG, .help = "the report of each file, however many there are", .target = &settings.full},
         {.name = "plain-sites",
          .kind = ARGS_FLAG,
          .help = "call sites as other tools choose them: the innermost Python frame outside torch, else the innermost frame",
@@ -195,7 +219,12 @@ int cmd_report(int argc, char **argv) {
         return ui_usage("report", "vram: %s",
                         lists ? "--fail-over goes with the report, not with a list" : "--junit and --github need --fail-over");
     if (settings.profile.wanted) return report_profiles(&settings.profile, argv + 1, count);
-    struct report_ranks ranks = {.rows = NULL};
+    if (settings.summary && (settings.full || settings.json)) return ui_usage("report", "vram: --summary takes no --full and no --json");
+    if (settings.list == VRAM_LISTING_COUNT) {
+        code = count_files(&settings, argv + 1, count);
+        if (code != CLI_OK) return code;
+    }
+    struct report_ranks ranks = {.rows = NULL, .only_table = settings.summary};
     settings.ranks = &ranks;
     code = input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
     report_ranks_end(&ranks);

@@ -8,14 +8,19 @@
 #include "ui.h"
 
 // Names longer than this are cut from the left: what tells ranks apart is at the end.
-enum { NAME_COLUMNS = 40 };
+enum { NAME_COLUMNS = 40, INDENT = 7, COLUMNS = 80 };
+
+// Of more rows only those that are unlike the others are shown.
+enum { MOST_ROWS = 16 };
 
 struct report_rank {
     char *name;
     uint32_t device;
     uint64_t allocated_bytes, reserved_bytes, end_bytes;
     size_t ooms;
+    char *why; // of the last out of memory; NULL: none, or no memory for it
     bool knows_reserved;
+    bool shown; // in a table that has not room for all
 };
 
 static bool grow(struct report_ranks *ranks) {
@@ -45,6 +50,7 @@ void report_ranks_add(struct report_ranks *ranks, const char *name, const struct
                                  .reserved_bytes = device->reserved.peak_bytes < 0 ? 0 : (uint64_t)device->reserved.peak_bytes,
                                  .end_bytes = device->allocated.end.bytes,
                                  .ooms = device->oom_count,
+                                 .why = device->oom_count == 0 ? NULL : strdup(device->ooms[device->oom_count - 1].text),
                                  .knows_reserved = device->reserved.peak_bytes > 0 && !device->whole_program};
     }
 }
@@ -96,14 +102,109 @@ static void print_apart(const struct report_ranks *ranks) {
     printf("\n");
 }
 
+static int by_peak(const void *a, const void *b) {
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+// The peak that half of the rows do not exceed. 0 without memory to sort them.
+static uint64_t median(const struct report_ranks *ranks) {
+    uint64_t *peaks = malloc(ranks->count * sizeof *peaks);
+    if (peaks == NULL) return 0;
+    for (size_t i = 0; i < ranks->count; i++) peaks[i] = ranks->rows[i].allocated_bytes;
+    qsort(peaks, ranks->count, sizeof *peaks, by_peak);
+    const uint64_t middle = peaks[ranks->count / 2];
+    free(peaks);
+    return middle;
+}
+
+static uint64_t apart_from(uint64_t bytes, uint64_t middle) { return bytes > middle ? bytes - middle : middle - bytes; }
+
+// Whether `a` is more unlike the others than `b`: out of memory first, then how far its peak is from the median.
+static bool is_more_unlike(const struct report_rank *a, const struct report_rank *b, uint64_t middle) {
+    if ((a->ooms != 0) != (b->ooms != 0)) return a->ooms != 0;
+    return apart_from(a->allocated_bytes, middle) > apart_from(b->allocated_bytes, middle);
+}
+
+// Marks the rows that are shown: all where there are few, else those that ran out of memory or are a twentieth apart from the median, the
+// most unlike first while there is room. How many.
+static size_t mark_rows(struct report_ranks *ranks, uint64_t middle) {
+    const bool all = ranks->count <= MOST_ROWS;
+    size_t shown = 0;
+    for (size_t i = 0; i < ranks->count && all; i++) ranks->rows[i].shown = true;
+    for (; !all && shown < MOST_ROWS; shown++) {
+        struct report_rank *next = NULL;
+        for (size_t i = 0; i < ranks->count; i++) {
+            struct report_rank *row = &ranks->rows[i];
+            const bool unlike = row->ooms != 0 || apart_from(row->allocated_bytes, middle) > middle / 20;
+            if (!row->shown && unlike && (next == NULL || is_more_unlike(row, next, middle))) next = row;
+        }
+        if (next == NULL) break;
+        next->shown = true;
+    }
+    return all ? ranks->count : shown;
+}
+
+// What is not shown, in a line.
+static void print_others(const struct report_ranks *ranks, size_t shown) {
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < ranks->count; i++) {
+        const struct report_rank *row = &ranks->rows[i];
+        if (row->shown) continue;
+        if (row->allocated_bytes < least) least = row->allocated_bytes;
+        if (row->allocated_bytes > most) most = row->allocated_bytes;
+    }
+    char low[UI_SIZE_CAPACITY], high[UI_SIZE_CAPACITY];
+    if (shown != ranks->count)
+        printf("  %zu %s: %s to %s allocated at the peak\n", ranks->count - shown, shown == 0 ? "devices, all alike" : "others",
+               ui_size(least, low), ui_size(most, high));
+}
+
+// Who ran out of memory, and why: the first one, and how many more.
+static void print_ooms(const struct report_ranks *ranks) {
+    const struct report_rank *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < ranks->count; i++) {
+        if (ranks->rows[i].ooms == 0) continue;
+        if (first == NULL) first = &ranks->rows[i];
+        count++;
+    }
+    if (first == NULL) return;
+    printf("\n  Out of memory: ");
+    ui_put(stdout, first->name);
+    printf(", device %" PRIu32, first->device);
+    if (count > 1) printf(", and %zu more", count - 1);
+    if (first->why != NULL) {
+        printf("\n  why: ");
+        ui_wrap(stdout, first->why, INDENT, COLUMNS);
+    }
+    if (is_plain(first->name)) printf("\n  All of it: vram report %s", first->name);
+    printf("\n");
+}
+
+static void print_table(struct report_ranks *ranks) {
+    const uint64_t middle = median(ranks);
+    const size_t shown = mark_rows(ranks, middle);
+    printf("%zu recordings, with their peaks\n", ranks->recordings);
+    if (shown != 0) printf("  %6s  %10s  %10s  %10s  %13s  recording\n", "device", "allocated", "reserved", "at the end", "out of memory");
+    for (size_t i = 0; i < ranks->count; i++) {
+        if (ranks->rows[i].shown) print_row(&ranks->rows[i]);
+    }
+    print_others(ranks, shown);
+}
+
 void report_ranks_end(struct report_ranks *ranks) {
     if (ranks->recordings > 1 && ranks->count > 1 && !ranks->failed) {
-        printf("\n\n%zu recordings, with their peaks\n  %6s  %10s  %10s  %10s  %13s  recording\n", ranks->recordings, "device", "allocated",
-               "reserved", "at the end", "out of memory");
-        for (size_t i = 0; i < ranks->count; i++) print_row(&ranks->rows[i]);
+        if (!ranks->only_table) printf("\n\n");
+        print_table(ranks);
+        if (ranks->only_table) print_ooms(ranks);
         print_apart(ranks);
+        if (ranks->only_table) printf("\n  --full prints the report of each\n");
     }
-    for (size_t i = 0; i < ranks->count; i++) free(ranks->rows[i].name);
+    for (size_t i = 0; i < ranks->count; i++) {
+        free(ranks->rows[i].name);
+        free(ranks->rows[i].why);
+    }
     free(ranks->rows);
     *ranks = (struct report_ranks){.rows = NULL};
 }

@@ -1,4 +1,4 @@
-// report_ranks.h: several recordings in one table, under their reports: which of them stands out.
+// report_ranks.h: several recordings in one table, under their reports or in place of them: which of them stands out.
 #ifndef CLI_REPORT_RANKS_H
 #define CLI_REPORT_RANKS_H
 
@@ -11,7 +11,8 @@
 struct report_ranks {
     struct report_rank *rows; // one per device of each recording
     size_t count, capacity, recordings;
-    bool failed; // without memory for a row the table is left out
+    bool failed;     // without memory for a row the table is left out
+    bool only_table; // the reports were not printed: the table says who ran out of memory, and why
 };
 
 // Notes what the report of the recording `name` says; copies.
