@@ -31,7 +31,45 @@ static const struct {
     {"\x7f"
      "ELF",
      "a program"},
+    {"SQLite format 3", "an SQLite database, as Nsight Systems exports; record the program by `vram run` or PyTorch's history"},
 };
+
+#define PPROF_MAGIC "\x0a\x04\x08" // the first sample type, of two small numbers
+
+// Files of the field that look like a recording by their first byte, told by what follows.
+static const char *other_kind(const struct vr_input *input) {
+    const char *text = (const char *)input->next;
+    const size_t length = vr_input_at_hand(input) < TELLING_BYTES ? vr_input_at_hand(input) : TELLING_BYTES;
+    static const char rmm[] = "RMM LOG BEGIN";
+    if (length > sizeof PPROF_MAGIC && memcmp(text, PPROF_MAGIC, sizeof PPROF_MAGIC - 1) == 0)
+        return "a profile in pprof's format, as JAX's memory.prof: sums without a history; record the program by `vram run`";
+    for (size_t i = 0; i + sizeof rmm - 1 <= length; i++) {
+        if (memcmp(text + i, rmm, sizeof rmm - 1) == 0)
+            return "RMM's own log, which has failures only; log allocations by rmm.enable_logging() or "
+                   "rmm::mr::logging_resource_adaptor (a table in CSV), and read that";
+    }
+    size_t at = 0;
+    while (at < length && strchr("[ \t\r\n", text[at]) != NULL && text[at] != '\0') at++;
+    const bool nested = length > 2 && text[0] == '[' && memchr(text + 1, '[', at > 1 ? at - 1 : 0) != NULL;
+    if (nested && at < length && (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')))
+        return "PyTorch's memory timeline (export_memory_timeline), which names no allocation; "
+               "save torch.cuda.memory._dump_snapshot() instead";
+    return NULL;
+}
+
+// A log of a job that ran out of memory: what its text says is not what memory was like.
+static bool is_oom_log(const struct vr_input *input) {
+    static const char *const words[] = {"CUDA out of memory", "OutOfMemoryError", "HIP out of memory", "RESOURCE_EXHAUSTED"};
+    const char *text = (const char *)input->next;
+    const size_t length = vr_input_at_hand(input);
+    for (size_t w = 0; w < VR_COUNT_OF(words); w++) {
+        const size_t long_as = strlen(words[w]);
+        for (size_t i = 0; i + long_as <= length; i++) {
+            if (text[i] == words[w][0] && memcmp(text + i, words[w], long_as) == 0) return true;
+        }
+    }
+    return false;
+}
 
 static enum vram_status refuse_format(const struct vr_input *input, struct vram_error *error) {
     if (vr_input_at_hand(input) == 0) return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "the file is empty");
@@ -40,6 +78,10 @@ static enum vram_status refuse_format(const struct vr_input *input, struct vram_
         if (vr_input_at_hand(input) < length || memcmp(input->next, foreign[i].bytes, length) != 0) continue;
         return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "not a recording but %s", foreign[i].what);
     }
+    if (is_oom_log(input))
+        return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input),
+                       "not a recording but a program's log, with an out of memory in it; VRAM_ON_OOM=dump or "
+                       "torch.cuda.memory._record_memory_history() makes a recording that says why");
     return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input),
                    "not a recording: it begins like no pickle, JSON, HTML page or RMM log (0x%02x)", *input->next);
 }
@@ -60,6 +102,9 @@ static enum vram_status find_format(struct vr_input *input, enum format *format,
         *format = FORMAT_VRAM;
         return VRAM_OK;
     }
+    VR_TRY(vr_input_fill(input, TELLING_BYTES));
+    const char *other = other_kind(input);
+    if (other != NULL) return vr_fail(error, VRAM_BAD_INPUT, vr_input_offset(input), "not a recording but %s", other);
     if (vr_input_at_hand(input) >= 3 && memcmp(input->next, "\xef\xbb\xbf", 3) == 0) input->next += 3;
     while (vr_input_at_hand(input) != 0 && strchr(" \t\r\n", *input->next) != NULL && *input->next != '\0') {
         input->next++;
