@@ -32,6 +32,7 @@ struct settings {
     const char *folds; // which ranks run; NULL: all, or a few of very many
     struct fit_fold fold;
     char unrunnable[32]; // of `largest`, before another took its place; "": it did not
+    size_t answers;      // printed, of --vary and --exact
 };
 
 #define USUAL_DEVICE "h100"
@@ -45,7 +46,10 @@ static bool ask_for(struct settings *settings, const char *key, size_t length, u
     struct vram_sim_model model;
     uint32_t number;
     if (!fit_model(key, length, &model, &number)) {
-        (void)ui_usage("fit", "vram: no device is called '%.*s' (docs/guides/simulator.md)", (int)(length < 100 ? length : 100), key);
+        char known[600] = "";
+        for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
+            (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i == 0 ? "" : ", ", model.key);
+        (void)ui_usage("fit", "vram fit: no device is called '%.*s'; known are %s", (int)(length < 100 ? length : 100), key, known);
         return false;
     }
     settings->asked |= UINT64_C(1) << number;
@@ -109,6 +113,22 @@ static bool all_fit(const struct fit_verdict *verdict, uint64_t limit_bytes) {
     return true;
 }
 
+// Of a program that failed nothing is sure; of another one where it fits, but not with what is at stake.
+static bool is_unsure(const struct fit_answer *answer) {
+    const struct fit_verdict *verdict = answer->verdict;
+    if (fit_run_failed(answer->run)) return true;
+    if (!answer->fits) return false;
+    if (answer->limit_bytes != UINT64_MAX) return verdict->smallest_bytes + answer->stake_bytes > answer->limit_bytes;
+    for (size_t i = 0; i < verdict->card_count; i++)
+        if (verdict->cards[i].asked && verdict->cards[i].unsure) return true;
+    return false;
+}
+
+// Between the answers of several runs.
+static void separate_answers(struct settings *settings) {
+    if (settings->answers++ > 0) printf(settings->json ? ",\n" : "\n");
+}
+
 // In a memory in which it cannot run out.
 static void find_stake(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, struct fit_stake *stake) {
     struct fit_plan larger = *plan;
@@ -116,52 +136,75 @@ static void find_stake(const struct settings *settings, const struct fit_plan *p
     fit_find_stake(&larger, run, settings->values.nonzero != NULL, stake);
 }
 
-// Of the cards of the other generations that are asked for: the rows of a run on the largest of them.
-static void judge_others(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict) {
-    struct fit_plan there = *plan;
+// A card of another generation that is asked for: the recording says little of it.
+static bool is_other(const struct fit_verdict *verdict, const struct fit_card *card) {
+    return card->asked && fit_is_old(&card->model) != fit_is_old(&verdict->ran_on);
+}
+
+// The rows of a run on the largest of them. False: there is none, it failed there.
+static bool judge_there(const struct fit_plan *there, const char *key, uint64_t asked, bool ran_out, struct fit_verdict *verdict) {
     struct fit_run run;
     struct fit_verdict judged;
+    if (fit_run(there, &run) != CLI_OK) return false;
+    if (run.ending == FIT_OUT_OF_MEMORY && !ran_out) {
+        struct fit_plan more = *there;
+        more.sim.memory_bytes = MORE_MEMORY;
+        fit_run_release(&run);
+        return judge_there(&more, key, asked, true, verdict);
+    }
+    const bool good = !fit_run_failed(&run) && run.holding_count > 0 && fit_judge(&run, key, asked, &judged) == CLI_OK;
+    for (size_t i = 0; good && i < verdict->card_count; i++) {
+        if (!judged.cards[i].asked) continue;
+        if (ran_out && strcmp(judged.cards[i].model.key, key) == 0) judged.cards[i].fits = false;
+        verdict->cards[i] = judged.cards[i];
+    }
+    if (good) fit_verdict_release(&judged);
+    fit_run_release(&run);
+    return good;
+}
+
+// Of the cards of the other generations that are asked for. What this PyTorch has no kernels for is not run.
+static void judge_others(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run,
+                         struct fit_verdict *verdict) {
+    struct fit_plan there = *plan;
     const struct fit_card *largest = NULL;
     uint64_t asked = 0;
-    for (uint32_t i = 0; i < verdict->card_count; i++) {
-        const struct fit_card *card = &verdict->cards[i];
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        struct fit_card *card = &verdict->cards[i];
         struct vram_sim_model model;
         uint32_t number;
-        if (!card->asked || fit_is_old(&card->model) == fit_is_old(&verdict->ran_on)) continue;
-        if (!fit_model(card->model.key, strlen(card->model.key), &model, &number)) continue;
+        if (!is_other(verdict, card) || settings->unrunnable[0] != '\0') continue;
+        card->method = FIT_BY_DEFAULT;
+        if (!fit_kernels_have(run->kernels, &card->model) || !fit_model(card->model.key, strlen(card->model.key), &model, &number))
+            continue;
+        card->method = FIT_BY_OTHER;
         asked |= UINT64_C(1) << number;
         largest = card;
     }
-    if (largest == NULL || settings->unrunnable[0] != '\0') return;
+    if (largest == NULL || fit_run_failed(run)) return;
     ui_say("vram fit: once more, on %s: its kernels are others than those of %s", largest->model.key, verdict->ran_on.key);
     there.sim.models = largest->model.key;
     there.sim.memory_bytes = SIM_UNSET;
-    if (fit_run(&there, &run) != CLI_OK) return;
-    const bool out = run.ending == FIT_OUT_OF_MEMORY;
-    if (out) {
-        there.sim.memory_bytes = MORE_MEMORY;
-        fit_run_release(&run);
-        if (fit_run(&there, &run) != CLI_OK) return;
-    }
-    if (run.ending == FIT_FAILED || run.holding_count == 0) {
-        ui_say("vram fit: the program failed there%s: the answer is that of %s",
-               run.no_kernels ? " (this PyTorch has no kernels for it)" : "", verdict->ran_on.key);
-        for (size_t i = 0; i < verdict->card_count; i++)
-            if (verdict->cards[i].asked && fit_is_old(&verdict->cards[i].model) != fit_is_old(&verdict->ran_on))
-                verdict->cards[i].method = FIT_BY_OTHER;
-    } else if (fit_judge(&run, largest->model.key, asked, &judged) == CLI_OK) {
-        for (size_t i = 0; i < verdict->card_count; i++) {
-            if (!judged.cards[i].asked) continue;
-            if (out && &verdict->cards[i] == largest) judged.cards[i].fits = false;
-            verdict->cards[i] = judged.cards[i];
-        }
-        fit_verdict_release(&judged);
-    }
-    fit_run_release(&run);
+    if (!judge_there(&there, largest->model.key, asked, false, verdict))
+        ui_say("vram fit: the program failed there: the answer is that of %s", verdict->ran_on.key);
 }
 
-static int answer_run(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run,
-                      const struct fit_run *failed) {
+// What would make it fit, and what it may need besides.
+static void complete(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict, struct fit_answer *answer) {
+    // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
+    const bool by_share = fit_serving_by_share(&answer->serving);
+    if (!by_share) find_stake(settings, plan, answer->run, &answer->stake);
+    if (!by_share) answer->stake_bytes = fit_stake_bytes(answer->run, &answer->stake, verdict->highest);
+    fit_doubt_cards(verdict, fit_run_failed(answer->run), answer->stake_bytes);
+    fit_find_smallest_card(verdict);
+    answer->fits = all_fit(verdict, settings->limit_bytes);
+    answer->unsure = is_unsure(answer);
+    if (by_share || fit_run_failed(answer->run)) return;
+    fit_find_setting(verdict, &answer->setting);
+    fit_find_batch(verdict, &answer->setting, plan->program, &answer->batch);
+}
+
+static int answer_run(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
     if (code != CLI_OK) return code;
@@ -170,43 +213,50 @@ static int answer_run(const struct settings *settings, const struct fit_plan *pl
         verdict.cards[i].fits = false;
         verdict.cards[i].method = FIT_BY_RUN;
     }
-    judge_others(settings, plan, &verdict);
+    judge_others(settings, plan, run, &verdict);
     fit_find_smallest_card(&verdict);
-    struct fit_serving serving;
-    fit_serving_find(&verdict, &serving);
-    fit_serving_judge(&serving, &verdict);
     struct fit_answer answer = {.run = run,
-                                .serving = serving,
                                 .dummy_weights = settings->dummy_weights,
                                 .verdict = &verdict,
                                 .failed = failed,
                                 .varied = settings->varied,
                                 .fold = &settings->fold,
                                 .unrunnable = settings->unrunnable[0] == '\0' ? NULL : settings->unrunnable,
-                                .limit_bytes = settings->limit_bytes,
-                                .fits = all_fit(&verdict, settings->limit_bytes)};
-    // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
-    if (!fit_serving_by_share(&answer.serving)) {
-        fit_find_setting(&verdict, &answer.setting);
-        fit_find_batch(&verdict, &answer.setting, plan->program, &answer.batch);
-        find_stake(settings, plan, run, &answer.stake);
-    }
+                                .limit_bytes = settings->limit_bytes};
+    fit_serving_find(&verdict, &answer.serving);
+    fit_serving_judge(&answer.serving, &verdict);
+    complete(settings, plan, &verdict, &answer);
+    separate_answers(settings);
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
-    if (code == CLI_OK && !answer.fits) code = CLI_FINDING;
+    if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_verdict_release(&verdict);
     return code;
 }
 
-static int judge(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
-    if (run->holding_count == 0) {
-        ui_say("vram fit: nothing was recorded: the program %s",
-               run->exit_code == 0 ? "used no device memory" : "failed before it used device memory");
-        return CLI_BAD_INPUT;
-    }
+// Of a program that left no recording.
+static int answer_nothing(struct settings *settings, const struct fit_run *run) {
+    const bool failed = run->exit_code != 0 || run->signal != 0;
+    separate_answers(settings);
+    if (settings->json)
+        fit_print_nothing_json(run, settings->varied);
+    else if (failed)
+        fit_print_nothing(run, settings->varied);
+    if (run->began)
+        ui_say("vram fit: nothing was recorded: the program ended before its recording was written");
+    else
+        ui_say("vram fit: nothing was recorded: the program %s", failed ? "failed before it used device memory" : "used no device memory");
+    return CLI_BAD_INPUT;
+}
+
+static int judge(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
+    if (run->holding_count == 0) return answer_nothing(settings, run);
     const int code = answer_run(settings, plan, run, failed);
-    if (code > CLI_FINDING || run->ending != FIT_FAILED) return code;
-    ui_say("vram fit: the program failed (exit code %d); what is said holds for what it did until then", run->exit_code);
+    if (code > CLI_FINDING || !fit_run_failed(run)) return code;
+    if (run->ending == FIT_INTERRUPTED)
+        ui_say("vram fit: the program was interrupted; the answer holds for what it did until then");
+    else
+        ui_say("vram fit: the program failed (exit code %d); the answer holds for what it did until then", run->exit_code);
     return CLI_BAD_INPUT;
 }
 
@@ -293,12 +343,9 @@ static int fit_exactly(struct settings *settings, char **program) {
     const uint64_t asked = settings->asked;
     struct vram_sim_model model;
     int worst = CLI_OK;
-    bool first = true;
     if (settings->json) printf("[");
     for (uint32_t i = 0; worst <= CLI_FINDING && vram_sim_model_at(i, &model); i++) {
         if ((asked >> i & 1) == 0) continue;
-        if (!first) printf(settings->json ? ",\n" : "\n");
-        first = false;
         const int code = run_on(settings, &model, i, program);
         if (code > worst) worst = code;
         (void)fflush(stdout);
@@ -328,7 +375,6 @@ static int fit_varied(struct settings *settings, char **program) {
         (void)snprintf(argument, sizeof argument, "%.*s=%s", (int)length, settings->vary, value);
         program[place] = joined ? argument : value;
         settings->varied = argument;
-        if (at != settings->vary + length + 1) printf(settings->json ? ",\n" : "\n");
         const int code = fit(settings, program);
         best = code > CLI_FINDING || code < best ? code : best;
         if (code > CLI_FINDING) break;
@@ -423,7 +469,9 @@ int cmd_fit(int argc, char **argv) {
             "Says whether a program fits into a GPU's memory, without one: it runs on a simulated device, which computes nothing but\n"
             "takes the memory that the program takes on a real one, until its steps repeat. Then: how much it needs, who holds it,\n"
             "on which cards it fits, and where it runs out on the others. The program's output goes to standard error.\n"
-            "Exit code 1 when it does not fit, 3 when the program fails for another reason.",
+            "Exit code 1 when it does not fit on one of the cards asked for, or when that is not sure, 3 when the program fails for "
+            "another\n"
+            "reason: then nothing is sure. With --vary: 0 when one of the values fits, 1 when none does, 3 at the first that fails.",
         .examples = "  vram fit -- python train.py\n"
                     "  vram fit --device rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"

@@ -54,6 +54,21 @@ void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64
 // Kernels differ most there: bfloat16 and flash attention begin with 8.0.
 bool fit_is_old(const struct vram_sim_model *model) { return model->compute_major < 8; }
 
+// Machine code runs on its own generation from its number on, the other kind is compiled for any that is as new.
+bool fit_kernels_have(const char *built, const struct vram_sim_model *model) {
+    bool any = false;
+    for (const char *at = built; *at != '\0'; at += strcspn(at, " "), at += strspn(at, " ")) {
+        const bool compiled = strncmp(at, "compute_", 8) == 0;
+        const char *number = strchr(at, '_');
+        const long capability = number == NULL ? 0 : strtol(number + 1, NULL, 10);
+        if (capability == 0) continue;
+        any = true;
+        if (capability <= model->compute_major * 10 + model->compute_minor && (compiled || capability / 10 == model->compute_major))
+            return true;
+    }
+    return !any;
+}
+
 // --- a replay -----------------------------------------------------------------------------------------------------------------------
 
 struct outcome {
@@ -228,7 +243,22 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
 void fit_find_smallest_card(struct fit_verdict *verdict) {
     verdict->smallest_card = NULL;
     for (size_t i = 0; i < verdict->card_count && verdict->smallest_card == NULL; i++)
-        if (verdict->cards[i].fits && fit_is_judged(verdict, &verdict->cards[i])) verdict->smallest_card = &verdict->cards[i];
+        if (verdict->cards[i].fits && !verdict->cards[i].unsure && fit_is_judged(verdict, &verdict->cards[i]))
+            verdict->smallest_card = &verdict->cards[i];
+}
+
+// By its peaks; on a card that the run was replayed for, by the least that the replay needs.
+static bool has_room(const struct fit_verdict *verdict, const struct fit_card *card, uint64_t stake_bytes) {
+    const uint64_t least_bytes = minus(verdict->smallest_bytes, verdict->highest->outside_bytes);
+    if (card->need_bytes + stake_bytes <= card->model.memory_bytes || card->method == FIT_BY_SHARE) return true;
+    return fit_is_old(&card->model) == fit_is_old(&verdict->ran_on) && least_bytes + stake_bytes <= card->room_bytes;
+}
+
+void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes) {
+    for (size_t i = 0; i < verdict->card_count; i++) {
+        struct fit_card *card = &verdict->cards[i];
+        card->unsure = card->fits && (failed || (stake_bytes > 0 && !has_room(verdict, card, stake_bytes)));
+    }
 }
 
 bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card) {

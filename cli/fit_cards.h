@@ -17,11 +17,12 @@ struct vram_recording;
 
 // How a verdict was found. X(constant, JSON name)
 #define FIT_METHODS(X)                                                                                                                     \
-    X(FIT_BY_RUN, run)       /* the program ran on it */                                                                                   \
-    X(FIT_BY_PEAK, peak)     /* what was held, or live, at most decides */                                                                 \
-    X(FIT_BY_REPLAY, replay) /* the history was replayed in its memory */                                                                  \
-    X(FIT_BY_SHARE, share)   /* a server takes a share of its memory */                                                                    \
-    X(FIT_BY_OTHER, other)   /* by the run on a card of another generation, for want of one on it */
+    X(FIT_BY_RUN, run)            /* the program ran on it */                                                                              \
+    X(FIT_BY_PEAK, peak)          /* what was held, or live, at most decides */                                                            \
+    X(FIT_BY_REPLAY, replay)      /* the history was replayed in its memory */                                                             \
+    X(FIT_BY_SHARE, share)        /* a server takes a share of its memory */                                                               \
+    X(FIT_BY_OTHER, other)        /* by the run on a card of another generation: it failed on this one */                                  \
+    X(FIT_BY_DEFAULT, no_kernels) /* the same: the program's PyTorch has no kernels for this one */
 
 enum fit_method {
 #define FIT_METHOD(constant, name) constant,
@@ -46,6 +47,7 @@ struct fit_card {
     struct vram_sim_model model;
     bool asked; // on the command line
     bool fits;
+    bool unsure; // that it fits: the program failed before its end, or what is at stake decides
     enum fit_method method;
     uint64_t room_bytes; // for the allocator of the holding that is the nearest to its end
     uint64_t need_bytes; // of the device, with context and libraries, for what was held at most
@@ -71,10 +73,14 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
 void fit_verdict_release(struct fit_verdict *verdict);
 // Of the smallest that it fits, once more.
 void fit_find_smallest_card(struct fit_verdict *verdict);
+// Of what fits: on which cards that is not sure with `stake_bytes` more; with `failed` on all.
+void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes);
 // Whether a model is of a generation whose kernels take other memory than those of today's.
 bool fit_is_old(const struct vram_sim_model *model);
 // Whether what is said of a card holds: on an old one a program runs otherwise than on a new one, and may need more.
 bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card);
+// Whether a PyTorch that is built for `built` (sm_75 sm_90a compute_90) has code for the model; true where that is not known.
+bool fit_kernels_have(const char *built, const struct vram_sim_model *model);
 // The number of the model that is called so; false where none is.
 bool fit_model(const char *key, size_t length, struct vram_sim_model *model, uint32_t *number);
 // In which step an event is, counted from 1; 0 where the recording has no steps.

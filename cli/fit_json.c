@@ -6,6 +6,9 @@
 #include "ui.h"
 #include "vram/roles.h"
 
+// What is not sure is null.
+static const char *truth(bool fits, bool unsure) { return unsure ? "null" : fits ? "true" : "false"; }
+
 static void print_oom(const struct fit_oom *oom) {
     if (!oom->known) {
         printf("null");
@@ -23,7 +26,7 @@ static void print_card(const struct fit_card *card) {
     ui_json_string(card->model.name);
     printf(", \"asked\": %s, \"fits\": %s, \"by\": \"%s\", \"memory_bytes\": %" PRIu64 ", \"context_bytes\": %" PRIu64
            ", \"room_bytes\": %" PRIu64 ", \"need_bytes\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"out_of_memory\": ",
-           card->asked ? "true" : "false", card->fits ? "true" : "false", fit_method_names[card->method], card->model.memory_bytes,
+           card->asked ? "true" : "false", truth(card->fits, card->unsure), fit_method_names[card->method], card->model.memory_bytes,
            card->model.context_bytes, card->room_bytes, card->need_bytes, card->retries);
     print_oom(&card->oom);
     printf("}");
@@ -112,15 +115,35 @@ static void print_stake(const struct fit_stake *stake) {
         printf("null");
 }
 
+static void print_varied(const char *varied) {
+    printf(", \"varied\": ");
+    if (varied == NULL)
+        printf("null");
+    else
+        ui_json_string(varied);
+}
+
+void fit_print_nothing_json(const struct fit_run *run, const char *varied) {
+    printf("{\"fits\": null, \"need_bytes\": null, \"least_bytes\": %" PRIu64, run->least_bytes);
+    fit_failure_print_json(run);
+    printf(", \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRIu64, fit_ending_names[run->ending], run->exit_code, run->steps);
+    print_varied(varied);
+    printf(", \"cards\": [], \"holdings\": []}\n");
+}
+
 int fit_print_json(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
     const struct fit_run *run = answer->run;
-    printf("{\"fits\": %s, \"need_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64 ", \"reserved_bytes\": %" PRIu64
-           ", \"context_bytes\": %" PRIu64 ", \"library_bytes\": %" PRIu64 ", \"smallest_bytes\": %" PRIu64
-           ", \"smallest_retries\": %" PRIu64,
-           answer->fits ? "true" : "false", fit_need_bytes(verdict), verdict->highest->allocated_bytes, verdict->highest->reserved_bytes,
-           verdict->highest->outside_bytes - verdict->library_bytes, verdict->library_bytes, verdict->smallest_bytes,
-           verdict->smallest_retries);
+    printf("{\"fits\": %s, \"need_bytes\": %" PRIu64 ", \"need_most_bytes\": %" PRIu64 ", \"allocated_bytes\": %" PRIu64
+           ", \"reserved_bytes\": %" PRIu64 ", \"context_bytes\": %" PRIu64 ", \"library_bytes\": %" PRIu64,
+           truth(answer->fits, answer->unsure), fit_need_bytes(verdict), fit_need_bytes(verdict) + answer->stake_bytes,
+           verdict->highest->allocated_bytes, verdict->highest->reserved_bytes, verdict->highest->outside_bytes - verdict->library_bytes,
+           verdict->library_bytes);
+    if (fit_run_failed(run))
+        printf(", \"smallest_bytes\": null, \"smallest_retries\": null");
+    else
+        printf(", \"smallest_bytes\": %" PRIu64 ", \"smallest_retries\": %" PRIu64, verdict->smallest_bytes, verdict->smallest_retries);
+    fit_failure_print_json(run);
     printf(", \"limit_bytes\": ");
     if (answer->limit_bytes == UINT64_MAX)
         printf("null");
@@ -129,11 +152,7 @@ int fit_print_json(const struct fit_answer *answer) {
     printf(", \"ran_on\": \"%s\", \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRIu64 ", \"seconds\": %.1f, \"smallest_card\": ",
            verdict->ran_on.key, fit_ending_names[run->ending], run->exit_code, run->steps, run->seconds);
     ui_json_string(verdict->smallest_card == NULL ? "" : verdict->smallest_card->model.key);
-    printf(", \"varied\": ");
-    if (answer->varied == NULL)
-        printf("null");
-    else
-        ui_json_string(answer->varied);
+    print_varied(answer->varied);
     print_roles(verdict);
     fit_serving_print_json(&answer->serving, verdict);
     print_setting(&answer->setting, &answer->batch);

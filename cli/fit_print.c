@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fit_place.h"
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -21,14 +22,7 @@ static const struct vram_report_device *device_of(const struct vram_report *repo
     return NULL;
 }
 
-// A call site without the folders of its file but the last.
-static void print_site(const char *site) {
-    const char *start = site, *end = strchr(site, ':');
-    size_t slashes = 0;
-    for (const char *at = end == NULL ? site : end; at > site && slashes < 2; at--)
-        if (at[-1] == '/' && ++slashes == 2) start = at;
-    ui_put(stdout, start);
-}
+static void print_site(const char *site) { ui_put(stdout, fit_site_short(site)); }
 
 static void print_sites(const struct vram_report_device *device) {
     for (size_t i = 0; i < device->allocated.site_count && i < 3; i++) {
@@ -150,23 +144,31 @@ static void print_oom(const struct fit_oom *oom) {
 }
 
 // detailed: where it runs out is said, too.
-static void print_card(const struct fit_card *card, bool detailed) {
+static void print_card(const struct fit_card *card, bool detailed, bool failed) {
+    const uint64_t spare = card->model.memory_bytes > card->need_bytes ? card->model.memory_bytes - card->need_bytes : 0;
     printf("%-8s %9s  ", card->model.key, SIZE(card->model.memory_bytes));
-    if (!card->fits)
+    if (card->unsure)
+        printf("%s (%s to spare%s)", failed ? "not known" : "not sure", SIZE(spare), failed ? " until then" : "");
+    else if (!card->fits)
         printf("no, %s short", SIZE(card->need_bytes > card->model.memory_bytes ? card->need_bytes - card->model.memory_bytes : 0));
     else if (card->need_bytes <= card->model.memory_bytes)
-        printf("fits, %s to spare", SIZE(card->model.memory_bytes - card->need_bytes));
+        printf("fits, %s to spare", SIZE(spare));
     else
         printf("fits with %" PRIu64 " %s", card->retries, card->retries == 1 ? "retry" : "retries");
+    if (card->unsure) {
+        printf("\n");
+        return;
+    }
     if (card->method == FIT_BY_RUN) printf(card->fits ? " (it ran there)" : " (it ran out there)");
     if (card->method == FIT_BY_REPLAY) printf(" (replayed)");
     if (card->method == FIT_BY_SHARE) printf(" (by its share)");
-    if (card->method == FIT_BY_OTHER) printf(" (as if its kernels were others')");
+    if (card->method == FIT_BY_OTHER) printf(" (it failed there)");
+    if (card->method == FIT_BY_DEFAULT) printf(" (no kernels for it)");
     printf("\n");
     if (!card->fits && detailed) print_oom(&card->oom);
 }
 
-static void print_cards(const struct fit_verdict *verdict) {
+static void print_cards(const struct fit_verdict *verdict, bool failed) {
     size_t asked = 0, largest = 0, printed = 0; // largest: that it does not fit
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
@@ -176,7 +178,7 @@ static void print_cards(const struct fit_verdict *verdict) {
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
         printf("  %-*s", TEXT_COLUMN - 2, printed++ == 0 ? "Cards" : "");
-        print_card(&verdict->cards[i], asked <= MOST_DETAILED || i == largest);
+        print_card(&verdict->cards[i], asked <= MOST_DETAILED || i == largest, failed);
     }
 }
 
@@ -215,31 +217,11 @@ static void print_batch(const struct fit_batch *batch) {
 
 #define MOST_PLACES 3
 
-// Whether a frame, "FUNCTION at FILE:LINE", is of Python, of a package or of adapters/fit, and not of the program.
-static bool is_installed(const char *line, size_t length) {
-    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen", "/vram_fit_"};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        for (size_t at = 0; at + strlen(folders[i]) <= length; at++)
-            if (strncmp(line + at, folders[i], strlen(folders[i])) == 0) return true;
-    return false;
-}
-
 // The innermost frame of the program's own, else the innermost, as call sites are written: FOLDER/FILE:LINE:FUNCTION.
 static void print_place(const struct sim_read_place *place) {
-    static const char between[] = " at ";
-    const char *line = place->text;
-    while (line[0] != '\0' && is_installed(line, strcspn(line, "\n"))) {
-        line += strcspn(line, "\n");
-        line += line[0] == '\n';
-    }
-    if (line[0] == '\0') line = place->text;
-    char frame[400], site[400];
-    (void)snprintf(frame, sizeof frame, "%.*s", (int)strcspn(line, "\n"), line);
-    const char *at = strstr(frame, between);
-    if (at != NULL)
-        (void)snprintf(site, sizeof site, "%s:%.*s", at + sizeof between - 1, (int)(at - frame), frame);
-    else
-        (void)snprintf(site, sizeof site, "%s", frame);
+    char site[2 * FIT_FRAME_CAPACITY + 20] = "";
+    struct fit_frame frame;
+    if (fit_frame_own(place->text, &frame)) fit_frame_site(&frame, site, sizeof site);
     printf("                 ");
     print_site(site);
     printf(" (%" PRIu64 "x%s%s)\n", place->calls, place->operation[0] == '\0' ? "" : ", aten::", place->operation);
@@ -270,17 +252,35 @@ static void print_stake(const struct fit_answer *answer) {
     print_wrapped("At stake", text);
 }
 
+// Sizes by what they are, in words.
+static const char *size_in_words(const char *name) {
+    static const char *const words[][2] = {{"CUDNN_ENGINE_WORKSPACE", "scratch memory of cuDNN, taken to be none"},
+                                           {"CUBLASLT_MATMUL_WORKSPACE", "scratch memory of cuBLASLt, taken to be none"},
+                                           {"CUSOLVER_WORKSPACE_PERCENT", "scratch memory of cuSOLVER, taken to be a copy of the matrix"},
+                                           {"CUSPARSE_BUFFER", "scratch memory of cuSPARSE, taken to be 1 KiB"},
+                                           {"CUDNN_DROPOUT_STATE", "the state of cuDNN's dropout, taken to be 24 B a thread"},
+                                           {"NCCL_CHANNELS", "how many channels NCCL opens, taken to be as on like cards"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i][0], name) == 0) return words[i][1];
+    return name;
+}
+
 static void print_names(const char *title, const struct sim_wanted *rows, size_t count, size_t most) {
-    char text[600] = "";
+    char text[800] = "";
     size_t used = 0;
     if (count == 0) return;
     for (size_t i = 0; i < count && i < most; i++) {
         char of[64] = "";
-        if (strcmp(rows[i].library, "size") != 0)
+        const bool is_size = strcmp(rows[i].library, "size") == 0;
+        if (!is_size)
             (void)snprintf(of, sizeof of, " of %s", rows[i].library);
         else if (rows[i].bytes != 0)
-            (void)snprintf(of, sizeof of, " (%s at stake)", SIZE(rows[i].bytes));
-        const int length = snprintf(text + used, sizeof text - used, "%s%s%s", i == 0 ? "" : ", ", rows[i].function, of);
+            (void)snprintf(of, sizeof of, ": up to %s", SIZE(rows[i].bytes));
+        const int length = snprintf(text + used, sizeof text - used, "%s%s%s",
+                                    i == 0    ? ""
+                                    : is_size ? "; "
+                                              : ", ",
+                                    is_size ? size_in_words(rows[i].function) : rows[i].function, of);
         if (length < 0 || (size_t)length >= sizeof text - used) break;
         used += (size_t)length;
     }
@@ -298,55 +298,6 @@ static void print_doubts(const struct fit_answer *answer) {
 }
 
 // --- the whole ----------------------------------------------------------------------------------------------------------------------
-
-#define MOST_NAMED 4 // cards in the first line
-
-static void print_named(const struct fit_verdict *verdict, bool fitting) {
-    size_t count = 0, printed = 0;
-    for (size_t i = 0; i < verdict->card_count; i++) count += verdict->cards[i].asked && verdict->cards[i].fits == fitting;
-    for (size_t i = 0; i < verdict->card_count; i++) {
-        if (!verdict->cards[i].asked || verdict->cards[i].fits != fitting) continue;
-        printf("%s%s", printed == 0 ? "" : printed + 1 == count ? " and " : ", ", verdict->cards[i].model.key);
-        printed++;
-    }
-}
-
-// On which of the cards that were asked for.
-static void print_where(const struct fit_verdict *verdict) {
-    size_t asked = 0, fitting = 0;
-    for (size_t i = 0; i < verdict->card_count; i++) {
-        asked += verdict->cards[i].asked;
-        fitting += verdict->cards[i].asked && verdict->cards[i].fits;
-    }
-    printf(fitting == 0 ? "Does not fit on " : "Fits on ");
-    if (asked > MOST_NAMED) {
-        if (fitting == 0 || fitting == asked)
-            printf(fitting == 0 ? "any of %zu cards" : "all %zu cards", asked);
-        else
-            printf("%zu of %zu cards", fitting, asked);
-        return;
-    }
-    print_named(verdict, fitting != 0);
-    if (fitting == 0 || fitting == asked) return;
-    printf(", not on ");
-    print_named(verdict, false);
-}
-
-static void print_verdict(const struct fit_answer *answer) {
-    const struct fit_verdict *verdict = answer->verdict;
-    if (answer->varied != NULL) {
-        printf("With ");
-        ui_put(stdout, answer->varied);
-        printf("\n");
-    }
-    if (answer->limit_bytes != UINT64_MAX) {
-        printf("%s: needs %s, the limit is %s\n", answer->fits ? "Fits" : "Does not fit", SIZE(fit_need_bytes(verdict)),
-               SIZE(answer->limit_bytes));
-        return;
-    }
-    print_where(verdict);
-    printf(": needs %s of a device like %s\n", SIZE(fit_need_bytes(verdict)), verdict->ran_on.key);
-}
 
 static void print_peak(const struct fit_verdict *verdict) {
     const struct fit_holding *highest = verdict->highest;
@@ -413,6 +364,7 @@ static void print_ranks(const struct fit_run *run, const struct fit_fold *fold) 
 
 static void print_ending(const struct fit_run *run) {
     const char *unseen = run->ending == FIT_READY || run->ending == FIT_SERVED ? "not seen: requests, longer ones, more of them at once"
+                         : fit_run_failed(run)                                 ? "not seen: what comes after that"
                                                                                : "not seen: evaluation, checkpoints, longer batches later";
     static const char *const texts[FIT_ENDING_COUNT] = {"the program came to its end",
                                                         "stopped: three steps in a row are alike",
@@ -424,6 +376,7 @@ static void print_ending(const struct fit_run *run) {
                                                         "stopped: --until was in its output",
                                                         "stopped: --for was over",
                                                         "the program failed, out of memory",
+                                                        "the program was interrupted",
                                                         "the program failed"};
     char text[300];
     int used = snprintf(text, sizeof text, "%.1f s, ", run->seconds);
@@ -443,18 +396,34 @@ static void print_certainty(const struct fit_answer *answer) {
     print_ending(answer->run);
 }
 
-int fit_print_text(const struct fit_answer *answer) {
+// In how little it completes, and what would make it fit.
+static void print_cures(const struct fit_answer *answer) {
     const struct fit_verdict *verdict = answer->verdict;
-    print_verdict(answer);
-    print_peak(verdict);
-    print_moment(verdict, answer->run);
     printf("  Smallest       completes in %s", SIZE(verdict->smallest_bytes));
     if (verdict->smallest_retries > 0)
         printf(" (%" PRIu64 " %s)", verdict->smallest_retries, verdict->smallest_retries == 1 ? "retry" : "retries");
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_setting(&answer->setting, verdict);
     print_batch(&answer->batch);
-    print_cards(verdict);
+}
+
+static void print_try(const struct fit_run *run) {
+    char option[FIT_FRAME_CAPACITY + 60], site[2 * FIT_FRAME_CAPACITY + 20], text[sizeof option + sizeof site + 200];
+    if (!fit_failure_try(run, option, sizeof option, site, sizeof site)) return;
+    (void)snprintf(text, sizeof text, "%s: just before it failed it read, at %s, what a kernel computes, and got zeros", option,
+                   fit_site_short(site));
+    print_wrapped("Try", text);
+}
+
+int fit_print_text(const struct fit_answer *answer) {
+    const struct fit_verdict *verdict = answer->verdict;
+    const bool failed = fit_run_failed(answer->run);
+    fit_print_headline(answer);
+    if (failed) print_try(answer->run);
+    print_peak(verdict);
+    print_moment(verdict, answer->run);
+    if (!failed) print_cures(answer);
+    print_cards(verdict, failed);
     fit_serving_print(&answer->serving, verdict);
     if (answer->unrunnable != NULL)
         printf("                 This PyTorch has no kernels for %s: it ran on %s.\n", answer->unrunnable, verdict->ran_on.key);

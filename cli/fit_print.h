@@ -20,14 +20,23 @@ struct fit_answer {
     const char *unrunnable; // a card that PyTorch has no kernels for, on which it was to run; NULL: none
     const char *varied;     // the argument of the program that was replaced, as it is now; NULL: none
     uint64_t limit_bytes;   // UINT64_MAX: none
+    uint64_t stake_bytes;   // that it may need more: sizes that nobody knows, what masks may find
     bool fits;              // on every card that was asked for, and within the limit
+    bool unsure;            // that it fits: the program failed, or what is at stake decides
 };
 
 // What the device would have in use at most: what the allocator held, context, libraries.
 uint64_t fit_need_bytes(const struct fit_verdict *verdict);
 
+// "53.3 to 60.1 GiB": what it needs, and what it may need with what is at stake.
+void fit_print_need(const struct fit_answer *answer);
+void fit_print_headline(const struct fit_answer *answer);
+
 // On standard output. The exit code.
 int fit_print_text(const struct fit_answer *answer);
 int fit_print_json(const struct fit_answer *answer); // keys: docs/reference/json.md
+// Of a program that left no recording.
+void fit_print_nothing(const struct fit_run *run, const char *varied);
+void fit_print_nothing_json(const struct fit_run *run, const char *varied);
 
 #endif

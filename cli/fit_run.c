@@ -205,6 +205,26 @@ static void add_contexts(struct running *running) {
         if (running->run->holdings[j].process->whole_program) running->run->holdings[j].outside_bytes = model.context_bytes;
 }
 
+// Who is asked to end by the terminal says so by its exit code, too.
+static int ending_signal(const struct fit_run *run) {
+    const struct fit_failure *failure = fit_failure_of(run);
+    if (program_signal() != 0) return program_signal();
+    if (run->exit_code == 128 + SIGINT) return SIGINT;
+    return run->exit_code != 0 && failure != NULL && strcmp(failure->what, "KeyboardInterrupt") == 0 ? SIGINT : 0;
+}
+
+// What is known of a process that left no recording.
+static void take_last_step(struct running *running) {
+    const struct fit_control *control = running->control.file;
+    struct fit_run *run = running->run;
+    run->began = fit_end_began(run);
+    for (size_t i = 0; i < FIT_CONTROL_ROWS; i++) {
+        const uint64_t done = atomic_load(&control->rows[i].steps), bytes = atomic_load(&control->rows[i].reserved_bytes);
+        if (run->holding_count == 0 && done > run->steps) run->steps = done;
+        if (bytes > run->least_bytes) run->least_bytes = bytes;
+    }
+}
+
 // --- a run --------------------------------------------------------------------------------------------------------------------------
 
 static enum fit_ending ending_of(const struct running *running) {
@@ -223,6 +243,7 @@ static enum fit_ending ending_of(const struct running *running) {
     if (running->time_over) return FIT_TIME;
     if (running->serves) return FIT_READY;
     if (served) return FIT_SERVED;
+    if (run->signal != 0) return FIT_INTERRUPTED;
     if (run->exit_code != 0) return oom ? FIT_OUT_OF_MEMORY : FIT_FAILED;
     return stands ? FIT_STANDS : calls ? FIT_CALLS : repeats ? FIT_REPEATS : asked ? FIT_STEPS : FIT_ENDED;
 }
@@ -251,6 +272,8 @@ static int run_program(struct running *running) {
     const int code = fit_folder_read(run);
     if (code != CLI_OK) return code;
     add_contexts(running);
+    take_last_step(running);
+    run->signal = ending_signal(run);
     run->ending = ending_of(running);
     if (run->ending == FIT_FAILED) (void)fwrite(running->kept, 1, running->kept_used, stderr);
     if (run->exit_code != 0 && run->ending == FIT_FAILED) fit_end_wanted(run);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fit_failure.h"
 #include "fit_serving.h"
 #include "sim_missing.h"
 #include "sim_reads.h"
@@ -26,17 +27,18 @@ struct fit_plan {
 
 // Why a run ended. X(constant, JSON name)
 #define FIT_ENDINGS(X)                                                                                                                     \
-    X(FIT_ENDED, end)         /* the program came to its end */                                                                            \
-    X(FIT_REPEATS, repeats)   /* its steps repeat */                                                                                       \
-    X(FIT_CALLS, calls)       /* its calls of models repeat */                                                                             \
-    X(FIT_READY, ready)       /* it is a server, and serves */                                                                             \
-    X(FIT_SERVED, served)     /* it served without a new peak */                                                                           \
-    X(FIT_STANDS, stands)     /* its steps differ, its peak stands */                                                                      \
-    X(FIT_STEPS, steps)       /* as many steps as were asked for */                                                                        \
-    X(FIT_UNTIL, until)       /* what was looked for is in its output */                                                                   \
-    X(FIT_TIME, time)         /* the time was over */                                                                                      \
-    X(FIT_OUT_OF_MEMORY, oom) /* it failed, after memory had run out */                                                                    \
-    X(FIT_FAILED, failed)     /* it failed */
+    X(FIT_ENDED, end)               /* the program came to its end */                                                                      \
+    X(FIT_REPEATS, repeats)         /* its steps repeat */                                                                                 \
+    X(FIT_CALLS, calls)             /* its calls of models repeat */                                                                       \
+    X(FIT_READY, ready)             /* it is a server, and serves */                                                                       \
+    X(FIT_SERVED, served)           /* it served without a new peak */                                                                     \
+    X(FIT_STANDS, stands)           /* its steps differ, its peak stands */                                                                \
+    X(FIT_STEPS, steps)             /* as many steps as were asked for */                                                                  \
+    X(FIT_UNTIL, until)             /* what was looked for is in its output */                                                             \
+    X(FIT_TIME, time)               /* the time was over */                                                                                \
+    X(FIT_OUT_OF_MEMORY, oom)       /* it failed, after memory had run out */                                                              \
+    X(FIT_INTERRUPTED, interrupted) /* it was asked to end, from outside */                                                                \
+    X(FIT_FAILED, failed)           /* it failed */
 
 enum fit_ending {
 #define FIT_ENDING(constant, name) constant,
@@ -57,6 +59,7 @@ struct fit_process {
     bool whole_program; // recorded at the driver: what libraries asked for, not an allocator
     struct fit_served served;
     struct fit_host host;
+    struct fit_failure failure; // where an exception ended it
 };
 
 // What one process had on one device.
@@ -76,7 +79,11 @@ struct fit_run {
     double seconds;        // that it took
     uint64_t steps;        // of the process that ended the most
     uint64_t memory_bytes; // of the devices, where it was not the model's; else 0
+    int signal;            // that asked it to end from outside; 0: none
+    uint64_t least_bytes;  // that a rank had reserved by the end of a step; 0: no step ended
+    bool began;            // a process with PyTorch used a device
     bool no_kernels;       // a PyTorch has none for the device
+    char kernels[512];     // for which devices it has, as torch.cuda.get_arch_list(): "sm_75 sm_80 compute_90"; "": not known
     char folder[4096];     // of the recordings; "" when there is none any more
     struct fit_process *processes;
     size_t process_count;

@@ -32,7 +32,7 @@ static bool put_rules(const char *own, char *text, size_t capacity) {
 
 void fit_find_stake(const struct fit_plan *plan, const struct fit_run *run, bool decided, struct fit_stake *stake) {
     *stake = (struct fit_stake){.counts = reads_counts(run)};
-    if (!stake->counts || decided || run->ending == FIT_FAILED) return;
+    if (!stake->counts || decided || fit_run_failed(run)) return;
     const char *now = getenv(variable);
     char *own = now == NULL ? NULL : strdup(now), *text = malloc(VR_READ_VALUES_BYTES);
     struct fit_run other;
@@ -40,7 +40,7 @@ void fit_find_stake(const struct fit_plan *plan, const struct fit_run *run, bool
         ui_say("vram fit: once more, with all found by nonzero(), masks and unique()");
         stake->tried = fit_run(plan, &other) == CLI_OK;
         if (stake->tried) {
-            stake->finished = other.ending != FIT_FAILED && other.ending != FIT_OUT_OF_MEMORY;
+            stake->finished = !fit_run_failed(&other) && other.ending != FIT_OUT_OF_MEMORY;
             take_peaks(&other, stake);
             fit_run_release(&other);
         }
@@ -48,4 +48,12 @@ void fit_find_stake(const struct fit_plan *plan, const struct fit_run *run, bool
     }
     free(own);
     free(text);
+}
+
+uint64_t fit_stake_bytes(const struct fit_run *run, const struct fit_stake *stake, const struct fit_holding *highest) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < run->size_count; i++)
+        if (run->sizes[i].bytes > bytes) bytes = run->sizes[i].bytes;
+    if (stake->tried && stake->reserved_bytes > highest->reserved_bytes) bytes += stake->reserved_bytes - highest->reserved_bytes;
+    return bytes;
 }

@@ -15,28 +15,46 @@
 
 #include "ui.h"
 
-// What somebody asks this process to do, the program is asked; the terminal's keys reach it by themselves, and whether anybody reads what
-// is said at the end is no matter of its exit code.
-static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-static const int ignored[] = {SIGINT, SIGQUIT, SIGPIPE};
-#define PASSED_COUNT  (sizeof passed_on / sizeof passed_on[0])
-#define IGNORED_COUNT (sizeof ignored / sizeof ignored[0])
+// Signals that ask this process to end are passed on to the program. The terminal's keys reach it by themselves: they are noted.
+// Whether anybody reads what is said at the end is no matter of its exit code.
+static const struct {
+    int number;
+    bool passed_on, noted;
+} handled[] = {{SIGTERM, true, true}, {SIGHUP, true, true},   {SIGUSR1, true, false}, {SIGUSR2, true, false},
+               {SIGINT, false, true}, {SIGQUIT, false, true}, {SIGPIPE, false, false}};
+#define HANDLED_COUNT (sizeof handled / sizeof handled[0])
 
-static volatile sig_atomic_t child_process;
+static volatile sig_atomic_t child_process, last_signal;
+static struct sigaction inherited[HANDLED_COUNT]; // as this process was started with
+static bool handling;
 
-static void pass_on(int number) {
+static void take_signal(int number) {
     const int saved = errno;
-    if (child_process > 0) (void)kill((pid_t)child_process, number);
+    for (size_t i = 0; i < HANDLED_COUNT; i++) {
+        if (handled[i].number != number) continue;
+        if (handled[i].passed_on && child_process > 0) (void)kill((pid_t)child_process, number);
+        if (handled[i].noted) last_signal = number;
+    }
     errno = saved;
 }
 
 static void handle_signals(void) {
-    struct sigaction passing = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, ignoring = {.sa_handler = SIG_IGN};
-    (void)sigemptyset(&passing.sa_mask);
+    struct sigaction taking = {.sa_handler = take_signal, .sa_flags = SA_RESTART}, ignoring = {.sa_handler = SIG_IGN};
+    (void)sigemptyset(&taking.sa_mask);
     (void)sigemptyset(&ignoring.sa_mask);
-    for (size_t i = 0; i < PASSED_COUNT; i++) (void)sigaction(passed_on[i], &passing, NULL);
-    for (size_t i = 0; i < IGNORED_COUNT; i++) (void)sigaction(ignored[i], &ignoring, NULL);
+    for (size_t i = 0; i < HANDLED_COUNT; i++) {
+        const bool taken = handled[i].passed_on || handled[i].noted;
+        (void)sigaction(handled[i].number, taken ? &taking : &ignoring, handling ? NULL : &inherited[i]);
+    }
+    handling = true;
 }
+
+// In a child, of a process that may have run another program before.
+static void inherit_signals(void) {
+    for (size_t i = 0; handling && i < HANDLED_COUNT; i++) (void)sigaction(handled[i].number, &inherited[i], NULL);
+}
+
+int program_signal(void) { return (int)last_signal; }
 
 // In the child. Says through `failed`, which exec closes, that the program did not start.
 static void become(const char *command, char **arguments, int failed) {
@@ -55,8 +73,10 @@ static pid_t fork_with_signals(bool *is_child) {
     (void)sigprocmask(SIG_SETMASK, &all, &before);
     const pid_t child = fork();
     *is_child = child == 0;
+    if (*is_child) inherit_signals();
     if (child > 0) {
         child_process = child;
+        last_signal = 0;
         handle_signals();
     }
     (void)sigprocmask(SIG_SETMASK, &before, NULL);

@@ -13,6 +13,9 @@
 // wrong. Signals that ask a process to end are passed on, now and later: nothing but a summary is left to do here.
 int program_run(const char *command, char **arguments, bool *started);
 
+// The signal that asked this process to end since the program was started (SIGINT by the terminal's Ctrl-C); 0: none did.
+int program_signal(void);
+
 // Who watches a program while it runs.
 struct program_watch {
     // In the child, before the program takes its place: sets what only the program is to have in its environment. False after a line on

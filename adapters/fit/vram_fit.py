@@ -495,13 +495,14 @@ class Recorder:
         seconds, size = self.first_use
         lines.append(f"host {seconds:.1f} {size} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024} {self.initialised[0]:.1f} {self.initialised[1]} {self.initialised[2]}")
         lines += self.serving.lines(self.segments)
+        lines += part("failure").lines() if self.ended == "exit" else []
         lines += ["note " + note.replace("\n", " ") for note in self.notes]
         try:
-            lines += ["kernels none"] if self.lacks_kernels() else []
+            lines += ["built " + " ".join(self.torch.cuda.get_arch_list())] + ["kernels none"] * self.lacks_kernels()
         except Exception as error:
             lines.append(f"note kernels: {error!r}".replace("\n", " "))
         path = os.path.join(FOLDER, f"{self.process}.facts")
-        with open(path + ".new", "w") as file:
+        with open(path + ".new", "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n".join(lines) + "\n")
         os.rename(path + ".new", path)
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -148,7 +149,7 @@ class Driver(unittest.TestCase):
         result = fit("--json", *python(HEURISTIC))
         self.assertEqual(json.loads(result.stdout)["not_known"], [{"name": "CUBLASLT_MATMUL_WORKSPACE", "library": "size", "calls": 1, "stake_bytes": 5 * MIB}],
                          result.stderr)
-        self.assertIn("Not known CUBLASLT_MATMUL_WORKSPACE (5.0 MiB at stake)", " ".join(fit("-q", *python(HEURISTIC)).stdout.split()))
+        self.assertIn("Not known scratch memory of cuBLASLt, taken to be none: up to 5.0 MiB", " ".join(fit("-q", *python(HEURISTIC)).stdout.split()))
 
     def test_until_and_for(self):
         for options, ended in ((("--until", "^20 MiB"), "FIT_UNTIL"), (("--for", "2s"), "FIT_TIME")):
@@ -158,6 +159,107 @@ class Driver(unittest.TestCase):
     def test_usage(self):
         for arguments in (("--device", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
+
+
+class Failures(unittest.TestCase):
+    """What a program says that did not come to its end holds until then."""
+
+    FAILS = TRAIN.replace("optimizer.step()", "if step == 3: raise ValueError('a bug \\u00e4')\n    optimizer.step()")
+
+    def test_the_answer_begins_with_the_failure(self):
+        result = fit("-q", "--device", "t4,h100", *python(self.FAILS, "9", "--batch-size", "8"))
+        self.assertEqual(result.returncode, 3)
+        lines = result.stdout.splitlines()
+        self.assertEqual(lines[:2], ["The program failed after 3 steps, at <string>:8:<module>: ValueError: a bug \u00e4",
+                                     "At least 248.0 MiB of a device like h100 until then"])
+        self.assertNotIn("Fits", result.stdout)
+        self.assertNotIn("Smallest", result.stdout)
+        self.assertIn("not known (78.4 GiB to spare until then)", result.stdout)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_in_json_nothing_is_sure(self):
+        answer = json.loads(fit("--json", "--device", "h100", *python(self.FAILS, "9")).stdout)
+        self.assertEqual((answer["fits"], answer["ended"], answer["steps"], answer["smallest_bytes"], answer["smaller"], answer["smallest_card"]),
+                         (None, "failed", 3, None, None, ""))
+        self.assertEqual((answer["failure"]["exception"], answer["failure"]["site"], answer["failure"]["try"]), ("ValueError: a bug \u00e4", "<string>:8:<module>", ""))
+        self.assertEqual({card["fits"] for card in answer["cards"]}, {None})
+
+    def test_a_card_that_is_too_small_until_then(self):
+        program = self.FAILS.replace("128 << 20", "20 << 30")
+        result = fit("-q", "--device", "rtx3060,h100", *python(program, "9"))
+        self.assertIn("until then, too much for rtx3060\n", result.stdout)
+        answer = json.loads(fit("--json", "-q", "--device", "rtx3060,h100", *python(program, "9")).stdout)
+        self.assertEqual({card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}, {"rtx3060": False, "h100": None})
+        self.assertTrue(fit("-q", "--limit", "2GiB", *python(program, "9")).stdout.splitlines()[1].endswith("until then, more than the limit"))
+
+    def test_before_the_first_step(self):
+        program = "import torch\nkept = torch.empty(64 << 20)\ndef load(): raise SystemExit('no data')\nload()\n"
+        self.assertIn("The program failed before its first step ended (exit code 1)\n", fit("-q", *python(program)).stdout)
+        self.assertIn("The program failed before its first step ended, at <string>:3:load: IndexError: list index",
+                      fit("-q", *python(program.replace("raise SystemExit('no data')", "[][1]"))).stdout.replace("\n", " "))
+
+    def test_children_of_the_program(self):
+        """Of multiprocessing: they print what they raised themselves, and PyTorch's own end with an exit code."""
+        for way in ("raise KeyError('rank')", "\n    try: {}['rank']\n    except KeyError: sys.exit(3)"):
+            program = ("import multiprocessing, sys, torch\ndef work():\n    kept = torch.empty(64 << 20)\n    " + way.replace("\n    ", "\n        ").strip() +
+                       "\nchild = multiprocessing.get_context('fork').Process(target=work)\nchild.start(); child.join(); sys.exit(1)\n")
+            program = program.replace("        except", "    except")
+            result = fit("-q", *python(program))
+            self.assertTrue(result.stdout.startswith("The program failed before its first step ended, at <string>:4:work: KeyError:\n'rank'\n"), result.stdout + result.stderr)
+
+    def test_a_program_that_is_killed(self):
+        program = "import os, signal\n" + TRAIN.replace("optimizer.step()", "step == 3 and os.kill(os.getpid(), signal.SIGKILL)\n    optimizer.step()")
+        for options in ((), ("--json",)):
+            result = fit("-q", *options, *python(program, "9"))
+            self.assertEqual(result.returncode, 3)
+            self.assertIn("nothing was recorded: the program ended before its recording was written", result.stderr)
+        answer = json.loads(result.stdout)
+        self.assertEqual((answer["fits"], answer["steps"], answer["least_bytes"], answer["failure"]["signal"]), (None, 3, 248 * MIB, 9))
+        self.assertIn("The program was killed (signal 9) after 3 steps\nAt least 248.0 MiB reserved until the end of step 3\n", fit("-q", *python(program, "9")).stdout)
+
+    def interrupted(self, number, *options):
+        program = "import time\n" + TRAIN.replace("optimizer.step()", "step == 2 and (print('waits', flush=True), time.sleep(60))\n    optimizer.step()")
+        command = [VRAM, "fit", "--device", "h100,t4", *options, *python(program, "9")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                              env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake")}) as process:
+            while "waits" not in process.stderr.readline():
+                pass
+            os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+            output, errors = process.communicate(timeout=60)
+        return process.returncode, output, errors
+
+    def test_an_interrupt_is_called_one(self):
+        code, output, errors = self.interrupted(signal.SIGINT)
+        self.assertEqual(code, 3, errors)
+        self.assertTrue(output.startswith("The program was interrupted after 2 steps, at <string>:"), output)
+        self.assertIn("the program was interrupted; the answer holds for what it did until then", errors)
+        self.assertNotIn("once more", errors)
+        code, output, _ = self.interrupted(signal.SIGINT, "--json")
+        self.assertEqual((json.loads(output)["fits"], json.loads(output)["ended"], json.loads(output)["failure"]["signal"]), (None, "interrupted", 2))
+        code, output, _ = self.interrupted(signal.SIGTERM)
+        self.assertEqual((code, output.splitlines()[0]), (3, "The program was asked to end (signal 15) after 2 steps"))
+
+    def test_every_run_has_the_signals_that_the_command_had(self):
+        program = "import signal\nprint('has', signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)\n" + TRAIN
+        result = fit("--vary", "--a=1,2", *python(program, "3"))
+        self.assertEqual(result.stderr.count("has True True\n"), 2, result.stderr)
+
+    def test_the_value_to_try(self):
+        program = ("import ctypes, torch\ncuda, address, context, got = ctypes.CDLL('libcuda.so.1'), ctypes.c_ulonglong(), ctypes.c_void_p(), ctypes.c_int64()\n"
+                   "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)\n"
+                   "cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))\nweights = torch.empty(64 << 20)\n"
+                   "cuda.cuMemcpyDtoH_v2(ctypes.byref(got), address, ctypes.c_size_t(8))\nprint(1 / got.value)\n")
+        result = fit("-q", "--device", "h100", *python(program))
+        told = " ".join(result.stdout.split())
+        self.assertIn("ZeroDivisionError", told, result.stderr)
+        self.assertIn("Try --value '<string>:6=1': just before it failed it read, at <string>:6:<module>, what a kernel computes, and got zeros", told)
+        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(program)).stdout)
+        self.assertEqual(answer["failure"]["try"], "--value '<string>:6=1'")
+        # With it the program comes to its end.
+        self.assertTrue(json.loads(fit("--json", "-q", "--value", "<string>:6=1", *python(program)).stdout)["fits"])
+        # What is far from a read has another cause.
+        answer = json.loads(fit("--json", "-q", *python(program.replace("print(", "def fails():\n    print(") + "fails()\n")).stdout)
+        self.assertEqual(answer["failure"]["try"], "")
 
 
 class PyTorch(unittest.TestCase):
@@ -273,6 +375,44 @@ class Cards(unittest.TestCase):
             answer = json.loads(fit("--device", "b200", "--json", "-q", *python(program + "torch.cuda.get_arch_list()", "9"), FAKE_KERNELS=built, FAKE_RUNS="1").stdout)
             self.assertEqual((answer["ran_on"], answer["no_kernels"]), ("b200", None))
 
+    def test_an_old_card_without_kernels_is_not_tried(self):
+        program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + TRAIN
+        for built, devices, once_more in (("sm_75 sm_80 sm_90 compute_120", "v100,h100", None), ("sm_75 sm_80 sm_90", "t4,v100,h100", "t4"), ("sm_70 sm_90", "v100,h100", "v100")):
+            result = fit("-q", "--device", devices, *python(program, "9"), FAKE_KERNELS=built, FAKE_RUNS="1")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stderr, "" if once_more is None else f"vram fit: once more, on {once_more}: its kernels are others than those of h100\n")
+            self.assertEqual("to spare (no kernels for it)" in result.stdout, once_more != "v100")
+
+    def test_an_unknown_card_is_answered_with_those_that_are_known(self):
+        errors = fit("--device", "rtx9090", "--", "true").stderr
+        self.assertIn("no device is called 'rtx9090'; known are ", errors)
+        for key in ("t4", "rtx4090", "h100"):
+            self.assertIn(key, errors)
+
+    def test_what_is_at_stake_is_in_the_verdict(self):
+        """5 MiB that nobody knows: a limit between is not sure."""
+        result = fit("-q", "--limit", "1GiB", *python(HEURISTIC))
+        self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (0, "Fits: needs 563.0 to 568.0 MiB, the limit is 1.0 GiB"))
+        for limit, code, fits in (("562MiB", 1, False), ("565MiB", 1, None), ("570MiB", 0, True)):
+            result = fit("--json", "-q", "--limit", limit, *python(HEURISTIC))
+            answer = json.loads(result.stdout)
+            self.assertEqual((result.returncode, answer["fits"]), (code, fits), limit)
+            self.assertEqual(answer["need_most_bytes"] - answer["need_bytes"], 5 * MIB)
+        self.assertTrue(fit("-q", "--limit", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: needs 563.0 to 568.0 MiB"))
+
+    def test_json_is_json_where_a_run_fails(self):
+        """Also where a program leaves no recording, or is not there."""
+        bad = "import sys\nif sys.argv[-1] == '--a=2': sys.exit(3)\nif sys.argv[-1] == '--a=3': import torch; torch.empty(1 << 20); 1 / 0\n" + TRAIN
+        for values, fits in (("1,2", [True, None]), ("2,1", [None]), ("1,3", [True, None]), ("3", [None])):
+            result = fit("--json", "-q", "--vary", "--a=" + values, *python(bad, "9"))
+            self.assertEqual([one["fits"] for one in json.loads(result.stdout)], fits, result.stderr)
+            self.assertEqual(result.returncode, 3)
+        for program in (("--", PROGRAM + "-that-is-not-there"), ("--", "false"), ("--", "true"), python("import torch; torch.empty(1 << 20); 1 / 0")):
+            for options in (("--exact", "--device", "t4,h100"), ("--vary", "--a=1,2")):
+                answers = json.loads(fit("--json", "-q", *options, *program).stdout)
+                self.assertEqual({one["fits"] for one in answers} - {None}, set())
+        self.assertIsNone(json.loads(fit("--json", "-q", "--", "false").stdout)["fits"])
+
     def test_a_few_of_many_ranks_run(self):
         worker = TRAIN.replace("torch.optim_class", "torch.Optimizer").replace("64 << 20", "(256 if os.environ['RANK'] == '63' else 64) << 20")
         worker = "import os; print('rank', *[os.environ.get(name) for name in ('RANK', 'WORLD_SIZE', 'LOCAL_WORLD_SIZE', 'LOCAL_RANK')], flush=True)\n" + worker
@@ -335,7 +475,7 @@ class Cards(unittest.TestCase):
             self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
             self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
         result = fit("--device", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
-        self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (as if its kernels were others')", result.stdout, result.stderr)
+        self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (it failed there)", result.stdout, result.stderr)
         # Of an old card that was not asked for nothing is said.
         self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)

@@ -67,7 +67,7 @@ def reasons(answer, limit):
         yield "held at the peak: " + ", ".join(f"{role} {size:,}" for role, size in roles if size)
         for card in one["cards"]:
             if card["asked"] and not card["fits"]:
-                yield f"{card['key']}: does not fit"
+                yield f"{card['key']}: " + ("not sure that it fits" if card["fits"] is None else "does not fit")
 
 
 @pytest.fixture

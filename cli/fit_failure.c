@@ -1,0 +1,150 @@
+#include "fit_failure.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../standins/common/read_operations.h"
+#include "fit_place.h"
+#include "fit_run.h"
+#include "ui.h"
+
+#define NEAR_LINES 5 // between a read and the line that failed, in one function
+
+bool fit_failure_fact(struct fit_failure *failure, const char *line) {
+    if (strncmp(line, "failed ", 7) == 0) {
+        (void)snprintf(failure->what, sizeof failure->what, "%s", line + 7);
+        return true;
+    }
+    if (strncmp(line, "frame ", 6) != 0) return false;
+    const size_t used = strlen(failure->frames);
+    if (used + strlen(line + 6) + 2 <= sizeof failure->frames) (void)sprintf(failure->frames + used, "%s\n", line + 6);
+    return true;
+}
+
+bool fit_run_failed(const struct fit_run *run) { return run->ending == FIT_FAILED || run->ending == FIT_INTERRUPTED; }
+
+const struct fit_failure *fit_failure_of(const struct fit_run *run) {
+    const struct fit_process *first = NULL;
+    for (size_t i = 0; i < run->process_count; i++) {
+        const struct fit_process *process = &run->processes[i];
+        if (process->failure.what[0] != '\0' && (first == NULL || process->rank < first->rank)) first = process;
+    }
+    return first == NULL ? NULL : &first->failure;
+}
+
+// --- what and where -----------------------------------------------------------------------------------------------------------------
+
+static bool has_steps(const struct fit_run *run) {
+    for (size_t i = 0; i < run->holding_count; i++)
+        if (!run->holdings[i].process->whole_program) return true;
+    return run->began;
+}
+
+static void say_what(const struct fit_run *run, char *text, size_t capacity) {
+    if (run->signal == SIGINT)
+        (void)snprintf(text, capacity, "The program was interrupted");
+    else if (run->signal != 0)
+        (void)snprintf(text, capacity, "The program was asked to end (signal %d)", run->signal);
+    else if (run->exit_code > 128 && run->exit_code < 128 + 65)
+        (void)snprintf(text, capacity, "The program was killed (signal %d)", run->exit_code - 128);
+    else
+        (void)snprintf(text, capacity, "The program failed");
+}
+
+static void say_when(const struct fit_run *run, char *text, size_t capacity) {
+    if (run->steps > 0)
+        (void)snprintf(text, capacity, " after %" PRIu64 " %s", run->steps, run->steps == 1 ? "step" : "steps");
+    else
+        (void)snprintf(text, capacity, "%s", has_steps(run) ? " before its first step ended" : "");
+}
+
+// The site without folders, "" where it is not known.
+static void find_site(const struct fit_failure *failure, char *site, size_t capacity) {
+    struct fit_frame frame;
+    site[0] = '\0';
+    if (failure != NULL && fit_frame_own(failure->frames, &frame)) fit_frame_site(&frame, site, capacity);
+}
+
+void fit_failure_text(const struct fit_run *run, char *text, size_t capacity) {
+    char what[80], when[60], site[2 * FIT_FRAME_CAPACITY + 20], code[40] = "";
+    const struct fit_failure *failure = fit_failure_of(run);
+    say_what(run, what, sizeof what);
+    say_when(run, when, sizeof when);
+    find_site(failure, site, sizeof site);
+    const bool why = run->signal == 0 && failure != NULL;
+    if (!why && run->signal == 0 && run->exit_code <= 128) (void)snprintf(code, sizeof code, " (exit code %d)", run->exit_code);
+    (void)snprintf(text, capacity, "%s%s%s%s%s%s%s", what, when, code, site[0] == '\0' ? "" : ", at ", fit_site_short(site),
+                   why ? ": " : "", why ? failure->what : "");
+}
+
+// --- what it had read ---------------------------------------------------------------------------------------------------------------
+
+// By how many lines the failure is behind the read; INT_MAX: it is elsewhere. A function that only called what failed is the same line.
+static int lines_between(const struct sim_read_place *place, const struct fit_failure *failure) {
+    struct fit_frame own, read, failed;
+    int least = INT_MAX;
+    if (!fit_frame_own(failure->frames, &own)) return INT_MAX;
+    for (const char *at = place->text; fit_frame_next(&at, &read);)
+        for (const char *other = failure->frames; fit_frame_next(&other, &failed);) {
+            if (read.line == 0 || strcmp(read.file, failed.file) != 0 || strcmp(read.function, failed.function) != 0) continue;
+            const bool is_own = failed.line == own.line && strcmp(failed.file, own.file) == 0;
+            const int lines = (int)failed.line - (int)read.line;
+            if (lines >= 0 && lines <= (is_own ? NEAR_LINES : 0) && lines < least) least = lines;
+        }
+    return least;
+}
+
+static const struct sim_read_place *find_read(const struct fit_run *run) {
+    const struct fit_failure *failure = fit_failure_of(run);
+    const struct sim_read_place *nearest = NULL;
+    int least = INT_MAX;
+    for (size_t i = 0; failure != NULL && i < run->read_count; i++) {
+        const int lines = lines_between(&run->reads[i], failure);
+        if (lines >= least) continue;
+        least = lines;
+        nearest = &run->reads[i];
+    }
+    return nearest;
+}
+
+// A read of four bytes that is no count mostly is a float.
+static const char *value_of(const struct sim_read_place *place) {
+    const uint64_t bytes = place->unwritten_bytes + place->passed_bytes + place->not_kept_bytes;
+    return place->calls != 0 && bytes == 4 * place->calls ? "f32:1" : "1";
+}
+
+bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, char *site, size_t site_capacity) {
+    const struct sim_read_place *place = run->ending == FIT_FAILED ? find_read(run) : NULL;
+    struct fit_frame frame;
+    if (place == NULL || !fit_frame_own(place->text, &frame) || frame.line == 0) return false;
+    fit_frame_site(&frame, site, site_capacity);
+    if (vr_read_operations_count(place->operation))
+        (void)snprintf(option, capacity, "--nonzero 50%%");
+    else
+        (void)snprintf(option, capacity, "--value '%s:%u=%s'", fit_site_short(frame.file), frame.line, value_of(place));
+    return true;
+}
+
+void fit_failure_print_json(const struct fit_run *run) {
+    char site[2 * FIT_FRAME_CAPACITY + 20], option[FIT_FRAME_CAPACITY + 60], text[2000];
+    const struct fit_failure *failure = fit_failure_of(run);
+    printf(", \"failure\": ");
+    if (!fit_run_failed(run)) {
+        printf("null");
+        return;
+    }
+    fit_failure_text(run, text, sizeof text);
+    printf("{\"text\": ");
+    ui_json_string(text);
+    printf(", \"exception\": ");
+    ui_json_string(failure == NULL ? "" : failure->what);
+    find_site(failure, site, sizeof site);
+    printf(", \"site\": ");
+    ui_json_string(site);
+    printf(", \"signal\": %d, \"try\": ", run->signal != 0 ? run->signal : run->exit_code > 128 ? run->exit_code - 128 : 0);
+    ui_json_string(fit_failure_try(run, option, sizeof option, site, sizeof site) ? option : "");
+    printf("}");
+}
