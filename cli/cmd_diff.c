@@ -20,6 +20,7 @@ struct settings {
     double fail_over_share; // of what the first holds; < 0: the bytes count
     bool json;
     struct verdicts verdicts;
+    size_t compared; // pairs
 };
 
 // "100MiB" or "5%".
@@ -68,6 +69,7 @@ static int compare(struct settings *settings, const char *const paths[2]) {
                                        .options = {settings->options, settings->options}};
         const struct vram_style style = ui_style();
         struct vram_diff_result result = {.most_grown_bytes = 0};
+        if (settings->compared++ > 0) printf(settings->json ? "," : "\n"); // what cannot be read has no place in the array
         const enum vram_status status = settings->json ? vram_diff_json(&diff, ui_write, NULL, &result, &error)
                                                        : vram_diff_text(&diff, &style, ui_write, NULL, &result, &error);
         if (status == VRAM_OK && settings->fail_over != NULL) judge(settings, input_base_name(facts[1].name), result.bytes);
@@ -88,7 +90,6 @@ static int compare_all(struct settings *settings, const struct input_files files
     }
     if (settings->json && files[0].count > 1) printf("[");
     for (int i = 0; i < files[0].count; i++) {
-        if (i != 0) printf(settings->json ? "," : "\n");
         const int code = compare(settings, (const char *const[]){files[0].paths[i], files[1].paths[i]});
         if (code > worst) worst = code;
     }

@@ -200,8 +200,12 @@ static void complete(const struct settings *settings, const struct fit_plan *pla
     answer->fits = all_fit(verdict, settings->limit_bytes);
     answer->unsure = is_unsure(answer);
     if (by_share || fit_run_failed(answer->run)) return;
-    fit_find_setting(verdict, &answer->setting);
-    fit_find_batch(verdict, &answer->setting, plan->program, &answer->batch);
+    fit_find_setting(verdict, settings->limit_bytes, &answer->setting);
+    fit_find_batch(verdict, &answer->setting, &answer->batch);
+    if (settings->vary != NULL) return; // its user tries
+    struct fit_plan larger = *plan;
+    larger.sim.memory_bytes = MORE_MEMORY;
+    fit_try_batch(&larger, verdict, &answer->setting, &answer->batch);
 }
 
 static int answer_run(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {

@@ -58,11 +58,16 @@ static void print_roles(const struct fit_verdict *verdict) {
 
 static void print_setting(const struct fit_setting *setting, const struct fit_batch *batch) {
     printf(",\n \"smaller\": ");
-    if (setting->card == NULL) {
+    if (!setting->any) {
         printf("null");
         return;
     }
-    printf("{\"card\": \"%s\", \"tried\": %s, \"conf\": ", setting->card->model.key, setting->tried ? "true" : "false");
+    printf("{\"card\": ");
+    if (setting->card == NULL)
+        printf("null");
+    else
+        ui_json_string(setting->card->model.key);
+    printf(", \"room_bytes\": %" PRIu64 ", \"tried\": %s, \"conf\": ", setting->room_bytes, setting->tried ? "true" : "false");
     if (setting->found)
         ui_json_string(setting->conf);
     else
@@ -72,7 +77,8 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ba
         printf("{\"fixed_bytes\": %" PRIu64 ", \"varying_bytes\": %" PRIu64 ", \"share\": %.2f, \"argument\": ", batch->fixed_bytes,
                batch->varying_bytes, batch->share);
         ui_json_string(batch->argument);
-        printf(", \"value\": %" PRIu64 ", \"about\": %" PRIu64 "}", batch->value, batch->about);
+        printf(", \"value\": %" PRIu64 ", \"about\": %" PRIu64 ", \"tried\": %s}", batch->value, batch->about,
+               batch->tried ? "true" : "false");
     } else {
         printf("null");
     }

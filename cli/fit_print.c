@@ -186,8 +186,11 @@ static void print_cards(const struct fit_verdict *verdict, bool failed) {
 
 static void print_setting(const struct fit_setting *setting, const struct fit_verdict *verdict) {
     char title[48], text[500];
-    if (setting->card == NULL) return;
-    (void)snprintf(title, sizeof title, "On %s", setting->card->model.key);
+    if (!setting->any) return;
+    if (setting->card != NULL)
+        (void)snprintf(title, sizeof title, "On %s", setting->card->model.key);
+    else
+        (void)snprintf(title, sizeof title, "In the limit");
     if (setting->found && setting->conf[0] != '\0')
         (void)snprintf(text, sizeof text, "fits with PYTORCH_CUDA_ALLOC_CONF=%s (in %s)", setting->conf, SIZE(setting->needed_bytes));
     else if (setting->found)
@@ -197,7 +200,7 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ve
         (void)snprintf(text, sizeof text, "no setting of the allocator that was tried makes it fit");
     else
         (void)snprintf(text, sizeof text, "no setting can make it fit: %s are in use at once, there is room for %s",
-                       SIZE(verdict->highest->allocated_bytes), SIZE(setting->card->room_bytes));
+                       SIZE(verdict->highest->allocated_bytes), SIZE(setting->room_bytes));
     print_wrapped(title, text);
 }
 
@@ -207,8 +210,9 @@ static void print_batch(const struct fit_batch *batch) {
     if (batch->share <= 0)
         (void)snprintf(text, sizeof text, "no batch is small enough: %s are the same for any", SIZE(batch->fixed_bytes));
     else if (batch->about > 0)
-        (void)snprintf(text, sizeof text, "a batch of about %" PRIu64 " might, in place of %" PRIu64 ": --vary '%s=%" PRIu64 "'",
-                       batch->about, batch->value, batch->argument, batch->about);
+        (void)snprintf(text, sizeof text,
+                       "%s=%" PRIu64 " might, in place of %" PRIu64 ": the peak goes by it (--vary '%s=%" PRIu64 "' makes sure)",
+                       batch->argument, batch->about, batch->value, batch->argument, batch->about);
     else
         (void)snprintf(text, sizeof text, "a batch of about %.0f %% of this might (--vary): %s go by it", batch->share * 100,
                        SIZE(batch->varying_bytes));

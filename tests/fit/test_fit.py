@@ -496,10 +496,27 @@ class Cards(unittest.TestCase):
         told = " ".join(fit("-q", "--device", "rtx3060", *python(program), FAKE_IDLE="2844").stdout.split())
         self.assertRegex(told, "runs out: 2.9 GiB asked for at .* 6.2 GiB in use of 11.6 GiB: the cache has 2.8 GiB in pieces of at most 2.8 GiB")
 
-    def test_a_smaller_batch_is_proposed(self):
-        for arguments, text in ((("--batch-size", "16"), "--vary '--batch-size="), (("train.micro_batch=16",), "--vary 'train.micro_batch="), ((), "of this might (--vary)")):
-            text_told = " ".join(fit("-q", "--device", "h100", *python(BATCHES, "9", *arguments)).stdout.split())
-            self.assertIn(text, text_told)
+    def test_the_batch_is_the_argument_that_changes_the_peak(self):
+        """Found by trying, for the card or the limit that was asked for."""
+        program = BATCHES.replace("30 << 30", "size << 30").replace("import sys, torch", "import sys, torch\nwords = [word.split('=') for word in ' '.join(sys.argv[2:]).replace('batch ', 'batch=').split()]"
+                                  "\nsize = next((int(word[1]) for word in words if 'micro' in word[0]), 30)")
+        for arguments, name in ((("--micro_batch", "30", "--eval_batch", "8"), "--micro_batch"), (("train.micro_batch=30", "train.global_batch=512"), "train.micro_batch")):
+            result = fit("-q", "--device", "rtx4090", *python(program, "9", *arguments))
+            told = " ".join(result.stdout.split())
+            self.assertIn(f"{name}=22 might, in place of 30: the peak goes by it (--vary '{name}=22' makes sure)", told, result.stderr)
+            self.assertIn("On rtx4090 no setting can make it fit", told)
+            self.assertEqual(result.stderr.count("once more, with"), 2)
+            batch = json.loads(fit("-q", "--json", "--limit", "10GiB", *python(program, "9", *arguments)).stdout)["smaller"]
+            self.assertEqual((batch["card"], batch["batch"]["argument"], batch["batch"]["tried"]), (None, name, True))
+            self.assertIn(batch["batch"]["about"], (8, 9))
+        # None that changes it is named, and nothing is tried where nothing was asked for.
+        result = fit("-q", "--device", "rtx4090", *python(program, "9", "--eval_batch", "8"))
+        self.assertIn("of this might (--vary)", " ".join(result.stdout.split()))
+        self.assertNotIn("once more, with", fit("-q", "--device", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
+        answer = json.loads(fit("-q", "--json", "--device", "rtx3060,rtx4090,h200", *python(program, "9")).stdout)
+        self.assertEqual(answer["smaller"]["card"], "rtx4090")
+
+    def test_what_is_the_optimizers_goes_by_no_batch(self):
         # Where the peak is the optimizer's, its temporaries go by no batch.
         scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
         program = scratch + BATCHES.replace("optimizer.step()", "scratch(torch)\n    optimizer.step()").replace("30 << 30", "64 << 20")
