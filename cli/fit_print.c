@@ -256,16 +256,20 @@ static void print_stake(const struct fit_answer *answer) {
     print_wrapped("At stake", text);
 }
 
-// Sizes by what they are, in words.
+// Sizes of standins/common/size_names.def, in words. X(name, words)
+#define SIZES_IN_WORDS(X)                                                                                                                  \
+    X(CUDNN_ENGINE_WORKSPACE, "scratch memory of cuDNN, taken to be none")                                                                 \
+    X(CUBLASLT_MATMUL_WORKSPACE, "scratch memory of cuBLASLt, taken to be none")                                                           \
+    X(CUSOLVER_WORKSPACE_PERCENT, "scratch memory of cuSOLVER, taken to be a copy of the matrix")                                          \
+    X(CUSPARSE_BUFFER, "scratch memory of cuSPARSE, taken to be 1 KiB")                                                                    \
+    X(CUDNN_DROPOUT_STATE, "the state of cuDNN's dropout, taken to be 24 B a thread")                                                      \
+    X(NCCL_CHANNELS, "how many channels NCCL opens, taken to be as on like cards")
+
 static const char *size_in_words(const char *name) {
-    static const char *const words[][2] = {{"CUDNN_ENGINE_WORKSPACE", "scratch memory of cuDNN, taken to be none"},
-                                           {"CUBLASLT_MATMUL_WORKSPACE", "scratch memory of cuBLASLt, taken to be none"},
-                                           {"CUSOLVER_WORKSPACE_PERCENT", "scratch memory of cuSOLVER, taken to be a copy of the matrix"},
-                                           {"CUSPARSE_BUFFER", "scratch memory of cuSPARSE, taken to be 1 KiB"},
-                                           {"CUDNN_DROPOUT_STATE", "the state of cuDNN's dropout, taken to be 24 B a thread"},
-                                           {"NCCL_CHANNELS", "how many channels NCCL opens, taken to be as on like cards"}};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i][0], name) == 0) return words[i][1];
+#define SIZE_IN_WORDS(size, words)                                                                                                         \
+    if (strcmp(name, #size) == 0) return words;
+    SIZES_IN_WORDS(SIZE_IN_WORDS)
+#undef SIZE_IN_WORDS
     return name;
 }
 
