@@ -137,8 +137,8 @@ struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wa
 }
 
 // Which of several devices the answer is about, and why where the call names none.
-static void say_choice(struct mcp_answer *answer, const struct vram_report_device *device, bool chosen) {
-    const char *why = !chosen ? "" : device->oom_count != 0 ? ", which ran out of memory" : ", which has the highest peak";
+static void say_choice(struct mcp_answer *answer, const struct vram_report_device *device, bool by_rule) {
+    const char *why = !by_rule ? "" : device->oom_count != 0 ? ", which ran out of memory" : ", which has the highest peak";
     if (device->is_host)
         mcp_line(answer, "pinned host memory");
     else

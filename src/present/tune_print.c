@@ -29,7 +29,7 @@ static void setting_json(struct vr_json *json, const char *key, const struct vra
 }
 
 // A setting beside today's; a result that was not searched for has none.
-static bool is_told(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
+static bool is_another(const struct vram_tune_result *result, size_t index) { return index != 0 && index < result->setting_count; }
 
 enum vram_status vram_tune_json(const struct vram_tune_result *result, const char *file, vram_write write, void *user) {
     VR_REQUIRE(result && write);
@@ -53,7 +53,7 @@ enum vram_status vram_tune_json(const struct vram_tune_result *result, const cha
         vr_json_null(&json, "cheaper");
     else
         setting_json(&json, "cheaper", &result->settings[result->cheaper]);
-    if (is_told(result, result->holds_less))
+    if (is_another(result, result->holds_less))
         setting_json(&json, "holds_less", &result->settings[result->holds_less]);
     else
         vr_json_null(&json, "holds_less");
@@ -92,7 +92,7 @@ static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
     for (size_t i = 0; i < result->setting_count && count < MOST_ROWS; i++) {
         const bool wanted =
             is_reference(&result->settings[i]) && !(i != 0 && strcmp(result->settings[i].conf, result->settings[0].conf) == 0);
-        if ((wanted || i == result->best || i == result->cheaper || (is_told(result, result->holds_less) && i == result->holds_less)) &&
+        if ((wanted || i == result->best || i == result->cheaper || (is_another(result, result->holds_less) && i == result->holds_less)) &&
             !result->settings[i].beyond)
             rows[count++] = i;
     }
@@ -382,7 +382,7 @@ static void verdict(struct vr_text *text, const struct vram_style *style, const 
         nothing_fits(text, style, result);
     else if (result->memory_bytes != 0 || !hardly_gains(best, today))
         change(text, style, result);
-    else if (is_told(result, result->holds_less))
+    else if (is_another(result, result->holds_less))
         hold_less(text, style, result);
     else
         nothing_to_change(text, style, result);
