@@ -17,8 +17,8 @@
 #endif
 #define VRAM_TORCH_AT_LEAST(minor) (TORCH_VERSION_MINOR >= (minor))
 
-// Until 2.13 a capture was whatever is routed to a pool; since then the allocator is told of captures (markCaptureBegin).
-#define VRAM_TORCH_CAPTURES_ARE_MARKED VRAM_TORCH_AT_LEAST(14)
+// Until 2.12 a capture was whatever is routed to a pool; since then the allocator is told of captures (markCaptureBegin).
+#define VRAM_TORCH_CAPTURES_ARE_MARKED VRAM_TORCH_AT_LEAST(13)
 // at::setHostAllocator().
 #define VRAM_TORCH_HAS_HOST_ALLOCATOR VRAM_TORCH_AT_LEAST(8)
 

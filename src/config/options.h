@@ -24,7 +24,7 @@
 // From here on the end of a MemPool waits for its pending frees and gives its cache back.
 #define VR_PYTORCH_POOL_END_EMPTIES VR_PYTORCH(2, 6)
 // From here on a capture concerns the requests of streams that take part in it; before, all requests of its device.
-#define VR_PYTORCH_STREAMS_CAPTURE VR_PYTORCH(2, 14)
+#define VR_PYTORCH_STREAMS_CAPTURE VR_PYTORCH(2, 13)
 
 // The most bytes that may be added to each request.
 #define VR_PADDING_MAX 4096

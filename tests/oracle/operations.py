@@ -185,8 +185,8 @@ class Maker:
     def free(self, block):
         # A block with uses inside of a capture that is freed outside leaves them with whatever block comes after it (differences.md).
         # With reuse in captures they are passed over in any case.
-        # Before 2.14 a route into a pool counts as a capture there.
-        putting_off = self.capturing or (self.version < (2, 14) and self.used)
+        # Before 2.13 a route into a pool counts as a capture there.
+        putting_off = self.capturing or (self.version < (2, 13) and self.used)
         if putting_off and (self.stale or self.reuse) and block in self.recorded:
             return
         inside = self.capturing and self.capturing[1] == self.live[block][0]
@@ -200,7 +200,7 @@ class Maker:
             self.free(self.random.choice(blocks[-12:] if self.random.random() < 0.5 else blocks))
 
     def do_record(self):
-        if not self.live or (self.version < (2, 14) and self.used):  # a use in a route is forgotten there as one in a capture is
+        if not self.live or (self.version < (2, 13) and self.used):  # a use in a route is forgotten there as one in a capture is
             return
         block = self.random.choice(list(self.live))
         device = self.live[block][0]
@@ -227,8 +227,8 @@ class Maker:
             self.go_thread(self.random.randrange(self.kind.threads))
 
     def quiet(self):
-        """Before 2.14 a route into a pool counts as a capture, in which older versions abort."""
-        return not self.capturing and (self.version >= (2, 14) or not self.used)
+        """Before 2.13 a route into a pool counts as a capture, in which older versions abort."""
+        return not self.capturing and (self.version >= (2, 13) or not self.used)
 
     def do_empty(self):
         if self.quiet():
@@ -318,7 +318,7 @@ class Maker:
 
     def do_droppool(self):
         free = [pool for pool in self.pools if pool not in {used for _, used in self.used}]
-        if self.version < (2, 14):  # the end of a pool that a graph has, too, aborts
+        if self.version < (2, 13):  # the end of a pool that a graph has, too, aborts
             free = [pool for pool in free if not self.references.get(pool)]
         if free and self.quiet() and not self.expandable:
             pool = self.random.choice(free)
@@ -334,7 +334,7 @@ class Maker:
     def do_use(self):
         device = self.current[self.thread][0]
         free = [pool for pool, at in self.pools.items() if at == device and pool not in {used for _, used in self.used}]
-        if self.used and self.version < (2, 14):  # of nested routes older versions take the outermost (differences.md)
+        if self.used and self.version < (2, 13):  # of nested routes older versions take the outermost (differences.md)
             return
         if free and not self.capturing:
             pool = self.random.choice(free)

@@ -150,8 +150,8 @@ static struct vram_route route_of(const struct play *play) {
     return (struct vram_route){.kind = play->version >= 2007 ? VRAM_ROUTE_THREAD : VRAM_ROUTE_ALL};
 }
 
-// Before 2.14 it counts as a capture of the device.
-static bool counts_as_capture(const struct play *play) { return play->version < 2014; }
+// Before 2.13 it counts as a capture of the device.
+static bool counts_as_capture(const struct play *play) { return play->version < 2013; }
 
 static enum vram_status do_use(struct play *play, const struct words *words) {
     const struct vram_route route = route_of(play);

@@ -9,7 +9,7 @@ struct scene {
     bool streams_capture; // the rules since 2.14
 };
 
-static const char *const confs[] = {"", "pytorch:2.14", "pytorch:2.13", "pytorch:2.6"};
+static const char *const confs[] = {"", "pytorch:2.13", "pytorch:2.12", "pytorch:2.6"};
 
 static void open_scene(struct scene *scene, size_t conf) {
     expect_world(&scene->world, confs[conf], 64 * VR_MIB);

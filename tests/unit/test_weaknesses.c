@@ -22,8 +22,8 @@ static uint64_t expect_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, 
 static void nothing_is_released_during_a_capture(void **state) {
     struct vr_world world;
     (void)state;
-    // To 2.13 a capture concerns every request of its device.
-    expect_world(&world, "pytorch:2.13,per_process_memory_fraction:0.5,garbage_collection_threshold:0.1,max_split_size_mb:64", VR_GIB);
+    // To 2.12 a capture concerns every request of its device.
+    expect_world(&world, "pytorch:2.12,per_process_memory_fraction:0.5,garbage_collection_threshold:0.1,max_split_size_mb:64", VR_GIB);
     const uint64_t own = world.stream[0][1], captured = world.stream[0][2], other = world.stream[0][3];
     expect_free(&world, expect_malloc(&world, 100 * VR_MIB, own));
     struct vram_pool *pool = expect_pool(&world, NULL);

@@ -186,7 +186,7 @@ static bool any_mark(const struct vr_captures *captures) {
 }
 
 // Where captures are marked, the route was that of one, which the driver has ended by now: with reuse in captures what it put off is
-// settled, as at the end of a capture of ours. PyTorch ends the mark before the route since 2.14; our plug for older ones after it.
+// settled, as at the end of a capture of ours. PyTorch ends the mark before the route since 2.13; our plug for older ones after it.
 static enum vram_status end_marked(struct vram_pool *pool, const struct vram_route *route) {
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
