@@ -89,20 +89,25 @@ static bool is_repeated(const struct vram_report *report, size_t note) {
     return false;
 }
 
-// "device 0: " or "devices 0, 1, 3: ", where there are several to tell apart.
+// "device 0: ", "devices 0, 1, 3: " or "device 0, pinned host memory: ", where there are several to tell apart.
 static void name_devices(const struct vram_report *report, size_t note, struct vr_text *prefix) {
-    size_t count = 0;
+    struct vr_text numbers = {0};
+    size_t devices = 0;
+    bool host = false;
     if (report->device_count < 2 || report->notes[note].device < 0) return;
     for (size_t i = note; i < report->note_count; i++) {
         if (report->notes[i].kind != report->notes[note].kind || strcmp(report->notes[i].text, report->notes[note].text) != 0) continue;
         const struct vram_report_device *device = device_of(report, report->notes[i].device);
-        if (device == NULL || !device->is_host) {
-            vr_text_printf(prefix, "%s%lld", count++ == 0 ? "device " : ", ", (long long)report->notes[i].device);
-        } else {
-            vr_text_printf(prefix, "%spinned host memory", count++ == 0 ? "" : ", ");
-        }
+        if (device == NULL || !device->is_host)
+            vr_text_printf(&numbers, "%s%lld", devices++ == 0 ? "" : ", ", (long long)report->notes[i].device);
+        else
+            host = true;
     }
+    if (devices != 0) vr_text_printf(prefix, "device%s %s", devices == 1 ? "" : "s", vr_text_string(&numbers));
+    if (host) vr_text_printf(prefix, "%spinned host memory", devices == 0 ? "" : ", ");
     vr_text_puts(prefix, ": ");
+    prefix->failed = prefix->failed || numbers.failed;
+    vr_text_release(&numbers);
 }
 
 static void print_notes(struct report_printer *printer, enum vram_report_note_kind kind, const char *title, enum vr_colour colour) {
@@ -115,6 +120,7 @@ static void print_notes(struct report_printer *printer, enum vram_report_note_ki
         struct vr_text prefix = {0};
         name_devices(report, i, &prefix);
         vr_text_bullet(printer->text, &printer->style, colour, vr_text_string(&prefix), report->notes[i].text);
+        printer->text->failed = printer->text->failed || prefix.failed;
         vr_text_release(&prefix);
     }
 }

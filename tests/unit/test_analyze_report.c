@@ -398,7 +398,7 @@ static void pinned_host_memory_is_no_device(void **state) {
     assert_true(report->devices[1].is_host);
     struct vr_text page = {0}, json = {0};
     assert_int_equal(vram_report_text(report, NULL, NULL, keep, &page), VRAM_OK);
-    assert_non_null(strstr(vr_text_string(&page), ", 1 device and pinned host memory, 1 event"));
+    assert_non_null(strstr(vr_text_string(&page), ", 1 device and pinned host memory, 1 event\n"));
     assert_non_null(strstr(vr_text_string(&page), "\nPinned host memory ="));
     assert_null(strstr(vr_text_string(&page), "Device 1"));
     assert_int_equal(vram_report_json(report, NULL, keep, &json), VRAM_OK);
@@ -413,6 +413,35 @@ static void pinned_host_memory_is_no_device(void **state) {
     vr_text_release(&text);
     vr_text_release(&page);
     vr_text_release(&json);
+}
+
+// A note of a device and of the host says of both, once.
+static void notes_name_what_they_are_of(void **state) {
+    (void)state;
+    static const char events[] = "{\"action\": \"alloc\", \"addr\": 4096, \"size\": 512}";
+    static const struct {
+        const char *devices, *prefix;
+    } cases[] = {{"[%s]", "- device 0, pinned host memory: events carry no times"},
+                 {"[%s], [%s]", "- devices 0, 1, pinned host memory: events carry no times"},
+                 {"[]", "- pinned host memory: events carry no times"}};
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vr_text json = {0}, page = {0};
+        vr_text_printf(&json, "{\"segments\": [{\"device\": 0, \"address\": 4096, \"total_size\": 512, \"stream\": 0, \"blocks\": []}], ");
+        vr_text_puts(&json, "\"device_traces\": [");
+        for (const char *c = cases[i].devices; *c != '\0'; c++) {
+            if (c[0] == '%')
+                vr_text_puts(&json, events);
+            else if (c[0] != 's')
+                vr_text_append(&json, c, 1);
+        }
+        vr_text_printf(&json, "], \"host_segments\": [], \"host_traces\": [%s]}", events);
+        struct vram_report *report = report_of(vr_text_string(&json), NULL);
+        assert_int_equal(vram_report_text(report, NULL, NULL, keep, &page), VRAM_OK);
+        if (strstr(vr_text_string(&page), cases[i].prefix) == NULL) fail_msg("no %s in %s", cases[i].prefix, vr_text_string(&page));
+        vram_report_destroy(report);
+        vr_text_release(&json);
+        vr_text_release(&page);
+    }
 }
 
 static bool refuse(void *user, const char *bytes, size_t length) {
@@ -452,6 +481,7 @@ int main(void) {
         cmocka_unit_test(machine_code_is_told_by_what_it_did),
         cmocka_unit_test(too_many_devices_are_refused),
         cmocka_unit_test(pinned_host_memory_is_no_device),
+        cmocka_unit_test(notes_name_what_they_are_of),
         cmocka_unit_test(sinks_and_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
