@@ -272,6 +272,25 @@ static void events_of_other_threads_stand_between(void **state) {
                      VRAM_EXACT_EQUAL);
 }
 
+// Where nearly all differs a replay stops and says so: more of it would tell nothing new.
+static void too_many_differences_end_a_replay(void **state) {
+    (void)state;
+    enum { MOST = 100000 };
+    struct vr_text json = {0};
+    vr_text_puts(&json, SEGMENT(WHOLE_FREE) "\"device_traces\":[[");
+    for (int i = 0; i <= MOST; i++) // an allocator of ours takes the begin of the segment
+        vr_text_printf(&json, "%s%s", i == 0 ? "" : ",", EVENT("alloc", 4194816, 512) "," EVENT("free", 4194816, 512));
+    vr_text_puts(&json, "]]}");
+    struct vram_recording *recording = read_bytes(json.bytes, json.length);
+    struct vram_exact_result *result = exact(recording);
+    assert_int_equal(result->devices[0].verdict, VRAM_EXACT_DIFFERENT);
+    assert_in_range(result->devices[0].difference_count, MOST, MOST + 10); // the final picture differs, too
+    assert_string_equal(result->devices[0].reason, "stopped at event 199998: too many differences");
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+    vr_text_release(&json);
+}
+
 // --- histories that cannot be -------------------------------------------------------------------------------------------------
 static void contradictions_are_told(void **state) {
     (void)state;
@@ -436,6 +455,7 @@ int main(void) {
         cmocka_unit_test(one_block_of_the_picture_differs),
         cmocka_unit_test(segments_that_differ),
         cmocka_unit_test(events_of_other_threads_stand_between),
+        cmocka_unit_test(too_many_differences_end_a_replay),
         cmocka_unit_test(contradictions_are_told),
         cmocka_unit_test(a_private_pool_without_ids_on_events),
         cmocka_unit_test(settings_that_changed_are_told),

@@ -93,6 +93,24 @@ static void no_order_of_addresses_makes_a_list(void **state) {
     vr_mapped_release(&mapped);
 }
 
+// Two ranges, one of which was made to reach into the other: the one above from below, or the one below from above.
+static void overlapping_ranges_are_no_set(void **state) {
+    (void)state;
+    for (int below = 0; below < 2; below++) {
+        struct vr_mapped mapped = {0};
+        EXPECT_OK(vr_mapped_add(&mapped, &(struct vr_mapped_range){10, 20, 0, VR_MAPPED_LARGE, 0}));
+        EXPECT_OK(vr_mapped_add(&mapped, &(struct vr_mapped_range){30, 40, 0, VR_MAPPED_LARGE, 0}));
+        assert_true(vr_mapped_check(&mapped));
+        for (uint32_t id = 1; id < mapped.count; id++) {
+            struct vr_mapped_range *range = &mapped.nodes[id].range;
+            if (below && range->start == 10) range->end = 31;
+            if (!below && range->start == 30) range->start = 19;
+        }
+        assert_false(vr_mapped_check(&mapped));
+        vr_mapped_release(&mapped);
+    }
+}
+
 // --- ages ---------------------------------------------------------------------------------------------------------------------------
 enum { SEGMENTS = 40 };
 
@@ -140,6 +158,25 @@ static void ages_agree_with_all_pairs(void **state) {
     }
 }
 
+// An address inside of a segment, below all or behind all is no segment's: what a pair says of it changes nothing.
+static void ages_of_no_segment_change_nothing(void **state) {
+    (void)state;
+    struct vr_start_segment segments[SEGMENTS];
+    struct vr_start start;
+    struct vr_ages ages = {0};
+    size_t inferred = 1;
+    make_start(&start, segments);
+    const uint64_t strangers[] = {VR_MIB / 2, segments[20].address + 1, segments[20].address - 1, segments[SEGMENTS - 1].address + VR_MIB};
+    for (size_t i = 0; i < VR_COUNT_OF(strangers); i++) {
+        EXPECT_OK(vr_ages_note(&ages, strangers[i], segments[0].address));
+        EXPECT_OK(vr_ages_note(&ages, segments[SEGMENTS - 1].address, strangers[i]));
+    }
+    EXPECT_OK(vr_ages_apply(&ages, &start, &inferred));
+    assert_int_equal(inferred, 0);
+    for (size_t i = 0; i < SEGMENTS; i++) assert_int_equal(segments[i].counter, i + 1);
+    vr_ages_release(&ages);
+}
+
 // Who lies may name a circle: every segment has a place all the same, and what is not in the circle the right one.
 static void circles_of_ages_end(void **state) {
     (void)state;
@@ -162,8 +199,9 @@ static void circles_of_ages_end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_as_plain_pages),        cmocka_unit_test(no_order_of_addresses_makes_a_list),
-        cmocka_unit_test(a_range_learns_its_pool_once), cmocka_unit_test(ages_agree_with_all_pairs),
+        cmocka_unit_test(ranges_as_plain_pages),         cmocka_unit_test(no_order_of_addresses_makes_a_list),
+        cmocka_unit_test(a_range_learns_its_pool_once),  cmocka_unit_test(ages_agree_with_all_pairs),
+        cmocka_unit_test(overlapping_ranges_are_no_set), cmocka_unit_test(ages_of_no_segment_change_nothing),
         cmocka_unit_test(circles_of_ages_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@ static void own_settings_give_own_peaks(void **state) {
             const struct vram_whatif_options run = {.start = start == 0 ? VRAM_WHATIF_COLD : VRAM_WHATIF_RECORDED};
             struct vram_whatif_result *result = whatif(recording, &run);
             assert_true(result->finished && result->recorded_conf);
+            assert_int_equal(result->devices[0].events, made.count);
             assert_int_equal(result->devices[0].peak_reserved_bytes, made.stats.reserved_bytes[VRAM_STAT_ALL].peak);
             assert_int_equal(result->devices[0].peak_allocated_bytes, made.stats.allocated_bytes[VRAM_STAT_ALL].peak);
             assert_int_equal(result->devices[0].peak_active_bytes, made.stats.active_bytes[VRAM_STAT_ALL].peak);
@@ -101,6 +102,27 @@ static void a_start_that_does_not_fit(void **state) {
     vram_recording_destroy(recording);
 }
 
+// The recorded start fits in a memory as large as its segments, and in no smaller one.
+static void a_start_fits_to_the_byte(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_string(SEGMENT(ONE_USED) TRACE(
+        EVENT("alloc", 4195328, 512) "," EVENT("free_requested", 4195328, 512) "," EVENT("free_completed", 4195328, 512)));
+    struct vram_whatif_options options = {.start = VRAM_WHATIF_RECORDED, .memory_bytes = 2 * VR_MIB};
+    struct vram_whatif_result *result = whatif(recording, &options);
+    assert_true(result->finished);
+    assert_false(result->devices[0].out_of_memory);
+    assert_int_equal(result->devices[0].events, 3);
+    vram_whatif_result_destroy(result);
+
+    options.memory_bytes = 2 * VR_MIB - 1;
+    result = whatif(recording, &options);
+    assert_true(result->devices[0].out_of_memory);
+    assert_int_equal(result->devices[0].oom.requested_bytes, 2 * VR_MIB);
+    assert_int_equal(result->devices[0].oom.allocated_bytes, 1024);
+    vram_whatif_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
 static void wrong_options_are_refused(void **state) {
     (void)state;
     struct vram_recording *recording = read_string(SEGMENT(WHOLE_FREE) TRACE(""));
@@ -121,7 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_settings_give_own_peaks),   cmocka_unit_test(less_memory_runs_out_at_the_right_event),
         cmocka_unit_test(a_recorded_oom_is_tried_again), cmocka_unit_test(a_start_that_does_not_fit),
-        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(a_start_fits_to_the_byte),      cmocka_unit_test(wrong_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,7 +210,11 @@ static void plenty_of_memory_comes_to_what_a_replay_in_it_does(void **state) {
     const struct vram_recording *const one = recording;
     struct vram_tune_result *result = NULL;
     const struct vram_tune_options options = {.memory_bytes = 8192 * MIB};
+    assert_int_equal(VRAM_OK, vram_tune(&one, 1, NULL, &result, NULL));
+    const uint64_t runs = result->runs;
+    vram_tune_result_destroy(result);
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, &options, &result, NULL));
+    assert_in_range(result->runs, runs, runs + 8); // 15 where the run in that memory is always played
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
         const struct vram_whatif_options within = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = options.memory_bytes};
