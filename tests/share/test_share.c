@@ -387,6 +387,26 @@ static void damaged_handles_do_no_harm(void **state) {
     }
 }
 
+// A handle with pages is as long as it says: not a byte longer, nor a page, though the pages it counts would make up its segment.
+static void handles_are_as_long_as_they_say(void **state) {
+    (void)state;
+    struct pair pair;
+    unsigned char handle[OTHER_HANDLE_BYTES] = {0};
+    open_pair(&pair, "expandable_segments:True");
+    const struct other_reply exported =
+        ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 25 * VR_MIB)});
+    const size_t size = exported.handle_bytes, page = sizeof(struct vr_handle_page);
+    assert_true(size > VRAM_HANDLE_BYTES);
+    memcpy(handle, exported.handle, size);
+    const size_t sizes_of_others[] = {size - page, size - 1, size + 1, size + page - 1, size + page, size + page + 1};
+    for (size_t i = 0; i < VR_COUNT_OF(sizes_of_others); i++)
+        refused(pair.here.allocator, handle, sizes_of_others[i], VRAM_BAD_INPUT, "the handle has a wrong length");
+    struct vram_imported imported;
+    EXPECT_OK(vram_import(pair.here.allocator, handle, size, &imported, NULL));
+    EXPECT_OK(vram_import_release(pair.here.allocator, imported.address));
+    close_pair(&pair);
+}
+
 // --- captures and threads ---------------------------------------------------------------------------------------------------------
 
 // A release must not wait for the device while a stream captures: it is made up for.
@@ -578,6 +598,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(segments_that_can_sleep_say_why),
         cmocka_unit_test(a_driver_without_handles_is_named),
         cmocka_unit_test(damaged_handles_do_no_harm),
+        cmocka_unit_test(handles_are_as_long_as_they_say),
         cmocka_unit_test(a_release_in_a_capture_waits),
         cmocka_unit_test(many_threads_import_at_once),
         cmocka_unit_test(peers_reach_imports),

@@ -122,12 +122,41 @@ static void pages_beside_a_capture_are_unmapped(void **state) {
     expect_end(&world);
 }
 
+// A capture may begin and end with any context current, or none: it is current afterwards, too.
+static void captures_leave_the_current_context(void **state) {
+    (void)state;
+    struct vr_world world;
+    const struct vr_world_options options = {.sim = {.device_count = 2}, .conf = ""};
+    EXPECT_OK(vr_world_open(&world, &options));
+    struct vram_pool *pool = expect_graph_pool(&world);
+    const uint64_t contexts[] = {0, world.context[0], world.context[1]};
+    for (size_t i = 0; i < VR_COUNT_OF(contexts); i++) {
+        uint64_t current = 0, graph = 0;
+        assert_int_equal(vr_cu(world.sim, ctx_set_current, contexts[i]), VR_CU_SUCCESS);
+        begin(pool, world.stream[0][1], VRAM_CAPTURE_GLOBAL);
+        assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
+        assert_int_equal(current, contexts[i]);
+        expect_free(&world, expect_malloc(&world, VR_MIB, world.stream[0][1]));
+        EXPECT_OK(vram_capture_end(pool, world.stream[0][1], &graph, NULL));
+        assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
+        assert_int_equal(current, contexts[i]);
+        // A refused end leaves it, too.
+        EXPECT_STATUS(INVALID_ARGUMENT, vram_capture_end(pool, world.stream[0][1], &graph, NULL));
+        assert_int_equal(vr_cu(world.sim, ctx_get_current, &current), VR_CU_SUCCESS);
+        assert_int_equal(current, contexts[i]);
+        assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);
+    }
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_beside_a_capture_empties_the_cache),
         cmocka_unit_test(a_request_beside_a_capture_looks_at_events),
         cmocka_unit_test(captured_uses_wait_for_the_end),
         cmocka_unit_test(pages_beside_a_capture_are_unmapped),
+        cmocka_unit_test(captures_leave_the_current_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

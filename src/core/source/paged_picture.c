@@ -136,21 +136,6 @@ enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr
     return VRAM_OK;
 }
 
-uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address) {
-    struct vr_paged_shard *own = NULL;
-    const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
-    uint64_t base = 0;
-    const uint32_t page = address < region->end ? vr_paged_page_of(own->device, region, address, &base) : 0;
-    if (page == 0) return 0;
-    const struct vr_paged_page *item = vr_paged_page_at(own->device, page);
-    for (size_t i = 0; i < item->view_count; i++) {
-        const struct vr_paged_slot *slot = &own->device->slots[item->views[i].slot];
-        const struct vr_block *block = vr_block_at(device->allocator, slot->block);
-        if (vr_paged_is_live(own->device, item->views[i].slot) && address - block->address < block->size) return slot->block;
-    }
-    return 0;
-}
-
 void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *largest) {
     if (device->paged == NULL || vr_paged_settle(device->paged) != VRAM_OK) return;
     for (size_t i = 1; i < device->paged->page_count; i++)
