@@ -119,7 +119,7 @@ static enum vram_status check_paged(struct vr_device *device, struct block_censu
 
 static enum vram_status check_segment(const struct vram_allocator *allocator, const struct vr_segment *segment, struct block_census *census,
                                       struct vram_error *error) {
-    if (segment->source->block_containing != NULL) return VRAM_OK;
+    if (segment->source->has_slots) return VRAM_OK;
     uint64_t address = segment->address, mapped = 0;
     uint32_t previous = 0;
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {

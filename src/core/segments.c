@@ -99,7 +99,6 @@ uint32_t vr_block_containing(const struct vr_device *device, uint64_t address) {
     if (number == 0) return 0;
     const struct vr_segment *segment = vr_segment_at(allocator, number);
     if (address - segment->address >= segment->size) return 0;
-    if (segment->source->block_containing != NULL) return segment->source->block_containing(device, segment, address);
     uint32_t at = segment->first;
     while (address - vr_block_at(allocator, at)->address >= vr_block_at(allocator, at)->size) at = vr_block_at(allocator, at)->next;
     return at;

@@ -442,6 +442,22 @@ static void a_checkpoint_needs_its_memory(void **state) {
     expect_end(&world);
 }
 
+// A window of pages is made for one block: no other one can be put into it, nor to where it was.
+static void large_blocks_of_pages_have_no_exact_address(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "paged:True", 0);
+    const uint64_t live = expect_malloc(&world, 19 * VR_MIB, 0), freed = expect_malloc(&world, 19 * VR_MIB, 0);
+    expect_free(&world, freed);
+    const uint64_t addresses[] = {live, live + 5 * VR_MIB, freed, freed + 5 * VR_MIB, freed + VR_GIB};
+    for (size_t i = 0; i < VR_COUNT_OF(addresses); i++)
+        EXPECT_STATUS(INVALID_ARGUMENT, vram_malloc_at(world.allocator, 0, 3 * VR_MIB, 0, addresses[i]));
+    EXPECT_OK(vram_check(world.allocator, NULL));
+    assert_int_equal(expect_size(&world, live), 19 * VR_MIB);
+    expect_free(&world, live);
+    expect_end(&world);
+}
+
 static void blocks_at_exact_addresses(void **state) {
     (void)state;
     struct vr_world world;
@@ -518,6 +534,7 @@ int main(void) {
         cmocka_unit_test(a_pool_returns_to_its_checkpoint),
         cmocka_unit_test(a_restore_hands_every_piece_out),
         cmocka_unit_test(a_checkpoint_needs_its_memory),
+        cmocka_unit_test(large_blocks_of_pages_have_no_exact_address),
         cmocka_unit_test(blocks_at_exact_addresses),
         cmocka_unit_test(one_pool_can_be_walked),
     };

@@ -65,7 +65,7 @@ static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
         uint32_t at = vr_segment_at(allocator, number)->first;
         if (vr_shard_of(allocator, vr_block_at(allocator, at))->owner != pool) continue;
-        if (vr_segment_at(allocator, number)->source->block_containing != NULL) continue;
+        if (vr_segment_at(allocator, number)->source->has_slots) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *block = vr_block_at(allocator, at);
             if (block->state == VR_HOLE || (only_live && block->state != VR_ALLOCATED)) continue;

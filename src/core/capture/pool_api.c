@@ -304,7 +304,7 @@ enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats 
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
         uint32_t at = vr_segment_at(allocator, number)->first;
         if (!belongs(pool, vr_block_at(allocator, at))) continue;
-        if (vr_segment_at(allocator, number)->source->block_containing != NULL) continue;
+        if (vr_segment_at(allocator, number)->source->has_slots) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
     }
     count_slots(pool, stats);

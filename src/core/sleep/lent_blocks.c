@@ -18,7 +18,7 @@ static uint32_t lent_block(const struct vr_device *device, const struct vram_poo
     if (pool == NULL) return 0;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
-        if (segment->source->block_containing != NULL) continue;
+        if (segment->source->has_slots) continue;
         for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
             if (vr_block_at(allocator, at)->lent) return at;
     }

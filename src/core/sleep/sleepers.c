@@ -61,7 +61,7 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
     uint64_t bytes = 0;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
-        if (segment->source->block_containing != NULL) continue;
+        if (segment->source->has_slots) continue;
         for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next)
             if (vr_block_at(allocator, at)->state == VR_ALLOCATED) bytes += vr_block_at(allocator, at)->size;
     }

@@ -2,7 +2,7 @@
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 
-static bool is_chain(const struct vr_segment *segment) { return segment->source->block_containing == NULL; }
+static bool is_chain(const struct vr_segment *segment) { return !segment->source->has_slots; }
 
 // A free block of a segment that comes whole is an inactive split while it is awake.
 static void book_split(struct vr_shard *shard, const struct vr_block *item, int64_t sign) {

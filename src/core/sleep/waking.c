@@ -26,8 +26,8 @@ static enum vram_status fill_rest(struct vr_device *device, const struct vr_slee
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(allocator, number);
         if (!segment->asleep) continue;
-        if (segment->source->block_containing != NULL) VR_TRY(vr_populate(device, number, segment->address, segment->size));
-        for (uint32_t at = segment->source->block_containing == NULL ? segment->first : 0; at != 0; at = vr_block_at(allocator, at)->next) {
+        if (segment->source->has_slots) VR_TRY(vr_populate(device, number, segment->address, segment->size));
+        for (uint32_t at = segment->source->has_slots ? 0 : segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
             const struct vr_block *item = vr_block_at(allocator, at);
             if (item->state == VR_ASLEEP) VR_TRY(vr_populate(device, number, item->address, item->size));
         }

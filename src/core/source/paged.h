@@ -441,8 +441,6 @@ void vr_paged_page_destroy(struct vr_paged_device *device, uint32_t page);
 enum vram_status vr_paged_release(struct vr_device *device, uint64_t enough);
 // Whether a request of the large pool could not be served by what the device's pages have free. Under all locks.
 bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size);
-// The live slot that contains the address; 0: none.
-uint32_t vr_paged_block_containing(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
 // What is mapped of a segment as blocks in the order of their addresses, which the caller frees: live ones, and FREE what lies between, be
 // its bytes free or in use at another address. NO_HOST_MEMORY.
 enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);

@@ -19,6 +19,8 @@ struct vr_source_ops {
     // request prefers those that do not use up room to grow. Shards, segments and blocks have a copy of this bit, so that the hot path
     // reads it without a look at this table.
     bool expandable;
+    // Its blocks are slots (VR_EXPANDABLE_SLOT), which have no neighbours: the chain of its segments is one hole, as long as they are.
+    bool has_slots;
     enum vr_sharing sharing;
 
     // Memory for a request of `rounded` bytes: *block is large enough, free and in no index. OUT_OF_MEMORY when the driver says so; DRIVER;
@@ -37,10 +39,6 @@ struct vr_source_ops {
     void (*drop)(struct vr_device *device, struct vr_segment *segment);
     // Lets `peer` reach the segment. DRIVER. NULL: the memory follows the contexts.
     enum vram_status (*allow)(struct vr_device *device, const struct vr_segment *segment, uint32_t peer);
-    // Of sources whose segments are not made of a chain of blocks: the live block that contains an address, 0 for none; and what is mapped,
-    // as blocks in the order of their addresses, which the caller frees: live ones, FREE ones and holes. NO_HOST_MEMORY. Both NULL
-    // otherwise.
-    uint32_t (*block_containing)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address);
     // Of sources that share pages which differ in size: the handle of the page that is mapped at an address, where the mapping begins (in
     // multiples of segment->page_size) and how long it is; 0: none. NULL: segment->pages, which are all of page_size.
     uint64_t (*page_at)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *base, uint64_t *size);
