@@ -1,19 +1,18 @@
 // From the tail to a block, and the index of blocks.
 #include "history/log_inside.h"
 
-// Every other span goes, its blocks to the one before it.
+// Every other span goes, its blocks to the one before it: the last one, too, since their number is even.
+_Static_assert(VR_LOG_SPANS_MAX % 2 == 0, "no span remains single");
 static void halve_spans(struct vram_log *log) {
     size_t kept = 0;
     for (size_t i = 0; i < log->span_count; i += 2) {
         struct vr_log_span span = log->spans[i];
-        if (i + 1 < log->span_count) {
-            const struct vr_log_span *next = &log->spans[i + 1];
-            if (next->first_us < span.first_us) span.first_us = next->first_us;
-            if (next->last_us > span.last_us) span.last_us = next->last_us;
-        }
+        const struct vr_log_span *next = &log->spans[i + 1];
+        if (next->first_us < span.first_us) span.first_us = next->first_us;
+        if (next->last_us > span.last_us) span.last_us = next->last_us;
         log->spans[kept++] = span;
     }
-    log->last_span_blocks += log->span_count % 2 == 0 ? log->span_blocks : 0;
+    log->last_span_blocks += log->span_blocks;
     log->span_count = kept;
     log->span_blocks *= 2;
 }

@@ -52,7 +52,7 @@ VR_INLINE void take_code(struct taking *taking, struct vr_walk *walk, struct vr_
             put_group(taking, python);
             if (taking->count == taking->limit) return;
             if (anchor == 0) break;
-            anchor = python->frame == 0 ? 0 : vr_python_anchor(python);
+            anchor = vr_python_anchor(python);
             if (anchor == 0) break;
         }
         if (skip != 0) {

@@ -342,6 +342,20 @@ static void a_pool_whose_blocks_are_not_split(void **state) {
     vram_recording_destroy(recording);
 }
 
+// A stranger's recording may have a segment of no bytes: a contradiction, of which no pool learns anything.
+static void segments_of_no_bytes_contradict(void **state) {
+    (void)state;
+    struct vram_recording *recording =
+        read_string("{\"segments\":[{\"device\":0,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\","
+                    "\"segment_pool_id\":[1,0],"
+                    "\"blocks\":[" ONE_USED "]}]," TRACE(EVENT("segment_alloc", 67108864, 0) "," EVENT(
+                        "segment_free", 67108864, 0) "," EVENT("segment_alloc", 4194304, 2097152) "," EVENT("alloc", 4194304, 1024)));
+    struct vram_exact_result *result = exact(recording);
+    assert_int_equal(result->devices[0].verdict, VRAM_EXACT_CONTRADICTION);
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
 static void too_many_pools_are_refused(void **state) {
     (void)state;
     enum { MANY = 5000 };
@@ -369,6 +383,7 @@ int main(void) {
         cmocka_unit_test(events_that_name_another_pool_differ),
         cmocka_unit_test(an_oom_in_a_capture_keeps_the_cache),
         cmocka_unit_test(a_pool_whose_blocks_are_not_split),
+        cmocka_unit_test(segments_of_no_bytes_contradict),
         cmocka_unit_test(too_many_pools_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -393,8 +393,7 @@ static void handles_are_as_long_as_they_say(void **state) {
     struct pair pair;
     unsigned char handle[OTHER_HANDLE_BYTES] = {0};
     open_pair(&pair, "expandable_segments:True");
-    const struct other_reply exported =
-        ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 25 * VR_MIB)});
+    const struct other_reply exported = ask(&pair, &(struct other_order){.what = OTHER_EXPORT, .address = get_there(&pair, 25 * VR_MIB)});
     const size_t size = exported.handle_bytes, page = sizeof(struct vr_handle_page);
     assert_true(size > VRAM_HANDLE_BYTES);
     memcpy(handle, exported.handle, size);

@@ -199,11 +199,31 @@ static void peaks_of_threads(void **state) {
     run_walkers(STREAMS / THREADS / 2);
 }
 
+// Where no number for the pools of another stream is left each request of such a stream is refused, and others go on.
+static void numbers_of_shards_run_out(void **state) {
+    (void)state;
+    static struct machine machine;
+    uint64_t address = 0;
+    open_machine(&machine);
+    struct vram_allocator *allocator = machine.world.allocator;
+    expect_free(&machine.world, expect_malloc(&machine.world, 1000, machine.streams[0]));
+    const uint32_t made = atomic_exchange(&allocator->shard_count, VR_MAX_SHARDS);
+    for (int i = 0; i < 3; i++) {
+        EXPECT_STATUS(LIMIT, vram_malloc(allocator, 0, 1000, machine.streams[1], &address));
+        assert_int_equal(atomic_load(&allocator->shard_count), VR_MAX_SHARDS);
+    }
+    expect_free(&machine.world, expect_malloc(&machine.world, 1000, machine.streams[0]));
+    atomic_store(&allocator->shard_count, made);
+    expect_free(&machine.world, expect_malloc(&machine.world, 1000, machine.streams[1]));
+    expect_end(&machine.world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counters_of_many_streams),
         cmocka_unit_test(threads_on_many_streams),
         cmocka_unit_test(peaks_of_threads),
+        cmocka_unit_test(numbers_of_shards_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
