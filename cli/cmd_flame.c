@@ -100,7 +100,7 @@ int cmd_flame(int argc, char **argv) {
     if (is_folder(argv[1])) {
         ui_say("vram: %s is a folder, and a flame graph is of one recording: `vram report --summary %s` says which stands out", argv[1],
                argv[1]);
-        return CLI_USAGE;
+        return CLI_BAD_INPUT;
     }
     if (output_is_input(settings.output, argv[1])) {
         ui_say("vram: %s: the output would replace the input", settings.output);

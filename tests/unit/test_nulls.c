@@ -490,6 +490,7 @@ static void of_reports(void **state) {
     SAYS(vram_roles_create(NULL, any, any, &error));
     SAYS(vram_roles_create(any, any, NULL, &error));
     vram_roles_destroy(NULL);
+    assert_null(vram_report_worst_device(NULL));
     REFUSES(vram_report_json(NULL, any, swallow, any));
     REFUSES(vram_report_json(any, any, NULL, any));
     REFUSES(vram_report_text(NULL, any, any, swallow, any));

@@ -76,9 +76,10 @@ static void nothing_fits(void **state) {
     static const struct {
         uint64_t live;
         const char *text;
-    } cases[] = {{3 * MIB, "the least is 6.0 MiB.\n"},
-                 {4 * MIB, "the least is 6.0 MiB.\n"},
-                 {5 * MIB, "the least is 6.0 MiB; what is live at the peak alone exceeds it by 1.0 MiB.\n"}};
+        bool exceeds;
+    } cases[] = {{3 * MIB, "  it needs 6.0 MiB per device.\n", false},
+                 {4 * MIB, "  it needs 6.0 MiB per device.\n", false},
+                 {5 * MIB, "  What is live at the peak alone exceeds the memory by 1.0 MiB.\n", true}};
     for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
         struct vram_tune_setting settings[] = {
             {.conf = (char[]){"max_split_size_mb:64,expandable_segments:True"}, .today = true},
@@ -92,12 +93,14 @@ static void nothing_fits(void **state) {
                                                 .setting_count = VR_COUNT_OF(settings),
                                                 .cheaper = VRAM_TUNE_NONE,
                                                 .memory_bytes = 4 * MIB,
+                                                .live_bytes = cases[i].live,
                                                 .devices = 1,
                                                 .variable = "PYTORCH_CUDA_ALLOC_CONF"};
         struct vr_text text = {0};
         assert_int_equal(vram_tune_text(&result, "x", NULL, keep, &text), VRAM_OK);
-        says(&text, "\n  Nothing fits in 4.0 MiB: the least is 6.0 MiB");
+        says(&text, "\n  Nothing fits in 4.0 MiB.\n  Today's setting comes nearest:\n");
         says(&text, cases[i].text);
+        assert_int_equal(strstr(vr_text_string(&text), "exceeds the memory") != NULL, cases[i].exceeds);
         says(&text, "\n    reclaim_streams:True: needs 2.0 MiB more, ");
         vr_text_release(&text);
     }
