@@ -149,6 +149,32 @@ static void recomputing_and_a_smaller_batch(void **state) {
     vram_report_destroy(report);
 }
 
+// A call is at work until its last allocation: what it keeps is there beside that, and goes after it.
+static void a_call_ends_with_its_last_allocation(void **state) {
+    (void)state;
+    struct made made;
+    begin(&made);
+    put_model(&made);
+    uint64_t inside[BLOCKS], result[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        inside[i] = take(&made, 30, BLOCK_OF(11));
+        result[i] = take(&made, 10, BLOCK_OF(12));
+        give(&made, take(&made, 50, BLOCK_OF(10)), 50);
+    }
+    const uint64_t loss = take(&made, 20, HEAD);
+    for (int i = BLOCKS; i-- > 0;) {
+        (void)take(&made, 6, BACKWARD);
+        give(&made, inside[i], 30);
+        give(&made, result[i], 10);
+    }
+    give(&made, loss, 20);
+    struct vram_report *report = end(&made, 150 * MIB);
+    const struct vram_report_remedy *remedy = remedy_of(demand_of(report), VRAM_REMEDY_RECOMPUTE);
+    assert_non_null(remedy);
+    assert_int_equal(remedy->left_bytes, (24 + BLOCKS * 10 + 30 + 50) * MIB);
+    vram_report_destroy(report);
+}
+
 static void a_list_that_grows(void **state) {
     (void)state;
     struct made made;
@@ -307,6 +333,7 @@ static void names_of_all(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recomputing_and_a_smaller_batch),
+        cmocka_unit_test(a_call_ends_with_its_last_allocation),
         cmocka_unit_test(a_list_that_grows),
         cmocka_unit_test(graphs_that_are_kept),
         cmocka_unit_test(validation_with_a_graph),

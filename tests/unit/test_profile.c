@@ -101,7 +101,26 @@ static void groups_are_what_was_added_up(void **state) {
     }
 }
 
-// Every node holds what its children and its own stacks hold; the picked ones are the largest, parents first.
+// Parents come before their children, and of siblings the larger one, also where all nodes are picked.
+static void picks_are_in_order(const struct vr_stacktree *tree, size_t most) {
+    uint32_t *nodes = NULL;
+    size_t count = 0;
+    assert_int_equal(vr_stacktree_pick(tree, 1, most, &nodes, &count), VRAM_OK);
+    assert_int_equal(count, most);
+    assert_int_equal(nodes[0], 0);
+    for (size_t i = 1; i < count; i++) {
+        const struct vr_tree_node *node = &tree->node[nodes[i]];
+        bool parent_before = false;
+        for (size_t k = 0; k < i; k++) {
+            parent_before = parent_before || nodes[k] == node->parent;
+            if (tree->node[nodes[k]].parent == node->parent) assert_true(tree->node[nodes[k]].bytes[0] >= node->bytes[0]);
+        }
+        assert_true(parent_before);
+    }
+    free(nodes);
+}
+
+// Every node holds what its children and its own stacks hold; the picked ones are the largest.
 static void a_tree_adds_up(void **state) {
     (void)state;
     struct made *made = make(11);
@@ -110,8 +129,6 @@ static void a_tree_adds_up(void **state) {
         const struct vram_profile_options options = {.device = -1};
         struct vr_profile subject;
         struct vr_stacktree tree;
-        uint32_t *nodes = NULL;
-        size_t count = 0;
         assert_int_equal(vr_profile_open(recording, &options, &subject, NULL), VRAM_OK);
         assert_int_equal(vr_stacktree_init(&tree, up == 1, false), VRAM_OK);
         assert_int_equal(vr_stacktree_add(&tree, subject.model, &subject.lifetimes, subject.rows, subject.count, 0), VRAM_OK);
@@ -121,15 +138,8 @@ static void a_tree_adds_up(void **state) {
             for (size_t k = 1; k < tree.count; k++) bytes += tree.node[k].parent == i ? tree.node[k].bytes[0] : 0;
             assert_true(bytes == tree.node[i].bytes[0]);
         }
-        assert_int_equal(vr_stacktree_pick(&tree, 1, 6, &nodes, &count), VRAM_OK);
-        assert_int_equal(count, 6);
-        assert_int_equal(nodes[0], 0);
-        for (size_t i = 1; i < count; i++) {
-            bool parent_before = false;
-            for (size_t k = 0; k < i; k++) parent_before = parent_before || nodes[k] == tree.node[nodes[i]].parent;
-            assert_true(parent_before);
-        }
-        free(nodes);
+        picks_are_in_order(&tree, 6);
+        picks_are_in_order(&tree, tree.count);
         vr_stacktree_release(&tree);
         vr_profile_close(&subject);
     }
@@ -435,6 +445,60 @@ static void expressions_that_could_run_away_are_refused(void **state) {
     vr_finder_release(&finder);
 }
 
+// Siblings lie side by side from the left end of their parent, the one that holds most in all first.
+static void a_flame_graph_has_no_overlap(void **state) {
+    (void)state;
+    static const size_t bytes[] = {8192, 6144, 5120, 5120};
+    struct vr_text json = {0}, svg = {0};
+    vr_text_puts(&json, "{\"segments\": [], \"device_traces\": [[");
+    for (size_t i = 0; i < VR_COUNT_OF(bytes); i++)
+        vr_text_printf(
+            &json,
+            "%s{\"action\": \"alloc\", \"addr\": %zu, \"size\": %zu, \"stream\": 0, \"frames\": [{\"filename\": \"a.py\", \"line\": %zu, "
+            "\"name\": \"inner%zu\"}, {\"filename\": \"a.py\", \"line\": 1, \"name\": \"outer%d\"}]}",
+            i == 0 ? "" : ",", 1048576 * (i + 1), bytes[i], i, i, i != 0);
+    vr_text_puts(&json, "]]}");
+    struct vram_recording *recording = read_text(&json);
+    const struct vram_profile_options options = {.device = -1};
+    assert_int_equal(vram_flame_svg(recording, NULL, &options, "x", append, &svg, NULL), VRAM_OK);
+    static const struct {
+        const char *x, *width;
+        int depth;
+        const char *name;
+    } boxes[] = {{"0.000000", "1.000000", 0, "all"},    {"0.000000", "0.666667", 1, "outer1"}, {"0.666667", "0.333333", 1, "outer0"},
+                 {"0.000000", "0.250000", 2, "inner1"}, {"0.250000", "0.208333", 2, "inner2"}, {"0.458333", "0.208333", 2, "inner3"},
+                 {"0.666667", "0.333333", 2, "inner0"}};
+    for (size_t i = 0; i < VR_COUNT_OF(boxes); i++) {
+        struct vr_text box = {0};
+        vr_text_printf(&box, "<g data-x=\"%s\" data-w=\"%s\" data-d=\"%d\" data-n=\"%s\"", boxes[i].x, boxes[i].width, boxes[i].depth,
+                       boxes[i].name);
+        if (strstr(vr_text_string(&svg), vr_text_string(&box)) == NULL) fail_msg("no %s in %s", vr_text_string(&box), vr_text_string(&svg));
+        vr_text_release(&box);
+    }
+    vr_text_release(&json);
+    vr_text_release(&svg);
+    vram_recording_destroy(recording);
+}
+
+static void a_private_pool_has_two_numbers(void **state) {
+    (void)state;
+    struct vr_text json = {0}, page = {0};
+    vr_text_puts(
+        &json,
+        "{\"segments\": [{\"device\": 0, \"address\": 2097152, \"total_size\": 2097152, \"stream\": 0, \"segment_pool_id\": [3, 41], "
+        "\"blocks\": [{\"address\": 2097152, \"size\": 2097152, \"requested_size\": 2097152, \"state\": \"active_allocated\"}]}, "
+        "{\"device\": 0, \"address\": 8388608, \"total_size\": 4194304, \"stream\": 0, \"segment_pool_id\": [0, 0], \"blocks\": "
+        "[{\"address\": 8388608, \"size\": 4194304, \"requested_size\": 4194304, \"state\": \"active_allocated\"}]}]}");
+    struct vram_recording *recording = read_text(&json);
+    const struct vram_profile_options options = {.device = -1, .by = "pool", .moment = VRAM_PROFILE_END};
+    assert_int_equal(vram_profile_text(recording, &options, NULL, NULL, append, &page, NULL), VRAM_OK);
+    assert_non_null(strstr(vr_text_string(&page), "default pool"));
+    assert_non_null(strstr(vr_text_string(&page), "private pool (3, 41)"));
+    vr_text_release(&json);
+    vr_text_release(&page);
+    vram_recording_destroy(recording);
+}
+
 static void a_flame_graph_escapes_what_a_stranger_wrote(void **state) {
     (void)state;
     struct vr_text json = {0}, svg = {0};
@@ -471,6 +535,8 @@ int main(void) {
         cmocka_unit_test(a_search_finds_frames_addresses_and_labels),
         cmocka_unit_test(expressions_that_could_run_away_are_refused),
         cmocka_unit_test(a_flame_graph_escapes_what_a_stranger_wrote),
+        cmocka_unit_test(a_flame_graph_has_no_overlap),
+        cmocka_unit_test(a_private_pool_has_two_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

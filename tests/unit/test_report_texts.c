@@ -10,6 +10,7 @@
 #include "present/text_parts.h"
 #include "vram/demand.h"
 #include "vram/profile.h"
+#include "vram/recording.h"
 #include "vram/replay.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -220,6 +221,48 @@ static void remedies_at_the_peak_are_aligned(void **state) {
     vr_text_release(&text);
 }
 
+// A run of `size`: its weights and what goes by the size; with `other` its peak is at a place that no other run comes to.
+static struct vram_recording *run_of(uint64_t size, bool other) {
+    struct vr_text json = {0};
+    struct vram_recording *recording = NULL;
+    static const char event[] =
+        "{\"action\": \"alloc\", \"addr\": %d, \"size\": %llu, \"stream\": 0, \"frames\": [{\"filename\": \"model.py\", "
+        "\"line\": %d, \"name\": \"%s\"}]},";
+    vr_text_puts(&json, "{\"segments\": [], \"device_traces\": [[");
+    vr_text_printf(&json, event, 4096, (unsigned long long)(4 * MIB), 1, "load");
+    vr_text_printf(&json, event, 8388608, (unsigned long long)(size * MIB), 2, "forward");
+    if (other) vr_text_printf(&json, event, 1 << 30, (unsigned long long)MIB, 3, "backward");
+    json.length--;
+    vr_text_puts(&json, "]]}");
+    assert_int_equal(vram_recording_read_memory(json.bytes, json.length, "made", &recording, NULL), VRAM_OK);
+    vr_text_release(&json);
+    return recording;
+}
+
+// Text and JSON say the same; only a peak that not every run has is called one that cannot be followed.
+static void forecasts_of_two_runs(void **state) {
+    (void)state;
+    for (int other = 0; other < 2; other++) {
+        const struct vram_forecast asked = {
+            .recording = {run_of(2, false), run_of(8, other == 1)}, .size = {2, 8}, .count = 2, .wanted = 16, .options = {.device = -1}};
+        struct vram_forecast_result of_text = {0}, of_json = {0};
+        struct vr_text text = {0}, json = {0};
+        assert_int_equal(vram_forecast_text(&asked, NULL, keep, &text, &of_text, NULL), VRAM_OK);
+        assert_int_equal(vram_forecast_json(&asked, keep, &json, &of_json, NULL), VRAM_OK);
+        assert_memory_equal(&of_text, &of_json, sizeof of_text);
+        if (other == 0) {
+            assert_int_equal(of_json.allocated_bytes, 20 * MIB);
+            says(&text, "\nat 16\n  allocated   20.0 MiB  (");
+            says(&json, "\"allocated_bytes\": 20971520,");
+        }
+        assert_int_equal(strstr(vr_text_string(&text), "it cannot be followed") != NULL, other == 1);
+        says(&json, other == 1 ? "\"peaks_followed\": false" : "\"peaks_followed\": true");
+        for (size_t i = 0; i < asked.count; i++) vram_recording_destroy((struct vram_recording *)(uintptr_t)asked.recording[i]);
+        vr_text_release(&text);
+        vr_text_release(&json);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(differences_are_counted),
@@ -230,6 +273,7 @@ int main(void) {
         cmocka_unit_test(sites_are_shortened),
         cmocka_unit_test(a_timeline_has_a_bold_title),
         cmocka_unit_test(remedies_at_the_peak_are_aligned),
+        cmocka_unit_test(forecasts_of_two_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
