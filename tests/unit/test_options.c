@@ -437,6 +437,22 @@ static struct vr_options random_options(uint64_t *seed) {
     return o;
 }
 
+// What no option string may say is no set of options.
+static void bounds_of_fractions(void **state) {
+    (void)state;
+    static const struct {
+        double garbage, share;
+        bool good;
+    } cases[] = {{0, 1, true},    {0.5, 0, true}, {0x1.fffffffffffffp-1, 1, true}, {1, 1, false}, {-0.5, 1, false},
+                 {0, 1.5, false}, {0, -1, false}};
+    for (size_t i = 0; i < VR_COUNT_OF(cases); i++) {
+        struct vr_options options = parsed("");
+        options.garbage_collection_threshold = cases[i].garbage;
+        options.per_process_memory_fraction = cases[i].share;
+        assert_int_equal(vr_options_check(&options), cases[i].good);
+    }
+}
+
 static void any_options_survive_printing(void **state) {
     (void)state;
     uint64_t seed = 1;
@@ -588,6 +604,7 @@ int main(void) {
         cmocka_unit_test(words_have_a_limit),
         cmocka_unit_test(options_print_as_they_are_read),
         cmocka_unit_test(any_options_survive_printing),
+        cmocka_unit_test(bounds_of_fractions),
         cmocka_unit_test(broken_strings_only_fail),
         cmocka_unit_test(options_can_be_listed),
         cmocka_unit_test(the_environment_has_an_order),

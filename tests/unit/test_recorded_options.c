@@ -83,6 +83,8 @@ static void structured_values_win(void **state) {
     assert_conf("\"roundup_power2_divisions\": {\"1\": 1, \"2\": 0}", "");
     assert_conf("\"roundup_power2_divisions\": {\"3\": 4}", "");
     assert_conf("\"garbage_collection_threshold\": 0.60000002384185791", "garbage_collection_threshold:0.6");
+    assert_conf("\"garbage_collection_threshold\": 1.0", "");
+    assert_conf("\"garbage_collection_threshold\": -0.5", "");
     assert_conf("\"garbage_collection_threshold\": 1.5, \"max_split_size\": [1]", "");
     assert_conf("\"garbage_collection_threshold\": \"half\", \"max_split_size\": 5", "");
 }

@@ -383,6 +383,26 @@ static void captured_launch_keeps_arguments(void **state) {
     vram_driver_destroy(driver);
 }
 
+static void linker_refuses_what_it_does_not_know(void **state) {
+    (void)state;
+    struct vram_driver *driver = open_sim(NULL);
+    struct vr_sim *sim = sim_of(driver);
+    const int option = 0;
+    void *value = NULL;
+    uint64_t link;
+    assert_cu(vr_sim_call_link_create(sim, 1, NULL, &value, &link), INVALID_VALUE);
+    assert_cu(vr_sim_call_link_create(sim, 1, &option, NULL, &link), INVALID_VALUE);
+    assert_cu(vr_sim_call_link_create(sim, 1, &option, &value, NULL), INVALID_VALUE);
+    assert_cu(vr_sim_call_link_create(sim, 1, &option, &value, &link), SUCCESS);
+    for (int type = -1; type <= 6; type += 7)
+        assert_cu(vr_sim_call_link_add_data(sim, link, type, some_ptx, sizeof some_ptx, "a", 0, NULL, NULL), INVALID_VALUE);
+    assert_cu(vr_sim_call_link_add_data(sim, link, 1, NULL, 1, "a", 0, NULL, NULL), INVALID_VALUE);
+    assert_cu(vr_sim_call_link_add_data(sim, link, 1, some_ptx, 0, "a", 0, NULL, NULL), INVALID_VALUE);
+    assert_cu(vr_sim_call_link_add_data(sim, link, 5, some_ptx, sizeof some_ptx, "a", 0, NULL, NULL), SUCCESS);
+    assert_cu(vr_sim_call_link_destroy(sim, link), SUCCESS);
+    vram_driver_destroy(driver);
+}
+
 static void linker_puts_texts_together(void **state) {
     (void)state;
     struct vram_driver *driver = open_sim(NULL);
@@ -438,6 +458,7 @@ int main(void) {
         cmocka_unit_test(occupancy_is_counted),
         cmocka_unit_test(work_takes_time),
         cmocka_unit_test(captured_launch_keeps_arguments),
+        cmocka_unit_test(linker_refuses_what_it_does_not_know),
         cmocka_unit_test(linker_puts_texts_together),
         cmocka_unit_test(tensor_maps_are_checked),
     };

@@ -56,12 +56,16 @@ static void kernel_nodes_keep_parameters(void **state) {
     assert_cu(vr_sim_call_graph_kernel_node_get_params_v2(f.sim, node, &told), SUCCESS);
     assert_int_equal(*(uint64_t *)told.parameters[0], 9);
     assert_int_equal(told.grid[0], 9);
+    assert_cu(vr_sim_call_graph_kernel_node_set_params(f.sim, node, NULL), INVALID_VALUE);
     kernel.block[0] = 2000;
     assert_cu(vr_sim_call_graph_kernel_node_set_params_v2(f.sim, node, &kernel), INVALID_VALUE);
     unsigned char attribute[64] = {0xfb, 0xff, 0xff, 0xff}, value[64];
     assert_cu(vr_sim_call_graph_kernel_node_set_attribute(f.sim, node, VR_CU_LAUNCH_ATTRIBUTE_PRIORITY, attribute), SUCCESS);
     assert_cu(vr_sim_call_graph_kernel_node_get_attribute(f.sim, node, VR_CU_LAUNCH_ATTRIBUTE_PRIORITY, value), SUCCESS);
     assert_memory_equal(attribute, value, 64);
+    assert_cu(vr_sim_call_graph_kernel_node_get_attribute(f.sim, node, 0, value), INVALID_VALUE);
+    assert_cu(vr_sim_call_graph_kernel_node_get_attribute(f.sim, node, VR_CU_LAUNCH_ATTRIBUTE_MOST, value), INVALID_VALUE);
+    assert_cu(vr_sim_call_graph_kernel_node_get_attribute(f.sim, node, 1, value), SUCCESS);
     assert_cu(vr_cu(f.driver, graph_instantiate, &exec, f.graph, 0), SUCCESS);
     assert_int_equal(run_for(&f, exec), 10000);
     assert_cu(vr_sim_call_graph_node_set_enabled(f.sim, exec, node, 0), SUCCESS);
@@ -138,6 +142,66 @@ static void updates_need_the_same_shape(void **state) {
     (void)run_for(&f, exec);
     assert_int_equal(*(volatile uint32_t *)(uintptr_t)(f.memory + 8), 2);
     assert_true(vr_sim_check(f.sim));
+    vram_driver_destroy(f.driver);
+}
+
+// A set writes whole elements of 1, 2 or 4 bytes, at their own alignment.
+static void elements_of_sets(void **state) {
+    (void)state;
+    struct fixture f = open_fixture();
+    for (uint32_t element = 0; element <= 8; element++) {
+        for (uint64_t at = 0; at < 4; at++) {
+            const struct vr_cu_node_params params = {.type = VR_CU_GRAPH_NODE_TYPE_MEMSET,
+                                                     .of.memset = {.set = {f.memory + at, 0, 5, element, 1, 1}, .context = f.context}};
+            const bool good = (element == 1 || element == 2 || element == 4) && at % element == 0;
+            struct vr_cu_node_params given = params;
+            uint64_t node;
+            const vr_cu_result result = vr_sim_call_graph_add_node(f.sim, &node, f.graph, NULL, 0, &given);
+            if ((result == VR_CU_SUCCESS) != good) fail_msg("%u bytes at %u: %s", element, (unsigned)at, vr_cu_result_name(result));
+        }
+    }
+    vram_driver_destroy(f.driver);
+}
+
+static void batches_of_writes_are_nodes(void **state) {
+    (void)state;
+    struct fixture f = open_fixture();
+    struct vr_cu_mem_op operation = {.operation = VR_CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = f.memory, .value = 77};
+    struct vr_cu_batch_node batch = {.context = f.context, .count = 1, .ops = &operation};
+    uint64_t node, exec;
+    assert_cu(vr_sim_call_graph_add_batch_mem_op_node(f.sim, &node, f.graph, NULL, 0, &batch), SUCCESS);
+    operation.address = 64;
+    assert_cu(vr_sim_call_graph_add_batch_mem_op_node(f.sim, &node, f.graph, NULL, 0, &batch), INVALID_VALUE);
+    operation.address = f.memory;
+    batch.context = 12345;
+    assert_cu(vr_sim_call_graph_add_batch_mem_op_node(f.sim, &node, f.graph, NULL, 0, &batch), INVALID_CONTEXT);
+    assert_cu(vr_cu(f.driver, graph_instantiate, &exec, f.graph, 0), SUCCESS);
+    (void)run_for(&f, exec);
+    assert_int_equal(*(volatile uint32_t *)(uintptr_t)f.memory, 77);
+    assert_true(vr_sim_check(f.sim));
+    vram_driver_destroy(f.driver);
+}
+
+// An if has one body or two, a loop one, a switch many.
+static void conditions_have_bodies(void **state) {
+    (void)state;
+    static const struct {
+        int type;
+        uint32_t least, most;
+    } kinds[] = {{0, 1, 2}, {1, 1, 1}, {2, 1, 256}, {3, 1, 0}};
+    static const uint32_t sizes[] = {0, 1, 2, 3, 256, 257};
+    struct fixture f = open_fixture();
+    for (size_t k = 0; k < VR_COUNT_OF(kinds); k++) {
+        for (size_t i = 0; i < VR_COUNT_OF(sizes); i++) {
+            uint64_t handle, node;
+            assert_cu(vr_sim_call_graph_conditional_handle_create(f.sim, &handle, f.graph, f.context, 0, 1), SUCCESS);
+            struct vr_cu_node_params params = {.type = VR_CU_GRAPH_NODE_TYPE_CONDITIONAL,
+                                               .of.conditional = {.handle = handle, .type = kinds[k].type, .size = sizes[i]}};
+            const bool good = sizes[i] >= kinds[k].least && sizes[i] <= kinds[k].most;
+            const vr_cu_result result = vr_sim_call_graph_add_node(f.sim, &node, f.graph, NULL, 0, &params);
+            if ((result == VR_CU_SUCCESS) != good) fail_msg("kind %d, %u bodies: %s", kinds[k].type, sizes[i], vr_cu_result_name(result));
+        }
+    }
     vram_driver_destroy(f.driver);
 }
 
@@ -255,6 +319,9 @@ int main(void) {
         cmocka_unit_test(a_graph_inside_takes_other_parameters),
         cmocka_unit_test(generic_nodes),
         cmocka_unit_test(updates_need_the_same_shape),
+        cmocka_unit_test(elements_of_sets),
+        cmocka_unit_test(batches_of_writes_are_nodes),
+        cmocka_unit_test(conditions_have_bodies),
         cmocka_unit_test(conditions_run_by_their_default),
         cmocka_unit_test(memory_nodes_take_memory),
         cmocka_unit_test(graphs_are_printed),

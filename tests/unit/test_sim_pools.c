@@ -146,6 +146,26 @@ static void memory_ends(void **state) {
     (void)state;
 }
 
+// A pool that finds no memory takes what the others of its device hold and do not need.
+static void pools_give_way(void **state) {
+    (void)state;
+    struct vram_driver *driver = open_sim(&no_costs);
+    const uint64_t stream = new_stream(driver);
+    const struct vr_cu_pool_props props = {.type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
+                                           .location = {.type = VR_CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    uint64_t pool, address;
+    set_amount(driver, VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, UINT64_MAX);
+    assert_cu(vr_cu(driver, mem_pool_create, &pool, &props), SUCCESS);
+    put(driver, get(driver, 160 * VR_MIB, stream), stream);
+    assert_cu(vr_cu(driver, stream_synchronize, stream), SUCCESS);
+    assert_int_equal(vram_sim_memory_used(driver, 0), 160 * VR_MIB);
+    assert_cu(vr_cu(driver, mem_alloc_from_pool_async, &address, 160 * VR_MIB, pool, stream), SUCCESS);
+    assert_int_equal(vram_sim_memory_used(driver, 0), 160 * VR_MIB);
+    put(driver, address, stream);
+    assert_cu(vr_cu(driver, mem_pool_destroy, pool), SUCCESS);
+    close_sim(driver);
+}
+
 static void pools_of_their_own(void **state) {
     struct vram_driver *driver = open_sim(&no_costs);
     const uint64_t stream = new_stream(driver), standard = pool_of(driver, 0);
@@ -171,6 +191,8 @@ static void pools_of_their_own(void **state) {
     assert_cu(vr_cu(driver, mem_pool_get_access, &flags, pool, &there), SUCCESS);
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_NONE);
     assert_cu(vr_cu(driver, mem_pool_set_access, pool, &none, 1), INVALID_VALUE);
+    assert_cu(vr_cu(driver, mem_pool_set_access, pool, NULL, 1), INVALID_VALUE);
+    assert_cu(vr_cu(driver, mem_pool_set_access, pool, &read, 0), INVALID_VALUE);
     assert_cu(vr_cu(driver, mem_pool_set_access, pool, &read, 1), SUCCESS);
     assert_cu(vr_cu(driver, mem_pool_get_access, &flags, pool, &there), SUCCESS);
     assert_int_equal(flags, VR_CU_MEM_ACCESS_FLAGS_PROT_READ);
@@ -281,6 +303,7 @@ int main(void) {
         cmocka_unit_test(others_wait_as_the_attributes_say),
         cmocka_unit_test(what_is_above_the_threshold_goes_at_a_synchronization),
         cmocka_unit_test(memory_ends),
+        cmocka_unit_test(pools_give_way),
         cmocka_unit_test(pools_of_their_own),
         cmocka_unit_test(bytes_are_real),
         cmocka_unit_test(captured_requests_become_nodes),

@@ -134,6 +134,7 @@ static void mipmaps_have_levels(void **state) {
     assert_cu(vr_sim_call_array_3d_get_descriptor(sim, &found, level), SUCCESS);
     assert_int_equal(found.width, 1);
     assert_int_equal(found.height, 1);
+    assert_int_equal(found.depth, 0);
     assert_cu(vr_sim_call_mipmapped_array_get_level(sim, &level, mipmap, 11), INVALID_VALUE);
     assert_cu(vr_sim_call_array_destroy(sim, level), INVALID_VALUE);
     assert_cu(vr_sim_call_array_destroy(sim, mipmap), INVALID_HANDLE);
