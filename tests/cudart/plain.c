@@ -226,6 +226,40 @@ static int check_streams(void) {
     return 0;
 }
 
+// What stands between <<< and >>> comes back, the last first.
+static int check_configurations(void) {
+    typedef struct {
+        unsigned x, y, z;
+    } dim3;
+    static int of_stream;
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT(CALL("__cudaPushCallConfiguration", (dim3, dim3, size_t, void *), (dim3){i, 2, 3}, (dim3){4, i, 6}, 7 + i, &of_stream) == 0);
+    for (unsigned i = 2; i-- > 0;) {
+        dim3 grid = {0}, block = {0};
+        size_t shared_bytes = 0;
+        void *stream = NULL;
+        EXPECT(CALL("__cudaPopCallConfiguration", (dim3 *, dim3 *, size_t *, void *), &grid, &block, &shared_bytes, &stream) == 0);
+        EXPECT(grid.x == i && grid.y == 2 && grid.z == 3 && block.x == 4 && block.y == i && block.z == 6);
+        EXPECT(shared_bytes == 7 + i && stream == &of_stream);
+    }
+    return 0;
+}
+
+static int check_choices(void) {
+    static const char any_properties[1032] = {0};
+    int device = -1, second[] = {1, 0}, wrong[] = {0, 2};
+    EXPECT(CALL("cudaChooseDevice", (int *, const void *), &device, any_properties) == 0 && device == 0);
+    EXPECT(CALL("cudaChooseDevice", (int *, const void *), &device, NULL) == INVALID_VALUE);
+    EXPECT(CALL("cudaChooseDevice", (int *, const void *), NULL, any_properties) == INVALID_VALUE);
+    EXPECT(CALL("cudaSetValidDevices", (int *, int), second, 2) == 0 && CALL("cudaGetDevice", (int *), &device) == 0 && device == 1);
+    EXPECT(CALL("cudaSetValidDevices", (int *, int), wrong, 2) == INVALID_DEVICE);
+    EXPECT(CALL("cudaSetValidDevices", (int *, int), NULL, 1) == INVALID_VALUE);
+    EXPECT(CALL("cudaSetValidDevices", (int *, int), NULL, 0) == 0);
+    EXPECT(CALL("cudaSetDevice", (int), 0) == 0);
+    (void)CALL("cudaGetLastError", (void));
+    return 0;
+}
+
 // A kernel that nobody registered, and a fat binary that is none: nothing crashes, and nothing is executed.
 static int check_kernels(void) {
     static const int not_a_kernel = 0, not_an_image[16] = {1, 2, 3};
@@ -289,6 +323,7 @@ static int check_launches(void) {
     EXPECT(launch(&host, many, one, arguments, 0, NULL) == 0 && CALL("cudaDeviceSynchronize", (void)) == 0);
     EXPECT(launch(&host, one, many, arguments, 0, NULL) == 9 && launch(&host, none, one, arguments, 0, NULL) == 9);
     EXPECT(launch(&host, one, most, arguments, 0, NULL) == 701); // more than .maxntid
+    EXPECT(launch(&host, one, (dim3){8, 8, 32}, arguments, 0, NULL) == 9 && launch(&host, one, (dim3){2, 2, 65}, arguments, 0, NULL) == 9);
     EXPECT(launch(&lost, one, one, arguments, 0, NULL) == INVALID_FUNCTION);
     memset(&attributes, 0xab, sizeof attributes);
     EXPECT(CALL("cudaFuncGetAttributes", (void *, const void *), &attributes, &host) == 0);
@@ -342,6 +377,10 @@ static int check_nodes(void) {
     EXPECT(CALL("cudaGraphExecMemsetNodeSetParams", (uint64_t, uint64_t, const void *), exec, set, &fill) == 0);
     EXPECT(CALL("cudaGraphLaunch", (uint64_t, void *), exec, NULL) == 0 && CALL("cudaDeviceSynchronize", (void)) == 0);
     EXPECT(CALL("cudaMemcpy", (void *, const void *, size_t, int), back, memory + 1024, 4, 2) == 0 && back[3] == 9);
+    EXPECT(CALL("cudaGraphExecMemcpyNodeSetParams1D", (uint64_t, uint64_t, void *, const void *, size_t, int), exec, copy, memory + 2048,
+                memory, 64, 3) == 0);
+    EXPECT(CALL("cudaGraphLaunch", (uint64_t, void *), exec, NULL) == 0 && CALL("cudaDeviceSynchronize", (void)) == 0);
+    EXPECT(CALL("cudaMemcpy", (void *, const void *, size_t, int), back, memory + 2048, 4, 2) == 0 && back[3] == 9);
     EXPECT(CALL("cudaGraphExecDestroy", (uint64_t), exec) == 0 && CALL("cudaGraphDestroy", (uint64_t), graph) == 0);
     EXPECT(CALL("cudaFree", (void *), memory) == 0);
     return 0;
@@ -433,7 +472,7 @@ int main(int argc, char **argv) {
     pthread_t thread;
     void *wrong = NULL;
     if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels() ||
-        check_launches() || check_nodes() || check_execution() || check_wrong_addresses())
+        check_launches() || check_nodes() || check_configurations() || check_choices() || check_execution() || check_wrong_addresses())
         return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;

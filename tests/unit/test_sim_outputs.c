@@ -35,6 +35,7 @@ static void signatures_are_read(void **state) {
     check_signature("_ZN2at6native6sbtopk10gatherTopKIN3c108BFloat16EmLin1ELb0EEEvNS_4cuda6detail10TensorInfoIKT_T0_EESA_SA_bSA_SA_NS7_IS8_"
                     "SA_EESA_NS7_IlSA_EESA_PS8_",
                     "vvvvvvvvvvp");
+    check_signature("_ZplPKfPi", "cp");
     check_signature("_Z4makeB5cxx11PKfPi", "cp");
     check_signature("_Z4makeB5cxx11B2v2Pi", "p");
     check_signature("triton_poi_fused_add_0", NULL);
