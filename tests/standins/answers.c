@@ -1,4 +1,6 @@
 // Small calls of many stand-ins: what was set is told again, what is out of bounds is refused.
+#include <unistd.h>
+
 #include "standin_test.h"
 
 static const char *folder;
@@ -92,6 +94,7 @@ static void test_nccl(void) {
     EXPECT(CALL("ncclMemFree", (void *), taken) == 0 && CALL("ncclMemFree", (void *), taken) == INVALID_ARGUMENT);
     EXPECT(CALL("ncclMemFree", (void *), NULL) == 0);
     EXPECT(CALL("ncclGetUniqueId", (struct id *), &id) == 0);
+    EXPECT(close(0) == 0); // a program may have closed its input: what is opened next is number 0
     EXPECT(CALL("ncclCommInitRank", (void **, int, struct id, int), &comm, 1, id, 0) == 0);
     for (int root = -1; root <= 1; root++)
         EXPECT(CALL("ncclBroadcast", (uint64_t, uint64_t, size_t, int, int, void *, uint64_t), memory, memory, 4, FLOAT32, root, comm,
@@ -110,10 +113,42 @@ static void test_hip(void) {
            CALL("hipFreeHost", (uint64_t), 0) == 0);
 }
 
+// Data of edges cannot be told without the nodes that they lie between.
+static void test_edges(void) {
+    uint64_t graph = 0, first = 0, second = 0, found = 0;
+    size_t count = 1;
+    char data[8];
+    EXPECT(DRIVER("cuGraphCreate", (uint64_t *, unsigned), &graph, 0) == 0);
+    EXPECT(DRIVER("cuGraphAddEmptyNode", (uint64_t *, uint64_t, void *, size_t), &first, graph, NULL, 0) == 0);
+    EXPECT(DRIVER("cuGraphAddEmptyNode", (uint64_t *, uint64_t, void *, size_t), &second, graph, &first, 1) == 0);
+#define NEIGHBOURS(name, node, nodes, edges) DRIVER(name, (uint64_t, uint64_t *, void *, size_t *), node, nodes, edges, &count)
+    EXPECT(NEIGHBOURS("cuGraphNodeGetDependentNodes_v2", first, &found, data) == 0 && found == second && count == 1);
+    EXPECT(NEIGHBOURS("cuGraphNodeGetDependencies_v2", second, &found, data) == 0 && found == first && count == 1);
+    EXPECT(NEIGHBOURS("cuGraphNodeGetDependentNodes_v2", first, NULL, NULL) == 0 && count == 1);
+    EXPECT(NEIGHBOURS("cuGraphNodeGetDependentNodes_v2", first, NULL, data) == 1);
+    EXPECT(NEIGHBOURS("cuGraphNodeGetDependencies_v2", second, NULL, data) == 1);
+    EXPECT(DRIVER("cuGraphGetEdges_v2", (uint64_t, void *, void *, void *, size_t *), graph, NULL, NULL, data, &count) == 1);
+    EXPECT(DRIVER("cuGraphDestroy", (uint64_t), graph) == 0);
+}
+
+static void test_nvml(void) {
+    enum { UNINITIALIZED = 1, INVALID_ARGUMENT = 2 };
+    library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    EXPECT(library != NULL);
+    unsigned units = 9;
+    EXPECT(CALL("nvmlUnitGetCount", (unsigned *), &units) == UNINITIALIZED);
+    EXPECT(CALL("nvmlInit_v2", (void)) == 0);
+    EXPECT(CALL("nvmlUnitGetCount", (unsigned *), &units) == 0 && units == 0);
+    EXPECT(CALL("nvmlUnitGetCount", (unsigned *), NULL) == INVALID_ARGUMENT);
+    EXPECT(CALL("nvmlShutdown", (void)) == 0);
+}
+
 int main(int count, char **arguments) {
     EXPECT(count == 2);
     folder = arguments[1];
     begin_driver();
+    test_edges();
+    test_nvml();
     test_cudnn();
     test_cublaslt();
     test_cusparse();
