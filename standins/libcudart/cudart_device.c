@@ -72,26 +72,14 @@ int cudaGetDeviceProperties(void *prop, int device) { RT_CALL(properties(driver,
 int cudaGetDeviceProperties_v2(void *prop, int device) { RT_CALL(properties(driver, prop, LAYOUT_12, device)); }
 #endif
 
-// The first device is as good as any: the simulated ones differ in what no program asks for here.
-static int choose(const struct rt_driver *driver, int *device, const void *wanted) {
-    int major = 0, minor = 0, count = 0;
-    int error = device == NULL || wanted == NULL ? RT_INVALID_VALUE : driver->device_get_count(&count);
-    enum { AT_MAJOR = 360, MAJOR = 75, MINOR = 76 };
-    int asked[2] = {0, 0};
-    if (error == RT_SUCCESS) memcpy(asked, (const char *)wanted + AT_MAJOR, sizeof asked);
-    for (int i = 0; i < count && error == RT_SUCCESS; i++) {
-        error = driver->device_get_attribute(&major, MAJOR, i);
-        if (error == RT_SUCCESS) error = driver->device_get_attribute(&minor, MINOR, i);
-        if (error == RT_SUCCESS && (major > asked[0] || (major == asked[0] && minor >= asked[1]))) {
-            *device = i;
-            return RT_SUCCESS;
-        }
-    }
-    if (error == RT_SUCCESS) *device = 0;
-    return error;
+// The first device is as good as any: all simulated ones are of one model.
+static int choose(int *device, const void *wanted) {
+    if (device == NULL || wanted == NULL) return RT_INVALID_VALUE;
+    *device = 0;
+    return RT_SUCCESS;
 }
 
-int cudaChooseDevice(int *device, const void *wanted) { RT_CALL(choose(driver, device, wanted)); }
+int cudaChooseDevice(int *device, const void *wanted) { RT_CALL(choose(device, wanted)); }
 
 // Which devices a thread may use without naming one: the first is.
 int cudaSetValidDevices(int *devices, int count) {
