@@ -226,7 +226,29 @@ static int check_streams(void) {
     return 0;
 }
 
-// What stands between <<< and >>> comes back, the last first.
+// A texture of a line of memory tells the line again.
+static int check_lines(void) {
+    enum { LINEAR = 2, FLOATS = 2 };
+    struct {
+        int kind;
+        uint64_t address;
+        int channel[5];
+        size_t bytes;
+        uint64_t more[13];
+    } line = {.kind = LINEAR, .channel = {32, 0, 0, 0, FLOATS}, .bytes = 1024}, found;
+    const int settings[32] = {1, 1, 1, 0};
+    uint64_t texture = 0;
+    memset(&found, 0xab, sizeof found);
+    EXPECT(CALL("cudaMalloc", (uint64_t *, size_t), &line.address, 4096) == 0);
+    EXPECT(CALL("cudaCreateTextureObject", (uint64_t *, const void *, const void *, const void *), &texture, &line, settings, NULL) == 0);
+    EXPECT(CALL("cudaGetTextureObjectResourceDesc", (void *, uint64_t), &found, texture) == 0);
+    EXPECT(found.kind == LINEAR && found.address == line.address && found.bytes == 1024);
+    EXPECT(found.channel[0] == 32 && found.channel[1] == 0 && found.channel[4] == FLOATS);
+    EXPECT(CALL("cudaDestroyTextureObject", (uint64_t), texture) == 0 && CALL("cudaFree", (uint64_t), line.address) == 0);
+    return 0;
+}
+
+// What was written between <<< and >>> comes back, the last first.
 static int check_configurations(void) {
     typedef struct {
         unsigned x, y, z;
@@ -472,7 +494,8 @@ int main(int argc, char **argv) {
     pthread_t thread;
     void *wrong = NULL;
     if (check_forms() || check_memory() || check_errors() || check_capture() || check_streams() || check_shapes() || check_kernels() ||
-        check_launches() || check_nodes() || check_configurations() || check_choices() || check_execution() || check_wrong_addresses())
+        check_launches() || check_nodes() || check_lines() || check_configurations() || check_choices() || check_execution() ||
+        check_wrong_addresses())
         return 1;
     if (check_properties("cudaGetDeviceProperties", major == 13 ? 1008 : 728)) return 1;
     if (major == 12 && check_properties("cudaGetDeviceProperties_v2", 1032)) return 1;
