@@ -205,6 +205,12 @@ static void what_is_no_recording_is_refused(void **state) {
             "a.",
             VRAM_BAD_INPUT, VRAM_NO_OFFSET, "element 0 of `segments` is a number, not a segment");
     REFUSED("\x80\x04}" KEY_SEGMENTS "K\x01s.", VRAM_BAD_INPUT, VRAM_NO_OFFSET, "`segments` is a number, not a list");
+    // One that has a recording: the right key is named, whatever comes before it.
+    REFUSED("\x80\x04}(\x8c\x01"
+            "a}(\x8c\x01"
+            "xK\x01u\x8c\x01"
+            "b}(" KEY_SEGMENTS "]" KEY_TRACES "]uu.",
+            VRAM_BAD_INPUT, VRAM_NO_OFFSET, "not a recording but a dictionary with one, `b`");
     REFUSED("\x80\x04}" KEY_TRACES "](NK\x01"
             "es.",
             VRAM_BAD_INPUT, VRAM_NO_OFFSET, "`device_traces` is a number, not a list");
