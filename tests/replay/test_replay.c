@@ -291,6 +291,58 @@ static void ranges_off_each_others_pages_are_of_two_reservations(void **state) {
         VRAM_EXACT_EQUAL);
 }
 
+#define RANGE(address, total, blocks)                                                                                                      \
+    "{\"device\":0,\"address\":" #address ",\"total_size\":" #total ",\"stream\":0,\"segment_type\":\"large\",\"is_expandable\":true,"     \
+    "\"blocks\":[" blocks "]}"
+#define SETTINGS(conf) "\"allocator_settings\":{\"PYTORCH_CUDA_ALLOC_CONF\":\"" conf "\"},"
+
+// Ranges of one stream on each other's pages are of one reservation, however long it is then: there is room between them.
+static void ranges_on_each_others_pages_are_of_one_reservation(void **state) {
+    (void)state;
+    // 20 MiB, 15 GiB that are mapped behind them, and 20 MiB that lie 20 GiB behind the first ones; a reservation has about 10 GiB else.
+    assert_int_equal(
+        verdict_of_string("{\"segments\":[" RANGE(
+            1073741824, 16127098880,
+            BLOCK(1073741824, 20971520, "active_allocated") "," BLOCK(
+                1094713344, 16106127360,
+                "active_allocated")) "," RANGE(22548578304, 20971520,
+                                               BLOCK(22548578304, 20971520,
+                                                     "active_allocated")) "]," SETTINGS("expandable_segments:True,expandable_segments_"
+                                                                                        "reserve:0.01")
+                              TRACE(EVENT("segment_map", 1094713344, 16106127360) "," EVENT("alloc", 1094713344, 16106127360))),
+        VRAM_EXACT_EQUAL);
+}
+
+// A reservation of which nothing is mapped any more has given its addresses back, however often it grew: that another one begins 60 MiB
+// behind it says nothing of how long it was.
+static void reservations_that_ended_bound_none(void **state) {
+    (void)state;
+#define OF(stream, name, address, size) "{\"action\":\"" name "\",\"addr\":" #address ",\"size\":" #size ",\"stream\":" #stream "}"
+#define GONE(address, size)             OF(7, "free_requested", address, size) "," OF(7, "free_completed", address, size)
+    assert_int_equal(
+        verdict_of_string(
+            "{\"segments\":[" RANGE(1136656384, 314572800,
+                                    BLOCK(1136656384, 20971520, "active_allocated") "," BLOCK(
+                                        1157627904, 293601280, "active_allocated")) "]," SETTINGS("expandable_segments:True")
+                TRACE(OF(7, "segment_map", 1073741824, 20971520) "," OF(7, "alloc", 1073741824, 20971520) "," OF(7, "segment_map", 1094713344, 20971520) "," OF(
+                    7, "alloc", 1094713344,
+                    20971520) "," GONE(1073741824,
+                                       20971520) "," GONE(1094713344,
+                                                          20971520) "," OF(7, "segment_unmap", 1073741824,
+                                                                           41943040) "," EVENT("segment_map", 1136656384,
+                                                                                               20971520) "," EVENT("alloc", 1136656384,
+                                                                                                                   20971520) "," EVENT("seg"
+                                                                                                                                       "men"
+                                                                                                                                       "t_"
+                                                                                                                                       "ma"
+                                                                                                                                       "p",
+                                                                                                                                       1157627904,
+                                                                                                                                       293601280) "," EVENT("alloc",
+                                                                                                                                                            1157627904,
+                                                                                                                                                            293601280))),
+        VRAM_EXACT_EQUAL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_histories_are_exact),
@@ -306,6 +358,8 @@ int main(void) {
         cmocka_unit_test(options_beyond_pytorch_are_exact),
         cmocka_unit_test(used_up_reservations_are_exact),
         cmocka_unit_test(ranges_off_each_others_pages_are_of_two_reservations),
+        cmocka_unit_test(ranges_on_each_others_pages_are_of_one_reservation),
+        cmocka_unit_test(reservations_that_ended_bound_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
