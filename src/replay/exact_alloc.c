@@ -175,7 +175,7 @@ static bool look_at_rivals(const struct vram_block_view *view, void *user) {
 // more than ours has before the next mapped page.
 static enum vram_status bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
     struct rivals rivals = {.ours = found, .theirs = address_of(exact, event)};
-    if (exact->device->difference_count != 0 || !exact->recorded->options->expandable_segments) return VRAM_OK;
+    if (exact->device->difference_count != 0) return VRAM_OK; // looks at all blocks
     if (vram_walk(exact->stage.allocator, DEVICE, look_at_rivals, &rivals) != VRAM_OK) return VRAM_OK;
     if (rivals.their_segment == 0 || rivals.our_end == 0 || !rivals.last) return VRAM_OK;
     return bound_length(exact, rivals.their_segment, rivals.small, rivals.our_end - found + rivals.theirs - rivals.their_segment);

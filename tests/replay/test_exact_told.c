@@ -272,6 +272,24 @@ static void events_of_other_threads_stand_between(void **state) {
                      VRAM_EXACT_EQUAL);
 }
 
+// What a request got elsewhere than in the recording is taken back, its segment too: the next one is judged on its own.
+static void a_difference_costs_no_later_match(void **state) {
+    (void)state;
+    struct vram_recording *recording = read_string(
+        "{\"segments\":[{\"device\":0,\"address\":33554432,\"total_size\":20971520,\"stream\":0,\"segment_type\":\"large\",\"blocks\":"
+        "[" BLOCK(33554432, 2097152, "active_allocated") "," BLOCK(35651584, 2097152, "active_allocated") "," BLOCK(
+            37748736, 16777216,
+            "inactive") "]}]," TRACE(EVENT("segment_alloc", 33554432, 20971520) "," EVENT("alloc", 35651584,
+                                                                                          2097152) "," EVENT("alloc", 33554432, 2097152)));
+    struct vram_exact_result *result = exact(recording);
+    assert_int_equal(result->devices[0].verdict, VRAM_EXACT_DIFFERENT);
+    assert_int_equal(result->devices[0].allocations, 2);
+    assert_int_equal(result->devices[0].at_recorded_address, 1);
+    assert_int_equal(result->devices[0].difference_count, 1);
+    vram_exact_result_destroy(result);
+    vram_recording_destroy(recording);
+}
+
 // Where nearly all differs a replay stops and says so: more of it would tell nothing new.
 static void too_many_differences_end_a_replay(void **state) {
     (void)state;
@@ -455,6 +473,7 @@ int main(void) {
         cmocka_unit_test(one_block_of_the_picture_differs),
         cmocka_unit_test(segments_that_differ),
         cmocka_unit_test(events_of_other_threads_stand_between),
+        cmocka_unit_test(a_difference_costs_no_later_match),
         cmocka_unit_test(too_many_differences_end_a_replay),
         cmocka_unit_test(contradictions_are_told),
         cmocka_unit_test(a_private_pool_without_ids_on_events),

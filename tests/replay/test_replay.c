@@ -343,6 +343,25 @@ static void reservations_that_ended_bound_none(void **state) {
         VRAM_EXACT_EQUAL);
 }
 
+// A segment that was given back and one that was made at its address later are two: that the later one is younger than another says nothing
+// of the first.
+static void an_address_has_two_segments_of_two_ages(void **state) {
+    (void)state;
+#define FREED(address) EVENT("free_requested", address, 12582912) "," EVENT("free_completed", address, 12582912)
+#define SEGMENT_AT(address, used)                                                                                                          \
+    "{\"device\":0,\"address\":" #address                                                                                                  \
+    ",\"total_size\":12582912,\"stream\":0,\"segment_type\":\"large\",\"blocks\":[" BLOCK(address, 12582912, used) "]}"
+    assert_int_equal(
+        verdict_of_string("{\"segments\":[" SEGMENT_AT(67108864, "active_allocated") "," SEGMENT_AT(134217728, "inactive") "]," TRACE(
+            EVENT("alloc", 134217728, 12582912) "," // the older one
+            EVENT("alloc", 67108864, 12582912) "," FREED(134217728) "," EVENT("segment_free", 134217728, 12582912) "," EVENT(
+                "segment_alloc", 134217728,
+                12582912) "," EVENT("alloc", 134217728,
+                                    12582912) "," FREED(67108864) "," FREED(134217728) "," EVENT("alloc", 67108864,
+                                                                                                 12582912))), // now this is the older one
+        VRAM_EXACT_EQUAL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_histories_are_exact),
@@ -360,6 +379,7 @@ int main(void) {
         cmocka_unit_test(ranges_off_each_others_pages_are_of_two_reservations),
         cmocka_unit_test(ranges_on_each_others_pages_are_of_one_reservation),
         cmocka_unit_test(reservations_that_ended_bound_none),
+        cmocka_unit_test(an_address_has_two_segments_of_two_ages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
