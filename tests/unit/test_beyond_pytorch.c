@@ -185,6 +185,37 @@ static void a_live_pool_gives_its_pages(void **state) {
     expect_end(&world);
 }
 
+static struct vram_pool_id pool_of(const struct vr_world *world, uint64_t address) {
+    struct vram_block_info info;
+    EXPECT_OK(vram_block_info(world->allocator, address, &info));
+    return info.pool;
+}
+
+// A pool whose blocks are handed out whole has no pages. It lends before pages are made, and not while any stream has as many free.
+static void free_pages_go_before_a_loan(void **state) {
+    (void)state;
+    struct vr_world world;
+    timed_world(&world, "paged:True,share_live_pools:True", 200 * MIB);
+    const struct vram_pool_options whole = {.no_split = true};
+    const uint64_t other = world.stream[0][1];
+    struct vram_pool *pool = NULL;
+    uint64_t lendable = 0;
+    EXPECT_OK(vram_pool_create(world.allocator, 0, &whole, &pool));
+    EXPECT_OK(vram_pool_malloc(pool, 30 * MIB, 0, &lendable));
+    expect_free(&world, lendable);
+    expect_free(&world, expect_malloc(&world, 40 * MIB, other));
+    const uint64_t paged = expect_malloc(&world, 28 * MIB, 0);
+    assert_int_equal(pool_of(&world, paged).second, 0);
+    // 12 MiB of pages are left, which is too little.
+    const uint64_t lent = expect_malloc(&world, 28 * MIB, 0);
+    assert_int_equal(pool_of(&world, lent).second, vram_pool_id(pool).second);
+    EXPECT_OK(vram_check(world.allocator, NULL));
+    expect_free(&world, paged);
+    expect_free(&world, lent);
+    vram_pool_release(pool);
+    expect_end(&world);
+}
+
 // A pool that a capture of others used, which its requests show, keeps its memory.
 static void a_captured_pool_keeps_its_own(void **state) {
     (void)state;
@@ -278,11 +309,11 @@ static void whatever_comes_the_state_is_sound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_segment_changes_streams),         cmocka_unit_test(what_does_not_change_streams),
-        cmocka_unit_test(of_a_stream_that_is_gone),          cmocka_unit_test(free_pages_are_reclaimed),
-        cmocka_unit_test(a_live_pool_gives_its_pages),       cmocka_unit_test(a_live_pool_gives_back),
-        cmocka_unit_test(a_captured_pool_keeps_its_own),     cmocka_unit_test(oversize_pages_are_used_again),
-        cmocka_unit_test(whatever_comes_the_state_is_sound),
+        cmocka_unit_test(a_segment_changes_streams),     cmocka_unit_test(what_does_not_change_streams),
+        cmocka_unit_test(of_a_stream_that_is_gone),      cmocka_unit_test(free_pages_are_reclaimed),
+        cmocka_unit_test(a_live_pool_gives_its_pages),   cmocka_unit_test(free_pages_go_before_a_loan),
+        cmocka_unit_test(a_live_pool_gives_back),        cmocka_unit_test(a_captured_pool_keeps_its_own),
+        cmocka_unit_test(oversize_pages_are_used_again), cmocka_unit_test(whatever_comes_the_state_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,13 +348,14 @@ static enum vram_status grow_from_small(struct vr_paged_shard *own, uint64_t siz
 }
 
 bool vr_paged_must_grow(struct vr_shard *shard, uint64_t size) {
-    const struct vr_paged_shard *own = shard->paged;
-    if (own == NULL || vr_paged_settle(own->device) != VRAM_OK) return true;
-    const uint64_t needed = vr_round_up(size, own->device->unit);
+    const struct vr_paged_shard *own = shard->paged; // NULL: the stream has had no pages yet
+    struct vr_paged_device *device = shard->device->paged;
+    if (device == NULL || vr_paged_settle(device) != VRAM_OK) return true;
+    const uint64_t needed = vr_round_up(size, device->unit);
     uint64_t free_bytes = 0;
-    for (const struct vr_paged_shard *other = own->device->shards; other != NULL && free_bytes < needed; other = other->next)
+    for (const struct vr_paged_shard *other = device->shards; other != NULL && free_bytes < needed; other = other->next)
         free_bytes += other->is_small || (other != own && vr_paged_is_kept(other)) ? 0 : other->free_bytes;
-    return free_bytes < needed && vr_paged_hole_fit(own, size) == NULL;
+    return free_bytes < needed && (own == NULL || vr_paged_hole_fit(own, size) == NULL);
 }
 
 static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
