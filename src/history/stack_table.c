@@ -203,7 +203,7 @@ enum vram_status vram_stacks_create(const struct vram_stack_options *options, st
     made->max_frames = options == NULL || options->max_frames == 0 ? DEFAULT_FRAMES : options->max_frames;
     if (made->max_frames > VR_STACK_MAX_FRAMES) made->max_frames = VR_STACK_MAX_FRAMES;
     made->secret = vr_hash_secret(made);
-    made->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+    made->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     atomic_init(&made->count, 1);
     vr_mutex_init(&made->mutex);
     if (!make_slots_locked(made, 1)) {

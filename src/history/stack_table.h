@@ -48,7 +48,7 @@ enum { VR_STACK_LEVELS = 22, VR_STACK_FIRST = 1024, VR_STACK_MAX_FRAMES = 1024 }
 struct vram_stacks {
     uint32_t max_frames;
     uint64_t secret;       // what the hash of every stack begins with
-    uint64_t serial;       // of the table in the process, never 0 and never used again
+    uint64_t serial;       // of the table in the process, never used again
     _Atomic bool deep;     // a stack had more frames than most
     struct vr_mutex mutex; // taken before the lock of modules
     _Atomic(struct vr_stack_slots *) slots;

@@ -14,16 +14,17 @@ enum { DEVICE = 0 };
 #define HIGH_ALLOC_BASE   ((uint64_t)1 << 54)
 #define HIGH_RESERVE_BASE ((uint64_t)1 << 55)
 
-// The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are.
+// The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are. The simulated driver refuses that only
+// where the host has no memory.
 static enum vram_status make_streams(struct vr_replay_stage *stage) {
     const size_t count = stage->recorded->stream_count;
     uint64_t context = 0;
     stage->streams = calloc(count, sizeof *stage->streams);
     if (stage->streams == NULL) return VRAM_NO_HOST_MEMORY;
-    if (vr_cu(stage->driver, primary_ctx_retain, &context, DEVICE) != VR_CU_SUCCESS) return VRAM_DRIVER;
-    if (vr_cu(stage->driver, ctx_set_current, context) != VR_CU_SUCCESS) return VRAM_DRIVER;
+    if (vr_cu(stage->driver, primary_ctx_retain, &context, DEVICE) != VR_CU_SUCCESS) return VRAM_NO_HOST_MEMORY;
+    if (vr_cu(stage->driver, ctx_set_current, context) != VR_CU_SUCCESS) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 1; i < count; i++) {
-        if (vr_cu(stage->driver, stream_create, &stage->streams[i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) return VRAM_DRIVER;
+        if (vr_cu(stage->driver, stream_create, &stage->streams[i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) return VRAM_NO_HOST_MEMORY;
     }
     qsort(stage->streams, count, sizeof *stage->streams, vr_order_u64);
     return VRAM_OK;
