@@ -1,6 +1,8 @@
 // Private pools with paged:True: they draw on the same pages as everybody, but for those that a graph may know.
 #include "support/captures.h"
 
+#include "core/device_picture.h"
+#include "core/state.h"
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
 #include "vram/sleep.h"
@@ -322,6 +324,31 @@ static void pools_sleep(void **state) {
 // --- what the driver refuses
 // --------------------------------------------------------------------------------------------------------------
 
+// What a picture shows of windows of pages, from the first one to the last, with free pages between.
+static void pictures_have_every_window(void **state) {
+    (void)state;
+    struct vr_world world;
+    open_world(&world, 0, "paged:True");
+    uint64_t blocks[4], shown = 0, first = UINT64_MAX;
+    for (size_t i = 0; i < VR_COUNT_OF(blocks); i++) blocks[i] = expect_malloc(&world, (10 + i) * MIB, 0);
+    expect_free(&world, blocks[1]);
+    struct vr_picture picture = {0};
+    EXPECT_OK(vr_picture_take(atomic_load(&world.allocator->devices[0]), NULL, &picture, NULL, NULL));
+    assert_int_equal(picture.active_bytes, (10 + 12 + 13) * MIB);
+    for (size_t i = 0; i < picture.block_count; i++) {
+        const struct vr_picture_block *block = &picture.blocks[i];
+        if (block->address < first) first = block->address;
+        if (block->state == VR_FREE) continue;
+        for (size_t k = 0; k < VR_COUNT_OF(blocks); k++) shown |= (uint64_t)(block->address == blocks[k] && k != 1) << k;
+    }
+    assert_int_equal(shown, 13); // the first, the third and the fourth
+    assert_int_equal(first, picture.segments[0].address);
+    vr_picture_release(&picture);
+    for (size_t i = 0; i < VR_COUNT_OF(blocks); i++)
+        if (i != 1) expect_free(&world, blocks[i]);
+    expect_end(&world);
+}
+
 static void one_round(struct vr_world *world, bool *done) {
     struct vram_pool *pool = NULL;
     uint64_t address[4] = {0};
@@ -374,6 +401,7 @@ int main(void) {
         cmocka_unit_test(a_captured_pool_ends_during_a_capture),
         cmocka_unit_test(options_change),
         cmocka_unit_test(pools_sleep),
+        cmocka_unit_test(pictures_have_every_window),
         cmocka_unit_test(any_call_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
