@@ -127,15 +127,24 @@ static int list_file(const char *path, const char *before, void *context) {
 // From this many files on their reports are more than anyone reads.
 enum { FILES_OF_SUMMARY = 9 };
 
-// How many recordings there are decides what is said of each. CLI_OK, or what was said on standard error.
-static int count_files(struct settings *settings, char **operands, int count) {
+// How many recordings there are decides what is said of each.
+static void settle_count(struct settings *settings, const struct input_files *files) {
+    settings->many = files->count > 1;
+    settings->summary = !settings->json && !settings->full && files->count > 1 && (settings->summary || files->count >= FILES_OF_SUMMARY);
+}
+
+static int report_each(struct settings *settings, char **operands, int count) {
     struct input_files files;
     const int code = input_files_open(operands, count, &files);
     if (code != CLI_OK) return code;
-    settings->many = files.count > 1;
-    settings->summary = !settings->json && !settings->full && files.count > 1 && (settings->summary || files.count >= FILES_OF_SUMMARY);
+    const bool lists = settings->list < VRAM_LISTING_COUNT;
+    if (!lists) settle_count(settings, &files);
+    struct report_ranks ranks = {.rows = NULL, .only_table = settings->summary};
+    settings->ranks = &ranks;
+    const int result = input_files_each(&files, settings->json, "\n\n", lists ? list_file : report_file, settings);
+    report_ranks_end(&ranks);
     input_files_close(&files);
-    return CLI_OK;
+    return result;
 }
 
 int cmd_report(int argc, char **argv) {
@@ -220,13 +229,6 @@ int cmd_report(int argc, char **argv) {
                         lists ? "--fail-over goes with the report, not with a list" : "--junit and --github need --fail-over");
     if (settings.profile.wanted) return report_profiles(&settings.profile, argv + 1, count);
     if (settings.summary && (settings.full || settings.json)) return ui_usage("report", "vram: --summary takes no --full and no --json");
-    if (settings.list == VRAM_LISTING_COUNT) {
-        code = count_files(&settings, argv + 1, count);
-        if (code != CLI_OK) return code;
-    }
-    struct report_ranks ranks = {.rows = NULL, .only_table = settings.summary};
-    settings.ranks = &ranks;
-    code = input_each(argv + 1, count, settings.json, "\n\n", settings.list < VRAM_LISTING_COUNT ? list_file : report_file, &settings);
-    report_ranks_end(&ranks);
+    code = report_each(&settings, argv + 1, count);
     return verdicts_end(&settings.verdicts, code);
 }

@@ -156,19 +156,25 @@ void input_files_close(struct input_files *files) {
     *files = (struct input_files){0};
 }
 
-int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context) {
-    struct input_files files;
-    int printed = 0, result = input_files_open(operands, count, &files);
-    if (result != CLI_OK) return result;
+int input_files_each(const struct input_files *files, bool json, const char *between, input_visit *visit, void *context) {
+    int printed = 0, result = CLI_OK;
     // A folder is an array, however many recordings are in it.
-    const bool is_array = json && (files.count > 1 || files.had_folder);
+    const bool is_array = json && (files->count > 1 || files->had_folder);
     if (is_array) printf("[\n");
-    for (int i = 0; i < files.count; i++) {
-        const int code = visit(files.paths[i], printed == 0 ? "" : json ? ",\n" : between, context);
+    for (int i = 0; i < files->count; i++) {
+        const int code = visit(files->paths[i], printed == 0 ? "" : json ? ",\n" : between, context);
         if (code > result) result = code;
         printed += code <= CLI_FINDING;
     }
     if (json) printf(is_array ? "\n]\n" : printed != 0 ? "\n" : "");
+    return result;
+}
+
+int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context) {
+    struct input_files files;
+    const int code = input_files_open(operands, count, &files);
+    if (code != CLI_OK) return code;
+    const int result = input_files_each(&files, json, between, visit, context);
     input_files_close(&files);
     return result;
 }

@@ -21,8 +21,10 @@ void input_files_close(struct input_files *files);
 
 // Works on one recording. `before` is printed before its result, if there is one. The exit code; up to CLI_FINDING something was printed.
 typedef int input_visit(const char *path, const char *before, void *context);
-// Calls `visit` for every recording that the operands name; files that cannot be read are left out. With `json` several results are one
-// array; else `between` stands between two. The highest exit code.
+// Calls `visit` for every recording of the list; files that cannot be read are left out. With `json` several results are one array; else
+// `between` is printed between two. Returns the highest exit code.
+int input_files_each(const struct input_files *files, bool json, const char *between, input_visit *visit, void *context);
+// The same for the recordings that the operands name.
 int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context);
 
 #endif

@@ -214,7 +214,7 @@ static void plenty_of_memory_comes_to_what_a_replay_in_it_does(void **state) {
     const uint64_t runs = result->runs;
     vram_tune_result_destroy(result);
     assert_int_equal(VRAM_OK, vram_tune(&one, 1, &options, &result, NULL));
-    assert_in_range(result->runs, runs, runs + 8); // 15 where the run in that memory is always played
+    assert_in_range(result->runs, 1, runs - 1); // today's setting fits, and no other is searched
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
         const struct vram_whatif_options within = {.conf = setting->today ? NULL : setting->conf, .memory_bytes = options.memory_bytes};
