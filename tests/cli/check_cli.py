@@ -148,7 +148,7 @@ CASES = [
     ("summary", ["report", "--summary", "two_devices.pickle", "good.pickle"], 0, None, True),
     ("many_files", ["report", *["good.json"] * 8, *["two_devices.pickle"] * 9], 0, None, True),
     ("many_files_full", ["report", "--full", "--no-cure", *["good.json"] * 9], 0, None, False),
-    ("flame_folder", ["flame", "-o", "never.svg", "folder.pickle"], 2, None, True),
+    ("flame_folder", ["flame", "-o", "never.svg", "folder.pickle"], 3, None, True),
     ("trace", ["report", "trace.json"], 0, None, True),
     ("one_bad_of_two", ["report", "absent.pickle", "good.pickle"], 3, None, True),
     ("hostile", ["report", "hostile.pickle"], 0, None, True),
