@@ -50,7 +50,9 @@ static enum vram_status take(struct common_frames *common, const struct vr_model
 }
 
 static enum vram_status narrow(struct common_frames *common, const struct vr_model *model, uint32_t stack) {
-    const uint32_t *begin = model->stacks.frame + model->stacks.offset[stack], *end = model->stacks.frame + model->stacks.offset[stack + 1];
+    const uint32_t *frames = model->stacks.frame; // NULL where no stack has a frame
+    const uint32_t *begin = frames == NULL ? NULL : frames + model->stacks.offset[stack];
+    const uint32_t *end = frames == NULL ? NULL : frames + model->stacks.offset[stack + 1];
     if (common->known[stack] != 0) return VRAM_OK;
     common->known[stack] = 1;
     look_for_backward(common, model, begin, end);

@@ -29,8 +29,6 @@ static const struct {
     {"sleepable:True", true},
     {"share_live_pools:True,sleepable:True", false},
     {"share_live_pools:True", false},
-    {"paged:True,share_live_pools:True", false},
-    {"paged:True,share_live_pools:True,sleepable:True", true},
     {"max_split_size_mb:20,sleepable:True", true},
 };
 
@@ -46,12 +44,12 @@ static void expect_sound(struct scene *scene) {
     assert_int_equal(vram_sim_memory_used(scene->world.sim, 0), (uint64_t)expect_stats(&scene->world).reserved_bytes[0].current);
 }
 
-// A pool that has as much free as a request of the default pools asks for, on a device that has no more. On pages the same size is lent; of
-// others the pages change hands.
-static void open_scene(struct scene *scene, size_t way) {
+// A pool that has as much free as a request of the default pools asks for, on a device that has no more. Returns the pool of the block that
+// the request got.
+static struct vram_pool_id open_scene(struct scene *scene, const char *conf, bool use_on_oom) {
     const struct vr_world_options options = {
-        .sim = {.memory_bytes = 64 * VR_MIB, .backed = true}, .conf = ways[way].conf, .without_record = true, .faults = true};
-    const struct vram_pool_options pool = {.use_on_oom = ways[way].use_on_oom, .tag = "weights"};
+        .sim = {.memory_bytes = 64 * VR_MIB, .backed = true}, .conf = conf, .without_record = true, .faults = true};
+    const struct vram_pool_options pool = {.use_on_oom = use_on_oom, .tag = "weights"};
     EXPECT_OK(vr_world_open(&scene->world, &options));
     EXPECT_OK(vram_pool_create(scene->world.allocator, 0, &pool, &scene->pool));
     uint64_t large = 0;
@@ -61,9 +59,9 @@ static void open_scene(struct scene *scene, size_t way) {
     scene->lent = expect_malloc(&scene->world, LENT, 0);
     struct vram_block_info info;
     EXPECT_OK(vram_block_info(scene->world.allocator, scene->lent, &info));
-    if (info.pool.second != vram_pool_id(scene->pool).second) fail_msg("\"%s\": nothing was lent", ways[way].conf);
     write_bytes(scene->lent, LENT, 0x5a);
     write_bytes(scene->own, 2048, 0x33);
+    return info.pool;
 }
 
 static void close_scene(struct scene *scene) {
@@ -77,7 +75,8 @@ static void each_way(void (*play)(struct scene *scene)) {
     if (THREAD_SANITIZER) skip();
     for (size_t i = 0; i < VR_COUNT_OF(ways); i++) {
         struct scene scene = {0};
-        open_scene(&scene, i);
+        const struct vram_pool_id pool = open_scene(&scene, ways[i].conf, ways[i].use_on_oom);
+        if (pool.second != vram_pool_id(scene.pool).second) fail_msg("\"%s\": nothing was lent", ways[i].conf);
         play(&scene);
         close_scene(&scene);
     }
@@ -112,6 +111,29 @@ static void refuse_and_free(struct scene *scene) {
 static void a_lender_stays_awake(void **state) {
     (void)state;
     each_way(refuse_and_free);
+}
+
+// Free pages of a pool change hands: the block is the default pools' own, and the pool may sleep.
+static void pages_are_not_lent(void **state) {
+    (void)state;
+    static const struct {
+        const char *conf;
+        bool use_on_oom;
+    } paged[] = {{"paged:True,share_live_pools:True", false}, {"paged:True,share_live_pools:True,sleepable:True", true}};
+    if (THREAD_SANITIZER) skip();
+    for (size_t i = 0; i < VR_COUNT_OF(paged); i++) {
+        struct scene scene = {0};
+        const struct vram_pool_id pool = open_scene(&scene, paged[i].conf, paged[i].use_on_oom);
+        assert_int_equal(pool.second, 0);
+        const struct vram_sleep_choice choice = {.pool = scene.pool};
+        EXPECT_OK(vram_sleep(scene.world.allocator, 0, &choice, 1, NULL, NULL));
+        expect_sound(&scene);
+        assert_true(holds(scene.lent, LENT, 0x5a));
+        EXPECT_OK(vram_wake(scene.world.allocator, 0, &choice, 1, NULL, NULL));
+        assert_true(holds(scene.lent, LENT, 0x5a) && holds(scene.own, 2048, 0x33));
+        expect_free(&scene.world, scene.lent);
+        close_scene(&scene);
+    }
 }
 
 static void sleep_and_wake_default(struct scene *scene) {
@@ -194,6 +216,7 @@ static void a_request_wakes_both(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lender_stays_awake),
+        cmocka_unit_test(pages_are_not_lent),
         cmocka_unit_test(both_sleep_and_the_lender_wakes_too),
         cmocka_unit_test(levels_must_agree),
         cmocka_unit_test(a_request_wakes_both),
