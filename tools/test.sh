@@ -122,7 +122,6 @@ all)
     tools/format.sh --check
     release -LE '^nightly$'
     asan
-    asan_gcc
     tsan
     ;;
 release | asan | asan_gcc | tsan | nightly) "$1" ;;
