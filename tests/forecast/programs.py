@@ -246,7 +246,7 @@ def prefetched(run):
 
 def moved(run):
     """`evaluated`, edited and in another folder with every size."""
-    run.root, run.shift = f"/work/{run.size}/src/", run.size % 7
+    run.root, run.shift = f"/srv/{run.size}/src/", run.size % 7
     evaluated(run)
 
 

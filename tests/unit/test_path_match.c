@@ -31,7 +31,7 @@ static void a_tree_goes_together(void **state) {
          {2, 1, 0}},
         // Two files of one name: those of the tree that most files speak for.
         {{"/v1/a.py", "/v1/b.py", "/v1/utils.py"}, {"/v2/a.py", "/v2/b.py", "/v2/utils.py", "/lib/utils.py"}, {0, 1, 2}},
-        {{"C:\\work\\proj\\train.py"}, {"/work/proj/train.py"}, {0}},
+        {{"C:\\work\\proj\\train.py"}, {"/srv/proj/train.py"}, {0}},
         {{"/a/model.py"}, {"/a/my_model.py"}, {VR_NO_PATH}},
         {{"train.py"}, {"/deep/in/train.py"}, {0}},
         {{"/deep/in/train.py"}, {"train.py"}, {0}},
