@@ -175,7 +175,7 @@ static bool answer(void *context, const char **text, size_t *length) {
     return true;
 }
 
-// A piece of what lies in the files at the start. What cannot be read is told by the first answer.
+// Reads a part of what the files hold at the start. The first answer reports files that cannot be read.
 static bool read_on(void *context) {
     struct exporter *exporter = context;
     for (int i = 0; i < exporter->count; i++) {

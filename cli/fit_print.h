@@ -21,7 +21,7 @@ struct fit_answer {
     const char *unrunnable; // a card that PyTorch has no kernels for, on which it was to run; NULL: none
     const char *varied;     // the argument of the program that was replaced, as it is now; NULL: none
     uint64_t limit_bytes;   // UINT64_MAX: none
-    uint64_t stake_bytes;   // that it may need more: sizes that nobody knows, what masks may find
+    uint64_t stake_bytes;   // how much more it may need: library sizes without a source, results of masks
     bool fits;              // on every card that was asked for, and within the limit
     bool unsure;            // that it fits: the program failed, or what is at stake decides
 };

@@ -15,7 +15,7 @@ struct fit_stake {
 // memory that `plan` has; what the user's own rules give stays.
 void fit_find_stake(const struct fit_plan *plan, const struct fit_run *run, bool decided, struct fit_stake *stake);
 
-// By how much the allocator of `highest` may need more than in the run: the largest of the sizes that nobody knows, for one is there at a
+// By how much the allocator of `highest` may need more than in the run: the largest of the sizes without a source, for one is there at a
 // time, and what masks may find.
 uint64_t fit_stake_bytes(const struct fit_run *run, const struct fit_stake *stake, const struct fit_holding *highest);
 

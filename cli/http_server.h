@@ -32,7 +32,7 @@ uint16_t http_server_port(const struct http_server *server);
 typedef bool http_answer(void *context, const char *path, struct http_reply *reply);
 // A reply that is only its status.
 void http_reply_status(struct http_reply *reply, int status);
-// What is to be done where nobody asks, a piece of some milliseconds: false when nothing is left to do.
+// Called between requests: does some milliseconds of background work. Returns false when no work is left.
 typedef bool http_idle(void *context);
 // Serves until *ended is set or an answer ends it (false then). idle may be NULL.
 bool http_server_run(struct http_server *server, http_answer *answer, http_idle *idle, void *context, const volatile sig_atomic_t *ended);

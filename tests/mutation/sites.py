@@ -10,7 +10,7 @@ from clang import cindex  # noqa: E402
 Kind = cindex.CursorKind
 Site = collections.namedtuple("Site", "file function line begin end operator before after")
 
-# An operator, and what stands in its place.
+# Each operator and its replacement.
 SWAPS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+", "*": "+", "/": "*", "%": "*",
     "&": "|", "|": "&", "^": "|", "<<": ">>", ">>": "<<", "&&": "||", "||": "&&",
