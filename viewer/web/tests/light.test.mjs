@@ -35,9 +35,19 @@ const read = (page, name) => page.evaluate((key) => window[key], name);
 const transform = () => document.querySelector(".chart-shapes").style.transform;
 const atRest = () => /scale\(1(, 1)?\)$/.test(document.querySelector(".chart-shapes").style.transform);
 
+// Waits until the chart has its final picture: it asks for none, and nothing was painted for half a second.
+async function rests(page) {
+    let [calls, since] = [-1, Date.now()];
+    while (Date.now() - since < 500) {
+        const [now, busy] = await page.evaluate(() => [window.canvasCalls, document.querySelector(".chart-stage").hasAttribute("aria-busy")]);
+        if (now !== calls || busy) [calls, since] = [now, Date.now()];
+        await page.waitForTimeout(20);
+    }
+}
+
 async function hovering(page, box, thread) {
     await page.mouse.move(box.x + 200, box.y + box.height - 120);
-    await page.waitForTimeout(500);
+    await rests(page);
     const [calls, bitmaps, before] = [await read(page, "canvasCalls"), await read(page, "bitmaps"), await thread()];
     const texts = new Set();
     const MOVES = 40;
@@ -57,7 +67,7 @@ async function hovering(page, box, thread) {
 async function moving(page, box, thread) {
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
     await page.mouse.move(x, y);
-    await page.waitForTimeout(300);
+    await rests(page);
     const [calls, before] = [await read(page, "canvasCalls"), await thread()];
     const TURNS = 10;
     const seen = new Set();

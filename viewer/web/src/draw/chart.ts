@@ -358,6 +358,7 @@ export class Chart {
         if (key === this.asked) return;
         this.asked = key;
         this.asking = true;
+        this.stage.setAttribute("aria-busy", "true");
         this.theme ??= themeOf(this.root);
         try {
             const [scene, marks] = await Promise.all([this.source.ask(wanted, this.theme), marksOf(this.app)]);
@@ -379,6 +380,7 @@ export class Chart {
             this.app.say((error as Error).message);
         }
         this.asking = false;
+        this.stage.removeAttribute("aria-busy");
         this.refresh();
     }
 
