@@ -50,7 +50,7 @@ struct vram_difference {
     uint64_t stream;
     uint64_t size_bytes;       // of the recorded event or block
     uint64_t recorded_address; // 0: none
-    uint64_t our_address;      // 0: none
+    uint64_t our_address;      // 0: none, or in a segment that the recording does not have
     uint64_t our_size_bytes;   // of segments and blocks; 0 otherwise
 };
 

@@ -79,7 +79,7 @@ bool vr_options_check(const struct vr_options *options) {
     if (!(garbage >= 0 && garbage < 1) || !(share >= 0 && share <= 1)) return false;
     for (unsigned i = 0; i < VR_ROUNDUP_BUCKETS; i++)
         if (options->roundup_divisions[i] != 0 && !vr_is_power_of_2(options->roundup_divisions[i])) return false;
-    if (options->request_padding_bytes > VR_PADDING_MAX) return false;
+    if (options->request_padding_bytes > VR_PADDING_MAX || options->base_alignment_kib > VR_ALIGNMENT_KIB_MAX) return false;
     if (options->pytorch < VR_PYTORCH(2, 0) || options->pytorch > VR_PYTORCH_NEWEST) return false;
     return vr_is_power_of_2(options->pinned_register_threads) && check_classes(options);
 }

@@ -27,7 +27,8 @@
 #define VR_PYTORCH_STREAMS_CAPTURE VR_PYTORCH(2, 13)
 
 // The most bytes that may be added to each request.
-#define VR_PADDING_MAX 4096
+#define VR_PADDING_MAX       4096
+#define VR_ALIGNMENT_KIB_MAX 16
 
 enum vr_backend { VR_BACKEND_NATIVE, VR_BACKEND_ASYNC };
 
@@ -66,6 +67,7 @@ struct vr_options {
     } reserve_classes[VR_RESERVE_CLASSES];
     uint32_t reserve_class_count;
     uint32_t request_padding_bytes; // added to each request before it is rounded
+    uint32_t base_alignment_kib;    // of requests of 2 MiB and more in expandable segments; 0: none
     // Beyond PyTorch.
     bool reclaim_streams;
     bool share_live_pools;

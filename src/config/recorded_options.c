@@ -2,6 +2,7 @@
 
 #include "config/rounding.h"
 #include "config/values.h"
+#include "vram/allocator.h"
 
 static const struct {
     const char *key;
@@ -117,46 +118,105 @@ static bool has_settings(const struct vr_model *model) {
     return false;
 }
 
-static bool has_expandable_segments(const struct vr_model *model) {
+// What the segments of one device, or of all, show.
+struct segments_shown {
+    bool ordinary, expandable;
+};
+enum { ALL_DEVICES = UINT32_MAX };
+
+static void look_at_segments(const struct vr_model *model, uint32_t device, struct segments_shown *shown) {
     for (size_t row = 0; row < model->segments.count; row++) {
-        if (model->segments.expandable[row] != 0) return true;
+        if (vr_model_is_host(model, model->segments.device[row])) continue;
+        if (device != ALL_DEVICES && model->segments.device[row] != device) continue;
+        *(model->segments.expandable[row] != 0 ? &shown->expandable : &shown->ordinary) = true;
     }
-    for (size_t device = 0; device < model->history_count; device++) {
-        const struct vr_history *history = &model->histories[device];
-        for (size_t event = 0; event < history->count; event++) {
-            if (history->action[event] == VR_ACTION_SEGMENT_MAP || history->action[event] == VR_ACTION_SEGMENT_UNMAP) return true;
-        }
+}
+
+static void look_at_events(const struct vr_history *history, struct segments_shown *shown) {
+    for (size_t event = 0; event < history->count; event++) {
+        const enum vr_action action = history->action[event];
+        shown->expandable |= action == VR_ACTION_SEGMENT_MAP || action == VR_ACTION_SEGMENT_UNMAP;
+        shown->ordinary |= action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_FREE;
     }
-    return false;
+}
+
+static struct segments_shown shown_by(const struct vr_model *model, uint32_t device) {
+    struct segments_shown shown = {false, false};
+    look_at_segments(model, device, &shown);
+    for (uint32_t i = 0; i < model->history_count; i++) {
+        if ((device == ALL_DEVICES || device == i) && !vr_model_is_host(model, i)) look_at_events(&model->histories[i], &shown);
+    }
+    return shown;
 }
 
 // Ascend's torch_npu adds 32 bytes to each request before it rounds: that shows in live blocks whose request fills them but for less. A
-// block that is too small for it says no. Only where nothing is left over from a split is a larger one none by chance.
-enum { NPU_PADDING = 32 };
+// block that is too small for it says no. Only where nothing is left over from a split is a larger one none by chance. In expandable
+// segments its large requests begin at multiples of 16 KiB, unless the program says otherwise (base_addr_aligned_kb).
+enum { NPU_PADDING = 32, NPU_ALIGNMENT_KIB = 16 };
 
 enum padding { PADDING_UNKNOWN, PADDING_NONE, PADDING_PROVED };
 
-static enum padding padding_of(const struct vr_model *model, const struct vr_options *options) {
-    struct vr_options npu = *options;
-    npu.request_padding_bytes = NPU_PADDING;
+static enum padding padding_of_segment(const struct vr_model *model, size_t row, const struct vr_options *options,
+                                       const struct vr_options *npu) {
+    const bool exact = model->segments.expandable[row] != 0 || model->segments.kind[row] == VR_KIND_SMALL;
     enum padding found = PADDING_UNKNOWN;
-    for (size_t row = 0; row < model->segments.count; row++) {
-        if (vr_model_is_host(model, model->segments.device[row])) continue;
-        const bool exact = model->segments.expandable[row] != 0 || model->segments.kind[row] == VR_KIND_SMALL;
-        for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
-            const uint64_t requested = model->blocks.requested_bytes[b], size = model->blocks.size_bytes[b];
-            if (!vr_state_active(model->blocks.state[b]) || requested == 0 || requested > UINT64_MAX / 4) continue;
-            const uint64_t padded = vr_round_request(&npu, requested);
-            if (size < padded) return PADDING_NONE;
-            if (exact && size == padded && padded != vr_round_request(options, requested)) found = PADDING_PROVED;
-        }
+    for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
+        const uint64_t requested = model->blocks.requested_bytes[b], size = model->blocks.size_bytes[b];
+        if (!vr_state_active(model->blocks.state[b]) || requested == 0 || requested > UINT64_MAX / 4) continue;
+        const uint64_t padded = vr_round_request(npu, requested);
+        if (size < padded) return PADDING_NONE;
+        if (exact && size == padded && padded != vr_round_request(options, requested)) found = PADDING_PROVED;
     }
     return found;
 }
 
-bool vr_recorded_may_pad(const struct vr_model *model, const struct vr_options *options, uint32_t *padding_bytes) {
-    if (options->request_padding_bytes != 0 || padding_of(model, options) != PADDING_UNKNOWN) return false;
-    *padding_bytes = NPU_PADDING;
+// Of each device.
+static void find_paddings(const struct vr_model *model, const struct vr_options *options, enum padding *found) {
+    struct vr_options plain = *options, npu = *options;
+    plain.request_padding_bytes = 0;
+    npu.request_padding_bytes = NPU_PADDING;
+    for (size_t device = 0; device < VRAM_MAX_DEVICES; device++) found[device] = PADDING_UNKNOWN;
+    for (size_t row = 0; row < model->segments.count; row++) {
+        const uint64_t device = model->segments.device[row];
+        if (device >= VRAM_MAX_DEVICES || vr_model_is_host(model, device) || found[device] == PADDING_NONE) continue;
+        const enum padding of_segment = padding_of_segment(model, row, &plain, &npu);
+        if (of_segment != PADDING_UNKNOWN) found[device] = of_segment;
+    }
+}
+
+static bool any_device_is(const struct vr_model *model, const struct vr_options *options, enum padding padding) {
+    enum padding found[VRAM_MAX_DEVICES];
+    find_paddings(model, options, found);
+    for (size_t device = 0; device < VRAM_MAX_DEVICES; device++) {
+        if (found[device] == padding) return true;
+    }
+    return false;
+}
+
+// Whether at most half of the large live blocks of expandable segments begin where torch_npu would let them begin: it was told otherwise. A
+// block without room for it begins elsewhere; of addresses by chance one in 32 is such a multiple.
+static bool is_unaligned(const struct vr_model *model) {
+    size_t large = 0, aligned = 0;
+    for (size_t row = 0; row < model->segments.count; row++) {
+        if (model->segments.expandable[row] == 0 || vr_model_is_host(model, model->segments.device[row])) continue;
+        for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
+            if (!vr_state_active(model->blocks.state[b]) || model->blocks.size_bytes[b] < 2 * VR_MIB) continue;
+            large++;
+            aligned += model->blocks.address[b] % (NPU_ALIGNMENT_KIB * 1024) == 0;
+        }
+    }
+    return large > 0 && 2 * aligned <= large;
+}
+
+static void set_npu(const struct vr_model *model, struct vr_options *options) {
+    options->request_padding_bytes = NPU_PADDING;
+    if (options->base_alignment_kib == 0 && !is_unaligned(model)) options->base_alignment_kib = NPU_ALIGNMENT_KIB;
+}
+
+bool vr_recorded_may_pad(const struct vr_model *model, struct vr_options *options) {
+    if (options->request_padding_bytes != 0) return false;
+    if (any_device_is(model, options, PADDING_NONE) || any_device_is(model, options, PADDING_PROVED)) return false;
+    set_npu(model, options);
     return true;
 }
 
@@ -172,9 +232,20 @@ bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf) {
         const char *value = row->recorded.key == NULL ? NULL : vr_model_setting(model, row->recorded.key);
         if (value != NULL) vr_option_recall(row, &options, value);
     }
-    const bool inferred = !has_settings(model) && has_expandable_segments(model);
+    const bool inferred = !has_settings(model) && shown_by(model, ALL_DEVICES).expandable;
     if (inferred) options.expandable_segments = true;
-    if (options.request_padding_bytes == 0 && padding_of(model, &options) == PADDING_PROVED) options.request_padding_bytes = NPU_PADDING;
+    if (options.request_padding_bytes == 0 && any_device_is(model, &options, PADDING_PROVED)) set_npu(model, &options);
     vr_options_print_places(&options, conf);
     return inferred;
+}
+
+bool vr_recorded_narrow(const struct vr_model *model, uint32_t device, struct vr_options *options) {
+    const struct segments_shown shown = shown_by(model, device);
+    enum padding padding[VRAM_MAX_DEVICES];
+    find_paddings(model, options, padding);
+    const bool ordinary = options->expandable_segments && !has_settings(model) && shown.ordinary && !shown.expandable;
+    const bool unpadded = options->request_padding_bytes == NPU_PADDING && padding[device] == PADDING_NONE;
+    if (ordinary) options->expandable_segments = false;
+    if (unpadded) options->request_padding_bytes = options->base_alignment_kib = 0;
+    return ordinary || unpadded;
 }

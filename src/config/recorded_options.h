@@ -26,8 +26,11 @@ size_t vr_recorded_most(void);
 // when the recording has no settings. The structured values win over the recorded string, which may be older. True when the recording has
 // no settings and they were inferred from its segments.
 bool vr_recorded_conf(const struct vr_model *model, struct vr_text *conf);
-// Whether no live block tells that requests were padded, as torch_npu's are, nor that they were not; with these settings, which say nothing
-// of it. *padding_bytes is then what would have been added.
-bool vr_recorded_may_pad(const struct vr_model *model, const struct vr_options *options, uint32_t *padding_bytes);
+// Whether no live block tells that requests were padded, as torch_npu's are, nor that they were not, and the settings do not say it.
+// *options then gets torch_npu's padding and alignment.
+bool vr_recorded_may_pad(const struct vr_model *model, struct vr_options *options);
+// What vr_recorded_conf() inferred of the whole recording, for one device: without expandable segments where it shows only ordinary ones,
+// without padding where its blocks are too small for it. Returns whether that changed *options.
+bool vr_recorded_narrow(const struct vr_model *model, uint32_t device, struct vr_options *options);
 
 #endif

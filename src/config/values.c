@@ -310,6 +310,13 @@ static enum vram_status read_bytes(const struct vr_option_row *row, struct vr_op
     return vr_lex_next(lexer);
 }
 
+static enum vram_status read_alignment(const struct vr_option_row *row, struct vr_options *options, struct vr_lexer *lexer) {
+    uint64_t value;
+    if (!whole_word(lexer, &value) || value > VR_ALIGNMENT_KIB_MAX) return bad_value(row, lexer, "KiB from 0 to 16");
+    *(uint32_t *)field_of(row, options) = (uint32_t)value;
+    return vr_lex_next(lexer);
+}
+
 // --- reservations -----------------------------------------------------------------------------------------------------------
 static enum vram_status read_one_reserve(const struct vr_option_row *row, struct vr_reserve *reserve, struct vr_lexer *lexer) {
     const char *suffix;
@@ -418,6 +425,7 @@ static const struct {
     [VR_KIND_DIVISIONS] = {read_divisions, print_divisions, record_divisions, recall_divisions},
     [VR_KIND_THREADS] = {read_threads, print_whole, record_threads, recall_threads},
     [VR_KIND_BYTES] = {read_bytes, print_whole, NULL, NULL},
+    [VR_KIND_ALIGNMENT] = {read_alignment, print_whole, NULL, NULL},
     [VR_KIND_BACKEND] = {read_backend, print_backend, NULL, NULL},
     [VR_KIND_RESERVE] = {read_reserve, print_reserve, NULL, NULL},
     [VR_KIND_CLASSES] = {read_classes, print_classes, NULL, NULL},

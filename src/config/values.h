@@ -16,8 +16,9 @@ enum vr_option_kind {
     VR_KIND_CLOSED_FRACTION, // double in [0, 1]
     VR_KIND_DIVISIONS,       // the array of divisors
     VR_KIND_BACKEND,
-    VR_KIND_THREADS, // uint32_t
-    VR_KIND_BYTES,   // uint32_t, at most VR_PADDING_MAX
+    VR_KIND_THREADS,   // uint32_t
+    VR_KIND_BYTES,     // uint32_t, at most VR_PADDING_MAX
+    VR_KIND_ALIGNMENT, // uint32_t KiB, at most VR_ALIGNMENT_KIB_MAX
     VR_KIND_RESERVE,
     VR_KIND_CLASSES, // reserve_classes and its count
     VR_KIND_VERSION, // uint32_t, VR_PYTORCH()

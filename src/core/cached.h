@@ -219,7 +219,10 @@ VR_INLINE bool vr_take_cached(struct vr_shard *shard, uint64_t size_bytes, bool 
         vr_pool_settle(shard, kind);
         if (shard->paged != NULL && kind == VR_LARGE && vr_index_is_empty(&pool->index)) return take_slot(&request, notified, address);
         block = vr_pool_search(shard, kind, rounded, shard->expandable);
-        if (VR_UNLIKELY(block == 0) || !vr_take_found(&request, block, notified, address)) return false;
+        if (VR_UNLIKELY(block == 0)) return false;
+        const struct vr_block *found = vr_block_at(allocator, block);
+        if (VR_UNLIKELY(vr_pool_address_in(shard, found, rounded) != found->address)) return false; // the slow way splits off what is below
+        if (VR_UNLIKELY(!vr_take_found(&request, block, notified, address))) return false;
         if (VR_UNLIKELY(vr_block_at(allocator, block)->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(allocator, block);
         return true;
     }

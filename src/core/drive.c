@@ -158,11 +158,7 @@ enum vram_status vr_drive_malloc_past_cache(struct vram_allocator *allocator, ui
     request.kind = vr_pool_kind(request.rounded);
     uint32_t block = 0;
     enum vram_status status = session.shard->source->grow(session.shard, request.kind == VR_SMALL, request.rounded, &block);
-    if (status == VRAM_OK) {
-        const struct vr_block *item = vr_block_at(allocator, block);
-        *address = item->address;
-        vr_hand_out_slow(&request, block, vr_pool_splits(session.shard, item, request.rounded) ? request.rounded : item->size, true);
-    }
+    if (status == VRAM_OK) *address = vr_block_at(allocator, vr_serve_from_block(&request, block, true))->address;
     close_session(&session);
     return status;
 }
@@ -215,7 +211,7 @@ static enum vram_status peek(struct vram_allocator *allocator, uint32_t device, 
     VR_TRY(open_session(allocator, device, stream, &session));
     const uint64_t rounded = vr_round_for(session.device, size_bytes);
     const uint32_t block = search(session.shard, vr_pool_kind(rounded), rounded);
-    *address = block == 0 ? 0 : vr_block_at(allocator, block)->address;
+    *address = block == 0 ? 0 : vr_pool_address_in(session.shard, vr_block_at(allocator, block), rounded);
     close_session(&session);
     return VRAM_OK;
 }
@@ -240,7 +236,7 @@ enum vram_status vr_drive_walk_rivals(struct vram_allocator *allocator, uint32_t
     const uint64_t size = block == 0 ? 0 : vr_block_at(allocator, block)->size;
     for (bool on = true; on && block != 0 && vr_block_at(allocator, block)->size == size;) {
         const struct vr_block *item = vr_block_at(allocator, block);
-        on = visit(item->address, vr_segment_at(allocator, item->segment)->address, user);
+        on = visit(vr_pool_address_in(session.shard, item, rounded), vr_segment_at(allocator, item->segment)->address, user);
         block = vr_index_next(index, &allocator->arena, block);
     }
     close_session(&session);

@@ -3,22 +3,6 @@
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 
-// The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
-static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
-    struct vr_shard *shard = request->shard;
-    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
-    struct vr_delta delta = {{0}};
-    if (!item->expandable) {
-        const bool was_split = item->previous != 0 || item->next != 0;
-        delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
-        delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
-    }
-    vr_device_book(shard, request->kind, &delta, 0, 0);
-    const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
-    vr_pool_insert(shard, block);
-    return rest;
-}
-
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size) {
     struct vr_shard *shard = request->shard;
     struct vr_device *device = shard->device;
@@ -33,7 +17,7 @@ enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t
         return VRAM_INVALID_ARGUMENT;
     }
     vr_pool_remove(shard, block);
-    if (item->address < address) block = split_off_below(request, block, address);
+    if (item->address < address) block = vr_split_off_below(request, block, address);
     vr_hand_out_slow(request, block, block_size, true);
     return VRAM_OK;
 }

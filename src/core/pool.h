@@ -52,6 +52,12 @@ void vr_paged_take(struct vr_shard *shard, uint32_t block);
 void vr_paged_give(struct vr_shard *shard, uint32_t block);
 VR_INLINE bool vr_is_slot(const struct vr_block *block) { return VR_UNLIKELY(block->expandable == VR_EXPANDABLE_SLOT); }
 
+// Where in the free block a request begins (allocator.md §splitting): above its beginning only with base_addr_aligned_kb.
+VR_INLINE uint64_t vr_pool_address_in(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
+    if (VR_LIKELY(shard->device->options.base_alignment_kib == 0) || !shard->expandable || vr_is_slot(block)) return block->address;
+    return vr_aligned_address(&shard->device->options, block->address, block->size, rounded);
+}
+
 // Into and out of the index of the block's pool; starts its age.
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);

@@ -79,6 +79,9 @@ VR_INLINE void vr_hand_out(const struct vr_alloc_request *request, uint32_t bloc
 VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
 }
+// Splits a free block, which is in no index, at `address`: what lies below goes into the index; the block from there on is returned, in
+// none. Under all locks, with a spare record.
+uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address);
 // Hands out exactly [address, address + block_size): it must lie in one free block of the request's shard and kind, aligned to 512. What is
 // before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. Under all locks, with 8 spare records.
 enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
@@ -91,6 +94,8 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream);
 // The part of it after the search: hands out `block_size` bytes of a block that is in the index (or loose), and books them. Under all
 // locks.
 void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose);
+// The same of as much as the split rules give the request. Needs two spare records. Returns the block handed out.
+uint32_t vr_serve_from_block(const struct vr_alloc_request *request, uint32_t block, bool loose);
 // The first half of a free, under all locks: the allocated block waits from now on. held: it is counted as waiting.
 void vr_request_free(struct vr_device *device, uint32_t block, bool held);
 // The free of an allocated block without uses, under all locks: nothing can fail.

@@ -34,6 +34,36 @@ void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, ui
     if (item->expandable == VR_EXPANDABLE_CHAIN) vr_hole_runs_taken(device->allocator, block);
 }
 
+// The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
+uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
+    struct vr_shard *shard = request->shard;
+    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    struct vr_delta delta = {{0}};
+    if (!item->expandable) {
+        const bool was_split = item->previous != 0 || item->next != 0;
+        delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
+        delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
+    }
+    vr_device_book(shard, request->kind, &delta, 0, 0);
+    const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
+    vr_pool_insert(shard, block);
+    return rest;
+}
+
+uint32_t vr_serve_from_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
+    struct vr_shard *shard = request->shard;
+    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    const uint64_t address = vr_pool_address_in(shard, item, request->rounded);
+    if (VR_UNLIKELY(address != item->address)) {
+        if (!loose) vr_pool_remove(shard, block);
+        block = vr_split_off_below(request, block, address);
+        item = vr_block_at(shard->device->allocator, block);
+        loose = true;
+    }
+    vr_hand_out_slow(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
+    return block;
+}
+
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
 static uint32_t search(const struct vr_alloc_request *request) {
     struct vr_device *device = request->shard->device;
@@ -208,15 +238,14 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
         }
         VR_TRY(attempt.status);
     }
-    // A release on the way may have taken spare records: the split needs one.
-    const enum vram_status status = vr_shard_reserve_records(request->shard, 1);
+    // A release on the way may have taken spare records: the splits before and behind the block need two.
+    const enum vram_status status = vr_shard_reserve_records(request->shard, 2);
     if (status != VRAM_OK) {
         if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);
         return status;
     }
-    struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_block *item = vr_block_at(device->allocator, vr_serve_from_block(request, block, loose));
     *address = item->address;
-    vr_hand_out_slow(request, block, vr_pool_splits(request->shard, item, request->rounded) ? request->rounded : item->size, loose);
     item->lent = request->shard->owner != asked; // it is in the lender's shard
     return VRAM_OK;
 }

@@ -155,7 +155,8 @@ static void difference_text(struct vr_text *text, const struct vram_difference *
     }
     vr_text_printf(text, ", %s", vr_bytes(difference->size_bytes).text);
     if (difference->stream != 0) vr_text_printf(text, ", stream 0x%" PRIx64, difference->stream);
-    vr_text_printf(text, ": recorded 0x%" PRIx64 ", here 0x%" PRIx64, difference->recorded_address, difference->our_address);
+    vr_text_printf(text, ": recorded 0x%" PRIx64, difference->recorded_address);
+    if (difference->our_address != 0) vr_text_printf(text, ", here 0x%" PRIx64, difference->our_address);
     if (difference->our_size_bytes != 0) vr_text_printf(text, " (%s)", vr_bytes(difference->our_size_bytes).text);
     vr_text_printf(text, ": %s\n", vram_difference_text(difference->kind));
 }
@@ -190,7 +191,10 @@ static void settings_text(struct vr_text *text, const struct vram_exact_result *
     else if (!result->recorded_conf)
         vr_text_printf(text, "  settings: %s, not the recording's own\n", result->conf[0] == '\0' ? "defaults" : result->conf);
     if (result->recorded_conf && strstr(result->conf, "request_padding_bytes:32") != NULL)
-        vr_text_puts(text, "  of an Ascend NPU: 32 bytes are added to each request before it is rounded\n");
+        vr_text_printf(text, "  of an Ascend NPU: 32 bytes are added to each request before it is rounded%s\n",
+                       strstr(result->conf, "base_addr_aligned_kb:16") != NULL
+                           ? ";\n  in expandable segments, requests of 2 MiB and more begin at multiples of 16 KiB"
+                           : "");
     if (result->pytorch_by != VRAM_RULES_BY_KEYS)
         vr_text_printf(text, "  rules of PyTorch %s, %s\n", result->pytorch,
                        result->pytorch_by == VRAM_RULES_BY_CONF ? "as asked for" : "which the events follow, not those that the keys tell");

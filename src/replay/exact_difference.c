@@ -9,7 +9,9 @@ enum vram_status vr_exact_differ(struct vr_exact *exact, const struct vram_diffe
     device->difference_count++;
     if (device->differences_kept >= keep) return VRAM_OK;
     VR_TRY(vr_grow((void **)&device->differences, &exact->difference_capacity, device->differences_kept + 1, sizeof *difference));
-    device->differences[device->differences_kept++] = *difference;
+    struct vram_difference *kept = &device->differences[device->differences_kept++];
+    *kept = *difference;
+    if (kept->our_address >= VR_STAGE_HIGH) kept->our_address = 0;
     return VRAM_OK;
 }
 

@@ -10,11 +10,26 @@
 
 #define DIFFERENCES_OF_CONTRADICTION 100000 // more than any replay that ends
 
+// One device; where the settings are the recording's own, by what was inferred of that device.
+static enum vram_status replay_device(const struct vr_model *model, const struct vr_exact_rules *how, uint32_t ordinal, bool recorded_conf,
+                                      struct vram_exact_device *device, struct vram_error *error) {
+    struct vr_options settings;
+    struct vr_text conf = {0};
+    struct vr_exact_rules of_device = *how;
+    vr_options_init(&settings);
+    enum vram_status status = vr_options_parse(&settings, how->conf, error);
+    if (status == VRAM_OK && recorded_conf && vr_recorded_narrow(model, ordinal, &settings)) {
+        vr_options_print_places(&settings, &conf);
+        of_device.conf = vr_text_string(&conf);
+        status = vr_text_status(&conf);
+    }
+    if (status == VRAM_OK) status = vr_exact_replay_device(model, &settings, ordinal, &of_device, device, error);
+    vr_text_release(&conf);
+    return status;
+}
+
 static enum vram_status replay_all(const struct vr_model *model, const struct vr_exact_rules *how, struct vram_exact_result *result,
                                    struct vram_error *error) {
-    struct vr_options settings;
-    vr_options_init(&settings);
-    VR_TRY(vr_options_parse(&settings, how->conf, error));
     uint32_t *devices = NULL;
     size_t count = 0;
     VR_TRY(vr_recorded_device_devices(model, &devices, &count));
@@ -24,7 +39,7 @@ static enum vram_status replay_all(const struct vr_model *model, const struct vr
     result->agrees = true;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         result->device_count = i + 1;
-        status = vr_exact_replay_device(model, &settings, devices[i], how, &result->devices[i], error);
+        status = replay_device(model, how, devices[i], result->recorded_conf, &result->devices[i], error);
         result->agrees = result->agrees && vr_exact_verdict_agrees(result->devices[i].verdict);
     }
     free(devices);
@@ -55,7 +70,7 @@ static void note_rules(struct vram_exact_result *result, uint32_t pytorch, enum 
 // Once more, with other rules or settings: what has fewer differences stays in *result.
 static enum vram_status replay_otherwise(const struct vr_model *model, const struct vr_exact_rules *how, struct vram_exact_result *result,
                                          bool *better, struct vram_error *error) {
-    struct vram_exact_result other = {.devices = NULL};
+    struct vram_exact_result other = {.recorded_conf = result->recorded_conf};
     const enum vram_status status = replay_all(model, how, &other, error);
     *better = status == VRAM_OK && differences_of(&other) < differences_of(result);
     if (*better) {
@@ -92,13 +107,11 @@ static enum vram_status replay_by_rules(const struct vr_model *model, const stru
 static enum vram_status replay_padded(const struct vr_model *model, const struct vram_exact_options *options,
                                       struct vram_exact_result *result, struct vram_error *error) {
     struct vr_options settings;
-    uint32_t padding_bytes = 0;
     vr_options_init(&settings);
     if (result->agrees || !result->recorded_conf || vr_options_parse(&settings, result->conf, NULL) != VRAM_OK) return VRAM_OK;
-    if (!vr_recorded_may_pad(model, &settings, &padding_bytes)) return VRAM_OK;
+    if (!vr_recorded_may_pad(model, &settings)) return VRAM_OK;
     struct vr_text conf = {0};
     struct vram_exact_result padded = {.recorded_conf = true, .inferred_conf = result->inferred_conf};
-    settings.request_padding_bytes = padding_bytes;
     vr_options_print_places(&settings, &conf);
     enum vram_status status = vr_text_copy(&conf, &padded.conf);
     if (status == VRAM_OK) status = replay_by_rules(model, options, &padded, error);
@@ -122,7 +135,9 @@ static enum vram_status look_for_changes(const struct vr_model *model, struct vr
         struct vram_exact_device *device = &result->devices[i];
         struct vr_recorded_device recorded;
         if (device->verdict != VRAM_EXACT_DIFFERENT) continue;
-        VR_TRY(vr_recorded_device_init(&recorded, model, &settings, device->device, error));
+        struct vr_options of_device = settings;
+        (void)vr_recorded_narrow(model, device->device, &of_device);
+        VR_TRY(vr_recorded_device_init(&recorded, model, &of_device, device->device, error));
         const char *proof = vr_changed_settings(&recorded);
         vr_recorded_device_release(&recorded);
         if (proof == NULL) continue;

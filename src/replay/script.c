@@ -2,6 +2,7 @@
 #include "replay/script.h"
 
 #include "base/map.h"
+#include "config/values.h"
 #include "model/recording.h"
 #include "replay/stage.h"
 
@@ -122,8 +123,12 @@ static enum vram_status name_allocations(struct vr_script_device *device) {
 // --- the recording ------------------------------------------------------------------------------------------------------------
 static enum vram_status add_device(struct vr_script *script, uint32_t ordinal, struct vram_error *error) {
     struct vr_script_device *device = &script->devices[script->device_count];
-    VR_TRY(vr_recorded_device_init(&device->recorded, script->model, &script->options, ordinal, error));
+    device->options = script->options;
+    device->narrowed = vr_recorded_narrow(script->model, ordinal, &device->options);
+    if (device->narrowed) vr_options_print_places(&device->options, &device->conf);
+    VR_TRY(vr_recorded_device_init(&device->recorded, script->model, &device->options, ordinal, error));
     script->device_count++;
+    VR_TRY(vr_text_status(&device->conf));
     VR_TRY(vr_start_find(&device->recorded, &device->start));
     return device->start.anomaly_total > 0 ? VRAM_OK : name_allocations(device);
 }
@@ -159,6 +164,7 @@ void vr_script_release(struct vr_script *script) {
         struct vr_script_device *device = &script->devices[i];
         free(device->steps);
         free(device->names);
+        vr_text_release(&device->conf);
         vr_start_release(&device->start);
         vr_recorded_device_release(&device->recorded);
     }

@@ -21,7 +21,10 @@ enum vr_step {
 // One device. Recorded addresses only name allocations here: each has a number instead, which it shares with none that lives at the same
 // time. The start's blocks have the numbers of their rows.
 struct vr_script_device {
-    struct vr_recorded_device recorded; // of the script's model and options
+    struct vr_recorded_device recorded; // of the script's model and the options below
+    struct vr_options options;          // the script's, as far as this device shows them
+    bool narrowed;                      // they are not the script's own
+    struct vr_text conf;                // then the option string of these
     struct vr_start start;              // with anomalies there is nothing to play, and no steps
     uint8_t *steps;                     // enum vr_step, per event
     uint32_t *names;                    // per event: the number of the allocation that it makes or ends

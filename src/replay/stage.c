@@ -10,9 +10,8 @@
 
 enum { DEVICE = 0 };
 
-// User space ends at 2^47 or, with five-level page tables, at 2^56: recordings have no address up here.
-#define HIGH_ALLOC_BASE   ((uint64_t)1 << 54)
-#define HIGH_RESERVE_BASE ((uint64_t)1 << 55)
+#define HIGH_ALLOC_BASE   VR_STAGE_HIGH
+#define HIGH_RESERVE_BASE (2 * VR_STAGE_HIGH)
 
 // The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are. The simulated driver refuses that only
 // where the host has no memory.

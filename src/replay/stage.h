@@ -10,6 +10,9 @@
 
 // More than any device has; what a replay may hold at most, since its tables grow with it.
 #define VR_STAGE_ENDLESS ((uint64_t)1 << 43)
+// With high_addresses, where memory begins that the recording does not place. User space ends at 2^47 or, with five-level page tables, at
+// 2^56: recordings have no address up here.
+#define VR_STAGE_HIGH ((uint64_t)1 << 54)
 
 // One device of a recording on a simulated device of its own, number 0. Owns driver, allocator and streams. Recorded streams
 // are handles of another process: each has a stream of the simulator instead, and their order, which decides the order of

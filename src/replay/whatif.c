@@ -284,6 +284,17 @@ static enum vram_status run_device(const struct vr_script_device *script, const 
 }
 
 // --- the whole recording ------------------------------------------------------------------------------------------------------
+static enum vram_status run_by_conf(const struct vr_script_device *script, const struct vram_whatif_options *options, bool only_sums,
+                                    const struct vram_whatif_result *result, struct vram_whatif_device *device, struct vram_error *error) {
+    if (!result->recorded_conf || !script->narrowed) return run_device(script, options, only_sums, result->conf, device, error);
+    struct vr_text conf = {0};
+    (void)vr_choose_conf(vr_text_string(&script->conf), options->conf, &conf);
+    enum vram_status status = vr_text_status(&conf);
+    if (status == VRAM_OK) status = run_device(script, options, only_sums, vr_text_string(&conf), device, error);
+    vr_text_release(&conf);
+    return status;
+}
+
 static enum vram_status run_all(const struct vr_script *script, const struct vram_whatif_options *options, bool only_sums,
                                 struct vram_whatif_result *result, struct vram_error *error) {
     result->devices = calloc(script->device_count + 1, sizeof *result->devices);
@@ -291,7 +302,7 @@ static enum vram_status run_all(const struct vr_script *script, const struct vra
     result->finished = true;
     for (size_t i = 0; i < script->device_count; i++) {
         struct vram_whatif_device *device = &result->devices[result->device_count++];
-        VR_TRY(run_device(&script->devices[i], options, only_sums, result->conf, device, error));
+        VR_TRY(run_by_conf(&script->devices[i], options, only_sums, result, device, error));
         result->finished = result->finished && !device->out_of_memory && !device->contradiction;
     }
     return VRAM_OK;

@@ -182,6 +182,7 @@ static void put_fitting(uint64_t *random, enum vr_option_kind kind, struct vr_te
     case VR_KIND_BACKEND: vr_text_puts(text, vr_random_below(random, 2) ? "native" : "cudaMallocAsync"); break;
     case VR_KIND_THREADS: vr_text_printf(text, "%u", 1u << vr_random_below(random, 9)); break;
     case VR_KIND_BYTES: vr_text_printf(text, "%llu", (unsigned long long)vr_random_below(random, 5000)); break;
+    case VR_KIND_ALIGNMENT: vr_text_printf(text, "%llu", (unsigned long long)vr_random_below(random, 20)); break;
     case VR_KIND_RESERVE: put_word(random, PICK(random, reserves), text); break;
     case VR_KIND_CLASSES: put_classes(random, text); break;
     case VR_KIND_VERSION: vr_text_printf(text, "2.%u", (unsigned)vr_random_below(random, 17)); break;

@@ -102,6 +102,14 @@ static void draw_divisions(uint64_t *random, struct naive_conf *conf, char *text
     append(text, "roundup_power2_divisions:[%s>:%u]", list, (unsigned)last);
 }
 
+// Ascend's rule, of which a multiple of 512 B that is no power of two is the hardest case.
+static void draw_alignment(uint64_t *random, struct naive_conf *conf, char *text) {
+    static const unsigned steps[] = {0, 1, 3, 8, 16, 16};
+    conf->has_alignment = true;
+    conf->alignment_kib = steps[vr_random_below(random, VR_COUNT_OF(steps))];
+    append(text, "base_addr_aligned_kb:%u", conf->alignment_kib);
+}
+
 static void draw_expandable(bool on, struct naive_conf *conf, char *text) {
     conf->has_expandable = true;
     conf->expandable = on;
@@ -153,6 +161,7 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
     if (kind == CONF_REJECT || (mixed && vr_random_below(random, 4) == 0)) draw_throw(random, conf, text);
     if (kind == CONF_REJECT || (mixed && !at_run_time && vr_random_below(random, 4) == 0)) draw_fraction(random, conf, text);
     if (kind == CONF_RESERVE || (mixed && vr_random_below(random, 4) == 0)) draw_reserve(random, conf, text);
+    if ((kind == CONF_EXPANDABLE || mixed) && vr_random_below(random, 3) == 0) draw_alignment(random, conf, text);
     if (conf_has_pools(kind) && vr_random_below(random, 3) == 0) {
         conf->has_share = true;
         conf->share = vr_random_below(random, 3) > 0;

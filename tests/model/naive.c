@@ -452,6 +452,14 @@ static struct naive_block *reclaim(struct naive *naive, struct naive_device *dev
     return best;
 }
 
+// As torch_npu: a large request in an expandable segment begins at a multiple, where the block has room for that.
+static uint64_t aligned_begin(const struct naive *naive, const struct naive_block *block, const struct naive_request *request) {
+    const uint64_t step = 1024 * (uint64_t)naive->options.alignment_kib;
+    if (!naive_expandable(naive, block->segment->pool) || step == 0 || request->rounded_bytes < 2 * VR_MIB) return block->address;
+    const uint64_t begin = (block->address + step - 1) / step * step;
+    return begin + request->rounded_bytes <= block->address + block->size_bytes ? begin : block->address;
+}
+
 static enum vram_status serve(struct naive *naive, struct naive_device *device, struct naive_pool *pool, uint64_t size_bytes,
                               uint64_t stream, uint64_t *address) {
     naive_complete_frees(naive, device, stream);
@@ -466,6 +474,7 @@ static enum vram_status serve(struct naive *naive, struct naive_device *device, 
     }
     if (!block && !request.rejected) block = in_need(naive, device, &request);
     if (!block) return fail(naive, device, &request);
+    block = naive_cut_below(device, block, aligned_begin(naive, block, &request));
     naive_hand_out(naive, device, &request, block, naive_should_split(naive, block, &request));
     *address = block->address;
     return VRAM_OK;
@@ -559,6 +568,7 @@ void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     if (conf->has_reuse_oversize) options->reuse_oversize = conf->reuse_oversize;
     options->max_split_bytes = conf->has_max_split ? conf->max_split_bytes : UINT64_MAX;
     if (conf->padding_bytes) options->padding_bytes = conf->padding_bytes;
+    if (conf->has_alignment) options->alignment_kib = conf->alignment_kib;
     options->non_split_rounding_bytes = conf->has_non_split_rounding ? conf->non_split_rounding_bytes : options->large_segment_bytes;
     options->gc_threshold = conf->has_gc ? conf->gc_threshold : 0;
     for (size_t i = 0; i < NAIVE_BUCKETS; i++) options->divisions[i] = conf->has_divisions ? conf->divisions[i] : 0;

@@ -33,7 +33,9 @@ struct naive_conf {
     bool reclaim, share, reuse_oversize; // reclaim_streams, share_live_pools, expandable_segments_reuse_oversize
     bool reuse;                          // graph_capture_record_stream_reuse
     uint32_t padding_bytes;              // added to each request
-    uint32_t pytorch;                    // major * 100 + minor: whose rules; only at the start
+    bool has_alignment;
+    uint32_t alignment_kib; // base_addr_aligned_kb
+    uint32_t pytorch;       // major * 100 + minor: whose rules; only at the start
 };
 
 struct naive_info {

@@ -105,6 +105,7 @@ struct naive_wait {
 
 struct naive_options {
     uint32_t padding_bytes;
+    uint32_t alignment_kib;
     uint64_t large_segment_bytes;
     bool reclaim, share, reuse_oversize;
     uint64_t max_split_bytes;
@@ -224,6 +225,7 @@ bool naive_expandable(const struct naive *naive, const struct naive_pool *pool);
 int naive_compare(const struct naive *naive, const struct naive_block *a, const struct naive_block *b);
 // dst absorbs its free neighbour src (or both are holes); returns the bytes gained, 0 when they may not merge.
 uint64_t naive_merge(struct naive_block *dst, struct naive_block *src);
+struct naive_block *naive_cut_below(struct naive_device *device, struct naive_block *block, uint64_t address); // what is below stays free
 struct naive_block *naive_cut(struct naive_block *block, uint64_t size_bytes); // the low part stays; returns the rest
 
 // naive_pool.c, naive_capture.c

@@ -131,8 +131,7 @@ static struct naive_block *free_around(const struct naive_device *device, const 
     return NULL;
 }
 
-// What is below the address stays free.
-static struct naive_block *cut_below(struct naive_device *device, struct naive_block *block, uint64_t address) {
+struct naive_block *naive_cut_below(struct naive_device *device, struct naive_block *block, uint64_t address) {
     if (block->address == address) return block;
     struct vram_stats *stats = &device->stats;
     const bool small = block->segment->small;
@@ -152,7 +151,7 @@ enum vram_status naive_malloc_at(struct naive *naive, uint32_t ordinal, uint64_t
     const struct naive_request request = naive_make_request(naive, naive_route_of(naive, device, stream), size_bytes, stream);
     struct naive_block *block = free_around(device, &request, address);
     if (!block) return VRAM_INVALID_ARGUMENT;
-    block = cut_below(device, block, address);
+    block = naive_cut_below(device, block, address);
     naive_hand_out(naive, device, &request, block, naive_should_split(naive, block, &request));
     return VRAM_OK;
 }
@@ -271,7 +270,7 @@ static bool is_made(const struct naive_device *device, const struct naive_pool *
 static void make(struct naive *naive, struct naive_device *device, struct naive_pool *pool, const struct saved *saved) {
     const struct naive_request request = {
         .stream = saved->stream, .size_bytes = saved->size_bytes, .rounded_bytes = saved->size_bytes, .pool = pool, .small = saved->small};
-    struct naive_block *block = cut_below(device, free_around(device, &request, saved->address), saved->address);
+    struct naive_block *block = naive_cut_below(device, free_around(device, &request, saved->address), saved->address);
     naive_hand_out(naive, device, &request, block, block->size_bytes > saved->size_bytes);
 }
 

@@ -84,10 +84,12 @@ static void histories_of_npus_are_recognised(void **state) {
         const char *played, *recorded, *found;
         uint64_t memory_bytes;
     } rows[] = {
-        {"request_padding_bytes:32", "", "request_padding_bytes:32", 80 * VR_GIB},
-        {"request_padding_bytes:32", "", "request_padding_bytes:32", 400 * VR_MIB},
+        {"request_padding_bytes:32", "", "request_padding_bytes:32,base_addr_aligned_kb:16", 80 * VR_GIB},
+        {"request_padding_bytes:32", "", "request_padding_bytes:32,base_addr_aligned_kb:16", 400 * VR_MIB},
         {"expandable_segments:True,request_padding_bytes:32", "expandable_segments:True",
          "expandable_segments:True,request_padding_bytes:32", 80 * VR_GIB},
+        {"expandable_segments:True,request_padding_bytes:32,base_addr_aligned_kb:16", "expandable_segments:True",
+         "expandable_segments:True,request_padding_bytes:32,base_addr_aligned_kb:16", 80 * VR_GIB},
         {"roundup_power2_divisions:4,request_padding_bytes:32", "roundup_power2_divisions:4", NULL, 80 * VR_GIB},
         {"", "", "", 80 * VR_GIB},
     };
@@ -117,6 +119,40 @@ static void histories_of_npus_are_recognised(void **state) {
         vram_recording_destroy(recording);
         selfmade_release(&made);
     }
+}
+
+// One device of expandable segments, with Ascend's padding and alignment, and one of ordinary ones without padding.
+static void settings_are_inferred_for_each_device(void **state) {
+    (void)state;
+    static const char snapshot[] =
+        "{\"segments\":["
+        "{\"device\":0,\"address\":1073741824,\"total_size\":20971520,\"stream\":0,\"segment_type\":\"large\",\"is_expandable\":true,"
+        "\"blocks\":[{\"size\":1573376,\"requested_size\":1572864,\"address\":1073741824,\"state\":\"active_allocated\"},"
+        "{\"size\":15872,\"requested_size\":0,\"address\":1075315200,\"state\":\"inactive\"},"
+        "{\"size\":2097664,\"requested_size\":2097152,\"address\":1075331072,\"state\":\"active_allocated\"},"
+        "{\"size\":17284608,\"requested_size\":0,\"address\":1077428736,\"state\":\"inactive\"}]},"
+        "{\"device\":1,\"address\":4194304,\"total_size\":2097152,\"stream\":0,\"segment_type\":\"small\",\"is_expandable\":false,"
+        "\"blocks\":[{\"size\":512,\"requested_size\":512,\"address\":4194304,\"state\":\"active_allocated\"},"
+        "{\"size\":2096640,\"requested_size\":0,\"address\":4194816,\"state\":\"inactive\"}]}],"
+        "\"device_traces\":[[{\"action\":\"segment_map\",\"addr\":1073741824,\"size\":20971520,\"stream\":0},"
+        "{\"action\":\"alloc\",\"addr\":1073741824,\"size\":1572864,\"stream\":0},"
+        "{\"action\":\"alloc\",\"addr\":1075331072,\"size\":2097152,\"stream\":0}],"
+        "[{\"action\":\"segment_alloc\",\"addr\":4194304,\"size\":2097152,\"stream\":0},"
+        "{\"action\":\"alloc\",\"addr\":4194304,\"size\":512,\"stream\":0}]]}";
+    struct vram_recording *recording = read_string(snapshot);
+    struct vram_exact_result *result = NULL;
+    assert_int_equal(vram_replay_exact(recording, NULL, &result, NULL), VRAM_OK);
+    assert_true(result->inferred_conf);
+    assert_string_equal(result->conf, "expandable_segments:True,request_padding_bytes:32,base_addr_aligned_kb:16");
+    assert_int_equal(result->device_count, 2);
+    for (size_t i = 0; i < 2; i++) assert_int_equal(result->devices[i].verdict, VRAM_EXACT_EQUAL);
+    vram_exact_result_destroy(result);
+    struct vram_whatif_result *run = NULL;
+    assert_int_equal(vram_replay_whatif(recording, NULL, &run, NULL), VRAM_OK);
+    assert_int_equal(run->devices[0].peak_reserved_bytes, 20 * VR_MIB);
+    assert_int_equal(run->devices[1].peak_allocated_bytes, 512);
+    vram_whatif_result_destroy(run);
+    vram_recording_destroy(recording);
 }
 
 // The keys of torch.xpu.memory's snapshots are those of torch.cuda's, but that there are fewer; MTIA's are dictionaries like these, too.
@@ -466,6 +502,7 @@ int main(void) {
         cmocka_unit_test(rules_are_inferred),
         cmocka_unit_test(a_version_is_added_to_the_settings),
         cmocka_unit_test(histories_of_npus_are_recognised),
+        cmocka_unit_test(settings_are_inferred_for_each_device),
         cmocka_unit_test(snapshots_of_other_devices_are_read),
         cmocka_unit_test(expandable_segments_without_settings_are_inferred),
         cmocka_unit_test(other_settings_differ),

@@ -10,7 +10,7 @@
 
 #include "config/lex.h"
 #include "config/options.h"
-#include "config/rounding.h"
+#include "core/size_rules.h"
 #include "support/decimal_comma.h"
 #include "support/random.h"
 #include "vram/options.h"
@@ -88,6 +88,21 @@ static void requests_can_be_padded(void **state) {
     assert_int_equal(vr_round_request(&options, 1024), 1536);
     assert_int_equal(parsed("request_padding_bytes:4096").request_padding_bytes, 4096);
     assert_int_equal(vr_options_parse(&options, "request_padding_bytes:4097", NULL), VRAM_BAD_OPTION);
+}
+
+static void large_requests_can_be_aligned(void **state) {
+    (void)state;
+    struct vr_options options = parsed("base_addr_aligned_kb:16");
+    assert_int_equal(vr_aligned_address(&options, 0x180200, 16 * VR_MIB, 2 * VR_MIB), 0x184000);
+    assert_int_equal(vr_aligned_address(&options, 0x184000, 16 * VR_MIB, 2 * VR_MIB), 0x184000);
+    assert_int_equal(vr_aligned_address(&options, 0x180200, 16 * VR_MIB, 2 * VR_MIB - 512), 0x180200);
+    // Without room for it the request gets the beginning.
+    assert_int_equal(vr_aligned_address(&options, 0x180200, 2 * VR_MIB + 0x3e00, 2 * VR_MIB), 0x184000);
+    assert_int_equal(vr_aligned_address(&options, 0x180200, 2 * VR_MIB + 0x3c00, 2 * VR_MIB), 0x180200);
+    options = parsed("base_addr_aligned_kb:3"); // no power of two, as torch_npu allows
+    assert_int_equal(vr_aligned_address(&options, 0x180200, 16 * VR_MIB, 2 * VR_MIB), 0x180c00);
+    assert_int_equal(parsed("base_addr_aligned_kb:0").base_alignment_kib, 0);
+    assert_int_equal(vr_options_parse(&options, "base_addr_aligned_kb:17", NULL), VRAM_BAD_OPTION);
 }
 
 static void sizes_too_large_mean_the_largest(void **state) {
@@ -586,6 +601,7 @@ int main(void) {
         cmocka_unit_test(the_distance_of_words),
         cmocka_unit_test(defaults_are_pytorchs),
         cmocka_unit_test(requests_can_be_padded),
+        cmocka_unit_test(large_requests_can_be_aligned),
         cmocka_unit_test(every_size_key_is_in_mib),
         cmocka_unit_test(a_version_says_whose_rules),
         cmocka_unit_test(sizes_too_large_mean_the_largest),
