@@ -62,47 +62,73 @@ static void judge(struct settings *settings, const char *name, const struct vram
     }
 }
 
+// One file's report, and the replays that say what would have helped.
+struct reported {
+    const struct settings *settings;
+    struct vram_recording *recording;
+    struct vram_report *report;
+    struct vram_cures *cures;
+    struct vram_paged_savings *savings;
+    struct vram_report_source source;
+};
+
+// A history that no replay takes leaves the report as it is.
+static const struct vram_report_source *replay(void *user) {
+    struct reported *reported = user;
+    struct vram_report_source *source = &reported->source;
+    (void)fflush(stdout); // the facts: replays take their time
+    if (has_oom(reported->report) && vram_cures_find(reported->recording, reported->report, &reported->cures, NULL) == VRAM_OK) {
+        source->cures = reported->cures->cures;
+        source->cure_count = reported->cures->count;
+    }
+    if (!reported->settings->many &&
+        vram_paged_savings_find(reported->recording, reported->report, PAGED_PATIENCE_NS, &reported->savings, NULL) == VRAM_OK) {
+        source->savings = reported->savings->savings;
+        source->saving_count = reported->savings->count;
+    }
+    return source;
+}
+
+static enum vram_status print_report(struct reported *reported) {
+    const struct vram_style style = ui_style();
+    if (!reported->settings->json) return vram_report_text(reported->report, &reported->source, &style, ui_write, NULL);
+    if (reported->source.replay != NULL) (void)replay(reported);
+    return vram_report_json(reported->report, &reported->source, ui_write, NULL);
+}
+
 // Reads, reports and prints one file.
 static int report_file(const char *path, const char *before, void *context) {
     struct settings *settings = context;
-    struct vram_recording *recording;
+    struct reported reported = {.settings = settings};
     struct input_facts facts;
-    const int code = input_named_recording(path, &recording, &facts);
+    const int code = input_named_recording(path, &reported.recording, &facts);
     if (code != CLI_OK) return code;
 
-    struct vram_report *report;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top,
                                                 .memory_bytes = settings->memory_bytes,
                                                 .plain_sites = settings->plain_sites};
-    enum vram_status status = vram_report_create(recording, &options, &report, &error);
-    struct vram_cures *cures = NULL;
-    // A history that no replay takes leaves the report as it is.
-    const bool replays = !settings->no_cure && !settings->summary;
-    if (status == VRAM_OK && replays && has_oom(report)) (void)!vram_cures_find(recording, report, &cures, &error);
-    struct vram_paged_savings *savings = NULL;
-    if (status == VRAM_OK && replays && !settings->many)
-        (void)!vram_paged_savings_find(recording, report, PAGED_PATIENCE_NS, &savings, &error);
-    vram_recording_destroy(recording);
-    if (status != VRAM_OK) return ui_error(facts.name, &error);
-
-    const struct vram_report_source source = {.file = settings->json ? input_base_name(facts.name) : facts.name,
-                                              .bytes = facts.bytes,
-                                              .cures = cures == NULL ? NULL : cures->cures,
-                                              .cure_count = cures == NULL ? 0 : cures->count,
-                                              .savings = savings == NULL ? NULL : savings->savings,
-                                              .saving_count = savings == NULL ? 0 : savings->count};
-    const struct vram_style style = ui_style();
-    if (!settings->summary) printf("%s", before);
-    if (!settings->summary)
-        status =
-            settings->json ? vram_report_json(report, &source, ui_write, NULL) : vram_report_text(report, &source, &style, ui_write, NULL);
-    if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, report);
-    if (settings->fail_over_bytes != UINT64_MAX) judge(settings, source.file, report);
-    const bool found = settings->check && has_oom(report);
-    vram_cures_destroy(cures);
-    vram_paged_savings_destroy(savings);
-    vram_report_destroy(report);
+    enum vram_status status = vram_report_create(reported.recording, &options, &reported.report, &error);
+    if (status != VRAM_OK) {
+        vram_recording_destroy(reported.recording);
+        return ui_error(facts.name, &error);
+    }
+    reported.source = (struct vram_report_source){.file = settings->json ? input_base_name(facts.name) : facts.name, .bytes = facts.bytes};
+    if (!settings->no_cure) {
+        reported.source.replay = replay;
+        reported.source.replay_user = &reported;
+    }
+    if (!settings->summary) {
+        printf("%s", before);
+        status = print_report(&reported);
+    }
+    if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, reported.report);
+    if (settings->fail_over_bytes != UINT64_MAX) judge(settings, reported.source.file, reported.report);
+    const bool found = settings->check && has_oom(reported.report);
+    vram_cures_destroy(reported.cures);
+    vram_paged_savings_destroy(reported.savings);
+    vram_report_destroy(reported.report);
+    vram_recording_destroy(reported.recording);
     return ui_result(status, found, facts.name, NULL);
 }
 

@@ -287,8 +287,11 @@ struct vram_report;
     X(AS_MUCH, as_much) /* it needs as much, to 1 %, or more */                                                                            \
     X(LITTLE, little)   /* not replayed: at most a twentieth, or 64 MiB, of what was held was not live at the peak, and nothing failed */  \
     X(LONG, long)       /* not replayed, or not to the end: more than 200,000 events, or the time was over */                              \
+    X(WINDOWS, windows) /* not replayed: recorded on Windows, where neither option is to be had */                                         \
     X(NO_REPLAY, no_replay) /* the history cannot be replayed, or there is none */                                                         \
     X(ALREADY, already)     /* it was in force */
+
+#define VRAM_PAGED_MOST_EVENTS 200000 // of a device's history that is compared
 
 enum vram_paged_verdict {
 #define VRAM_PAGED_VERDICT(constant, name) VRAM_PAGED_##constant,
@@ -313,10 +316,10 @@ struct vram_paged_saving {
     enum vram_paged_verdict verdict;
     uint64_t room_bytes;               // after an out of memory: of the last one, vram_report_oom.room_bytes; 0: nothing failed
     uint64_t live_bytes;               // with memory to spare: the most that was live at once, as blocks
-    struct vram_paged_side today;      // LESS, AS_MUCH, as the next two
+    struct vram_paged_side today;      // LESS, AS_MUCH; of AS_MUCH the next two only where they had to be replayed
     struct vram_paged_side expandable; // with expandable_segments:True on top; not known where that was in force
     struct vram_paged_side paged;      // with paged:True on top
-    bool windows;                      // recorded on Windows, where neither option is to be had
+    uint64_t events;                   // of the device's history
 };
 
 struct vram_paged_savings {

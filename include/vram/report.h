@@ -377,6 +377,10 @@ struct vram_report_source {
     size_t cure_count;
     const struct vram_paged_saving *savings; // what paged:True would have saved (vram/replay.h), for the device each one names
     size_t saving_count;
+    // For replays that take their time: vram_report_text() calls it once, before the first sentence that cures or savings decide, when what
+    // comes before that has been written. Returns a source with them, which must outlive the call. NULL: this one has all there are.
+    const struct vram_report_source *(*replay)(void *user);
+    void *replay_user;
 };
 // The report as one JSON object, keys as in docs/reference/json.md. source may be NULL. IO when `write` returned false; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_report_json(const struct vram_report *report, const struct vram_report_source *source,

@@ -281,14 +281,15 @@ static const struct vram_cure *find_cure(const struct vram_report_source *source
 
 // --- all of them ------------------------------------------------------------------------------------------------------------
 // The last one in full; of those before it a line each.
-static void print_page(const struct oom_printer *page, const struct vram_report_source *source) {
+static void print_page(const struct oom_printer *page, struct vr_report_output *output) {
     const struct vram_report_oom *oom = page->oom;
-    const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
     print_request(page);
     if (oom->has_picture) print_shares(page);
     print_others(page);
     print_holders(page);
     print_why(page);
+    const struct vram_report_source *source = vr_report_replayed(output);
+    const struct vram_cure *cure = find_cure(source, page->device->device, oom->event);
     if (cure != NULL) print_cure(page, cure);
     print_paged(page, source);
     if (oom->advice[0] != '\0' && (cure == NULL || cure->verdict != VRAM_CURE_SETTING))
@@ -307,9 +308,9 @@ static void print_earlier(const struct oom_printer *page) {
     vr_text_release(&line);
 }
 
-void vr_oom_report(struct vr_text *text, const struct vram_style *style, const struct vram_report_device *device,
-                   const struct vram_report_source *source) {
+void vr_oom_report(struct vr_report_output *output, const struct vram_style *style, const struct vram_report_device *device) {
     if (device->oom_count == 0) return;
+    struct vr_text *text = output->text;
     struct oom_printer page = {.text = text, .style = style, .device = device};
     struct vr_text rest = {0};
     const size_t last = device->oom_count - 1;
@@ -317,7 +318,7 @@ void vr_oom_report(struct vr_text *text, const struct vram_style *style, const s
     vr_text_heading(text, style, "Out of memory", vr_text_string(&rest));
     vr_text_release(&rest);
     page.oom = &device->ooms[last];
-    print_page(&page, source);
+    print_page(&page, output);
     if (last == 0) return;
     vr_text_printf(text, "\n    before it%s\n", last > MOST_EARLIER ? ", the latest" : "");
     for (size_t i = last > MOST_EARLIER ? last - MOST_EARLIER : 0; i < last; i++) {

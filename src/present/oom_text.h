@@ -2,11 +2,9 @@
 #ifndef VR_PRESENT_OOM_TEXT_H
 #define VR_PRESENT_OOM_TEXT_H
 
-#include "base/text.h"
-#include "vram/report.h"
+#include "present/report_output.h"
 
-// All of them, the last one in full. source may be NULL.
-void vr_oom_report(struct vr_text *text, const struct vram_style *style, const struct vram_report_device *device,
-                   const struct vram_report_source *source);
+// All of them, the last one in full.
+void vr_oom_report(struct vr_report_output *output, const struct vram_style *style, const struct vram_report_device *device);
 
 #endif

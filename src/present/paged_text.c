@@ -58,13 +58,16 @@ static void put_price(const struct vram_paged_side *today, const struct vram_pag
     vr_text_printf(out, "%s.", vr_duration_ns(today->driver_time_ns).text);
 }
 
-// Neither option is there on Windows: PyTorch ignores the one, and this allocator does not run there.
 static bool says_something(const struct vram_paged_saving *saving) {
-    if (saving->verdict != VRAM_PAGED_LESS || saving->windows) return false;
+    if (saving->verdict != VRAM_PAGED_LESS) return false;
     return saving->room_bytes == 0 || (!saving->today.fits && saving->paged.fits);
 }
 
 void vr_paged_sentences(const struct vram_paged_saving *saving, struct vr_text *out) {
+    if (saving->verdict == VRAM_PAGED_LONG && saving->events > VRAM_PAGED_MOST_EVENTS)
+        vr_text_printf(out,
+                       "Not compared with paged:True: the history has %s events, and a report replays at most %s. `vram tune` compares.",
+                       vr_count(saving->events).text, vr_count(VRAM_PAGED_MOST_EVENTS).text);
     if (!says_something(saving)) return;
     const bool failed = saving->room_bytes != 0;
     if (failed)

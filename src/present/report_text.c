@@ -4,6 +4,7 @@
 #include "present/chart.h"
 #include "present/oom_text.h"
 #include "present/paged_text.h"
+#include "present/report_output.h"
 #include "analyze/generation.h"
 #include "present/text_parts.h"
 #include "analyze/view.h"
@@ -13,7 +14,7 @@ struct report_printer {
     struct vr_text *text;
     struct vram_style style;
     const struct vram_report *report;
-    const struct vram_report_source *source; // may be NULL
+    struct vr_report_output *output;
 };
 
 static bool is_events_alone(const struct vram_report *report) { return strcmp(report->generation, VR_EVENTS_ALONE) == 0; }
@@ -202,9 +203,10 @@ static void print_advice(struct report_printer *printer, const struct vram_repor
 
 // What paged memory would have saved; after an out of memory beside the cure.
 static void print_saving(struct report_printer *printer, const struct vram_report_device *device) {
+    if (device->oom_count != 0) return; // said there
     struct vr_text sentences = {0};
-    vr_paged_of_report(printer->source, device->device, &sentences);
-    if (sentences.length != 0 && device->oom_count == 0) {
+    vr_paged_of_report(vr_report_replayed(printer->output), device->device, &sentences);
+    if (sentences.length != 0) {
         vr_text_puts(printer->text, "\n");
         vr_text_item(printer->text, &printer->style, VR_GREEN, "less", 6, vr_text_string(&sentences));
     }
@@ -421,10 +423,10 @@ static void print_device(struct report_printer *printer, const struct vram_repor
     vr_text_colour(text, &printer->style, VR_PLAIN);
     vr_text_release(&title);
     print_peaks(printer, device);
-    print_saving(printer, device);
-    vr_oom_report(text, &printer->style, device, printer->source);
+    vr_oom_report(printer->output, &printer->style, device);
     print_demand(printer, device);
     print_advice(printer, device);
+    print_saving(printer, device);
     print_timeline(printer, device);
     print_libraries(printer, device);
     print_usage(printer, device);
@@ -462,8 +464,9 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
                                   vram_write write, void *user) {
     VR_REQUIRE(report && write);
     struct vr_text text = {0};
+    struct vr_report_output output = {.text = &text, .source = source, .write = write, .user = user};
     struct report_printer printer = {
-        .text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .source = source};
+        .text = &text, .style = style == NULL ? (struct vram_style){0} : *style, .report = report, .output = &output};
     if (printer.style.columns == 0) printer.style.columns = 100;
     if (printer.style.columns < 60) printer.style.columns = 60;
     print_title(&printer, source);
@@ -476,5 +479,6 @@ enum vram_status vram_report_text(const struct vram_report *report, const struct
     }
     print_settings(&printer);
     print_notes(&printer, VRAM_NOTE_MISSING, "Not in this recording", VR_YELLOW);
-    return vr_text_finish(&text, write, user);
+    const enum vram_status status = vr_text_finish(&text, write, user);
+    return output.refused ? VRAM_IO : status;
 }

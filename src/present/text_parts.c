@@ -1,5 +1,7 @@
 #include "present/text_parts.h"
 
+#include "present/report_output.h"
+
 #define INDENT 4u
 
 enum vram_status vr_text_hand_over(const struct vr_text *text, vram_write write, void *user) {
@@ -11,6 +13,15 @@ enum vram_status vr_text_finish(struct vr_text *text, vram_write write, void *us
     const enum vram_status status = vr_text_hand_over(text, write, user);
     vr_text_release(text);
     return status;
+}
+
+const struct vram_report_source *vr_report_replayed(struct vr_report_output *output) {
+    if (output->replayed || output->source == NULL || output->source->replay == NULL) return output->source;
+    output->replayed = true;
+    output->refused = vr_text_hand_over(output->text, output->write, output->user) == VRAM_IO || output->refused;
+    output->text->length = 0;
+    output->source = output->source->replay(output->source->replay_user);
+    return output->source;
 }
 
 void vr_text_title(struct vr_text *text, const struct vram_style *style, const char *file) {

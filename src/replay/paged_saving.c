@@ -9,15 +9,16 @@
 
 // A report is to take little longer for it: so many events are replayed twice or thrice in less than a second, an eighth of them some
 // fifty times.
-enum { MOST_EVENTS = 200000, MOST_EVENTS_NEEDED = 25000, CONF_BYTES = 512, REPLAYS_OF_SEARCH = 45 };
+enum { MOST_EVENTS_NEEDED = 25000, CONF_BYTES = 512, REPLAYS_OF_SEARCH = 45 };
 #define LEAST_WASTE (64 * VR_MIB)
 
 struct vr_paged_search {
     const struct vram_recording *recording; // borrowed
     struct vr_player player;
     uint64_t events;
-    uint64_t end_ns; // monotonic time at which it ends; 0: none
-    bool late;       // it has ended so
+    uint64_t least_bytes; // the most that was live at once, as requests: no setting needs less
+    uint64_t end_ns;      // monotonic time at which it ends; 0: none
+    bool late;            // it has ended so
     bool done;
     struct vram_paged_saving saving;
 };
@@ -80,26 +81,65 @@ static bool is_less(const struct vram_paged_saving *saving) {
     return size_of(paged) < size_of(today) - size_of(today) / 100;
 }
 
-static enum vram_status compare(struct vr_paged_search *search) {
+// What lies between the least that any setting needs and what today's takes is too little to be worth a sentence.
+static bool has_nothing_to_gain(const struct vr_paged_search *search) {
+    const uint64_t today = size_of(&search->saving.today);
+    return search->saving.room_bytes != 0 ? search->saving.today.fits : today - today / 100 <= search->least_bytes;
+}
+
+// Whether paged:True may make a difference that is worth a sentence. One replay tells for most histories: where it does not complete in a
+// hundredth less than today's setting needs, it does not need less.
+static enum vram_status try_paged(struct vr_paged_search *search, const char *conf, bool *may_gain) {
     struct vram_paged_saving *saving = &search->saving;
+    const struct vram_whatif_result *result = NULL;
+    const uint64_t needed = saving->today.needed_bytes;
+    *may_gain = true;
+    if (saving->room_bytes != 0) return ask_room(search, conf, may_gain);
+    if (needed == 0) return VRAM_OK;
+    const struct vram_whatif_options options = {.conf = conf, .memory_bytes = needed - needed / 100 - 1};
+    VR_TRY(play(search, &options, &result));
+    *may_gain = result->device_count != 0 && !result->devices[0].contradiction && !result->devices[0].out_of_memory;
+    return VRAM_OK;
+}
+
+// The sides in the order in which they can end the comparison: each that does leaves the later ones unplayed.
+static enum vram_status compare_sides(struct vr_paged_search *search, char confs[3][CONF_BYTES], bool has_expandable) {
+    struct vram_paged_saving *saving = &search->saving;
+    bool may_gain = false;
+    VR_TRY(run_once(search, confs[0], &saving->today));
+    if (!saving->today.known) return VRAM_OK;
+    saving->verdict = VRAM_PAGED_AS_MUCH;
+    if (has_nothing_to_gain(search)) return VRAM_OK;
+    VR_TRY(find_needed(search, confs[0], &saving->today));
+    if (has_nothing_to_gain(search)) return VRAM_OK;
+    VR_TRY(try_paged(search, confs[2], &may_gain));
+    if (!may_gain) return VRAM_OK;
+    VR_TRY(run_once(search, confs[2], &saving->paged));
+    if (!saving->paged.known) {
+        saving->verdict = VRAM_PAGED_NO_REPLAY;
+        return VRAM_OK;
+    }
+    VR_TRY(find_needed(search, confs[2], &saving->paged));
+    if (!is_less(saving)) return VRAM_OK;
+    if (has_expandable) {
+        VR_TRY(run_once(search, confs[1], &saving->expandable));
+        VR_TRY(find_needed(search, confs[1], &saving->expandable));
+    }
+    saving->verdict = VRAM_PAGED_LESS;
+    return VRAM_OK;
+}
+
+static enum vram_status compare(struct vr_paged_search *search) {
     char confs[3][CONF_BYTES];
-    struct vram_paged_side *const sides[] = {&saving->today, &saving->expandable, &saving->paged};
     const char *today = vr_text_string(&search->player.script.conf);
-    saving->verdict = VRAM_PAGED_ALREADY;
+    search->saving.verdict = VRAM_PAGED_ALREADY;
     if (strstr(today, "paged:True") != NULL) return VRAM_OK;
-    saving->verdict = VRAM_PAGED_NO_REPLAY;
+    search->saving.verdict = VRAM_PAGED_NO_REPLAY;
     if (strlen(today) >= CONF_BYTES || strstr(today, "backend:cudaMallocAsync") != NULL) return VRAM_OK;
     memcpy(confs[0], today, strlen(today) + 1);
     const bool has_expandable = vr_option_string_with(today, "expandable_segments:True", confs[1], CONF_BYTES);
     if (!vr_option_string_with(today, "paged:True", confs[2], CONF_BYTES)) return VRAM_OK;
-    for (size_t i = 0; i < VR_COUNT_OF(sides); i++) {
-        if (i != 1 || has_expandable) VR_TRY(run_once(search, confs[i], sides[i]));
-        if (!sides[0]->known) return VRAM_OK;
-    }
-    if (!saving->paged.known) return VRAM_OK;
-    for (size_t i = 0; i < VR_COUNT_OF(sides); i++) VR_TRY(find_needed(search, confs[i], sides[i]));
-    saving->verdict = is_less(saving) ? VRAM_PAGED_LESS : VRAM_PAGED_AS_MUCH;
-    return VRAM_OK;
+    return compare_sides(search, confs, has_expandable);
 }
 
 // --- the search as an object --------------------------------------------------------------------------------------------------
@@ -108,6 +148,7 @@ static enum vram_paged_verdict judge_unplayed(const struct vram_recording *recor
     const int64_t held = device->reserved.peak_bytes;
     const uint64_t live = device->active.peak.bytes;
     if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || device->events == 0) return VRAM_PAGED_NO_REPLAY;
+    if (device->windows) return VRAM_PAGED_WINDOWS;
     const uint64_t waste = held > 0 && (uint64_t)held > live ? (uint64_t)held - live : 0;
     const bool little = waste <= (uint64_t)held / 20 || waste <= LEAST_WASTE;
     return device->oom_count == 0 && little ? VRAM_PAGED_LITTLE : VRAM_PAGED_LONG;
@@ -119,11 +160,12 @@ enum vram_status vr_paged_search_begin(const struct vram_recording *recording, c
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     made->recording = recording;
     made->events = device->events;
+    made->least_bytes = device->active.peak.bytes;
     made->end_ns = end_ns;
     made->saving =
-        (struct vram_paged_saving){.device = device->device, .verdict = judge_unplayed(recording, device), .windows = device->windows};
+        (struct vram_paged_saving){.device = device->device, .verdict = judge_unplayed(recording, device), .events = device->events};
     if (device->oom_count != 0) made->saving.room_bytes = device->ooms[device->oom_count - 1].room_bytes;
-    made->done = made->saving.verdict != VRAM_PAGED_LONG || device->events > MOST_EVENTS;
+    made->done = made->saving.verdict != VRAM_PAGED_LONG || device->events > VRAM_PAGED_MOST_EVENTS;
     *search = made;
     return VRAM_OK;
 }

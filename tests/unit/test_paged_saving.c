@@ -187,7 +187,65 @@ static void the_time_is_over(void **state) {
     history_end(&world);
 }
 
+// A history that is too long for it is not compared, and the report says so.
+static void long_histories_are_named(void **state) {
+    (void)state;
+    struct vr_text text = {0};
+    const struct vram_paged_saving saving = {.verdict = VRAM_PAGED_LONG, .events = VRAM_PAGED_MOST_EVENTS + 1};
+    OK(vram_paged_saving_text(&saving, keep, &text));
+    assert_string_equal(
+        vr_text_string(&text),
+        "Not compared with paged:True: the history has 200,001 events, and a report replays at most 200,000. `vram tune` compares.");
+    vr_text_release(&text);
+}
+
+// What was written when the replays began.
+struct streamed {
+    struct vr_text written;
+    size_t calls;
+    struct vram_report_source source;
+};
+
+static bool keep_streamed(void *user, const char *bytes, size_t length) {
+    struct streamed *streamed = user;
+    vr_text_append(&streamed->written, bytes, length);
+    return true;
+}
+
+static const struct vram_report_source *begin_replays(void *user) {
+    struct streamed *streamed = user;
+    streamed->calls++;
+    assert_non_null(strstr(vr_text_string(&streamed->written), "allocated"));
+    assert_null(strstr(vr_text_string(&streamed->written), "expandable_segments"));
+    return &streamed->source;
+}
+
+// The facts are out before a replay begins; what it finds follows them.
+static void facts_come_before_replays(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_report *report;
+    struct vram_paged_savings *savings;
+    history_world(&world, "", 1, 4096 M);
+    start(&world, &NO_STACKS);
+    hollow_many(&world);
+    struct vram_recording *recording = snap(&world, NULL);
+    OK(vram_report_create(recording, NULL, &report, NULL));
+    OK(vram_paged_savings_find(recording, report, 0, &savings, NULL));
+    struct streamed streamed = {.source = {.savings = savings->savings, .saving_count = savings->count}};
+    const struct vram_report_source source = {.replay = begin_replays, .replay_user = &streamed};
+    OK(vram_report_text(report, &source, NULL, keep_streamed, &streamed));
+    assert_int_equal(streamed.calls, 1);
+    assert_non_null(strstr(vr_text_string(&streamed.written), "expandable_segments:True: 800.0 MiB instead of 1.1 GiB"));
+    vr_text_release(&streamed.written);
+    vram_paged_savings_destroy(savings);
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+    history_end(&world);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(savings_are_known), cmocka_unit_test(the_time_is_over)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(savings_are_known), cmocka_unit_test(the_time_is_over),
+                                       cmocka_unit_test(long_histories_are_named), cmocka_unit_test(facts_come_before_replays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
