@@ -152,7 +152,8 @@ struct vram_report_pool {
     X(GROWTH, growth)                                                                                                                      \
     X(CONTRADICTORY, contradictory)                                                                                                        \
     X(UNKNOWN, unknown)                                                                                                                    \
-    X(DRIVER_POOLS, driver_pools)
+    X(DRIVER_POOLS, driver_pools)                                                                                                          \
+    X(ROOM_UNKNOWN, room_unknown)
 
 enum vram_report_oom_cause {
 #define VRAM_REPORT_OOM_CAUSE(constant, name) VRAM_OOM_##constant,

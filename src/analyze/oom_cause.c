@@ -44,6 +44,13 @@ static enum vram_report_oom_cause host_cause(const struct vram_report_oom *oom) 
     return oom->outside_bytes > pinned && oom->size_bytes <= without_others ? VRAM_OOM_OUTSIDE : VRAM_OOM_FULL;
 }
 
+// A log of requests alone: what was in use leaves room for this one in all that is known of the device, or nothing is known.
+static bool is_room_unknown(const struct vram_report_oom *oom) {
+    const uint64_t held = oom->reserved_bytes != 0 ? oom->reserved_bytes : oom->allocated_bytes + oom->pending_bytes;
+    if (oom->has_device_free || oom->limit_bytes != 0) return false;
+    return oom->room_bytes == 0 || (oom->room_bytes > held && oom->room_bytes - held >= oom->size_bytes);
+}
+
 enum vram_report_oom_cause vr_oom_cause(const struct vram_report_oom *oom) {
     if (!oom->has_picture) return VRAM_OOM_UNKNOWN;
     if (oom->is_host) return host_cause(oom);
@@ -53,5 +60,7 @@ enum vram_report_oom_cause vr_oom_cause(const struct vram_report_oom *oom) {
     if (in_reach >= oom->size_bytes && oom->usable_bytes != 0) return is_pinned(oom) ? VRAM_OOM_PINNED : VRAM_OOM_FRAGMENTED;
     const uint64_t wanted = in_reach >= oom->size_bytes ? oom->segment_bytes : oom->size_bytes;
     const uint64_t missing = wanted > in_reach ? wanted - in_reach : 1;
-    return oom->driver_pool_bytes >= missing ? VRAM_OOM_DRIVER_POOLS : out_of_reach(oom, missing);
+    if (oom->driver_pool_bytes >= missing) return VRAM_OOM_DRIVER_POOLS;
+    const enum vram_report_oom_cause cause = out_of_reach(oom, missing);
+    return cause == VRAM_OOM_FULL && is_room_unknown(oom) ? VRAM_OOM_ROOM_UNKNOWN : cause;
 }

@@ -137,9 +137,12 @@ static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool 
     if (oom->device_total_bytes == 0 && !oom->is_host) oom->device_total_bytes = memory_bytes;
     oom->limit_bytes = oom->is_host ? 0 : find_limit(view->model, oom->device_total_bytes);
     // Under a limit the driver's free bytes are those of the limit.
-    const uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
+    uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
     if (oom->has_device_free && oom->device_total_bytes > known && oom->limit_bytes == 0)
         oom->outside_bytes = oom->device_total_bytes - known;
+    // Where nothing says what the driver had free, the device's size is the bound; without it there is none.
+    if (!oom->has_device_free && !oom->is_host) known = oom->device_total_bytes == 0 && oom->limit_bytes == 0 ? 0 : oom->device_total_bytes;
+    if (!oom->has_device_free && known == 0) known = oom->limit_bytes;
     oom->room_bytes = known;
     if (oom->limit_bytes != 0 && oom->limit_bytes < oom->room_bytes) oom->room_bytes = oom->limit_bytes;
     // A limit that nobody names: what was held is all that is sure.
@@ -240,6 +243,7 @@ static enum vram_status find_segment(const struct drawing *drawing, const struct
 
 // What would lower it is worth knowing whatever the cause: less in use leaves more to find room in.
 static enum vram_status find_demand(struct drawing *drawing, bool driver_level, struct vram_report_oom *oom) {
+    if (oom->cause == VRAM_OOM_ROOM_UNKNOWN) return VRAM_OK; // nothing to compare it with
     const uint64_t blocks = oom->reserved_bytes > oom->free_bytes ? oom->reserved_bytes - oom->free_bytes : 0;
     const struct vr_demand_question question = {.view = drawing->view,
                                                 .sites = drawing->sites,

@@ -78,11 +78,27 @@ static enum vram_status explain_fragments(struct vr_arena *arena, const struct v
 
 // What stands out in what was in use comes first.
 static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    if (!oom->has_device_free && oom->room_bytes != 0)
+        return vr_arena_printf(arena, text, "%s%sthe memory was in use: %s of %s was live, which leaves less than the request",
+                               oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ",
+                               vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
     return vr_arena_printf(
         arena, text,
         "%s%sthe memory was in use: %s live, and all that was free together (%s cached, %s at the driver) is less than the request",
         oom->demand == NULL ? "" : oom->demand->text, oom->demand == NULL ? "" : "; ", vr_bytes(oom->allocated_bytes).text,
         vr_bytes(oom->free_bytes).text, vr_bytes(driver_free(oom)).text);
+}
+
+static enum vram_status explain_unknown_room(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+    if (oom->room_bytes == 0)
+        return vr_arena_printf(arena, text,
+                               "the recording does not say how much memory the device had, or how much of it was free: %s was live",
+                               vr_bytes(oom->allocated_bytes).text);
+    return vr_arena_printf(
+        arena, text,
+        "%s of the device's %s was live, which leaves room for the request: the recording does not say who held the rest, or "
+        "which limit refused it",
+        vr_bytes(oom->allocated_bytes).text, vr_bytes(oom->room_bytes).text);
 }
 
 static bool is_of_others(const struct vram_report_oom *oom) {
@@ -179,6 +195,7 @@ static enum vram_status put_text(struct vr_arena *arena, const struct vram_repor
                                vr_bytes(oom->usable_largest_bytes).text);
     case VRAM_OOM_FULL: return explain_full(arena, oom, text);
     case VRAM_OOM_GROWTH: return vr_arena_printf(arena, text, "%s", oom->demand->text);
+    case VRAM_OOM_ROOM_UNKNOWN: return explain_unknown_room(arena, oom, text);
     case VRAM_OOM_UNKNOWN:
     case VRAM_OOM_CAUSE_COUNT: break;
     }

@@ -185,7 +185,7 @@ static void judge_beyond_settings(struct vr_cure_search *search) {
 // What a whole program asked the driver for has no settings: only what was live counts.
 static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cure) {
     cure->demand_bytes = oom->allocated_bytes + oom->pending_bytes + oom->size_bytes;
-    if (cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
+    if (cure->room_bytes != 0 && cure->demand_bytes > cure->room_bytes) cure->verdict = VRAM_CURE_DEMAND;
 }
 
 // --- the search as an object --------------------------------------------------------------------------------------------------

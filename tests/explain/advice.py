@@ -262,6 +262,15 @@ def whole_program_under_a_limit():
     return device
 
 
+def log_of_requests():
+    """Nothing says what the driver had free, or how large the device is."""
+    device = Device()
+    device.take(GIB, frames(*C))
+    device.fail(8 * GIB, 0, frames(*C))
+    del device.events[-1]["device_free"]
+    return device
+
+
 def waiting(pending=True):
     device = Device()
     for _ in range(5):
@@ -339,6 +348,7 @@ ROWS = {
     "OTHER_POOLS 0": (r"the other size class's segments", [other_class], [in_c]),
     "PRIVATE_POOLS 0": (r"drop graphs or pools that are not replayed any more", [pool_of_a_graph], [in_c]),
     "PENDING 0": (r"so that record_stream is not needed", [waits_for_a_stream], [in_c]),
+    "ROOM_UNKNOWN 0": (r"a maximum of the pool or memory resource", [log_of_requests], [in_c]),
     "OUTSIDE OTHERS": (r"end the other processes", [another_process], [nobody_told, own_overhead]),
     "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [own_overhead], [nobody_told]),
     "OUTSIDE 0": (r"`vram run` names the libraries of this one", [nobody_told], [another_process]),

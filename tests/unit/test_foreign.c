@@ -155,6 +155,35 @@ static void rmm_logs_may_end_in_a_row(void **state) {
     refused(HEAD "1,00:00:01,alloc\n1,00:00:02,allocate,0x1000,3000,0\n", "line 2 of the RMM log");
 }
 
+// A log of requests says nothing of the device: how much room there was is known only as far as the caller says it.
+static void the_room_of_a_failure_is_not_made_up(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t memory_bytes;
+        enum vram_report_oom_cause cause;
+        uint64_t room_bytes;
+        const char *says;
+    } rows[] = {
+        {0, VRAM_OOM_ROOM_UNKNOWN, 0, "does not say how much memory the device had"},
+        {80 * VR_GIB, VRAM_OOM_ROOM_UNKNOWN, 80 * VR_GIB, "1.0 GiB of the device's 80.0 GiB was live, which leaves room for the request"},
+        {8 * VR_GIB, VRAM_OOM_FULL, 8 * VR_GIB, "the memory was in use: 1.0 GiB of 8.0 GiB was live"},
+    };
+    struct vram_recording *recording = read_text(HEAD "1,10:00:00.000001,allocate,0x7f0000000000,1073741824,0x1\n"
+                                                      "1,10:00:00.000002,allocate failure,0x0,8589934592,0x1\n"
+                                                      "1,10:00:00.000003,free,0x7f0000000000,1073741824,0x1\n");
+    for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
+        struct vram_report *report;
+        const struct vram_report_options options = {.memory_bytes = rows[i].memory_bytes};
+        assert_int_equal(vram_report_create(recording, &options, &report, &error), VRAM_OK);
+        assert_int_equal(report->devices[0].oom_count, 1);
+        assert_int_equal(report->devices[0].ooms[0].cause, rows[i].cause);
+        assert_int_equal(report->devices[0].ooms[0].room_bytes, rows[i].room_bytes);
+        if (strstr(report->devices[0].ooms[0].text, rows[i].says) == NULL) fail_msg("%s", report->devices[0].ooms[0].text);
+        vram_report_destroy(report);
+    }
+    vram_recording_destroy(recording);
+}
+
 static void a_log_is_not_called_contradictory(void **state) {
     (void)state;
     struct vram_recording *recording = read_text(HEAD "1,00:00:01,allocate,0x1000,3000,0\n1,00:00:02,allocate,0x8000,5000,0\n"
@@ -262,6 +291,7 @@ int main(void) {
         cmocka_unit_test(rmm_devices),
         cmocka_unit_test(rmm_mistakes_name_their_line),
         cmocka_unit_test(rmm_logs_may_end_in_a_row),
+        cmocka_unit_test(the_room_of_a_failure_is_not_made_up),
         cmocka_unit_test(a_log_is_not_called_contradictory),
         cmocka_unit_test(memory_events_have_the_operators_around_them),
         cmocka_unit_test(host_memory_of_a_trace_is_left_out),

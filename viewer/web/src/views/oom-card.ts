@@ -26,6 +26,7 @@ const TITLES: Record<string, string> = {
     full: "The memory was in use",
     growth: "Memory grows from step to step",
     driver_pools: "Free in the driver's own pools",
+    room_unknown: "How much room there was is not recorded",
     contradictory: "The recording contradicts itself",
     unknown: "Not examined",
 };
