@@ -30,6 +30,11 @@ static void index_json(struct vr_json *json, const char *key, uint64_t event) {
     X(device_free_bytes)                                                                                                                   \
     X(allocated_bytes) X(reserved_bytes) X(pending_bytes) X(cached_bytes) X(largest_free_bytes) X(other_stream_bytes) X(other_pool_bytes)
 
+// Whether the recorded program failed at the request at which the replay ended: those before it were granted.
+static bool failed_as_recorded(const struct vram_whatif_device *device) {
+    return device->out_of_memory && device->recorded_ooms > device->recorded_ooms_served;
+}
+
 static void oom_json(struct vr_json *json, const struct vram_whatif_device *device) {
     char report[1024];
     if (!device->out_of_memory) {
@@ -39,6 +44,7 @@ static void oom_json(struct vr_json *json, const struct vram_whatif_device *devi
     (void)vram_oom_text(&device->oom, report, sizeof report);
     vr_json_object(json, "out_of_memory");
     index_json(json, "event_index", device->oom_event);
+    vr_json_bool(json, "recorded", failed_as_recorded(device));
     vr_json_u64(json, "stream", device->oom.stream);
 #define OOM_FIELD_JSON(field) vr_json_u64(json, #field, device->oom.field);
     OOM_FIELDS(OOM_FIELD_JSON)
@@ -159,7 +165,8 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
         vr_text_printf(text, "  out of memory at event %s", vr_count(device->oom_event).text);
     }
     vr_text_colour(text, style, VR_PLAIN);
-    vr_text_printf(text, " with %s:\n    %s\n", run->conf[0] == '\0' ? "defaults" : run->conf, report);
+    vr_text_printf(text, " with %s%s:\n    %s\n", run->conf[0] == '\0' ? "defaults" : run->conf,
+                   failed_as_recorded(device) ? ", as in the recorded program" : "", report);
 }
 
 // Of the runs, the one that came furthest tells how many events there are.

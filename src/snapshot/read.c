@@ -8,9 +8,10 @@
 #include "snapshot/kineto.h"
 #include "snapshot/pickle.h"
 #include "snapshot/rmm.h"
+#include "snapshot/timeline.h"
 #include "snapshot/vramfile.h"
 
-enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM, FORMAT_RMM, FORMAT_KINETO };
+enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM, FORMAT_RMM, FORMAT_KINETO, FORMAT_TIMELINE };
 
 enum { TELLING_BYTES = 128 }; // that tell JSON of one kind from JSON of another
 
@@ -48,12 +49,6 @@ static const char *other_kind(const struct vr_input *input) {
             return "RMM's own log, which has failures only; log allocations by rmm.enable_logging() or "
                    "rmm::mr::logging_resource_adaptor (a table in CSV), and read that";
     }
-    size_t at = 0;
-    while (at < length && strchr("[ \t\r\n", text[at]) != NULL && text[at] != '\0') at++;
-    const bool nested = length > 2 && text[0] == '[' && memchr(text + 1, '[', at > 1 ? at - 1 : 0) != NULL;
-    if (nested && at < length && (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')))
-        return "PyTorch's memory timeline (export_memory_timeline), which names no allocation; "
-               "save torch.cuda.memory._dump_snapshot() instead";
     return NULL;
 }
 
@@ -119,6 +114,10 @@ static enum vram_status find_format(struct vr_input *input, enum format *format,
         *format = FORMAT_KINETO;
         return VRAM_OK;
     }
+    if (vr_timeline_begins(input->next, vr_input_at_hand(input))) {
+        *format = FORMAT_TIMELINE;
+        return VRAM_OK;
+    }
     if (is_old_pickle(input)) {
         *format = FORMAT_PICKLE;
         return VRAM_OK;
@@ -137,6 +136,7 @@ static enum vram_status read_model(struct vr_input *input, enum format format, s
     if (format == FORMAT_VRAM) return vr_vramfile_read(input, model, error);
     if (format == FORMAT_RMM) return vr_rmm_read(input, model, error);
     if (format == FORMAT_KINETO) return vr_kineto_read(input, model, error);
+    if (format == FORMAT_TIMELINE) return vr_timeline_read(input, model, error);
     VR_TRY(vr_machine_init(&machine, error, VR_BUDGET_BASE));
     vr_input_set_budget(input, &machine.builder.budget);
     enum vram_status status = format == FORMAT_PICKLE ? vr_pickle_read(input, &machine) : vr_json_read(input, &machine);

@@ -34,6 +34,51 @@ static void expect_event(const struct vram_recording *recording, uint32_t device
     assert_int_equal(event.time_us, time_us);
 }
 
+// --- memory timelines
+
+static void timeline_rows_become_events(void **state) {
+    (void)state;
+    // Two parameters from before, a gradient that becomes an optimizer's state, two of equal size of which the newer one goes first.
+    struct vram_recording *recording =
+        read_text("[[-1, 1, 4096, 0],\n [-1,1,512,0], [2000000, 2, 1024, 5], [3000000, 3, -1024, 5], [3000000, 3, 1024, 1],"
+                  " [4000000, 2, 64, 4], [5000000, 2, 64, 4], [6000000, 4, -64, 4], [7000000, 4, -1024, 1]]");
+    struct vram_recorded_event event, made;
+    assert_int_equal(vram_recording_event_count(recording, 0), 9);
+    assert_true(vram_recording_event(recording, 0, 0, &event));
+    assert_false(event.has_time);
+    assert_int_equal(event.size_bytes, 4096);
+    assert_true(vram_recording_event(recording, 0, 2, &made));
+    assert_int_equal(made.time_us, 2000);
+    assert_true(vram_recording_event(recording, 0, 4, &made)); // the second of 64 bytes
+    assert_true(vram_recording_event(recording, 0, 5, &event));
+    assert_string_equal(event.action, "free_requested");
+    assert_int_equal(event.address, made.address);
+    assert_true(vram_recording_event(recording, 0, 2, &made));
+    assert_true(vram_recording_event(recording, 0, 7, &event));
+    assert_int_equal(event.address, made.address);
+    struct vram_report *report;
+    assert_int_equal(vram_report_create(recording, NULL, &report, &error), VRAM_OK);
+    assert_int_equal(report->devices[0].allocated.peak.bytes, 4096 + 512 + 1024 + 64 + 64);
+    assert_string_equal(report->devices[0].allocated.sites[0].name, ":0:parameter");
+    vram_report_destroy(report);
+    vram_recording_destroy(recording);
+}
+
+static void timelines_that_are_none(void **state) {
+    (void)state;
+    refused("[[1, 2, 64, 4], [2, 4, -128, 4]]", "a row that ends something live");
+    refused("[[1, 2, 64, 4], [2, 4, -64, 5]]", "a row that ends something live");
+    refused("[[1, 2, 64, 4], [2, 3, -64, 4]]", "the second row of a new version");
+    refused("[[1, 2, 64, 4], [2, 3, -64, 4], [2, 3, 32, 1]]", "two rows a new version");
+    refused("[[1, 5, 64, 4]]", "a row with an action from 1 to 4");
+    refused("[[1, 2, 64, 8]]", "a category from 0 to 7");
+    refused("[[1, 2, 64.5, 4]]", "a whole number");
+    refused("[[1, 2, 64]]", "four numbers a row");
+    refused("[[1, 2, 64, 4, 5]]", "the end of a row");
+    refused("[[1, 2, 64, 4]] x", "the end of the file");
+    refused("[[1, 2, 1152921504606846976, 4]]", "sizes of less than 2^60 bytes");
+}
+
 // --- RMM
 
 #define HEAD "Thread,Time,Action,Pointer,Size,Stream\n"
@@ -286,6 +331,8 @@ static void deep_traces_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(timeline_rows_become_events),
+        cmocka_unit_test(timelines_that_are_none),
         cmocka_unit_test(rmm_rows_become_events),
         cmocka_unit_test(rmm_times_may_be_seconds_since_the_epoch),
         cmocka_unit_test(rmm_devices),
