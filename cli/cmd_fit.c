@@ -201,7 +201,8 @@ static void complete(const struct settings *settings, const struct fit_plan *pla
     answer->unsure = is_unsure(answer);
     if (by_share || fit_run_failed(answer->run)) return;
     fit_find_setting(verdict, settings->limit_bytes, &answer->setting);
-    fit_find_batch(verdict, &answer->setting, &answer->batch);
+    fit_find_remedies(verdict, &answer->setting, &answer->remedies);
+    if (fit_remedies_know_passes(&answer->remedies)) fit_find_batch(verdict, &answer->setting, &answer->batch);
     if (settings->vary != NULL) return; // its user tries
     struct fit_plan larger = *plan;
     larger.sim.memory_bytes = MORE_MEMORY;
@@ -234,6 +235,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
     code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
+    fit_remedies_release(&answer.remedies);
     fit_verdict_release(&verdict);
     return code;
 }

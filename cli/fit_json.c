@@ -56,7 +56,7 @@ static void print_roles(const struct fit_verdict *verdict) {
     vram_roles_destroy(roles);
 }
 
-static void print_setting(const struct fit_setting *setting, const struct fit_batch *batch) {
+static void print_setting(const struct fit_setting *setting, const struct fit_batch *batch, const struct fit_remedies *remedies) {
     printf(",\n \"smaller\": ");
     if (!setting->any) {
         printf("null");
@@ -82,6 +82,7 @@ static void print_setting(const struct fit_setting *setting, const struct fit_ba
     } else {
         printf("null");
     }
+    fit_remedies_print_json(remedies);
     printf("}");
 }
 
@@ -161,7 +162,7 @@ int fit_print_json(const struct fit_answer *answer) {
     print_varied(answer->varied);
     print_roles(verdict);
     fit_serving_print_json(&answer->serving, verdict);
-    print_setting(&answer->setting, &answer->batch);
+    print_setting(&answer->setting, &answer->batch, &answer->remedies);
     print_names("not_known", run->sizes, run->size_count);
     print_names("not_simulated", run->missing, run->missing_count);
     print_reads(run);

@@ -413,6 +413,7 @@ static void print_cures(const struct fit_answer *answer) {
     printf("; smallest card: %s\n", verdict->smallest_card == NULL ? "none" : verdict->smallest_card->model.key);
     print_setting(&answer->setting, verdict);
     print_batch(&answer->batch);
+    fit_remedies_print(&answer->remedies, answer->batch.known);
 }
 
 static void print_try(const struct fit_run *run) {

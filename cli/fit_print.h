@@ -5,6 +5,7 @@
 #include "fit_batch.h"
 #include "fit_cards.h"
 #include "fit_fold.h"
+#include "fit_remedies.h"
 #include "fit_settings.h"
 #include "fit_stake.h"
 
@@ -14,6 +15,7 @@ struct fit_answer {
     const struct fit_run *failed; // an earlier run, which ran out of memory on the device itself; NULL: none
     struct fit_setting setting;
     struct fit_batch batch;
+    struct fit_remedies remedies;
     struct fit_serving serving;
     bool dummy_weights; // that option was given
     struct fit_stake stake;

@@ -516,6 +516,17 @@ class Cards(unittest.TestCase):
         answer = json.loads(fit("-q", "--json", "--device", "rtx3060,rtx4090,h200", *python(program, "9")).stdout)
         self.assertEqual(answer["smaller"]["card"], "rtx4090")
 
+    def test_what_the_program_could_change(self):
+        """The report's remedies of the same peak, where no setting is enough; no batch for a program without passes."""
+        result = fit("-q", "--device", "rtx4090", *python(BATCHES, "9"))
+        told = " ".join(result.stdout.split())
+        self.assertRegex(told, r"Or change (a batch|recompute|make the largest tensors)", result.stderr)
+        smaller = json.loads(fit("-q", "--json", "--device", "rtx4090", *python(BATCHES, "9")).stdout)["smaller"]
+        self.assertTrue(smaller["remedies"] and all(one["saved_bytes"] > 0 and one["text"] for one in smaller["remedies"]), smaller)
+        self.assertEqual([one["fits"] for one in smaller["remedies"]], sorted((one["fits"] for one in smaller["remedies"]), reverse=True))
+        smaller = json.loads(fit("-q", "--json", "--device", "rtx4090", *python("import torch\nfor i in range(9): torch.free(torch.empty(30 << 30))")).stdout)["smaller"]
+        self.assertEqual((smaller["conf"], smaller["batch"], smaller["remedies"]), (None, None, []))
+
     def test_what_is_the_optimizers_goes_by_no_batch(self):
         # Where the peak is the optimizer's, its temporaries go by no batch.
         scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
