@@ -32,14 +32,15 @@ async function bundle(entry) {
 const safe = (script) => script.replaceAll("</script", "<\\/script");
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-const engine = gzipSync(readFileSync(enginePath), { level: 9 }).toString("base64");
-const worker = safe(await bundle("worker.ts"));
-const painting = safe(await bundle("draw/painting.ts"));
-const main = safe(await bundle("main.ts"));
-const style = await bundle("style.css");
+const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString("base64");
+
+const engine = packed(readFileSync(enginePath));
+const boot = safe(await bundle("boot.ts"));
+const [style, worker, painting, main] = await Promise.all(["style.css", "worker.ts", "draw/painting.ts", "main.ts"].map(bundle));
+const parts = packed(JSON.stringify({ style, worker, painting, main }));
 const policy = [
     "default-src 'none'",
-    `script-src ${hash(main)} 'wasm-unsafe-eval' blob:`,
+    `script-src ${hash(boot)} ${hash(main)} 'wasm-unsafe-eval' blob:`,
     `style-src ${hash(style)}`,
     "worker-src blob:",
     "img-src blob: data:",
@@ -50,6 +51,6 @@ const policy = [
 
 // Replacements by functions: "$&" and its like in the text mean nothing.
 const fill = (template, parts) => Object.entries(parts).reduce((page, [name, text]) => page.replace(`{{${name}}}`, () => text), template);
-const page = fill(readFileSync(join(here, "src", "index.html"), "utf8"), { policy, style, engine, worker, painting, main });
+const page = fill(readFileSync(join(here, "src", "index.html"), "utf8"), { policy, engine, parts, boot });
 writeFileSync(outputPath, page);
 console.log(`${outputPath}: ${Buffer.byteLength(page)} bytes`);

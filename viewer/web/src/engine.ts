@@ -40,7 +40,7 @@ export async function unwrapped(blob: Blob): Promise<Blob> {
 }
 
 // What the engine cannot do without, and old browsers lack or cautious people switch off.
-const NEEDED = ["DecompressionStream", "WebAssembly", "Worker"];
+const NEEDED = ["WebAssembly", "Worker"]; // and what unpacked this script (boot.ts)
 
 const OWN_MAGIC = "VRAM"; // from the second byte on
 const PREVIEW_LEAST = 8 << 20;

@@ -61,7 +61,7 @@ export async function pageOf(opened: readonly Opened[], skip: string): Promise<B
     page.removeAttribute("data-theme");
     page.querySelector("#app")!.replaceChildren();
     page.querySelector("title")!.textContent = "vram";
-    for (const old of page.querySelectorAll(KIND)) old.remove();
+    for (const old of page.querySelectorAll(`${KIND}, .unpacked`)) old.remove();
     const last = [...page.querySelectorAll("body > script")].at(-1)!;
     for (const other of page.querySelectorAll("body > :not(script):not(#app), meta[name='vram-skip']")) other.remove();
     if (skip !== "") {

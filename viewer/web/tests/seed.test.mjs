@@ -15,7 +15,8 @@ const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 
 // The worker as the page has it, with an engine and random numbers that are watched.
 async function begin() {
-    const script = /<script[^>]*id="worker"[^>]*>([\s\S]*?)<\/script>/.exec(readFileSync(html, "utf8"))[1];
+    const parts = /<script[^>]*id="parts"[^>]*>([\s\S]*?)<\/script>/.exec(readFileSync(html, "utf8"))[1];
+    const { worker: script } = JSON.parse(gunzipSync(Buffer.from(parts, "base64")));
     const calls = [];
     let drawn = null;
     const exports = new Proxy({}, { get: (_, name) => (name === "memory" ? new WebAssembly.Memory({ initial: 1 }) : (...values) => calls.push([name, ...values])) });
