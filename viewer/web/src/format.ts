@@ -3,15 +3,24 @@ import { Exact } from "./exact";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
+// One decimal, a tie to the even digit as C rounds it: the page and the commands write a number alike.
+function oneDecimal(value: number): string {
+    const quarters = 4 * value; // a tie is x.25 or x.75, which are exact
+    if (quarters % 2 !== 1) return value.toFixed(1);
+    const tenths = Math.floor(10 * value);
+    return ((tenths + (tenths % 2)) / 10).toFixed(1);
+}
+
 export function bytes(value: number): string {
     const sign = value < 0 ? "\u2212" : "";
     let rest = Math.abs(value);
     let unit = 0;
-    while (rest >= 1024 && unit < UNITS.length - 1) {
+    // A unit is left when one decimal would round up to 1024.0 of it.
+    while (rest >= (unit === 0 ? 1024 : 1023.95) && unit < UNITS.length - 1) {
         rest /= 1024;
         unit++;
     }
-    return `${sign}${unit === 0 ? rest : rest.toFixed(rest < 10 ? 2 : rest < 100 ? 1 : 0)}\u202f${UNITS[unit]}`;
+    return `${sign}${unit === 0 ? rest : oneDecimal(rest)}\u202f${UNITS[unit]}`;
 }
 
 // Made once: a number's own toLocaleString() makes one at every call, which is most of what a move of the mouse would cost.
@@ -40,7 +49,9 @@ export function duration(us: number): string {
 }
 
 export function percent(part: number, whole: number): string {
-    return whole === 0 ? "\u2013" : `${((100 * part) / whole).toFixed(1)}\u202f%`;
+    if (whole === 0) return "\u2013";
+    const share = (100 * part) / whole;
+    return `${part !== 0 && Math.abs(share) < 0.1 ? "<0.1" : oneDecimal(share)}\u202f%`;
 }
 
 // A whole number of 64 bits out of its halves.

@@ -112,7 +112,7 @@ await page.keyboard.press("7");
 await page.waitForSelector(".oom-view h2");
 expect((await page.locator(".oom-view").textContent()).includes("no history"), "without history nobody can say that nothing failed");
 await page.keyboard.press("2");
-await settles(page, () => document.querySelector(".state-stage canvas").ariaLabel, undefined, "1 segment with 1 block: 3.91\u202fKiB allocated of 2.00\u202fMiB reserved", "one is one");
+await settles(page, () => document.querySelector(".state-stage canvas").ariaLabel, undefined, "1 segment with 1 block: 3.9\u202fKiB allocated of 2.0\u202fMiB reserved", "one is one");
 equal(errors, [], "errors of the page");
 await browser.close();
 finish();

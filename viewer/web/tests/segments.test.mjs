@@ -56,7 +56,7 @@ async function lanes() {
     const box = JSON.parse(await page.evaluate(() => document.querySelector(".chart-stage").dataset.box));
     const canvas = await page.locator(".chart-top").boundingBox();
     await page.mouse.move(canvas.x + box.left + box.width * 0.8, canvas.y + box.top + box.height - 8);
-    await settles(page, () => document.querySelector(".chart-tip strong")?.textContent, null, "2.00\u202fMiB a segment", "a magnified segment has its own size");
+    await settles(page, () => document.querySelector(".chart-tip strong")?.textContent, null, "2.0\u202fMiB a segment", "a magnified segment has its own size");
     equal(requests, [], "requests");
     equal(errors, [], "errors");
     await browser.close();

@@ -37,14 +37,14 @@ await openFiles(page, [put("oom.json", [trace(40, 1 << 28), trace(5, 1 << 20, 2)
 await settles(page, device, null, "1", "the device that ran out of memory most often");
 equal(await page.evaluate(options), ["device 0", "device 1 \u26a0 2 OOM", "device 2 \u26a0 1 OOM"], "the menu says which");
 equal(await page.evaluate(badge), ["3", "3 requests failed"], "the tab says how many");
-await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.00\u202fGiB asked for at event 6. So did device 2 (1).", "the first screen says what happened");
+await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB asked for at event 6. So did device 2 (1).", "the first screen says what happened");
 await page.getByRole("button", { name: "Why it failed" }).click();
 await page.waitForSelector(".oom-card");
 equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran out of memory", "and leads there");
 
 // On another device the sentence says which one is on show, and the way to the one with the trouble.
 await go(page, { view: "timeline", device: 0 });
-await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.00\u202fGiB asked for at event 6. So did device 2 (1). This is device 0.", "the other device");
+await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB asked for at event 6. So did device 2 (1). This is device 0.", "the other device");
 await page.keyboard.press("7");
 await page.waitForFunction(() => /on device 0/.test(document.querySelector(".oom-view h2")?.textContent));
 await page.getByRole("button", { name: "Show device 1" }).click();
@@ -93,7 +93,7 @@ if (recordings) {
     const real = await openPage(html);
     await openFiles(real.page, [join(recordings, readdirSync(recordings).find((name) => name.startsWith("091")))]);
     await settles(real.page, device, null, "1", "a real job of three devices");
-    await settles(real.page, sentence, null, "Device 1 ran out of memory: 4.94\u202fGiB asked for at event 421.", "what happened to it");
+    await settles(real.page, sentence, null, "Device 1 ran out of memory: 4.9\u202fGiB asked for at event 421.", "what happened to it");
     expect((await real.page.evaluate(badge))?.[0] === "1", "its tab");
     await real.browser.close();
 }

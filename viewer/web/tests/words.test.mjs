@@ -32,7 +32,7 @@ await go(page, { view: "timeline", pick: `b${at(0).toString(16)}_0` });
 const fact = (name) => [...document.querySelectorAll(".details dt")].find((dt) => dt.textContent === name)?.nextElementSibling.textContent;
 await settles(page, fact, "stream", HUGE, "every digit of a stream");
 const announced = () => document.querySelector(".unseen[role=status]")?.textContent ?? "";
-await settles(page, () => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith("Picked b7f0000000000_0: 3.91\u202fKiB, made at event 0, never freed, at "), null, true, "the pick is told");
+await settles(page, () => (document.querySelector(".unseen[role=status]")?.textContent ?? "").startsWith("Picked b7f0000000000_0: 3.9\u202fKiB, made at event 0, never freed, at "), null, true, "the pick is told");
 await page.keyboard.press("]");
 await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("pick") !== "b7f0000000000_0", null, true, "the next one is picked by a key");
 const label = await page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("pick"));
