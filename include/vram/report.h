@@ -44,8 +44,8 @@ struct vram_report_lifetime {
 
 // How the history and the final state disagree. X(constant, JSON name, what happened)
 #define VRAM_REPORT_ANOMALIES(X)                                                                                                           \
-    X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state are not live at the end of the history")                \
-    X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history have no block")                           \
+    X(END_BLOCK_NOT_LIVE, end_block_not_live_in_replay, "blocks of the final state that are not live at the end of the history")           \
+    X(END_LIVE_NOT_BLOCK, end_replay_live_not_block, "allocations live at the end of the history, without a block")                        \
     X(ALLOC_ON_LIVE, replay_alloc_on_live, "allocations at an address that is live already")                                               \
     X(FREE_NOT_LIVE, replay_free_not_live, "frees of an address that is not live")                                                         \
     X(FREE_SIZE_DIFFERS, replay_free_size_differs, "frees of another size than the allocation's")                                          \

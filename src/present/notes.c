@@ -165,7 +165,7 @@ static void contradicting_history(struct note_writer *writer, const struct vram_
     const char *comma = " ";
     for (size_t a = 0; a < VRAM_ANOMALY_COUNT; a++) {
         if (live->anomalies[a] == 0) continue;
-        vr_text_printf(&text, "%s%s %s", comma, vr_count(live->anomalies[a]).text, texts[a]);
+        vr_text_printf(&text, "%s%s (%s)", comma, texts[a], vr_count(live->anomalies[a]).text);
         comma = "; ";
     }
     if (live->end.bytes != live->final_state.bytes) {
