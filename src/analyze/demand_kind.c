@@ -15,7 +15,6 @@ static double beyond_one_step(const struct vr_grower *grower) {
     return beyond > 0 ? beyond : 0;
 }
 
-// Where pinned memory repeats it is no layer of a model: steps that are not sure are steps there.
 static bool of_host(const struct vr_demand_work *work) { return work->question->oom != NULL && work->question->oom->is_host; }
 
 static bool is_leak(const struct vr_demand_work *work, const struct vr_grower *grower) {
@@ -64,13 +63,6 @@ static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grou
     return mark_growers(work, grouping, growth);
 }
 
-// Buffers that are made one after the other are no steps: in those something is given back, too.
-static bool frees_as_often(const struct vr_demand_work *work, size_t steps) {
-    size_t freed = 0;
-    for (size_t row = 0; row < work->peak_row_end; row++) freed += !vr_demand_live(work, row);
-    return freed >= steps;
-}
-
 static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
     const struct vr_grouped grouped = {.view = work->view, .lifetimes = work->lifetimes, .sites = work->question->sites};
     const struct vr_step_wish wish = {.name = NULL};
@@ -79,7 +71,7 @@ static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
     struct vr_grouping grouping;
     *found = false;
     VR_TRY(vr_steps_find(work->view, &wish, &steps));
-    if ((steps.unsure && !(of_host(work) && frees_as_often(work, steps.count))) || steps.count == 0) {
+    if (steps.unsure || steps.count == 0) {
         vr_steps_release(&steps);
         return VRAM_OK;
     }
@@ -285,7 +277,7 @@ static void judge_by_role(struct vr_demand_work *work) {
 enum vram_status vr_demand_judge(struct vr_demand_work *work) {
     const struct vram_report_demand *made = work->made;
     bool found = false;
-    if (made->request_bytes > made->room_bytes / 2) {
+    if (made->room_bytes != 0 && made->request_bytes > made->room_bytes / 2) {
         stand_out(work, VRAM_DEMAND_REQUEST, VRAM_ROLE_COUNT);
         work->made->bytes = made->request_bytes;
         return VRAM_OK;

@@ -158,6 +158,15 @@ static enum vram_status by_marks(struct vr_steps_search *search, const struct vr
     return vr_repeats_create(view->history, &search->repeats);
 }
 
+// Where pinned memory repeats it is no layer of a model. But buffers that are made one after the other are no steps: in those something is
+// given back, too.
+static bool repeats_of_host(const struct vr_view *view, size_t steps) {
+    size_t freed = 0;
+    if (!vr_model_is_host(view->model, view->device)) return false;
+    for (size_t i = 0; i < view->history->count; i++) freed += view->history->action[i] == VR_ACTION_FREE_REQUESTED;
+    return freed >= steps;
+}
+
 // --- a piece at a time ---------------------------------------------------------------------------------------------------
 enum vram_status vr_steps_search_create(const struct vr_view *view, const struct vr_step_wish *wish, struct vr_steps_search **search) {
     struct vr_steps_search *made = calloc(1, sizeof *made);
@@ -185,7 +194,7 @@ enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t ev
         bool loop = false;
         vr_repeats_take(search->repeats, &steps->first, &steps->count, &loop);
         VR_TRY(vr_layers_pass(search->finding.view, steps->first, steps->count, loop, &steps->pass_frame));
-        steps->unsure = !loop || steps->pass_frame != 0;
+        steps->unsure = (!loop && !repeats_of_host(search->finding.view, steps->count)) || steps->pass_frame != 0;
     }
     vr_repeats_destroy(search->repeats);
     search->repeats = NULL;
