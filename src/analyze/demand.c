@@ -111,6 +111,7 @@ static enum vram_status find(struct vr_demand_work *work) {
     made->unfinished = question->oom != NULL && (work->pass == VR_PASS_FORWARD || work->pass == VR_PASS_INPUT);
     made->text = "";
     work->missing_bytes = made->wanted_bytes > made->room_bytes ? made->wanted_bytes - made->room_bytes : 1;
+    if (made->room_bytes == 0) work->missing_bytes = made->request_bytes;
     VR_TRY(vr_demand_judge(work));
     VR_TRY(name_holders(work));
     return vr_remedies_find(work);

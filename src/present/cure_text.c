@@ -35,7 +35,9 @@ static void put_not_reproduced(const struct vram_cure *cure, struct vr_text *out
 }
 
 static void put_no_replay(const struct vram_cure *cure, struct vr_text *out) {
-    vr_text_puts(out, "No setting was tried: the history is not one of an allocator with settings, or contradicts itself.");
+    vr_text_puts(out, cure->room_bytes == 0
+                          ? "No setting was tried: the recording does not say how much room there was."
+                          : "No setting was tried: the history is not one of an allocator with settings, or contradicts itself.");
     put_usual(cure, out);
 }
 

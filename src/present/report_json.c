@@ -197,7 +197,7 @@ static void put_bounds(struct vr_json *json, const struct vram_report_oom *oom) 
     vr_json_u64(json, "outside_bytes", oom->outside_bytes);
     put_known(json, "device_total_bytes", oom->device_total_bytes);
     put_known(json, "limit_bytes", oom->limit_bytes);
-    vr_json_u64(json, "room_bytes", oom->room_bytes);
+    put_known(json, "room_bytes", oom->room_bytes);
     vr_json_u64(json, "pin_bytes", oom->pin_bytes);
     vr_json_u64(json, "pin_blocks", oom->pin_blocks);
     vr_json_string(json, "pin_site", oom->pin_site);
