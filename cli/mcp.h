@@ -55,6 +55,8 @@ void mcp_end(struct mcp_answer *answer);
 const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]);
 // "1,234,567"; returns text.
 const char *mcp_number(uint64_t number, char text[MCP_BYTES_CAPACITY]);
+// "1 block", "2,345 blocks"; returns text.
+const char *mcp_counted(uint64_t number, const char *noun, char text[MCP_BYTES_CAPACITY]);
 
 // --- recordings --------------------------------------------------------------------------------------------------------------------------
 
@@ -102,6 +104,9 @@ void mcp_encode(const char *text, char *encoded, size_t capacity);
 void mcp_frames(struct mcp_answer *answer, const struct cJSON *json, int most);
 // What paged memory would have saved on this device, or (-1) on each: nothing where there is nothing to gain, or it takes too long to say.
 void mcp_say_saving(struct mcp_answer *answer, const struct mcp_recording *open, int64_t device);
+// The first `most` remedies of a demand, each with what it was computed from; nothing for NULL.
+struct vram_report_demand;
+void mcp_say_remedies(struct mcp_answer *answer, const struct vram_report_demand *demand, size_t most);
 // The device of a report that the argument `device` names, else the one in trouble: what is asked next is about it, too. NULL with a
 // failed answer.
 const struct vram_report_device *mcp_device(const struct mcp_recording *recording, const struct cJSON *arguments,

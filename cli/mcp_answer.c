@@ -129,6 +129,12 @@ const char *mcp_number(uint64_t number, char text[MCP_BYTES_CAPACITY]) {
     return text;
 }
 
+const char *mcp_counted(uint64_t number, const char *noun, char text[MCP_BYTES_CAPACITY]) {
+    const size_t length = strlen(mcp_number(number, text));
+    (void)snprintf(text + length, MCP_BYTES_CAPACITY - length, " %s%s", noun, number == 1 ? "" : "s");
+    return text;
+}
+
 const char *mcp_bytes(uint64_t bytes, char text[MCP_BYTES_CAPACITY]) {
     char size[UI_SIZE_CAPACITY];
     const size_t length = strlen(mcp_number(bytes, text));

@@ -9,14 +9,15 @@
 #include "vram/oom.h"
 #include "vram/report.h"
 
-#define BYTES(bytes)   mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
-#define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
+#define BYTES(bytes)          mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
+#define NUMBER(number)        mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
+#define COUNTED(number, noun) mcp_counted((number), (noun), (char[MCP_BYTES_CAPACITY]){0})
 
 static void say_time(struct mcp_answer *answer, const struct vram_report_device *device, const char *name) {
     if (!device->has_times || device->last_time_us < device->first_time_us)
-        mcp_line(answer, "%s: %s events, without times", name, NUMBER(device->events));
+        mcp_line(answer, "%s: %s, without times", name, COUNTED(device->events, "event"));
     else
-        mcp_line(answer, "%s: %s events in %.6f s", name, NUMBER(device->events),
+        mcp_line(answer, "%s: %s in %.6f s", name, COUNTED(device->events, "event"),
                  (double)(device->last_time_us - device->first_time_us) / 1e6);
 }
 
@@ -27,8 +28,8 @@ static const char *name_of(const struct vram_report_device *device, char text[32
 }
 
 static void say_peaks(struct mcp_answer *answer, const struct vram_report_device *device) {
-    mcp_line(answer, "  allocated: peak %s in %s allocations after event %" PRId64 "; at the start %s, at the end %s",
-             BYTES(device->allocated.peak.bytes), NUMBER(device->allocated.peak.count), device->allocated.peak_event,
+    mcp_line(answer, "  allocated: peak %s in %s after event %" PRId64 "; at the start %s, at the end %s",
+             BYTES(device->allocated.peak.bytes), COUNTED(device->allocated.peak.count, "allocation"), device->allocated.peak_event,
              BYTES(device->allocated.start.bytes), BYTES(device->allocated.end.bytes));
     if (device->whole_program || device->reserved.peak_bytes <= 0) return;
     mcp_line(answer, "  reserved: peak %s after event %" PRId64 "; at the end %s", BYTES((uint64_t)device->reserved.peak_bytes),
@@ -68,15 +69,30 @@ void mcp_tool_open(struct mcp_server *server, const cJSON *arguments, struct mcp
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - who holds the peak", open->id);
 }
 
+// Those of a live private pool stay with it.
+static void say_cached(struct mcp_answer *answer, const struct vram_report_device *device) {
+    const uint64_t own = device->private_inactive.bytes, all = device->wholly_inactive.bytes;
+    if (all > own) mcp_line(answer, "  empty_cache() returns %s of it", BYTES(all - own));
+    if (own != 0) mcp_line(answer, "  private pools (MemPool, CUDA graphs) keep %s of it", BYTES(own));
+}
+
+// What is held in vain, and what gives it back.
+static void say_advice(struct mcp_answer *answer, const struct vram_report *report, const struct vram_report_device *device) {
+    for (size_t i = 0; i < report->advice_count; i++) {
+        if (report->advice[i].device == (int64_t)device->device) mcp_line(answer, "note: %s", report->advice[i].text);
+    }
+}
+
 static void say_usage(struct mcp_answer *answer, const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
     if (usage->reserved_bytes == 0) return;
     mcp_line(answer, "held at the end %s, of which", BYTES(usage->reserved_bytes));
     mcp_line(answer, "  in use (asked for) %s; rounding %s; freed and waiting for streams %s", BYTES(usage->requested_bytes),
              BYTES(usage->rounding_bytes), BYTES(usage->pending_bytes));
-    mcp_line(answer, "  free pieces in segments partly in use %s in %s blocks, the largest %s", BYTES(usage->free_block_bytes),
-             NUMBER(usage->free_blocks), BYTES(usage->largest_free_bytes));
-    mcp_line(answer, "  whole free segments (empty_cache gives them back) %s", BYTES(usage->cached_bytes));
+    mcp_line(answer, "  free %s in %s, the largest %s: in segments partly in use %s, in whole free segments %s",
+             BYTES(usage->free_block_bytes + usage->cached_bytes), COUNTED(usage->free_blocks, "block"), BYTES(usage->largest_free_bytes),
+             BYTES(usage->free_block_bytes), BYTES(usage->cached_bytes));
+    say_cached(answer, device);
     if (usage->unaccounted_bytes != 0) mcp_line(answer, "  not accounted for %" PRId64 " B", usage->unaccounted_bytes);
 }
 
@@ -96,9 +112,10 @@ void mcp_tool_summary(struct mcp_server *server, const cJSON *arguments, struct 
     say_peaks(answer, device);
     say_ooms(answer, device);
     say_usage(answer, device);
+    say_advice(answer, open->report, device);
     mcp_line(answer, "segments: %s, %s of them expandable; pools: %zu; streams that allocated: %zu", NUMBER(device->segments),
              NUMBER(device->expandable_segments), device->pool_count, device->trace_stream_count);
-    mcp_line(answer, "live at the peak, the largest of %s call sites:", NUMBER(device->allocated.distinct_sites));
+    mcp_line(answer, "live at the peak, the largest of %s:", COUNTED(device->allocated.distinct_sites, "call site"));
     say_groups(answer, device->allocated.sites, device->allocated.site_count, device->allocated.peak.bytes);
     for (size_t i = 0; i < open->report->setting_count; i++) {
         const struct vram_report_setting *setting = &open->report->settings[i];
@@ -112,7 +129,7 @@ void mcp_tool_summary(struct mcp_server *server, const cJSON *arguments, struct 
         mcp_next(answer, "peak {\"file\": \"r%u\", \"by\": \"role\"} - what kind of memory the peak is", open->id);
 }
 
-enum { MOST_LIBRARIES = 5 };
+enum { MOST_LIBRARIES = 5, MOST_REMEDIES = 3 };
 
 static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom) {
     mcp_line(answer, "event %" PRIu64 ": %s asked for on stream %" PRId64 " by %s", oom->event, BYTES(oom->size_bytes), oom->stream,
@@ -125,17 +142,17 @@ static void say_oom(struct mcp_answer *answer, const struct vram_report_oom *oom
     if (!oom->has_picture) return;
     mcp_line(answer, "held %s: in use %s, waiting for streams %s, free %s (the largest piece %s)", BYTES(oom->reserved_bytes),
              BYTES(oom->allocated_bytes), BYTES(oom->pending_bytes), BYTES(oom->free_bytes), BYTES(oom->largest_free_bytes));
-    mcp_line(answer, "free where this request could look %s in %s pieces (the largest %s); for other streams %s, other pools %s",
-             BYTES(oom->usable_bytes), NUMBER(oom->usable_pieces), BYTES(oom->usable_largest_bytes), BYTES(oom->other_stream_bytes),
-             BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
+    mcp_line(answer, "free where this request could look %s in %s (the largest %s); for other streams %s, other pools %s",
+             BYTES(oom->usable_bytes), COUNTED(oom->usable_pieces, "piece"), BYTES(oom->usable_largest_bytes),
+             BYTES(oom->other_stream_bytes), BYTES(oom->other_pool_bytes + oom->private_pool_bytes));
     if (oom->device_total_bytes != 0)
         mcp_line(answer, "the %s has %s; %s held %s", oom->is_host ? "system" : "device", BYTES(oom->device_total_bytes),
                  oom->is_host ? "others, and what is not pinned," : "others and this process's contexts", BYTES(oom->outside_bytes));
     if (oom->demand != NULL && oom->cause != VRAM_OOM_FULL && oom->cause != VRAM_OOM_GROWTH)
         mcp_line(answer, "in use: %s", oom->demand->text);
     if (oom->limit_bytes != 0) mcp_line(answer, "the process was allowed %s", BYTES(oom->limit_bytes));
-    if (oom->pin_blocks != 0)
-        mcp_line(answer, "without %s blocks, %s together, it would have fitted; the largest is by %s", NUMBER(oom->pin_blocks),
+    if (oom->pin_blocks != 0 && (oom->cause == VRAM_OOM_PINNED || oom->cause == VRAM_OOM_FRAGMENTED))
+        mcp_line(answer, "without %s, %s together, it would have fitted; the largest is by %s", COUNTED(oom->pin_blocks, "block"),
                  BYTES(oom->pin_bytes), oom->pin_site == NULL ? "an unknown place" : oom->pin_site);
     if (oom->library_count != 0) {
         mcp_line(answer, "asked for by libraries:");
@@ -155,10 +172,19 @@ static struct vram_report *with_memory(const struct mcp_recording *open, uint64_
     return NULL;
 }
 
-static void say_gap(struct mcp_answer *answer, const struct vram_report_device *device, unsigned id) {
+static void say_demand(struct mcp_answer *answer, const struct vram_report_demand *demand) {
+    if (demand == NULL || demand->of_role[VRAM_ROLE_UNKNOWN].bytes == demand->in_use_bytes) return;
+    if (demand->phase[0] != '\0') mcp_line(answer, "the peak is in the phase: %s", demand->phase);
+    if (demand->remedy_count != 0) mcp_line(answer, "what would lower the peak:");
+    mcp_say_remedies(answer, demand, MOST_REMEDIES);
+}
+
+static void say_gap(struct mcp_answer *answer, const struct vram_report *report, const struct vram_report_device *device, unsigned id) {
     mcp_line(answer, "no request failed on this device");
     say_peaks(answer, device);
     say_usage(answer, device);
+    say_advice(answer, report, device);
+    say_demand(answer, device->demand);
     mcp_next(answer, "tune {\"file\": \"r%u\", \"memory\": \"24GiB\"} - would it fit into less, and with which settings", id);
 }
 
@@ -171,7 +197,7 @@ void mcp_tool_why(struct mcp_server *server, const cJSON *arguments, struct mcp_
     if (judged.report == NULL) return;
     const struct vram_report_device *device = mcp_device(&judged, arguments, answer);
     if (device != NULL && device->oom_count == 0) {
-        say_gap(answer, device, open->id);
+        say_gap(answer, judged.report, device, open->id);
         mcp_say_saving(answer, open, device->device);
     }
     if (device != NULL && device->oom_count != 0) {

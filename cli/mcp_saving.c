@@ -1,13 +1,25 @@
-// What paged memory would have saved, in the report's words: a part of the answers of `why` and `cure`.
+// What would have saved memory, in the report's words: paged memory and changes of the program. Parts of the answers of `why` and `cure`.
 #include <stdlib.h>
 #include <string.h>
 
 #include "mcp.h"
+#include "vram/demand.h"
 #include "vram/replay.h"
 #include "vram/report.h"
 
 // Beside what the tool itself waits for.
 #define PATIENCE_NS (MCP_PATIENCE_NS / 4 * 3)
+
+#define BYTES(bytes) mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
+
+void mcp_say_remedies(struct mcp_answer *answer, const struct vram_report_demand *demand, size_t most) {
+    if (demand == NULL) return;
+    for (size_t i = 0; i < demand->remedy_count && i < most; i++) {
+        const struct vram_report_remedy *remedy = &demand->remedies[i];
+        mcp_line(answer, "%zu. %s", i + 1, remedy->text);
+        mcp_line(answer, "   exactly %s less, %s in all; %s", BYTES(remedy->saved_bytes), BYTES(remedy->left_bytes), remedy->basis);
+    }
+}
 
 static bool keep(void *user, const char *bytes, size_t length) {
     char *text = user;

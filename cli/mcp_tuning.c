@@ -13,23 +13,14 @@
 #include "vram/replay.h"
 #include "vram/report.h"
 
-#define BYTES(bytes)   mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
-#define NUMBER(number) mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
+#define BYTES(bytes)          mcp_bytes((bytes), (char[MCP_BYTES_CAPACITY]){0})
+#define NUMBER(number)        mcp_number((number), (char[MCP_BYTES_CAPACITY]){0})
+#define COUNTED(number, noun) mcp_counted((number), (noun), (char[MCP_BYTES_CAPACITY]){0})
 
 // The cure is to be that of `vram report`, which most recordings have in a second: it is waited for.
 #define CURE_PATIENCE_NS UINT64_C(10000000000)
 
 enum { SHOWN_SETTINGS = 6 };
-
-// What would lower the demand, each with what it was computed from.
-static void say_remedies(struct mcp_answer *answer, const struct vram_report_demand *demand) {
-    if (demand == NULL) return;
-    for (size_t i = 0; i < demand->remedy_count; i++) {
-        const struct vram_report_remedy *remedy = &demand->remedies[i];
-        mcp_line(answer, "%zu. %s", i + 1, remedy->text);
-        mcp_line(answer, "   exactly %s less, %s in all; %s", BYTES(remedy->saved_bytes), BYTES(remedy->left_bytes), remedy->basis);
-    }
-}
 
 static const struct vram_report_demand *demand_of(const struct vram_report *report, uint32_t device) {
     for (size_t i = 0; i < report->device_count; i++) {
@@ -40,10 +31,13 @@ static const struct vram_report_demand *demand_of(const struct vram_report *repo
 }
 
 static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, unsigned id) {
-    mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %u settings were replayed", cure->device, cure->event,
-             cure->tried);
-    mcp_line(answer, "there was room for %s; at most %s was live at once, the failed requests included", BYTES(cure->room_bytes),
-             BYTES(cure->demand_bytes));
+    mcp_line(answer, "device %" PRIu32 ", out of memory at event %" PRIu64 "; %s replayed", cure->device, cure->event,
+             COUNTED(cure->tried, "setting"));
+    if (cure->room_bytes == 0)
+        mcp_line(answer, "the recording does not say how much room there was");
+    else
+        mcp_line(answer, "there was room for %s; at most %s was live at once, the failed requests included", BYTES(cure->room_bytes),
+                 BYTES(cure->demand_bytes));
     switch (cure->verdict) {
     case VRAM_CURE_SETTING:
         mcp_line(answer, "cure: %s=%s", cure->variable, cure->conf);
@@ -80,7 +74,7 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
         mcp_line(answer, "device %" PRIu32 ": %s are live at the peak (event %" PRId64 "), %s more than %s", report->devices[i].device,
                  BYTES(demand->wanted_bytes), demand->event, BYTES(demand->wanted_bytes - demand->room_bytes), BYTES(memory));
         mcp_line(answer, "why: %s", demand->text);
-        say_remedies(answer, demand);
+        mcp_say_remedies(answer, demand, SIZE_MAX);
         mcp_next(answer,
                  "tune {\"file\": \"r%u\", \"memory\": \"%" PRIu64 "\"} - whether what is held beyond that fits, with which setting",
                  open->id, memory);
@@ -98,7 +92,7 @@ static void say_cures(struct mcp_answer *answer, const struct mcp_recording *ope
             const struct vram_cure *cure = &cures->cures[i];
             if ((cure->device == about) != (last != 0)) continue;
             say_cure(answer, cure, open->id);
-            if (cure->verdict != VRAM_CURE_SETTING) say_remedies(answer, demand_of(open->report, cure->device));
+            if (cure->verdict != VRAM_CURE_SETTING) mcp_say_remedies(answer, demand_of(open->report, cure->device), SIZE_MAX);
         }
     }
 }
