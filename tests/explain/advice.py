@@ -307,6 +307,10 @@ def side_streams_in_c():
     return others(side_streams())
 
 
+def expanded_in_pieces():
+    return in_pieces(expandable_segments=True)
+
+
 def as_program(maker):
     return setting(maker, vram_run_process=4711)
 
@@ -340,8 +344,8 @@ ROWS = {
     "LIMIT ALLOCATOR": (r"set_per_process_memory_fraction", [without_setting(a_fraction, "per_process_memory_fraction")], [whole_program_under_a_limit]),
     "LIMIT 0": (r"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", [whole_program_under_a_limit], [a_fraction]),
     "FRAGMENTED WINDOWS": (r"PyTorch ignores expandable_segments on Windows", [lambda: in_pieces("C:\\work\\train.py", vram_device_0_total_bytes=GIB)], [in_pieces]),
-    "FRAGMENTED EXPANDED": (r"expandable segments are on already", [lambda: in_pieces(expandable_segments=True)], [in_pieces]),
-    "FRAGMENTED ALLOCATOR": (r"expandable_segments:True lets free pieces join", [in_pieces], [lambda: in_pieces(expandable_segments=True), lambda: in_pieces("C:\\work\\train.py")]),
+    "FRAGMENTED EXPANDED": (r"expandable segments are on already", [expanded_in_pieces], [in_pieces]),
+    "FRAGMENTED ALLOCATOR": (r"expandable_segments:True lets free pieces join", [in_pieces], [expanded_in_pieces, lambda: in_pieces("C:\\work\\train.py")]),
     "PINNED 0": (r"allocate what lives long before the large temporary tensors", [few_blocks_in_the_way], [in_pieces]),
     "OTHER_STREAMS IDLE_STREAM": (r"a new stream for each task leaves a cache", [cache_of_a_stream], [busy_stream]),
     "OTHER_STREAMS 0": (r"allocate on one stream, or empty the cache", [busy_stream], [in_c]),
