@@ -1,0 +1,10 @@
+#!/bin/sh
+# figures.sh VRAM SOURCE_DIR TARGET: recordings of this repository, some that are made, and those of the shared folder where it is present.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+made="made:causes.a_fraction made:causes.another_process made:causes.pinned_all made:causes.pool_of_a_graph made:advice.in_c made:advice.waiting
+  made:advice.expanded_in_pieces made:advice.whole_program_under_a_limit made:advice.side_streams"
+folders="$2/examples/recordings $2/tests/explain/recordings $2/tests/judgement/recordings"
+if sh "$here/../recordings/unpack.sh" "$2" "$3"; then folders="$folders $3/snapshots ${VRAM_SHARED:-$2/../shared}/data/cases"; fi
+# shellcheck disable=SC2086 # lists of words
+exec python3 "$here/figures.py" "$1" $folders $made
