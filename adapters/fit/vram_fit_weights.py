@@ -110,7 +110,7 @@ def watch_safetensors(module):
 # --- checkpoints without data ------------------------------------------------------------------------------------------------------------
 
 
-def write_checkpoint(path, tensors):
+def write_file(path, tensors):
     """A safetensors file: a length, names with types, shapes and places, and a hole."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for name, (kind, shape, size) in tensors.items():
@@ -122,6 +122,38 @@ def write_checkpoint(path, tensors):
         file.write(len(text).to_bytes(8, "little") + text)
         file.truncate(8 + len(text) + at)
     return at
+
+
+def host_bytes():
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def shards_of(tensors, most):
+    """The tensors in their order, in parts of at most so many bytes, or of one tensor."""
+    shards, held = [{}], 0
+    for name, tensor in tensors.items():
+        if shards[-1] and held + tensor[2] > most:
+            shards.append({})
+            held = 0
+        shards[-1][name] = tensor
+        held += tensor[2]
+    return shards
+
+
+def write_checkpoint(folder, stem, tensors):
+    """One file, as the library looks for it; where that is more than half of the host's memory, shards with an index, because the kernel refuses
+    to map a file that is larger than memory. Returns the bytes."""
+    size, host = sum(tensor[2] for tensor in tensors.values()), host_bytes()
+    if size <= host // 2:
+        return write_file(os.path.join(folder, f"{stem}.safetensors"), tensors)
+    shards, places = shards_of(tensors, host // 8), {}
+    for number, shard in enumerate(shards, 1):
+        name = f"{stem}-{number:05}-of-{len(shards):05}.safetensors"
+        write_file(os.path.join(folder, name), shard)
+        places.update(dict.fromkeys(shard, name))
+    with open(os.path.join(folder, f"{stem}.safetensors.index.json"), "w") as file:
+        json.dump({"metadata": {"total_size": size}, "weight_map": places}, file)
+    return size
 
 
 def tensors_of(torch, model, dtype):
@@ -149,9 +181,24 @@ def stand_in(source, skip=()):
     return folder
 
 
-def has_no_weights(folder):
+def weights_in(folder):
+    """Whether the folder has files of weights; None where it is no folder."""
     folder = str(folder)
-    return os.path.isdir(folder) and not any(name.endswith((".safetensors", ".bin", ".pt", ".pth", ".msgpack", ".h5")) for name in os.listdir(folder))
+    return any(name.endswith((".safetensors", ".bin", ".pt", ".pth", ".msgpack", ".h5")) for name in os.listdir(folder)) if os.path.isdir(folder) else None
+
+
+def are_there(name, kwargs):
+    """Whether weights lie in the folder, or in the cache of the hub under the name."""
+    subfolder = kwargs.get("subfolder") or ""
+    here = weights_in(os.path.join(str(name), subfolder))
+    with contextlib.suppress(Exception):
+        from huggingface_hub import try_to_load_from_cache
+
+        for file in ("model.safetensors", "diffusion_pytorch_model.safetensors", "pytorch_model.bin") if here is None else ():
+            for ending in ("", ".index.json"):
+                found = try_to_load_from_cache(str(name), os.path.join(subfolder, file + ending), cache_dir=kwargs.get("cache_dir"), revision=kwargs.get("revision"))
+                here = here or isinstance(found, str)
+    return here
 
 
 def wanted_dtype(torch, config, kwargs, usual):
@@ -196,8 +243,7 @@ def transformers_checkpoint(recorder, kind, name, config, kwargs):
     subfolder = kwargs.get("subfolder") or ""
     source = os.path.join(str(name), subfolder) if os.path.isdir(str(name)) else name
     folder = stand_in(source)
-    size = write_checkpoint(os.path.join(folder, "model.safetensors"),
-                            tensors_of(torch, model_without_data(torch, kind, config), wanted_dtype(torch, config, kwargs, usual)))
+    size = write_checkpoint(folder, "model", tensors_of(torch, model_without_data(torch, kind, config), wanted_dtype(torch, config, kwargs, usual)))
     if not os.path.exists(os.path.join(folder, "config.json")):
         config.save_pretrained(folder)
     recorder.say(f"{name}: {size / 1e9:.2f} GB of weights are made up from its configuration")
@@ -212,8 +258,9 @@ def watch_transformers(recorder, module):
     def from_pretrained(cls, pretrained_model_name_or_path=None, *args, config=None, **kwargs):
         name = pretrained_model_name_or_path
         usable = name is not None and kwargs.get("state_dict") is None and kwargs.get("gguf_file") is None
-        if not usable or not WANTED:
-            if usable and has_no_weights(os.path.join(str(name), kwargs.get("subfolder") or "")):
+        there = are_there(name, kwargs) if usable else None
+        if not usable or not WANTED or there:
+            if there is False:
                 want("from_pretrained", os.path.join(str(name), "model.safetensors"))
             return load(cls, name, *args, config=config, **kwargs)
         folder = transformers_checkpoint(recorder, cls, name, config, kwargs)
@@ -235,7 +282,7 @@ def watch_diffusers(recorder, module):
     @functools.wraps(load)
     def from_pretrained(cls, pretrained_model_name_or_path, **kwargs):
         name = pretrained_model_name_or_path
-        if not WANTED:
+        if not WANTED or are_there(name, kwargs):
             return load(cls, name, **kwargs)
         hub = {key: kwargs[key] for key in HUB if key in kwargs and key != "trust_remote_code"}
         config = cls.load_config(name, **hub)
@@ -245,8 +292,7 @@ def watch_diffusers(recorder, module):
         dtype = kwargs.get("torch_dtype")
         subfolder = kwargs.pop("subfolder", None) or ""
         folder = stand_in(os.path.join(str(name), subfolder) if os.path.isdir(str(name)) else name)
-        size = write_checkpoint(os.path.join(folder, "diffusion_pytorch_model.safetensors"),
-                                tensors_of(torch, model, dtype if isinstance(dtype, torch.dtype) else None))
+        size = write_checkpoint(folder, "diffusion_pytorch_model", tensors_of(torch, model, dtype if isinstance(dtype, torch.dtype) else None))
         if not os.path.exists(os.path.join(folder, "config.json")):
             model.save_config(folder)
         for key in ("variant", "revision", "use_safetensors", "force_download"):

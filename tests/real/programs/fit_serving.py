@@ -65,12 +65,30 @@ def fit(vram, *arguments, code=0):
     return answer
 
 
+LARGE = """
+import sys, tempfile, torch
+from transformers import AutoModelForCausalLM, GPTBigCodeConfig
+folder = tempfile.mkdtemp()
+GPTBigCodeConfig(vocab_size=49152, n_embd=6144, n_layer=int(sys.argv[1]), n_head=48, architectures=["GPTBigCodeForCausalLM"], dtype="bfloat16").save_pretrained(folder)
+AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map="auto")
+"""
+
+
 def fit_dummy_7b(vram, _):
     """A Llama of 7 billion parameters from its config.json: in little memory of the host, generating until its calls repeat."""
     answer = fit(vram, "--dummy-weights", "--device", "h100,rtx4090", "--value", "__call__()=0,0,0,1", "--", sys.executable, "-c", GENERATE, model(LLAMA_7B))
     assert answer["ended"] == "calls" and answer["steps"] < 10, (answer["ended"], answer["steps"])
     assert abs(answer["roles"]["parameters"] - 2 * PARAMETERS_7B) < 64 * MIB, answer["roles"]
     assert answer["serving"]["token_bytes"] == 2 * 2 * 32 * 4096 and 12 * GIB < answer["allocated_bytes"] < 13.5 * GIB
+
+
+def fit_dummy_large(vram, _):
+    """Half as much again as the host's memory: the kernel would refuse to map it as one file."""
+    layer = 2 * (12 * 6144 * 6144 + 13 * 6144) - 2 * 2 * 5952 * 6144  # bytes in bf16, with one head of keys and values
+    layers = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 2, 150 << 30) // layer
+    answer = fit(vram, "--dummy-weights", "--device", "b200", "--", sys.executable, "-c", LARGE, layers)
+    assert answer["ended"] == "end" and answer["fits"], answer
+    assert abs(answer["roles"]["parameters"] - layers * layer) < GIB, (answer["roles"], layers * layer)
 
 
 def fit_dummy_initialisation(vram, _):
