@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Advice needs grounds: every row of src/analyze/advice.def is said, in the report's text and its JSON, where a recording has its grounds, and is not
-said where one of them is taken away.
+"""Advice needs grounds: every row of src/analyze/advice.def is said, in the report's text, its JSON, the page's answers and those for agents, where a
+recording has its grounds, and is not said where one of them is taken away.
 
 usage: advice.py VRAM [SOURCE_DIR]
 """
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../judgement"))
+import surfaces
 from causes import CALL, GIB, MIB, TRAIN, Device, Host, a_fraction, another_process, cache_of_a_stream, few_blocks_in_the_way, frames, maximum_of_a_pool, pinned_all, pinned_beside_others, pinned_buffers_kept, pinned_in_a_container, pool_of_a_graph, pools_of_the_driver, run, waits_for_a_stream
 
 C = [("solver.c", 90, "main")]
@@ -383,16 +385,22 @@ def said(vram, device, folder):
     for place in [*report["devices"].values(), *([report["host"]] if "host" in report else [])]:
         for cause in place["oom_causes"]:
             sentences += [cause["advice"], *(remedy["text"] for remedy in cause.get("demand", {}).get("remedies", []))]
-    return " ".join(text.stdout.split()), "\n".join(sentence or "" for sentence in sentences)
+    page = surfaces.Page(vram, path)
+    shown = surfaces.text_of(page.ask("oom"))
+    page.end()
+    agent = "\n".join(surfaces.agent_answers(vram, [(tool, {"file": path}) for tool in ("summary", "why", "cure")]))
+    return {"text": " ".join(text.stdout.split()), "JSON": "\n".join(sentence or "" for sentence in sentences), "page": shown, "agent": agent}
 
 
 def check(vram, name, folder):
     sentence, with_grounds, without = ROWS[name]
     for i, maker in enumerate(with_grounds):
-        for place, text in zip(("text", "JSON"), said(vram, maker(), folder)):
+        for place, text in said(vram, maker(), folder).items():
+            if place == "page" and name.islower():
+                continue  # the page has no place yet for what is held in vain
             assert re.search(sentence, text), f"{place} {i} does not say it: {text[-900:]}"
     for i, maker in enumerate(without):
-        for place, text in zip(("text", "JSON"), said(vram, maker(), folder)):
+        for place, text in said(vram, maker(), folder).items():
             found = re.search(sentence, text)
             assert not found, f"{place} says it without grounds ({i}): {found and found[0]}"
 
