@@ -64,7 +64,7 @@ int cmd_flame(int argc, char **argv) {
         {.name = "before",
          .kind = ARGS_STRING,
          .value = "FILE",
-         .help = "show the difference to this recording: orange grew, blue shrank",
+         .help = "show the difference to this recording: orange grew, blue shrank, grey is unchanged",
          .target = &settings.before},
         {.name = "all-frames",
          .kind = ARGS_FLAG,

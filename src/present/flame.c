@@ -42,7 +42,8 @@ static enum vram_status open_flame(const struct vram_recording *recording, const
 }
 
 // --- lines ---------------------------------------------------------------------------------------------------------------
-// "function (file:line)"; without lines where two recordings are compared. What separates frames and lines becomes a space.
+// "function (file:line)"; without lines where two recordings are compared or there is none. What separates frames and lines becomes a
+// space.
 static void put_frame(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node) {
     const uint32_t label = tree->node[node].label;
     const size_t start = text->length;
@@ -51,7 +52,8 @@ static void put_frame(struct vr_text *text, const struct vr_stacktree *tree, uin
         const struct vr_frame_label *frame = &tree->labels.label[label];
         const struct vr_frames *frames = &frame->model->frames;
         vr_text_printf(text, " (%.1000s", vr_model_string(frame->model, frames->filename[frame->frame]));
-        if (!tree->labels.without_lines) vr_text_printf(text, ":%lld", (long long)frames->line[frame->frame]);
+        if (!tree->labels.without_lines && frames->line[frame->frame] > 0)
+            vr_text_printf(text, ":%lld", (long long)frames->line[frame->frame]);
         vr_text_puts(text, ")");
     }
     for (size_t i = start; i < text->length; i++) {
@@ -135,18 +137,34 @@ static unsigned lay_out(const struct vr_stacktree *tree, const uint32_t *nodes, 
     return deepest;
 }
 
-// A hue of Okabe and Ito's by the file's name; in a difference orange for what grew and blue for what shrank, stronger for more.
+// "function models.py:174", so that boxes that share a name are told apart; the function alone where its place is not known.
+static void put_label(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node) {
+    const uint32_t label = tree->node[node].label;
+    vr_stacktree_function(tree, node, text);
+    if (label == VR_TREE_NONE) return;
+    const struct vr_frame_label *frame = &tree->labels.label[label];
+    const struct vr_frames *frames = &frame->model->frames;
+    const char *file = vr_model_string(frame->model, frames->filename[frame->frame]), *slash = strrchr(file, '/');
+    if (file[0] == '\0' || strcmp(file, "??") == 0 || frames->line[frame->frame] <= 0) return;
+    vr_text_printf(text, " %.1000s", slash == NULL ? file : slash + 1);
+    if (!tree->labels.without_lines) vr_text_printf(text, ":%lld", (long long)frames->line[frame->frame]);
+}
+
+// A hue of Okabe and Ito's by the file's name; in a difference orange for what grew, blue for what shrank, stronger for more, and grey for
+// what did not change.
 static void put_colour(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node, bool compared) {
     static const unsigned char hues[][3] = {{86, 180, 233}, {230, 159, 0}, {0, 158, 115},  {204, 121, 167},
                                             {240, 228, 66}, {213, 94, 0},  {110, 130, 200}};
     const struct vr_tree_node *at = &tree->node[node];
     unsigned char colour[3] = {200, 200, 200};
     double strength = 0.55;
-    if (compared) {
-        const bool grew = at->bytes[0] >= at->bytes[1];
+    if (compared && at->bytes[0] == at->bytes[1]) {
+        strength = 0.35;
+    } else if (compared) {
+        const bool grew = at->bytes[0] > at->bytes[1];
         const double change = (double)(grew ? at->bytes[0] - at->bytes[1] : at->bytes[1] - at->bytes[0]);
         memcpy(colour, grew ? hues[5] : (const unsigned char[]){0, 114, 178}, sizeof colour);
-        strength = weight(at) > 0 ? 0.08 + 0.72 * change / weight(at) : 0.08;
+        strength = 0.08 + 0.72 * change / weight(at);
     } else if (at->label != VR_TREE_NONE) {
         const struct vr_frame_label *label = &tree->labels.label[at->label];
         uint64_t hash = 0xcbf29ce484222325u;
@@ -175,7 +193,7 @@ static void put_weight(struct vr_text *text, const struct flame *flame, const st
 static void put_node(struct vr_text *text, const struct flame *flame, uint32_t node, const struct flame_box *place) {
     const struct vr_tree_node *at = &flame->tree.node[node];
     struct vr_text name = {0}, full = {0};
-    vr_stacktree_function(&flame->tree, node, &name);
+    put_label(&name, &flame->tree, node);
     put_frame(&full, &flame->tree, node);
     vr_text_printf(text, "<g data-x=\"%.6f\" data-w=\"%.6f\" data-d=\"%u\" data-n=\"", place->x, place->width, place->depth);
     put_xml(text, vr_text_string(&name), name.length);
@@ -206,7 +224,8 @@ static void put_head(struct vr_text *text, const struct flame *flame, const stru
     vr_text_printf(text,
                    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" "
                    "font-family=\"system-ui, 'DejaVu Sans', sans-serif\" font-size=\"12\">\n"
-                   "<style>g{cursor:pointer}g:hover rect{stroke:#333}.dim{opacity:.35}.found rect{stroke:#b3261e;stroke-width:2}</style>\n"
+                   "<style>g{cursor:pointer}g rect{stroke:#fff;stroke-width:.6}g:hover rect{stroke:#333}.dim{opacity:.35}.found "
+                   "rect{stroke:#b3261e;stroke-width:2}</style>\n"
                    "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"8\" y=\"22\" font-size=\"16\" font-weight=\"600\">",
                    WIDTH, height, WIDTH, height);
     put_xml(text, title == NULL ? "GPU memory" : title, strlen(title == NULL ? "GPU memory" : title));
@@ -214,7 +233,7 @@ static void put_head(struct vr_text *text, const struct flame *flame, const stru
     vr_profile_device(&flame->subject[0], text);
     vr_text_puts(text, ", ");
     if (flame->compared)
-        vr_text_printf(text, "%s before, %s now: orange grew, blue shrank", vr_bytes(flame->subject[1].bytes).text,
+        vr_text_printf(text, "%s before, %s now: orange grew, blue shrank, grey is unchanged", vr_bytes(flame->subject[1].bytes).text,
                        vr_bytes(flame->subject[0].bytes).text);
     else
         vr_text_printf(text, "%s in %s allocation%s, ", vr_bytes(flame->subject[0].bytes).text, vr_count(flame->subject[0].count).text,

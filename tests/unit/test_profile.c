@@ -465,8 +465,9 @@ static void a_flame_graph_has_no_overlap(void **state) {
         const char *x, *width;
         int depth;
         const char *name;
-    } boxes[] = {{"0.000000", "1.000000", 0, "all"},    {"0.000000", "0.666667", 1, "outer1"}, {"0.666667", "0.333333", 1, "outer0"},
-                 {"0.000000", "0.250000", 2, "inner1"}, {"0.250000", "0.208333", 2, "inner2"}, {"0.458333", "0.208333", 2, "inner3"},
+    } boxes[] = {{"0.000000", "1.000000", 0, "all"},           {"0.000000", "0.666667", 1, "outer1 a.py:1"},
+                 {"0.666667", "0.333333", 1, "outer0 a.py:1"}, {"0.000000", "0.250000", 2, "inner1 a.py:1"},
+                 {"0.250000", "0.208333", 2, "inner2 a.py:2"}, {"0.458333", "0.208333", 2, "inner3 a.py:3"},
                  {"0.666667", "0.333333", 2, "inner0"}};
     for (size_t i = 0; i < VR_COUNT_OF(boxes); i++) {
         struct vr_text box = {0};
@@ -497,6 +498,32 @@ static void a_private_pool_has_two_numbers(void **state) {
     vr_text_release(&json);
     vr_text_release(&page);
     vram_recording_destroy(recording);
+}
+
+static void a_flame_graph_without_change_is_grey(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"segments\": [], \"device_traces\": [[{\"action\": \"alloc\", \"addr\": 4096, \"size\": %d, \"stream\": 0, \"frames\": "
+        "[{\"filename\": \"a.py\", \"line\": 1, \"name\": \"same\"}]}]]}";
+    struct vr_text before = {0}, after = {0}, same = {0}, grown = {0};
+    vr_text_printf(&before, text, 4096);
+    vr_text_printf(&after, text, 8192);
+    struct vram_recording *old = read_text(&before), *new = read_text(&after);
+    const struct vram_profile_options options = {.device = -1};
+    assert_int_equal(vram_flame_svg(old, old, &options, "x", append, &same, NULL), VRAM_OK);
+    assert_int_equal(vram_flame_svg(new, old, &options, "x", append, &grown, NULL), VRAM_OK);
+    const char *box = strstr(vr_text_string(&same), "data-n=\"same");
+    assert_non_null(box);
+    assert_non_null(strstr(box, "fill=\"#ebebeb\"")); // 35 % of #c8c8c8 on white
+    box = strstr(vr_text_string(&grown), "data-n=\"same");
+    assert_non_null(box);
+    assert_null(strstr(box, "fill=\"#ebebeb\""));
+    vr_text_release(&before);
+    vr_text_release(&after);
+    vr_text_release(&same);
+    vr_text_release(&grown);
+    vram_recording_destroy(old);
+    vram_recording_destroy(new);
 }
 
 static void a_flame_graph_escapes_what_a_stranger_wrote(void **state) {
@@ -535,6 +562,7 @@ int main(void) {
         cmocka_unit_test(a_search_finds_frames_addresses_and_labels),
         cmocka_unit_test(expressions_that_could_run_away_are_refused),
         cmocka_unit_test(a_flame_graph_escapes_what_a_stranger_wrote),
+        cmocka_unit_test(a_flame_graph_without_change_is_grey),
         cmocka_unit_test(a_flame_graph_has_no_overlap),
         cmocka_unit_test(a_private_pool_has_two_numbers),
     };
