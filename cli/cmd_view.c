@@ -41,6 +41,7 @@ static int put_recordings(vram_write write, void *user, void *context) {
         struct input_facts facts;
         int code = input_recording(path, &recording, &facts);
         if (code == CLI_OK) {
+            (void)!vram_recording_symbolize(recording, NULL, NULL); // the page has no modules to look names up in
             if (embedding->put == 0 && input_skip != NULL) code = put_skip(recording, write, user);
             if (code == CLI_OK)
                 code = view_page_recording(recording, strcmp(path, "-") == 0 ? facts.name : input_base_name(path), write, user);
@@ -128,11 +129,7 @@ static int add_all(struct vram_explorer *explorer, const struct input_files *fil
         struct vram_recording *recording;
         struct input_facts facts;
         struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-        int code = input_recording(files->paths[i], &recording, &facts);
-        if (code == CLI_OK) {
-            code = input_skip_frames(recording);
-            if (code != CLI_OK) vram_recording_destroy(recording);
-        }
+        int code = input_named_recording(files->paths[i], &recording, &facts);
         if (code == CLI_OK && vram_explorer_add(explorer, recording, input_base_name(facts.name), facts.bytes, &error) != VRAM_OK) {
             vram_recording_destroy(recording);
             code = ui_error(files->paths[i], &error);
