@@ -118,9 +118,11 @@ static uint64_t setting_number(const struct vr_model *model, const char *key) {
     return value == NULL || *value < '0' || *value > '9' ? 0 : strtoull(value, NULL, 10);
 }
 
-// What the process may hold: by `vram run --limit`, or as a part of the device.
-static uint64_t find_limit(const struct vr_model *model, uint64_t total_bytes) {
-    const uint64_t limit = setting_number(model, "vram_run_limit_bytes");
+// What the process may hold: by the allocator's limit, by `vram run --limit`, or as a part of the device.
+static uint64_t find_limit(const struct vr_model *model, uint32_t device, uint64_t total_bytes) {
+    char key[64];
+    (void)snprintf(key, sizeof key, "vram_device_%u_limit_bytes", (unsigned)device);
+    const uint64_t own = setting_number(model, key), limit = own != 0 ? own : setting_number(model, "vram_run_limit_bytes");
     if (limit != 0) return limit;
     const char *fraction = vr_model_setting(model, "per_process_memory_fraction");
     const double part = fraction == NULL ? 1.0 : strtod(fraction, NULL);
@@ -135,7 +137,7 @@ static void find_bounds(const struct vr_view *view, uint64_t memory_bytes, bool 
     const uint64_t driver = oom->has_device_free ? oom->device_free_bytes : 0;
     oom->device_total_bytes = setting_number(view->model, key);
     if (oom->device_total_bytes == 0 && !oom->is_host) oom->device_total_bytes = memory_bytes;
-    oom->limit_bytes = oom->is_host ? 0 : find_limit(view->model, oom->device_total_bytes);
+    oom->limit_bytes = oom->is_host ? 0 : find_limit(view->model, view->device, oom->device_total_bytes);
     // Under a limit the driver's free bytes are those of the limit.
     uint64_t known = driver < UINT64_MAX - held ? driver + held : UINT64_MAX;
     if (oom->has_device_free && oom->device_total_bytes > known && oom->limit_bytes == 0)

@@ -25,7 +25,8 @@ static void find_oom_facts(struct vram_allocator *allocator, const struct vram_o
                                                     .at_start_bytes = VRAM_NOT_KNOWN,
                                                     .processes = found ? processes : NULL,
                                                     .why = error->message},
-                                       .device_total_bytes = oom->device_total_bytes};
+                                       .device_total_bytes = oom->device_total_bytes,
+                                       .limit_bytes = oom->limit_bytes};
 }
 
 static bool is_short(const struct vram_report *report) {

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "live/live_accounts.h"
 
-enum { OOM_ROWS = 2 };
+enum { OOM_ROWS = 3 };
 
 static void put_conf(const struct vr_copied *copied, struct vr_json *json) { vr_json_string(json, NULL, copied->conf); }
 
@@ -32,17 +32,25 @@ static const struct {
     {"trace_alloc_overflowed", put_overflowed, with_history},
 };
 
+// A number of bytes that the device has.
+static enum vram_status visit_bytes(const char *name, const struct vr_oom_facts *oom_facts, uint64_t bytes, vr_recorded_visitor visit,
+                                    void *user) {
+    char key[64], number[24];
+    (void)snprintf(key, sizeof key, "vram_device_%u_%s_bytes", (unsigned)oom_facts->accounts.device, name);
+    const int length = snprintf(number, sizeof number, "%llu", (unsigned long long)bytes);
+    return visit(key, number, (size_t)length, user);
+}
+
 enum vram_status vr_settings_visit_oom(const struct vr_oom_facts *oom_facts, vr_recorded_visitor visit, void *user) {
     struct vr_text accounts = {0};
-    char key[64], total[24];
     vr_accounts_text(&oom_facts->accounts, &accounts);
     enum vram_status status = vr_text_status(&accounts);
     if (status == VRAM_OK) status = visit(VR_ACCOUNTS_KEY, vr_text_string(&accounts), accounts.length, user);
     vr_text_release(&accounts);
     VR_TRY(status);
-    (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)oom_facts->accounts.device);
-    const int length = snprintf(total, sizeof total, "%llu", (unsigned long long)oom_facts->device_total_bytes);
-    return visit(key, total, (size_t)length, user);
+    VR_TRY(visit_bytes("total", oom_facts, oom_facts->device_total_bytes, visit, user));
+    if (oom_facts->limit_bytes >= oom_facts->device_total_bytes) return VRAM_OK;
+    return visit_bytes("limit", oom_facts, oom_facts->limit_bytes, visit, user);
 }
 
 enum vram_status vr_settings_visit(const struct vr_copied *copied, vr_recorded_visitor visit, void *user) {

@@ -8,6 +8,7 @@
 struct vr_oom_facts {
     struct vram_accounts accounts;
     uint64_t device_total_bytes;
+    uint64_t limit_bytes; // of the process on that device; UINT64_MAX: none
 };
 
 // vram_snapshot() of everything and vram_snapshot_save(), with `oom_facts` (borrowed) among the settings.
