@@ -57,7 +57,9 @@ void vr_report_generation(const struct vr_model *model, const char **generation,
     size_t row = 0;
     while (!rows[row].matches) row++;
     *generation = rows[row].generation;
-    *era = rows[row].era;
+    // A file of vram's own has no keys of a snapshot, unless it was made of one; a whole program need not have PyTorch.
+    const bool own = model->form != VR_FORM_SEGMENT_LIST && model->top_level_key_count == 0;
+    *era = own || vr_model_setting(model, "vram_run_process") != NULL ? "" : rows[row].era;
 }
 
 bool vr_report_has_settings(const struct vr_model *model) {
