@@ -56,6 +56,7 @@ static void say_cure(struct mcp_answer *answer, const struct vram_cure *cure, un
         mcp_line(answer, "the replay does not run out of memory with the setting that was in force: it cannot tell");
         break;
     case VRAM_CURE_LIMIT: mcp_line(answer, "cure: raise the limit of the process to at least %s", BYTES(cure->limit_to_bytes)); break;
+    case VRAM_CURE_GROWTH: mcp_line(answer, "no setting was tried: memory that grows with every step fills any room"); break;
     case VRAM_CURE_NO_REPLAY: mcp_line(answer, "the history cannot be replayed"); break;
     default: mcp_line(answer, "the time was over before a setting was found; `vram report` looks as long as it takes"); break;
     }

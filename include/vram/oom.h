@@ -32,7 +32,8 @@ struct vram_recording;
     X(NOT_REPRODUCED, not_seen) /* the replay does not run out of memory with the setting that was in force: it cannot tell */             \
     X(NO_REPLAY, no_replay)     /* the history cannot be replayed */                                                                       \
     X(UNFINISHED, unfinished)   /* the time was over before a setting was found */                                                         \
-    X(LIMIT, limit)             /* no setting helps: a limit of the process refused, and raising it does */
+    X(LIMIT, limit)             /* no setting helps: a limit of the process refused, and raising it does */                                \
+    X(GROWTH, growth)           /* no setting was tried: memory that grows with every step fills any room */
 
 enum vram_cure_verdict {
 #define VRAM_CURE_VERDICT(constant, name) VRAM_CURE_##constant,

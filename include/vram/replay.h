@@ -285,7 +285,7 @@ struct vram_report;
 #define VRAM_PAGED_VERDICTS(X)                                                                                                             \
     X(LESS, less)       /* the history needs less memory with it */                                                                        \
     X(AS_MUCH, as_much) /* it needs as much, to 1 %, or more */                                                                            \
-    X(LITTLE, little)   /* not replayed: at most a twentieth, or 64 MiB, of what was held was not live at the peak, and nothing failed */  \
+    X(LITTLE, little)   /* not replayed: of what was held a twentieth or 64 MiB was not live at the peak, or what grows fills any room */  \
     X(LONG, long)       /* not replayed, or not to the end: more than 200,000 events, or the time was over */                              \
     X(WINDOWS, windows) /* not replayed: recorded on Windows, where neither option is to be had */                                         \
     X(NO_REPLAY, no_replay) /* the history cannot be replayed, or there is none */                                                         \

@@ -52,6 +52,11 @@ static void put_limit(const struct vram_cure *cure, struct vr_text *out) {
         vr_text_printf(out, " The driver had %s free.", vr_bytes(cure->driver_free_bytes).text);
 }
 
+static void put_growth(const struct vram_cure *cure, struct vr_text *out) {
+    (void)cure;
+    vr_text_puts(out, "No setting was tried: it could only delay the failure. Memory that grows with every step fills any room.");
+}
+
 static void put_unfinished(const struct vram_cure *cure, struct vr_text *out) {
     vr_text_printf(out,
                    "Not found in the time there was (%u settings tried). Kept as a recording (VRAM_ON_OOM=dump), `vram report` looks "
@@ -64,7 +69,7 @@ void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out) {
         [VRAM_CURE_SETTING] = put_setting,     [VRAM_CURE_DEMAND] = put_demand,
         [VRAM_CURE_NONE] = put_none,           [VRAM_CURE_NOT_REPRODUCED] = put_not_reproduced,
         [VRAM_CURE_NO_REPLAY] = put_no_replay, [VRAM_CURE_UNFINISHED] = put_unfinished,
-        [VRAM_CURE_LIMIT] = put_limit,
+        [VRAM_CURE_LIMIT] = put_limit,         [VRAM_CURE_GROWTH] = put_growth,
     };
     put[cure->verdict](cure, out);
     if (cure->windows && (cure->verdict == VRAM_CURE_SETTING || cure->verdict == VRAM_CURE_NONE))

@@ -221,7 +221,10 @@ enum vram_status vr_cure_begin(const struct vram_recording *recording, uint32_t 
     made->cure.limit_to_bytes = made->cure.limit_from_bytes + oom->segment_bytes;
     made->limited = oom->cause == VRAM_OOM_LIMIT && !oom->is_host && !oom->of_own_pool;
     made->in_pieces = !driver_level && (oom->cause == VRAM_OOM_PINNED || oom->cause == VRAM_OOM_FRAGMENTED);
-    if (driver_level || made->cure.room_bytes == 0) {
+    if (oom->cause == VRAM_OOM_GROWTH) {
+        made->cure.verdict = VRAM_CURE_GROWTH;
+        made->done = true;
+    } else if (driver_level || made->cure.room_bytes == 0) {
         made->cure.verdict = VRAM_CURE_NO_REPLAY;
         judge_driver(oom, &made->cure);
         judge_beyond_settings(made);

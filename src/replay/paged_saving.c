@@ -149,6 +149,7 @@ static enum vram_paged_verdict judge_unplayed(const struct vram_recording *recor
     const uint64_t live = device->active.peak.bytes;
     if (vr_model_setting(vr_recording_model(recording), "vram_run_process") != NULL || device->events == 0) return VRAM_PAGED_NO_REPLAY;
     if (device->windows) return VRAM_PAGED_WINDOWS;
+    if (device->oom_count != 0 && device->ooms[device->oom_count - 1].cause == VRAM_OOM_GROWTH) return VRAM_PAGED_LITTLE;
     const uint64_t waste = held > 0 && (uint64_t)held > live ? (uint64_t)held - live : 0;
     const bool little = waste <= (uint64_t)held / 20 || waste <= LEAST_WASTE;
     return device->oom_count == 0 && little ? VRAM_PAGED_LITTLE : VRAM_PAGED_LONG;
