@@ -2,13 +2,14 @@
 
 case       a file of the shared folder's cases         public    a public recording of the shared folder, by its number
 file       a recording of this repository              made      a function of a module of tests/, which makes a recording event by event
-edited     a recording of edited.py                    c         a program of programs/*.c, recorded by the library or by `vram run`
+library    a program of programs/library.c, which records itself
+driver     one of programs/driver.c, recorded by `vram run` on the simulated driver; options of `vram run` follow its name
 """
-import gzip
 import importlib
-import json
 import pathlib
+import os
 import pickle
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -42,6 +43,25 @@ def made(name, folder, row):
     return written(maker(), f"{folder}/{row}.pickle")
 
 
+def ended_well(command, environment):
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False)
+    if ran.returncode != 0:
+        raise AssertionError(f"{' '.join(command)} ended with {ran.returncode}: {ran.stderr}")
+
+
+def of_library(program, name, path):
+    ended_well([program, name], {"VRAM_HISTORY": f"all,stacks=c,file={path}", "VRAM_ON_OOM": f"report:{path}.txt"})
+    return path
+
+
+def of_driver(program, vram, name, folder, row):
+    """Of several processes the first one, which started the others."""
+    program_name, *options = name.split()
+    simulated = [vram, "sim", "--memory", "2GiB", "--devices", "2", "--set", "pinned=2GiB,context=64MiB", "--"]
+    ended_well([*simulated, vram, "run", *options, "-o", f"{folder}/{row}.%p.vram", "--", program, program_name], {})
+    return str(min(pathlib.Path(folder).glob(f"{row}.*.vram"), key=lambda path: int(path.name.split(".")[-2])))
+
+
 def path_of(text, places, folder, row):
     kind, name = text.split(":", 1)
     if kind == "case":
@@ -52,4 +72,9 @@ def path_of(text, places, folder, row):
         return str(ROOT / name)
     if kind == "made":
         return made(name, folder, row)
+    program = in_folder(places["programs"], f"judged_{kind}")
+    if kind == "library":
+        return program and of_library(program, name, f"{folder}/{row}.vram")
+    if kind == "driver":
+        return program and of_driver(program, places["vram"], name, folder, row)
     raise ValueError(f"{text}: no such kind of input")

@@ -78,7 +78,7 @@ def main():
     for option in ("row", *inputs.PLACES):
         parser.add_argument(f"--{option}")
     given = parser.parse_args()
-    places = {place: getattr(given, place) for place in inputs.PLACES}
+    places = {"vram": given.vram, **{place: getattr(given, place) for place in inputs.PLACES}}
     table, sets, wrong, skipped = read_table(given.kind), read_sets(), 0, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         rows = {name: row for name, row in table.items() if given.row in (None, name)}
