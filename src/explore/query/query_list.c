@@ -2,6 +2,14 @@
 #include "explore/query/query.h"
 #include "model/recording.h"
 
+// The most that was reserved, before the history and after its events.
+static int64_t reserved_peak(const struct vr_curve *reserved, size_t events) {
+    int64_t low = 0, high = vr_curve_at(reserved, -1);
+    const int64_t start = high;
+    if (events != 0) vr_curve_range(reserved, 0, events, &low, &high);
+    return start > high ? start : high;
+}
+
 static enum vram_status describe_device(struct vr_json *json, const struct vr_model *model, struct vr_explored_device *device) {
     const struct vr_view *view = device->view;
     const struct vr_lifetimes *lifetimes[2] = {NULL};
@@ -18,6 +26,7 @@ static enum vram_status describe_device(struct vr_json *json, const struct vr_mo
     vr_json_i64(json, "peak_event", lifetimes[VR_LIFETIME_ALLOCATED]->peak_event);
     vr_json_u64(json, "active_peak_bytes", lifetimes[VR_LIFETIME_ACTIVE]->peak.bytes);
     vr_json_i64(json, "active_peak_event", lifetimes[VR_LIFETIME_ACTIVE]->peak_event);
+    vr_json_i64(json, "reserved_peak_bytes", reserved_peak(reserved, view->history->count));
     vr_json_i64(json, "reserved_end_bytes", vr_curve_at(reserved, (int64_t)view->history->count));
     vr_json_bool(json, "has_times", vr_explored_has_times(device));
     if (vr_explored_has_times(device)) {

@@ -12,6 +12,7 @@ export type Device = {
     peak_event: number;
     active_peak_bytes: number;
     active_peak_event: number;
+    reserved_peak_bytes: number;
     reserved_end_bytes: number;
     has_times: boolean;
     first_time_us?: number;
@@ -56,6 +57,7 @@ export interface View {
     readonly title: string;
     readonly tab?: string; // a shorter title for the row of tabs
     readonly key: string; // chooses it
+    available?(): boolean; // whether it has anything to show; always without it
     readonly root: HTMLElement;
     show(state: State): void;
     update(state: State, changed: ReadonlySet<keyof State>): void;

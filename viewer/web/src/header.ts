@@ -9,7 +9,7 @@ import type { SavingChip } from "./saving";
 import type { SearchBox } from "./search";
 import { UNCHOSEN, type Axis, type Notion, type State } from "./state";
 import { isDark } from "./theme";
-import { deviceName, ooms } from "./trouble";
+import { deviceName, oomMark, ooms } from "./trouble";
 
 // Two words of which one holds.
 class Switch<T extends string> {
@@ -112,7 +112,7 @@ export class Header implements Panel {
     }
 
     private walkTabs(event: KeyboardEvent): void {
-        const views = this.frame.views;
+        const views = this.frame.views.filter((view) => view.available?.() ?? true);
         const at = views.indexOf(this.frame.view());
         const next = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: views.length - 1 }[event.key];
         if (next === undefined) return;
@@ -138,6 +138,7 @@ export class Header implements Panel {
             const tab = document.getElementById(`tab-${view.id}`);
             tab?.setAttribute("aria-selected", String(view === this.frame.view()));
             if (tab) tab.tabIndex = view === this.frame.view() ? 0 : -1;
+            if (tab) tab.hidden = !(view.available?.() ?? true);
         }
         if (changed === null || changed.has("view")) document.getElementById(`tab-${state.view}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
         clear(this.facts);
@@ -153,14 +154,14 @@ export class Header implements Panel {
 
     private fillFiles(state: State): void {
         clear(this.files);
-        this.frame.recordings.forEach((recording, i) => this.files.append(el("option", { value: i, selected: i === state.rec }, recording.name)));
+        this.frame.recordings.forEach((recording, i) => this.files.append(el("option", { value: i, selected: i === state.rec }, `${recording.name}${this.frame.recordings.length > 1 ? oomMark(ooms(recording.devices)) : ""}`)));
         this.files.hidden = this.frame.recordings.length === 0;
     }
 
     private fillDevices(): void {
         clear(this.devices);
         const devices = this.frame.recording()?.devices ?? [];
-        for (const item of devices) this.devices.append(el("option", { value: item.device }, `${deviceName(item)}${item.ooms > 0 ? ` \u26a0 ${count(item.ooms)} OOM` : ""}`));
+        for (const item of devices) this.devices.append(el("option", { value: item.device }, `${deviceName(item)}${oomMark(item.ooms)}`));
         this.devices.hidden = devices.length < 2;
         const all = ooms(devices);
         this.badge.hidden = all === 0;

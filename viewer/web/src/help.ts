@@ -13,6 +13,7 @@ const FRAME_KEYS: readonly KeyHelp[] = [
     ["v", "allocated or active memory"],
     ["<  >", "the device before or after"],
     ["{  }", "the recording before or after"],
+    ["b", "pin the chosen moment, with a note"],
     ["i", "show or hide the details"],
     ["x", "save the picture or the table"],
     ["l", "light or dark"],
@@ -46,7 +47,7 @@ export class Help {
         const right = el("div", {});
         add(columns, right);
         if (shown.keys?.length) right.append(keyTable(shown.title, shown.keys));
-        right.append(keyTable("Views", this.frame.views.map((view) => [view.key, view.title] as const)));
+        right.append(keyTable("Views", this.frame.views.filter((view) => view.available?.() ?? true).map((view) => [view.key, view.title] as const)));
         right.append(words());
         const about = el("p", { class: "quiet-text" }, "The mouse: drag in the strip at the top chooses the window, the wheel zooms, a double click shows everything. Recordings stay on this computer: the page has no way to send them anywhere.");
         add(this.root, close, el("h2", {}, "Keys and words"), columns, about);

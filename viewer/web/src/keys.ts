@@ -73,7 +73,7 @@ export function installKeys(frame: Frame, actions: FrameActions): void {
             event.preventDefault();
             return;
         }
-        const view = frame.views.find((item) => item.key === event.key);
+        const view = frame.views.find((item) => item.key === event.key && (item.available?.() ?? true));
         const arrows = { ArrowLeft: event.shiftKey ? "A" : "a", ArrowRight: event.shiftKey ? "D" : "d" } as Record<string, string>;
         const action = view ? () => frame.store.set({ view: view.id }) : keys[arrows[event.key] ?? event.key];
         if (!action) return;

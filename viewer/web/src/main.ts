@@ -1,5 +1,6 @@
 // The page: its parts put together, files opened, the chosen view on its stage.
 import type { App, Device, Matches, Recording, View } from "./app";
+import { TroubleBanner } from "./banner";
 import { Details } from "./details";
 import { add, clear, el } from "./dom";
 import { emptyState, explainEmpty, openingState } from "./empty";
@@ -19,7 +20,7 @@ import { ServerEngine } from "./server";
 import { clamped } from "./span";
 import { Store, UNCHOSEN, type Axis } from "./state";
 import { applyTheme, followSystem } from "./theme";
-import { countOoms, TroubleBanner, worstDevice } from "./trouble";
+import { countOoms, worstDevice, worstRecording } from "./trouble";
 import { views as makers } from "./views/index";
 import { visible } from "./visible";
 
@@ -87,7 +88,8 @@ class Page implements Frame, App {
     }
 
     view(): View {
-        return this.views.find((view) => view.id === this.store.state.view) ?? this.views[0];
+        const named = (id: string) => this.views.find((view) => view.id === id && (view.available?.() ?? true));
+        return named(this.store.state.view) ?? named("timeline")!;
     }
 
     say(message: string): void {
@@ -195,7 +197,7 @@ class Page implements Frame, App {
         this.tellOpening("");
         this.say(failures.join("\n"));
         // What was just opened is what one wants to see, unless a link said otherwise.
-        if (before !== 0 && this.recordings.length > before) this.store.set({ rec: before, device: -1, from: 0, to: 0, event: NaN, pick: "" });
+        if (before !== 0 && this.recordings.length > before) this.store.set({ rec: worstRecording(this.recordings, before)?.rec ?? before, device: -1, ...UNCHOSEN });
     }
 
     // What is read while there is nothing else to show; "" when it is done.
@@ -208,7 +210,7 @@ class Page implements Frame, App {
     // No link says what to show: the beginning of a file is as good as any other part.
     private isFresh(): boolean {
         const { from, to, event, pick, rec } = this.store.state;
-        return from === 0 && to === 0 && Number.isNaN(event) && pick === "" && rec === 0;
+        return from === 0 && to === 0 && Number.isNaN(event) && pick === "" && rec === -1;
     }
 
     private async showBeginning(text: HTMLElement): Promise<void> {
@@ -229,6 +231,7 @@ class Page implements Frame, App {
             this.counted = recordings;
         }
         this.recordings = recordings;
+        if (recordings.length > 0) this.store.open(worstRecording(recordings)?.rec ?? 0);
         this.refresh(null);
     }
 
@@ -251,9 +254,10 @@ class Page implements Frame, App {
         const open = this.recordings.length;
         if (open === 0) return "";
         if (!Number.isInteger(rec) || rec < 0 || rec >= open) {
-            this.store.set({ rec: 0, device: -1, ...UNCHOSEN });
+            const first = worstRecording(this.recordings)?.rec ?? 0;
+            this.store.set({ rec: first, device: -1, ...UNCHOSEN });
             const which = Number.isInteger(rec) && rec >= 0 ? `recording ${count(rec + 1)}` : "a recording that cannot be";
-            return `The link names ${which}, and ${open === 1 ? "one is" : `${count(open)} are`} open: this is ${open === 1 ? "that one" : "the first"}.`;
+            return `The link names ${which}, and ${open === 1 ? "one is" : `${count(open)} are`} open: this is ${open === 1 ? "that one" : this.recordings[first].name}.`;
         }
         const devices = this.recordings[rec].devices;
         if (device === -1 || devices.length === 0 || devices.some((one) => one.device === device)) return "";

@@ -1,16 +1,9 @@
 // A bar between two parts of the page: mouse and arrow keys move their border, a double click puts it back. The browser keeps where it is.
 import { el } from "./dom";
+import { recall, remember } from "./state";
 
 // `upright`: the bar stands between what lies side by side. valueAt: what a place of the pointer means; use: what the value does.
 export type Splitting = { name: string; label: string; upright: boolean; least: number; most: number; start: number; step: number; valueAt(event: PointerEvent): number; use(value: number): void };
-
-function kept(key: string): number {
-    try {
-        return Number(localStorage.getItem(key) ?? NaN);
-    } catch {
-        return NaN; // a page from a file may have no storage
-    }
-}
 
 export function splitter({ name, label, upright, least, most, start, step, valueAt, use }: Splitting): HTMLElement {
     const key = `vram.split.${name}`;
@@ -22,11 +15,7 @@ export function splitter({ name, label, upright, least, most, start, step, value
         use(value);
     };
     const keep = () => {
-        try {
-            localStorage.setItem(key, String(value));
-        } catch {
-            /* it holds as long as the page */
-        }
+        remember(key, String(value));
         window.dispatchEvent(new Event("resize"));
     };
     bar.addEventListener("pointerdown", (event) => {
@@ -48,6 +37,6 @@ export function splitter({ name, label, upright, least, most, start, step, value
         event.preventDefault();
         event.stopPropagation();
     });
-    set(kept(key));
+    set(Number(recall(key) ?? NaN));
     return bar;
 }

@@ -29,7 +29,7 @@ export type State = {
 
 export const initial: State = {
     view: "timeline",
-    rec: 0,
+    rec: -1, // nothing is open
     device: -1,
     axis: "event",
     notion: "allocated",
@@ -62,8 +62,9 @@ const REST_MS = 400; // after the last move of the window
 
 type Listener = (state: State, changed: ReadonlySet<keyof State>) => void;
 
-function decode(fragment: string): State {
-    const state: State = { ...initial };
+// What an address leaves out is usual.
+function decode(fragment: string, usual: State): State {
+    const state: State = { ...usual };
     for (const [key, text] of new URLSearchParams(fragment)) {
         if (!(key in initial) || passing.has(key as keyof State)) continue;
         const sample = initial[key as keyof State];
@@ -73,9 +74,27 @@ function decode(fragment: string): State {
     return state;
 }
 
-function encode(state: State): string {
-    const pairs = (Object.keys(initial) as (keyof State)[]).filter((key) => !Object.is(state[key], initial[key]) && state[key] !== null && !passing.has(key));
+function encode(state: State, usual: State): string {
+    const pairs = (Object.keys(initial) as (keyof State)[]).filter((key) => !Object.is(state[key], usual[key]) && state[key] !== null && !passing.has(key));
     return new URLSearchParams(pairs.map((key) => [key, String(state[key])])).toString();
+}
+
+// What the browser keeps from one page to the next. A page from a file may have no storage: it holds as long as the page then.
+const kept = new Map<string, string>();
+export function recall(key: string): string | null {
+    try {
+        return localStorage.getItem(key) ?? kept.get(key) ?? null;
+    } catch {
+        return kept.get(key) ?? null;
+    }
+}
+export function remember(key: string, value: string): void {
+    kept.set(key, value);
+    try {
+        localStorage.setItem(key, value);
+    } catch {
+        /* see above */
+    }
 }
 
 export class Store {
@@ -84,16 +103,26 @@ export class Store {
     private written = 0; // the timer that will write the address
     private last = { state: initial, at: -Infinity }; // what the address says, and since when
     private followed = true; // the address was there first: it is mended, nothing is added to the way back
-    state: State = decode(location.hash.slice(1));
+    private usual = initial;
+    state: State = decode(location.hash.slice(1), initial);
 
     constructor() {
         // What was asked for counts, not what the timer has written since.
         window.addEventListener("hashchange", (event) => {
             const fragment = new URL(event.newURL).hash.slice(1);
-            if (fragment === encode(this.state)) return;
+            if (fragment === encode(this.state, this.usual)) return;
             this.followed = true;
-            this.set({ ...decode(fragment), found: this.state.found });
+            this.set({ ...decode(fragment, this.usual), found: this.state.found });
         });
+    }
+
+    // The recording that an address without one means. It is shown unless another one was chosen.
+    open(rec: number): void {
+        const before = this.usual.rec;
+        this.usual = { ...initial, rec };
+        const { from, to, event, pick } = this.state;
+        const chosen = to > from || !Number.isNaN(event) || pick !== "";
+        if (this.state.rec === -1 || (this.state.rec === before && !chosen)) this.set({ rec });
     }
 
     listen(listener: Listener): () => void {
@@ -113,7 +142,7 @@ export class Store {
     // A choice is a step of the way back; moves of the window that follow each other are one.
     private write(): void {
         const { state, last } = this;
-        const fragment = `#${encode(state)}`;
+        const fragment = `#${encode(state, this.usual)}`;
         const now = performance.now();
         const changed = (Object.keys(initial) as (keyof State)[]).filter((key) => !passing.has(key) && !Object.is(state[key], last.state[key]));
         const gliding = changed.every((key) => GLIDING.has(key)) && now - last.at < GLIDE_MS;

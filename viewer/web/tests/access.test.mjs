@@ -78,7 +78,7 @@ async function walk(dark) {
     await page.waitForTimeout(300);
     expect(await page.locator(".message").isHidden(), `${theme}: nothing is open, and nothing is wrong: ${await page.locator(".message").textContent()}`);
     await openFiles(page, [made]);
-    const tabs = await page.$$eval('[role="tab"]', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]));
+    const tabs = await page.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]));
     expect(tabs.length >= 9, `${theme}: nine views, not ${tabs.length}`);
     const selected = () => document.querySelector('[role="tab"][aria-selected="true"]').id;
     for (const [id, key] of tabs) {

@@ -1,5 +1,5 @@
 // Recordings with a known cause of out of memory (tests/explain/causes.py: made, of real PyTorch on the simulator, of a real GPU): the
-// sentence above every view names the cause and who holds the memory.
+// sentence above every view names the cause and who holds the memory; where it is long, the whole of it is its title.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const { browser, page, errors } = await openPage(html);
 await openFiles(page, causes.map(({ path }) => path));
 for (const [rec, { name, says, holder }] of causes.entries()) {
     await go(page, { rec });
-    const told = async () => (await page.evaluate(() => [...document.querySelectorAll(".trouble, .range-facts, .range-facts [title]")].map((one) => `${one.textContent} ${one.title}`).join(" ")));
+    const told = async () => (await page.evaluate(() => [...document.querySelectorAll(".trouble, .trouble [title], .range-facts, .range-facts [title]")].map((one) => `${one.textContent} ${one.title}`).join(" ")));
     const right = (text) => new RegExp(says, "i").test(text) && text.includes(holder);
     let text = "";
     for (let tries = 0; tries < 200 && !right(text); tries++) {

@@ -66,6 +66,17 @@ export async function settles(page, read, argument, wanted, what, timeout = 6000
     equal(found, wanted, what);
 }
 
+// Waits until what `read` gives has not changed at ten looks, a frame and more between two: a page under load takes as long as it takes.
+export async function rests(page, read, argument) {
+    let last;
+    for (let same = 0; same < 10; same++) {
+        const found = JSON.stringify(await page.evaluate(read, argument));
+        if (found !== last) same = 0;
+        last = found;
+        await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 20))));
+    }
+}
+
 export function finish() {
     if (failures !== 0) console.error(`${failures} failures`);
     process.exit(failures === 0 ? 0 : 1);

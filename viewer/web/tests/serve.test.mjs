@@ -23,7 +23,7 @@ const address = await new Promise((resolve, reject) => {
 });
 const { browser, page, requests, errors } = await openPage(address, { offline: false });
 await settles(page, () => document.querySelector(".chart-stage")?.dataset.largest, null, String(report(example).devices[0].allocated.peak_bytes), "the largest total of the timeline");
-for (const [id, key] of await page.$$eval('[role="tab"]', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]))) {
+for (const [id, key] of await page.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]))) {
     await page.keyboard.press(key);
     await settles(page, () => document.querySelector('[role="tab"][aria-selected="true"]').id, null, id, `the key ${key}`);
     await page.waitForTimeout(200);

@@ -3,6 +3,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { openFiles, openPage } from "./browser.mjs";
 import { equal, expect, finish, go, html, recordings, settles } from "./check.mjs";
 
@@ -29,6 +30,10 @@ const sentence = () => {
     const found = document.querySelector(".trouble");
     return found && found.checkVisibility() ? found.querySelector("p").textContent : "";
 };
+const help = () => {
+    const found = document.querySelector(".trouble-help");
+    return found?.checkVisibility() ? found.textContent : "";
+};
 const message = () => document.querySelector(".message").textContent;
 
 const { browser, page, errors } = await openPage(html);
@@ -46,7 +51,7 @@ equal(await page.locator(".oom-view h2").first().textContent(), "2 requests ran 
 await go(page, { view: "timeline", device: 0 });
 await settles(page, sentence, null, "Device 1 ran out of memory 2 times: the last time 2.0\u202fGiB asked for at event 6. So did device 2 (1). This is device 0.", "the other device");
 await page.keyboard.press("7");
-await page.waitForFunction(() => /on device 0/.test(document.querySelector(".oom-view h2")?.textContent));
+await settles(page, () => document.querySelector(".oom-view h2")?.textContent, null, "It was device 1 that ran out of memory", "the page of a device that did not");
 await page.getByRole("button", { name: "Show device 1" }).click();
 await settles(page, () => document.querySelectorAll(".oom-card").length, null, 2, "the page without one leads to the page with two");
 
@@ -58,8 +63,8 @@ equal([await page.evaluate(badge), await page.evaluate(sentence)], [null, ""], "
 
 // Links that name what is not there.
 await go(page, { rec: 99 });
-await settles(page, message, null, "The link names recording 100, and 2 are open: this is the first.", "a recording that is not open");
-await settles(page, () => document.querySelector("select.files").selectedIndex, null, 0, "the first is shown");
+await settles(page, message, null, "The link names recording 100, and 2 are open: this is oom.json.", "a recording that is not open");
+await settles(page, () => document.querySelector("select.files").selectedIndex, null, 0, "the one in trouble is shown");
 await go(page, { rec: 1, device: 7 });
 await settles(page, message, null, "The link names device 7, of which peaks.json says nothing: this is another one.", "a device that is not there");
 await settles(page, device, null, "1", "another one is shown");
@@ -80,6 +85,26 @@ await page.evaluate(() => window.drawAgain());
 await settles(page, message, null, "", "the next link counts", 5000);
 equal(errors, [], "errors of the page");
 await browser.close();
+
+// The banner says what helps; it is folded to its first sentence, and stays so in the next page.
+const banner = await openPage(html);
+const example = fileURLToPath(new URL("../../../examples/recordings/oom.pickle.gz", import.meta.url));
+await openFiles(banner.page, [example]);
+const cure = "What helps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:TrueCopyneeds 18.7\u202fGiB of the 23.5\u202fGiB there was room for";
+await settles(banner.page, help, null, cure, "the cure is on the first screen");
+await settles(banner.page, () => document.querySelector(".trouble-why").textContent.includes("The largest of them is by serve_sim.c:38:grow_cache."), null, true, "call sites stand there without their folders");
+await banner.page.getByRole("button", { name: "Fold this message" }).click();
+await settles(banner.page, help, null, "", "folded");
+equal(await banner.page.getByRole("button", { name: "Show why, and what helps" }).getAttribute("aria-expanded"), "false", "what is folded says so");
+expect((await banner.page.evaluate(sentence)).startsWith("The program ran out of memory"), "its first sentence stays");
+await banner.page.reload();
+await openFiles(banner.page, [example]);
+await settles(banner.page, () => document.querySelector(".trouble-help").textContent.startsWith("What helps"), null, true, "the cure is known");
+equal(await banner.page.evaluate(help), "", "the next page is folded, too");
+await banner.page.getByRole("button", { name: "Show why, and what helps" }).click();
+await settles(banner.page, help, null, cure, "unfolded");
+equal(banner.errors, [], "errors of the page");
+await banner.browser.close();
 
 const linked = await openPage(html, { fragment: "#rec=99&view=state" });
 await openFiles(linked.page, [join(folder, "oom.json")]);

@@ -5,10 +5,11 @@ import { leaksView } from "./leaks";
 import { mapView } from "./map";
 import { peakView } from "./peak";
 import { oomView } from "./oom";
+import { ranksView } from "./ranks";
 import { segmentsView } from "./segments";
 import { settingsView } from "./settings";
 import { stateView } from "./state";
 import { stepView } from "./step";
 import { timelineView } from "./timeline";
 
-export const views: ViewMaker[] = [timelineView, stateView, segmentsView, mapView, peakView, stepView, leaksView, oomView, compareView, settingsView];
+export const views: ViewMaker[] = [ranksView, timelineView, stateView, segmentsView, mapView, peakView, stepView, leaksView, oomView, compareView, settingsView];

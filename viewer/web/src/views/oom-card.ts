@@ -40,7 +40,7 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
     add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
     if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${cause.site}, stream ${cause.stream}`));
-    add(box, requestStack(cause.index, ways), cure, remediesBox(cause.demand));
+    add(box, requestStack(cause.index, ways), cure, remediesBox(cause.demand, ways.go));
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));

@@ -5,13 +5,14 @@ import { copyText } from "../save";
 import { SavingText } from "../saving";
 import { prepare, Working } from "../working";
 
-type Cure = { verdict: string; conf: string | null; variable: string; index: number };
+export type Cure = { verdict: string; conf: string | null; variable: string; index: number; text: string; usual?: string | null; room_bytes: number; needed_bytes: number };
 type Answer = { cure: Cure | null; text?: string };
 
-function setting(variable: string, conf: string): HTMLElement {
+// The setting as it is typed, with a button that copies it.
+export function settingLine(variable: string, conf: string): HTMLElement {
     const line = conf === "" ? `unset ${variable}` : `${variable}=${conf}`;
     const copy: HTMLButtonElement = el("button", { type: "button", title: "Copy the setting", onclick: () => void copyText(line).then(() => (copy.textContent = "Copied")) }, "Copy");
-    return el("p", { class: "oom-setting" }, el("code", {}, line), copy);
+    return el("span", { class: "oom-setting" }, el("code", {}, line), copy);
 }
 
 export class CureBox {
@@ -48,7 +49,7 @@ export class CureBox {
 
     private tell({ cure, text }: Answer): void {
         clear(this.said);
-        if (cure?.verdict === "setting") add(this.said, setting(cure.variable, cure.conf ?? ""));
+        if (cure?.verdict === "setting") add(this.said, settingLine(cure.variable, cure.conf ?? ""));
         add(this.said, el("p", {}, text), this.saving.root);
         this.root.dataset.verdict = cure?.verdict ?? "";
         // What else could have helped is not needed beside a setting that does, as in the report.

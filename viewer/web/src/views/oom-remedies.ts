@@ -1,8 +1,9 @@
 // What to change in the program where no setting helps: what would lower the demand, and what that is computed from.
 import { el } from "../dom";
+import { count } from "../format";
 
-type Remedy = { text: string; basis: string; fits: boolean };
-export type Demand = { demand: string; text: string; remedies: Remedy[] };
+type Remedy = { text: string; basis: string; fits: boolean; site: string | null; next_peak_event: number | null };
+export type Demand = { demand: string; text: string; sites: { site: string }[]; remedies: Remedy[] };
 
 // What stands out in what was in use, as a title.
 const TITLES: Record<string, string> = {
@@ -17,8 +18,15 @@ export const demandTitle = (demand: Demand | null | undefined): string | undefin
 
 const capital = (text: string) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
-export function remediesBox(demand: Demand | null | undefined): HTMLElement | null {
+// Less is saved than what shrinks holds where another moment becomes the peak.
+function nextPeak(event: number, go: (event: number) => void): HTMLElement {
+    const name = event < 0 ? "the beginning" : `event ${count(event)}`;
+    return el("span", { class: "oom-next" }, " Another moment is the peak then: ", el("button", { type: "button", class: "link", title: "Segments and blocks at that moment", onclick: () => go(event) }, name), ".");
+}
+
+export function remediesBox(demand: Demand | null | undefined, go: (event: number) => void): HTMLElement | null {
     if (!demand?.remedies.length) return null;
-    const rows = demand.remedies.map((remedy) => el("li", { class: remedy.fits ? "is-enough" : "" }, capital(remedy.text), el("span", { class: "quiet-text" }, ` ${capital(remedy.basis)}`)));
+    const basis = (text: string) => capital(text.replace(/; the peak is (after event [\d,]+|before the first event) then$/, ""));
+    const rows = demand.remedies.map((remedy) => el("li", { class: remedy.fits ? "is-enough" : "" }, capital(remedy.text), typeof remedy.next_peak_event === "number" && nextPeak(remedy.next_peak_event, go), el("span", { class: "quiet-text" }, ` ${basis(remedy.basis)}`)));
     return el("section", { class: "oom-remedies", "aria-label": "What to change" }, el("h3", {}, "What to change in the program"), el("ol", {}, ...rows));
 }

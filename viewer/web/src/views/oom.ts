@@ -5,7 +5,7 @@ import { bytes, count, counted, percent } from "../format";
 import { foundNames } from "../found";
 import { SavingText } from "../saving";
 import { UNCHOSEN, type State } from "../state";
-import { deviceName, worstDevice } from "../trouble";
+import { deviceName, failedIn, placeName, type Trouble } from "../trouble";
 import { oomCard, type CardWays, type RequestStack } from "./oom-card";
 import { CureBox } from "./oom-cure";
 import { bar, sentence, type Cause } from "./oom-parts";
@@ -18,12 +18,22 @@ const MOST_CARDS = 200;
 
 const cardSize = (reserved: number) => [4, 6, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 141, 192, 288].find((gib) => gib * 2 ** 30 > reserved) ?? Math.ceil(reserved / 2 ** 30);
 
+// What ran out of memory where this device did not, and the names of both.
+type Elsewhere = Trouble & { place: string; here: string };
+
+function elsewhereOf(app: App, device: Device): Elsewhere | undefined {
+    const { rec } = app.store.state;
+    const trouble = failedIn(app.recordings, rec);
+    if (!trouble || (trouble.rec === rec && trouble.device.device === device.device)) return undefined;
+    if (trouble.rec === rec) return { ...trouble, place: deviceName(trouble.device), here: `on ${deviceName(device)}` };
+    return { ...trouble, place: placeName(app.recordings[trouble.rec], trouble.device), here: `in ${app.recording()!.name}` };
+}
+
 // Nothing failed: how much room there would have been on a card of some size.
-function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void, worst: Device | undefined, open: (device: number) => void): void {
-    const elsewhere = worst && worst.ooms > 0;
-    add(body, el("h2", {}, `No out of memory is recorded${elsewhere ? ` on ${deviceName(device)}` : ""}`));
-    if (elsewhere) add(body, el("p", {}, el("b", {}, `It was ${deviceName(worst)} that ran out of memory`), ` (${counted(worst.ooms, "request")} failed). `, el("button", { type: "button", class: "link", onclick: () => open(worst.device) }, `Show ${deviceName(worst)}`)));
-    add(body, el("p", {}, device.events === 0 ? "The recording has no history: it cannot tell whether a request failed." : `${counted(device.events, "event")} recorded, and no request that failed.`));
+function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number) => void, elsewhere: Elsewhere | undefined, open: (trouble: Trouble) => void): void {
+    add(body, el("h2", {}, elsewhere ? `It was ${elsewhere.place} that ran out of memory` : "No out of memory is recorded"));
+    if (elsewhere) add(body, el("p", {}, `${counted(elsewhere.device.ooms, "request")} failed there, and none ${elsewhere.here}. `, el("button", { type: "button", class: "link", onclick: () => open(elsewhere) }, `Show ${elsewhere.place}`)));
+    else add(body, el("p", {}, device.events === 0 ? "The recording has no history: it cannot tell whether a request failed." : `${counted(device.events, "event")} recorded, and no request that failed.`));
     const peak = el("button", { type: "button", class: "link", onclick: () => go(facts.peak_event) }, facts.peak_event < 0 ? "the beginning" : `event ${count(facts.peak_event)}`);
     add(body, el("p", {}, `${device.host ? "The pinned memory" : `Device ${device.device}`} reached ${bytes(facts.peak_bytes)} allocated at `, peak, `, with at most ${bytes(facts.reserved_peak_bytes)} reserved from the driver.`));
     const size = el("input", { type: "number", min: 1, step: 1, value: Math.max(1, cardSize(facts.reserved_peak_bytes)), "aria-label": "Memory of the device in GiB" });
@@ -42,14 +52,14 @@ function none(body: HTMLElement, facts: Ooms, device: Device, go: (event: number
     const plain = (text: string) => text.replace(/, (and it fits|[\d.]+\s\S+ too much by itself)$/, "");
     if (!facts.demand) return;
     const remedies = facts.demand.remedies.map((remedy) => ({ ...remedy, text: plain(remedy.text), fits: false }));
-    add(body, el("section", { class: "oom-demand", "aria-label": "What holds it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(facts.demand.text))), remediesBox({ ...facts.demand, remedies }));
+    add(body, el("section", { class: "oom-demand", "aria-label": "What holds it" }, el("h3", {}, "What holds it"), el("p", {}, sentence(facts.demand.text))), remediesBox({ ...facts.demand, remedies }, go));
 }
 
-type Ways = CardWays & { go(event: number): void; open(device: number): void };
+type Ways = CardWays & { go(event: number): void; open(trouble: Trouble): void };
 
-function paint(body: HTMLElement, shown: Ooms, device: Device, worst: Device | undefined, ways: Ways, cure: HTMLElement): void {
+function paint(body: HTMLElement, shown: Ooms, device: Device, elsewhere: Elsewhere | undefined, ways: Ways, cure: HTMLElement): void {
     clear(body);
-    if (shown.oom.length === 0) return none(body, shown, device, ways.go, worst, ways.open);
+    if (shown.oom.length === 0) return none(body, shown, device, ways.go, elsewhere, ways.open);
     const many = shown.oom.length;
     add(body, el("h2", {}, many === 1 ? "One request ran out of memory" : `${count(many)} requests ran out of memory`));
     // The last one is what usually ended the program: it comes first, open.
@@ -81,7 +91,7 @@ export function oomView(app: App): View {
         const { rec } = app.store.state;
         const { partial } = app;
         // The beginning of a file and the whole of it differ in their events.
-        const key = `${rec} ${device.device} ${device.events}`;
+        const key = `${rec} ${device.device} ${device.events} ${app.recordings.length}`;
         if (of === key) return cure?.find();
         of = key;
         cure = null;
@@ -98,8 +108,9 @@ export function oomView(app: App): View {
                 all: (event: number) => showChosen(app, event),
                 blocks: (event: number, site: string) => app.store.set({ view: "state", event, search: site, regex: false }),
                 stack: async (event: number) => (await app.engine.ask<RequestStack>({ name: "event", rec, device: device.device, event })).json,
-                 open: (other: number) => app.store.set({ device: other, ...UNCHOSEN }) };
-            paint(body, shown, device, worstDevice(app.recording()?.devices ?? []), ways, box.root);
+                open: (trouble: Trouble) => app.store.set({ rec: trouble.rec, device: trouble.device.device, ...UNCHOSEN }),
+            };
+            paint(body, shown, device, elsewhereOf(app, device), ways, box.root);
             void mark();
             if (shown.oom.length === 0) {
                 const saving = new SavingText(app.engine, { rec, device: device.device });

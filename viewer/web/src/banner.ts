@@ -1,0 +1,177 @@
+// The banner above every view: what ran out of memory, why, and what helps. It can be folded to its first sentence.
+import { settingLine, type Cure } from "./views/oom-cure";
+import { sentence, type Cause } from "./views/oom-parts";
+import type { Device } from "./app";
+import { add, clear, el } from "./dom";
+import { bytes, count } from "./format";
+import type { Changed, Frame, Panel } from "./frame";
+import { askOnce } from "./once";
+import { shortSites } from "./sites";
+import { recall, remember, UNCHOSEN, type State } from "./state";
+import { capital, deviceName, failedIn, placeName, type Trouble } from "./trouble";
+import { prepare } from "./working";
+
+type Mark = { kind: string; event: number; bytes?: number };
+type CureJson = { cure: Cure | null };
+
+const MOST_EVENTS = 2_000_000; // whose cause is worked out without being asked for
+const MOST_REPLAYED = 200_000; // events of a history that is replayed without being asked for
+const FOLDED = "vram.banner.folded";
+
+// Every call site that the cause names.
+const sitesOf = (cause: Cause): (string | null | undefined)[] => [cause.site, cause.pin_site, ...[...(cause.holders ?? []), ...(cause.libraries ?? []), ...(cause.demand?.sites ?? []), ...(cause.demand?.remedies ?? [])].map(({ site }) => site)];
+
+// The reason in a sentence, and who holds most where it names nobody.
+function whyText(cause: Cause): string {
+    // The rest of a long sentence stands in the view of out of memory.
+    const short = cause.demand?.text;
+    const text = short && cause.text.startsWith(short) ? short : cause.text;
+    const named = (site: string | null | undefined) => site && !text.includes(site);
+    const most = cause.holders?.[0];
+    const who = named(cause.pin_site) ? ` ${cause.pin_blocks === 1 ? "It is" : "The largest of them is"} by ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
+    const asked = named(cause.site) && !who.includes(cause.site) && !cause.site.startsWith("<") ? ` Asked for by ${cause.site}.` : "";
+    const library = cause.libraries?.find(({ site }) => named(site) && !site.startsWith("<"));
+    const through = library ? ` ${bytes(library.bytes)} of it through ${library.site}.` : "";
+    return `${sentence(text)}${who}${through}${asked}`;
+}
+
+// What to change in the program: the first that is enough, else the first.
+function changeText({ demand, advice }: Cause): string {
+    const remedy = demand?.remedies.find(({ fits }) => fits) ?? demand?.remedies[0];
+    return sentence(remedy?.text ?? advice);
+}
+
+// What helps, as short as it can be said; the view of out of memory has the rest.
+function helpOf(cure: Cure, cause: Cause): (Node | string)[] {
+    const room = cure.needed_bytes > 0 ? `needs ${bytes(cure.needed_bytes)} of the ${bytes(cure.room_bytes)} there was room for` : `fits in the ${bytes(cure.room_bytes)} there was room for`;
+    if (cure.verdict === "setting") return [settingLine(cure.variable, cure.conf ?? ""), room];
+    if (cure.verdict === "limit") return [cure.text];
+    const change = shortSites(changeText(cause), sitesOf(cause));
+    if (cure.verdict === "demand" || cure.verdict === "none") return [`No setting helps. ${change}`.trim()];
+    return [cure.usual ? `${cure.usual} usually helps after such a failure; here it is not proven.` : change];
+}
+
+export class TroubleBanner implements Panel {
+    private readonly head = el("p", { role: "status", class: "trouble-what" });
+    private readonly why = el("p", { class: "trouble-why" });
+    private readonly help = el("p", { class: "trouble-help" });
+    private readonly more = el("div", { id: "trouble-more", class: "trouble-more" }, this.why, this.help);
+    private readonly lead = el("button", { type: "button", class: "link", onclick: () => this.go() });
+    private readonly fold: HTMLButtonElement = el("button", { type: "button", class: "quiet icon trouble-fold", "aria-controls": "trouble-more", onclick: () => this.setFolded(!this.more.hidden) });
+    readonly root = el("section", { class: "trouble", "aria-label": "Out of memory", hidden: true }, this.head, this.lead, this.fold, this.more);
+    private asked = 0;
+    private said = ""; // which recording and device it speaks of, seen from where
+    private trouble: Trouble | undefined;
+
+    constructor(private readonly frame: Frame) {
+        this.setFolded(recall(FOLDED) === "yes");
+    }
+
+    private setFolded(folded: boolean): void {
+        this.more.hidden = folded;
+        this.fold.textContent = folded ? "\u25b8" : "\u25be";
+        this.fold.title = folded ? "Show why, and what helps" : "Fold this message";
+        this.fold.setAttribute("aria-label", this.fold.title);
+        this.fold.setAttribute("aria-expanded", String(!folded));
+        remember(FOLDED, folded ? "yes" : "no");
+        if (this.root.isConnected) window.dispatchEvent(new Event("resize"));
+    }
+
+    update(state: State, changed: Changed): void {
+        if (changed === null || changed.has("rec") || changed.has("device")) void this.load(state.rec);
+        this.place();
+    }
+
+    private place(): void {
+        this.root.hidden = this.trouble === undefined || this.frame.store.state.view === "oom" || !this.frame.device();
+    }
+
+    private go(): void {
+        const { trouble, frame } = this;
+        if (!trouble) return;
+        const here = this.isHere(trouble);
+        frame.store.set({ view: "oom", ...(here ? {} : { rec: trouble.rec, device: trouble.device.device, ...UNCHOSEN }) });
+    }
+
+    private isHere = ({ rec, device }: Trouble): boolean => rec === this.frame.store.state.rec && device.device === this.frame.device()?.device;
+
+    private async load(rec: number): Promise<void> {
+        const { frame } = this;
+        const ticket = ++this.asked;
+        const overtaken = () => ticket !== this.asked;
+        const trouble = failedIn(frame.recordings, rec);
+        if (!trouble || frame.partial) {
+            this.trouble = undefined;
+            this.said = "";
+            return this.place();
+        }
+        const about = { rec: trouble.rec, device: trouble.device.device };
+        const { marks } = (await askOnce<{ marks: Mark[] }>(frame, { name: "marks", ...about })).json;
+        if (overtaken() || !frame.device()) return;
+        this.show(trouble, marks.filter((mark) => mark.kind === "oom").at(-1));
+        // Of another recording it only says where the trouble is.
+        if (trouble.rec !== rec || trouble.device.events > MOST_EVENTS) return;
+        const { oom_causes: causes } = (await askOnce<{ oom_causes: Cause[] }>(frame, { name: "oom", ...about })).json;
+        const cause = causes.at(-1);
+        if (overtaken() || !cause) return;
+        this.explain(cause);
+        if (trouble.device.events > MOST_REPLAYED) return;
+        const question = { name: "cure", ...about };
+        if (!(await prepare(frame.engine, question, () => {}, overtaken))) return;
+        const { cure } = (await askOnce<CureJson>(frame, question)).json;
+        if (overtaken() || !cure) return;
+        this.tell(cure, cause);
+    }
+
+    private explain(cause: Cause): void {
+        const full = whyText(cause);
+        this.why.textContent = shortSites(full, sitesOf(cause));
+        this.why.title = full;
+    }
+
+    private tell(cure: Cure, cause: Cause): void {
+        const parts = helpOf(cure, cause);
+        clear(this.help);
+        this.help.dataset.verdict = cure.verdict;
+        if (parts.at(-1) !== "") add(this.help, el("b", {}, "What helps: "), ...parts);
+    }
+
+    private show(trouble: Trouble, last: Mark | undefined): void {
+        const { rec, device: worst } = trouble;
+        const shown = { rec: this.frame.store.state.rec, device: this.frame.device()! };
+        const here = this.isHere(trouble);
+        const times = worst.ooms === 1 ? "" : ` ${count(worst.ooms)} times`;
+        const what = last === undefined ? "" : `: ${worst.ooms === 1 ? "" : "the last time "}${bytes(last.bytes ?? 0)} asked for at event ${count(last.event)}`;
+        const away = here ? "" : ` This is ${this.placeOf(shown, trouble)}.`;
+        this.head.replaceChildren(el("b", {}, `${this.subject(trouble, shown)} ran out of memory${times}`), `${what}.${this.others(trouble)}${away}`);
+        this.lead.textContent = `Why it failed${here ? "" : ` ${rec === shown.rec ? "on" : "in"} ${this.placeOf(trouble, shown)}`}, and what to change`;
+        const said = `${rec} ${worst.device} ${worst.events} ${shown.rec} ${shown.device.device}`;
+        if (said !== this.said) this.why.textContent = this.why.title = this.help.textContent = "";
+        this.said = said;
+        this.trouble = trouble;
+        this.place();
+    }
+
+    // What tells one from the other: the device, or the recording.
+    private placeOf({ rec, device }: Trouble, other: Trouble): string {
+        return rec === other.rec ? deviceName(device) : placeName(this.frame.recordings[rec], device);
+    }
+
+    private subject(trouble: Trouble, shown: Trouble): string {
+        const { devices } = this.frame.recordings[trouble.rec];
+        if (trouble.rec === shown.rec && devices.length === 1) return "The program";
+        const place = this.placeOf(trouble, shown);
+        return devices.length > 1 ? capital(place) : place; // a file keeps its name
+    }
+
+    // What else ran out of memory: other devices of the recording, and how many other recordings.
+    private others({ rec, device }: Trouble): string {
+        const { recordings } = this.frame;
+        const failed = (all: readonly Device[]) => all.some(({ ooms }) => ooms > 0);
+        const elsewhere = recordings[rec].devices.filter((one) => one !== device && one.ooms > 0);
+        const names = elsewhere.map((one) => `${deviceName(one)} (${count(one.ooms)})`);
+        const more = recordings.filter(({ devices }, i) => i !== rec && failed(devices)).length;
+        if (more > 0) names.push(`${count(more)} other recording${more === 1 ? "" : "s"}`);
+        return names.length === 0 ? "" : ` So did ${names.join(", ")}.`;
+    }
+}

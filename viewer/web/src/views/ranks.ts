@@ -1,0 +1,104 @@
+// Ranks: a row for each device of every recording that is open, and which of them are unlike the others.
+import type { App, View } from "../app";
+import { el } from "../dom";
+import { bytes, count, counted } from "../format";
+import { barCell, SortTable } from "../table";
+import { UNCHOSEN } from "../state";
+import { deviceName, placeName, type Trouble } from "../trouble";
+
+type Rank = Trouble & { name: string; apart: number }; // apart: of its peak from the median
+
+// A peak that is a twentieth apart from the median is unlike the others, as in the table of `vram report`.
+const UNLIKE = 1 / 20;
+
+// The value that half of the others do not exceed.
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+class Ranks {
+    private readonly said = el("p", { class: "ranks-said" });
+    private readonly table: SortTable<Rank>;
+    readonly root: HTMLElement;
+    private middle = 0;
+    private highest = 1;
+    private shown: readonly unknown[] = [];
+
+    constructor(private readonly app: App) {
+        const { store } = app;
+        this.table = new SortTable<Rank>(
+            "Ranks",
+            [
+                { title: "Recording", value: (rank) => this.nameOf(rank) },
+                { title: "Unlike the others", number: true, value: (rank) => this.unlikeness(rank), cell: (rank) => this.unlike(rank) },
+                { title: "Peak allocated", number: true, value: ({ device }) => device.peak_bytes, cell: ({ device }) => barCell(device.peak_bytes, this.highest, bytes(device.peak_bytes)) },
+                { title: "Reserved", number: true, value: ({ device }) => device.reserved_peak_bytes, cell: ({ device }) => (device.reserved_peak_bytes > 0 ? bytes(device.reserved_peak_bytes) : "not known") },
+                { title: "Out of memory", number: true, value: ({ device }) => device.ooms, cell: ({ device }) => (device.ooms > 0 ? count(device.ooms) : "") },
+                { title: "Events", number: true, value: ({ device }) => device.events, cell: ({ device }) => count(device.events) },
+            ],
+            1,
+            ({ rec, device }) => store.set({ view: "timeline", rec, device: device.device, ...UNCHOSEN }),
+            ({ rec, device }) => rec === store.state.rec && device.device === app.device()?.device,
+        );
+        this.root = el("div", { class: "fill ranks-view" }, this.said, this.table.root);
+    }
+
+    // Devices of one recording stay together where names are sorted.
+    private nameOf = ({ rec, name, device }: Rank): string => (this.app.recordings[rec].devices.length > 1 ? `${name}, ${deviceName(device)}` : name);
+
+    private isUnlike = ({ apart }: Rank): boolean => Math.abs(apart) > this.middle * UNLIKE;
+
+    // Out of memory first, then by how far the peak is from the median.
+    private unlikeness(rank: Rank): number {
+        return rank.device.ooms > 0 ? Number.MAX_SAFE_INTEGER : this.isUnlike(rank) ? Math.abs(rank.apart) : 0;
+    }
+
+    private unlike(rank: Rank): HTMLElement {
+        const { apart } = rank;
+        const peak = this.isUnlike(rank) ? `peak ${bytes(Math.abs(apart))} ${apart > 0 ? "above" : "below"} the median` : "";
+        const failed = rank.device.ooms > 0 && el("b", { class: "ranks-failed" }, "\u26a0 ran out of memory");
+        return el("span", {}, failed, failed && peak !== "" && ", ", peak);
+    }
+
+    show(): void {
+        const ranks = this.app.recordings.flatMap(({ name, devices }, rec) => devices.filter((device) => !device.host && (device.events > 0 || device.peak_bytes > 0)).map((device) => ({ rec, device, name, apart: 0 })));
+        this.middle = median(ranks.map(({ device }) => device.peak_bytes));
+        this.highest = Math.max(1, ...ranks.map(({ device }) => device.peak_bytes));
+        for (const rank of ranks) rank.apart = rank.device.peak_bytes - this.middle;
+        this.said.textContent = this.sentence(ranks);
+        this.table.show(ranks);
+    }
+
+    update(): void {
+        const { rec, device } = this.app.store.state;
+        const now = [this.app.recordings, rec, device];
+        if (now.every((value, i) => value === this.shown[i])) return;
+        this.shown = now;
+        this.show();
+    }
+
+    private sentence(ranks: readonly Rank[]): string {
+        const failed = ranks.filter(({ device }) => device.ooms > 0);
+        const who = ({ rec, device }: Rank) => placeName(this.app.recordings[rec], device);
+        const oom = failed.length === 0 ? "None ran out of memory." : `Of these, ${who(failed[0])} ran out of memory${failed.length === 1 ? "" : `, and so did ${counted(failed.length - 1, "other")}`}.`;
+        const peaks = ranks.map(({ device }) => device.peak_bytes);
+        const unlike = ranks.filter(this.isUnlike).length;
+        const range = ranks.length === 0 ? "" : ` Peaks are from ${bytes(Math.min(...peaks))} to ${bytes(this.highest)}, the median is ${bytes(this.middle)}; ${unlike === 0 ? "all are alike" : `${count(unlike)} ${unlike === 1 ? "is" : "are"} more than 5\u202f% away from it`}.`;
+        return `${counted(this.app.recordings.length, "recording")}, ${counted(ranks.length, "device")}. ${oom}${range}`;
+    }
+
+    csv = (): string => this.table.csv();
+}
+
+export function ranksView(app: App): View {
+    const ranks = new Ranks(app);
+    return {
+        id: "ranks",
+        title: "Ranks",
+        key: "r",
+        available: () => app.recordings.length > 1,
+        root: ranks.root,
+        keys: [["\u2191 \u2193 Enter", "walk the ranks, and open one"]],
+        show: () => ranks.show(),
+        update: () => ranks.update(),
+        csv: ranks.csv,
+    };
+}
