@@ -226,12 +226,13 @@ static void a_small_history_is_told_as_it_was(void **state) {
     expect_text(explorer, "state?event=-1", "\"segments\": 0, \"blocks\": 0, \"reserved_bytes\": 0");
     expect_text(explorer, "state?event=1",
                 "\"segments\": 1, \"blocks\": 1, \"reserved_bytes\": 2097152, \"allocated_bytes\": 1024, \"requested_bytes\": 700, "
-                "\"pending_bytes\": 0, \"free_bytes\": 2096128, \"free_pieces\": 1, \"largest_free_bytes\": 2096128, \"cached_bytes\": 0");
+                "\"pending_bytes\": 0, \"free_bytes\": 2096128, \"free_pieces\": 1, \"largest_free_bytes\": 2096128, \"cached_bytes\": 0, "
+                "\"largest_hole_bytes\": 2096128");
     expect_text(explorer, "state?event=2",
                 "\"allocated_bytes\": 0, \"requested_bytes\": 0, \"pending_bytes\": 1024, \"free_bytes\": 2096128");
     expect_text(explorer, "state?event=3",
                 "\"pending_bytes\": 0, \"free_bytes\": 2097152, \"free_pieces\": 1, "
-                "\"largest_free_bytes\": 2097152, \"cached_bytes\": 2097152, \"outside_bytes\": 0");
+                "\"largest_free_bytes\": 2097152, \"cached_bytes\": 2097152, \"largest_hole_bytes\": 0, \"outside_bytes\": 0");
     expect_text(explorer, "state?event=4", "\"owners\": [{\"stream\": \"7\", \"kind\": \"small\", \"expandable\": false}]");
     expect_text(explorer, "state?event=4", "\"name\": \"b.py:3:here\", \"bytes\": 1024, \"count\": 1}");
     // The second allocation was never freed, but is not in the final state: it is the recording that does not fit together.

@@ -208,11 +208,15 @@ static enum vram_status put_together(const struct reserved_list *found, struct v
     return VRAM_OK;
 }
 
-static void add_free(struct vr_moment_sums *sums, uint64_t bytes) {
+static void add_free(struct vr_moment_sums *sums, uint64_t bytes, bool whole_segment) {
     if (bytes == 0) return;
     sums->free_bytes += bytes;
     sums->free_pieces++;
     if (bytes > sums->largest_free_bytes) sums->largest_free_bytes = bytes;
+    if (whole_segment)
+        sums->cached_bytes += bytes;
+    else if (bytes > sums->largest_hole_bytes)
+        sums->largest_hole_bytes = bytes;
 }
 
 static void add_up(struct vr_moment *moment) {
@@ -226,16 +230,15 @@ static void add_up(struct vr_moment *moment) {
         }
         uint64_t cursor = segment->address;
         sums->reserved_bytes += segment->end - segment->address;
-        if (segment->first_block == end) sums->cached_bytes += segment->end - segment->address;
         for (size_t b = segment->first_block; b < end; b++) {
             const struct vr_moment_block *block = &moment->blocks[b];
             const bool pending = (block->flags & VR_BLOCK_PENDING) != 0;
-            add_free(sums, block->address - cursor);
+            add_free(sums, block->address - cursor, false);
             *(pending ? &sums->pending_bytes : &sums->allocated_bytes) += block->size_bytes;
             sums->requested_bytes += pending ? 0 : block->requested_bytes;
             cursor = block->address + block->size_bytes;
         }
-        add_free(sums, segment->end - cursor);
+        add_free(sums, segment->end - cursor, segment->first_block == end);
     }
 }
 
@@ -289,6 +292,7 @@ bool vr_moment_check(const struct vr_moment *moment) {
     }
     return sums->reserved_bytes == sums->allocated_bytes + sums->pending_bytes + sums->free_bytes &&
            sums->cached_bytes <= sums->free_bytes && sums->largest_free_bytes <= sums->free_bytes &&
-           sums->reserved_bytes == found.reserved_bytes && sums->outside_bytes == found.outside_bytes &&
+           sums->largest_hole_bytes <= sums->free_bytes - sums->cached_bytes && sums->reserved_bytes == found.reserved_bytes &&
+           sums->outside_bytes == found.outside_bytes &&
            sums->allocated_bytes + sums->pending_bytes + sums->outside_bytes >= found.allocated_bytes + found.pending_bytes;
 }

@@ -38,8 +38,9 @@ struct vr_moment_sums {
     uint64_t reserved_bytes, allocated_bytes, pending_bytes, free_bytes;
     uint64_t requested_bytes; // in allocated blocks
     uint64_t largest_free_bytes, free_pieces;
-    uint64_t cached_bytes;  // of free_bytes: in segments without a block
-    uint64_t outside_bytes; // blocks in no known segment, counted nowhere else
+    uint64_t cached_bytes;       // of free_bytes: in segments without a block
+    uint64_t largest_hole_bytes; // of the free pieces in the other segments
+    uint64_t outside_bytes;      // blocks in no known segment, counted nowhere else
 };
 
 // Segments do not overlap, every block lies in one of them, and no block reaches over the next: vr_moment_check().

@@ -44,6 +44,17 @@ static void put_final(struct vr_json *json, const struct described_row *subject,
     if (block != 0) vr_json_u64(json, "block_bytes", subject->model->blocks.size_bytes[view->blocks[block - 1]]);
 }
 
+// Of a longer history roles take longer than who points at an allocation waits.
+enum { MOST_EVENTS_OF_ROLES = 2000000 };
+
+static enum vram_status put_role(struct vr_json *json, struct vr_explored_device *device, size_t row) {
+    struct vr_roles *roles = NULL;
+    if (device->view->history->count > MOST_EVENTS_OF_ROLES) return VRAM_OK;
+    VR_TRY(vr_explored_roles(device, VR_LIFETIME_ALLOCATED, &roles));
+    vr_json_string(json, "role", vram_role_word((enum vram_role)roles->role[row]));
+    return VRAM_OK;
+}
+
 enum vram_status vr_query_allocation(const struct vr_query *query) {
     struct described_row subject = {.model = NULL};
     struct vr_json *json = &query->answer->json;
@@ -75,6 +86,7 @@ enum vram_status vr_query_allocation(const struct vr_query *query) {
     }
     put_birth(json, &subject, birth);
     put_final(json, &subject, row);
+    VR_TRY(put_role(json, subject.device, row));
     vr_put_stack(json, &subject.recording->sites, subject.allocated->stack[row]);
     return VRAM_OK;
 }

@@ -190,6 +190,7 @@ static void put_sums(struct vr_json *json, const struct vr_moment_sums *sums) {
     vr_json_u64(json, "free_pieces", sums->free_pieces);
     vr_json_u64(json, "largest_free_bytes", sums->largest_free_bytes);
     vr_json_u64(json, "cached_bytes", sums->cached_bytes);
+    vr_json_u64(json, "largest_hole_bytes", sums->largest_hole_bytes);
     vr_json_u64(json, "outside_bytes", sums->outside_bytes);
 }
 

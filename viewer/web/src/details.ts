@@ -5,6 +5,7 @@ import type { Changed, Frame, Panel } from "./frame";
 import { latest } from "./latest";
 import { copyText } from "./save";
 import { splitter } from "./splitter";
+import { roleCell } from "./views/peak";
 import { framesList, frameText, type StackFrame } from "./stack";
 import type { State } from "./state";
 
@@ -28,11 +29,18 @@ export type Allocation = {
     category?: string;
     metadata?: string;
     context?: string;
+    role?: string;
     frames: StackFrame[];
     site?: number; // the call site's place in them
 };
 
 const siteFrame = (item: Allocation): StackFrame | undefined => (item.site === undefined ? undefined : item.frames[item.site]);
+
+// PyTorch writes "N/A" where it has nothing to say.
+const known = (text: string | undefined): string | undefined => (text === "N/A" ? undefined : text);
+
+// "12.0 MiB of activations", what people call it by.
+const titleOf = ({ bytes: size, role, kind, label }: Allocation): string => (kind === "segment" ? label : `${bytes(size)}${role && role !== "unknown" ? ` of ${role.replaceAll("_", " ")}` : ""}`);
 
 export class Details implements Panel {
     readonly root = el("aside", { class: "details", "aria-label": "Details", hidden: true });
@@ -98,9 +106,9 @@ export class Details implements Panel {
         }
     }
 
-    private head(title: string): HTMLElement {
+    private head(title: string, label = title): HTMLElement {
         const close = el("button", { type: "button", class: "quiet close", "aria-label": "Let go of it", onclick: () => this.frame.store.set({ pick: "" }) }, "\u00d7");
-        const copy = el("button", { type: "button", class: "quiet", title: "Copy the label", "aria-label": "Copy the label", onclick: () => void copyText(title) }, "copy");
+        const copy = el("button", { type: "button", class: "quiet", title: "Copy the label", "aria-label": "Copy the label", onclick: () => void copyText(label) }, "copy");
         return el("div", { class: "details-head" }, el("h2", {}, title), copy, close);
     }
 
@@ -124,6 +132,8 @@ export class Details implements Panel {
         const lived = item.birth_time_us !== undefined && item.death_time_us !== undefined ? duration(item.death_time_us - item.birth_time_us) : undefined;
         const exact = (value: number) => el("span", { title: `${count(value)} bytes` }, bytes(value));
         return [
+            ["label", el("code", {}, item.label)],
+            ["role", item.role && item.role !== "unknown" ? roleCell(item.role) : undefined],
             ["address", el("code", {}, item.address)],
             ["asked for", exact(item.bytes)],
             ["given", item.block_bytes === undefined ? undefined : `${bytes(item.block_bytes)}${lost > 0 ? ` (${bytes(lost)} rounding)` : ""}`],
@@ -136,8 +146,8 @@ export class Details implements Panel {
             ["pool", item.pool === undefined ? undefined : item.pool[0] === 0 && item.pool[1] === 0 ? "default" : `private ${item.pool.join(", ")}`],
             ["thread", item.thread?.toString()],
             ["category", item.category],
-            ["metadata", item.metadata],
-            ["compiled as", item.context],
+            ["metadata", known(item.metadata)],
+            ["compiled as", known(item.context)],
         ];
     }
 
@@ -155,7 +165,7 @@ export class Details implements Panel {
             actions.append(el("button", { type: "button", title: "Mark all that was allocated at the same place", onclick: () => this.frame.store.set({ search: site, regex: false }) }, "Same place"));
             actions.append(el("button", { type: "button", onclick: () => void copyText(item.frames.map(frameText).join("\n")) }, "Copy stack"));
         }
-        add(this.body, this.head(item.label), table, actions, framesList(item.frames, item.site));
+        add(this.body, this.head(titleOf(item), item.label), table, actions, framesList(item.frames, item.site));
     }
 
     // The window with its life and a margin.

@@ -9,6 +9,13 @@ export function frameText([name, file, line]: StackFrame): string {
     return `${file}:${line}:${name}`;
 }
 
+// Where a frame is, as people read it: nothing where it is not known, no line where there is none.
+export function placeText([, file, line]: StackFrame, full = false): string {
+    if (file === "" || file === "??") return "";
+    const shown = full ? file : file.split(/[/\\]/).slice(-2).join("/");
+    return line > 0 ? `${shown}:${line}` : shown;
+}
+
 type Run = { frames: StackFrame[]; folded: boolean };
 
 // Consecutive frames that are not the program's become one run, but for the call site.
@@ -56,11 +63,11 @@ export function sourceLink(file: string, line: number, template = sourceTemplate
     return template.replaceAll("{file}", path).replaceAll("{line}", String(line));
 }
 
-function place([, file, line]: StackFrame): HTMLElement {
-    const short = file.split(/[/\\]/).slice(-2).join("/");
+function place(frame: StackFrame): HTMLElement {
+    const [, file, line] = frame;
     const link = sourceLink(file, line);
-    const facts = { class: "frame-place", title: `${file}:${line}` };
-    return link ? el("a", { ...facts, href: link, rel: "noreferrer", target: "_blank" }, `${short}:${line}`) : el("span", facts, `${short}:${line}`);
+    const facts = { class: "frame-place", title: placeText(frame, true) };
+    return link ? el("a", { ...facts, href: link, rel: "noreferrer", target: "_blank" }, placeText(frame)) : el("span", facts, placeText(frame));
 }
 
 const item = (frame: StackFrame): HTMLElement => el("li", {}, el("span", { class: "frame-name", title: frame[0] }, frameName(frame[0], frame[1]) || "?"), " ", place(frame));
@@ -80,7 +87,7 @@ export function framesList(frames: readonly StackFrame[], site?: number): HTMLEl
 
 // The stack in lines for a tip: the site, then what called it; what is folded is one line.
 export function stackLines(frames: readonly StackFrame[], site: number | undefined, most: number): string[] {
-    const line = (frame: StackFrame) => `${frameName(frame[0], frame[1]) || "?"}  ${frame[2] > 0 ? `${frame[1].split(/[/\\]/).slice(-2).join("/")}:${frame[2]}` : ""}`.trim();
+    const line = (frame: StackFrame) => `${frameName(frame[0], frame[1]) || "?"}  ${placeText(frame)}`.trim();
     const lines = folded(frames, site).flatMap((run) => (run.folded ? [`(${foldText(run.frames)})`] : run.frames.map(line)));
     const head = site !== undefined && site > 0 ? [`\u2192 ${line(frames[site])}`] : [];
     const rest = lines.length > most ? [`and ${lines.length - most} more`] : [];

@@ -45,12 +45,14 @@ await settles(page, hash, "event", String(peak), "and leads back to its event");
 await page.getByRole("button", { name: "Remove the pin" }).click();
 await settles(page, () => document.querySelectorAll(".pin").length, null, 0, "it can be removed");
 
-// One recording alone: its peak with its end, two of its steps; both moments are marked.
+// One recording alone: its beginning with its peak, its peak with its end, two of its steps; both moments are marked.
 await go(page, { view: "compare" });
 const sides = () => ["A", "B"].map((side) => Number(document.querySelector(`.compare-facts [data-side="${side}"]`)?.dataset.event));
-await settles(page, sides, null, [peak, made.events.length - 1], "the peak and the end, without a click");
+await settles(page, sides, null, [-1, peak], "the beginning and the peak, without a click");
 const marked = () => JSON.parse(document.querySelector(".compare-curve canvas").dataset.moments).map(({ letter }) => letter).join("");
 await settles(page, marked, null, "AB", "both are marked on the curve");
+await page.locator('select[aria-label="Compare at"]').selectOption("end");
+await settles(page, sides, null, [peak, made.events.length - 1], "the peak and the end");
 await page.locator('select[aria-label="Compare at"]').selectOption("step");
 await page.locator('input[aria-label="Step"]').fill("3");
 await page.keyboard.press("Tab");

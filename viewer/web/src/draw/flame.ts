@@ -3,13 +3,14 @@ import { clear, el, xmlText } from "../dom";
 import { bytes, counted, percent } from "../format";
 import type { Answer, Numbers } from "../protocol";
 import { frameName } from "../sites";
-import { frameText, type StackFrame } from "../stack";
+import { placeText, type StackFrame } from "../stack";
 import { blend, colourOf, css, inkOn, parse, themeOf, varied, type Rgb } from "./colour";
 
 export type TreeJson = { frames: StackFrame[]; nodes: number; bytes: number; allocations: number; event: number };
 
 const ROW = 20;
 const LEAST_PIXELS = 0.7;
+const GREY: Rgb = [128, 128, 128];
 const CALLERS = 3; // named above a part that is zoomed to
 
 type Tree = { frames: StackFrame[]; parent: Numbers; frame: Numbers; stack: Numbers; bytes: Numbers; own: Numbers; count: Numbers; other?: Numbers; children: number[][] };
@@ -19,12 +20,14 @@ export class Flame {
     readonly root: HTMLElement;
     upwards = false; // the root at the bottom
     matches: (stack: number) => boolean = () => false; // of the search
+    groupOf: (frame: StackFrame | null) => string | null = () => null; // the group that the frame names, in the colours of the table beside it
     private readonly canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "Call stacks" });
     private readonly path = el("div", { class: "flame-path" });
     private readonly line = el("p", { class: "flame-line", "aria-live": "polite" });
     private readonly scroll = el("div", { class: "flame-scroll" }, this.canvas);
     private tree: Tree | null = null;
     private boxes: Box[] = [];
+    private twins: ReadonlySet<number> = new Set(); // boxes whose row has another one of that name
     private top = 0; // node that fills the width
     private focus = 0;
 
@@ -59,14 +62,27 @@ export class Flame {
         return node === 0 ? "all" : "no frames";
     }
 
+    private place(node: number): string {
+        const frame = this.tree!.frame[node];
+        return frame >= 0 ? placeText(this.tree!.frames[frame]) : "";
+    }
+
+    // What a box says: its name, and where it is as far as there is room. Where another box of its row has the same name, the place matters more.
+    private label(node: number, width: number, widthOf: (text: string) => number): string {
+        const [name, place] = [this.name(node), this.place(node)];
+        const both = `${name} ${place}`;
+        if (place === "" || widthOf(both) <= width) return both.trim();
+        return this.twins.has(node) ? place.split("/").at(-1)! : name;
+    }
+
     private text(node: number): string {
         const tree = this.tree!;
         const frame = tree.frame[node];
-        const where = frame >= 0 ? frameText(tree.frames[frame]) : this.name(node);
+        const where = frame >= 0 ? `${this.name(node)} ${placeText(tree.frames[frame], true)}`.trim() : this.name(node);
         const share = `${bytes(tree.bytes[node])} (${percent(tree.bytes[node], tree.bytes[0])}), ${counted(tree.count[node], "allocation")}`;
         if (!tree.other) return `${where}: ${share}`;
         const change = tree.other[node] - tree.bytes[node];
-        return `${where}: ${bytes(tree.bytes[node])} \u2192 ${bytes(tree.other[node])} (${change >= 0 ? "+" : ""}${bytes(change)})`;
+        return `${where}: ${bytes(tree.bytes[node])} \u2192 ${bytes(tree.other[node])} (${change === 0 ? "no change" : `${change > 0 ? "+" : ""}${bytes(change)}`})`;
     }
 
     // Boxes that can be seen, from the node that fills the width; of its callers the line above has the names.
@@ -90,24 +106,36 @@ export class Flame {
         return boxes;
     }
 
+    private findTwins(boxes: readonly Box[]): void {
+        const rows = new Map<string, number[]>();
+        for (const { node, depth } of boxes) {
+            const key = `${depth} ${this.name(node)}`;
+            rows.set(key, [...(rows.get(key) ?? []), node]);
+        }
+        this.twins = new Set([...rows.values()].filter((nodes) => nodes.length > 1).flat());
+    }
+
     private colour(node: number, ground: Rgb): Rgb {
         const tree = this.tree!;
-        if (node === 0) return blend(ground, [128, 128, 128], 0.35);
+        if (node === 0) return blend(ground, GREY, 0.35);
         if (tree.other) {
             const change = (tree.other[node] - tree.bytes[node]) / Math.max(1, this.weight(node));
-            return blend(ground, change >= 0 ? [213, 94, 0] : [0, 114, 178], 0.16 + 0.7 * Math.min(1, Math.abs(change)));
+            if (change === 0) return blend(ground, GREY, 0.3);
+            return blend(ground, change > 0 ? [213, 94, 0] : [0, 114, 178], 0.16 + 0.7 * Math.min(1, Math.abs(change)));
         }
         const frame = tree.frame[node];
-        if (frame < 0) return blend(colourOf(""), ground, 0.3);
-        // A file has a hue, its functions differ a little.
-        const [name, file] = tree.frames[frame];
-        return blend(varied(varied(colourOf(file || name), shade(name)), shade(name)), ground, 0.3);
+        const group = this.groupOf(frame < 0 ? null : tree.frames[frame]);
+        if (group !== null) return colourOf(group);
+        // What leads to the groups is pale: a file has a shade, its functions differ a little.
+        const [name, file] = frame < 0 ? ["", ""] : tree.frames[frame];
+        return blend(varied(varied(GREY, shade(file)), shade(name)), ground, 0.62);
     }
 
     draw(): void {
         const width = this.scroll.clientWidth;
         if (!this.tree || width === 0) return;
         this.boxes = this.layout(width);
+        this.findTwins(this.boxes);
         const depth = this.boxes.reduce((most, box) => Math.max(most, box.depth), 0) + 1;
         const height = Math.max(depth * ROW, this.upwards ? this.scroll.clientHeight - 2 : 0);
         const ratio = devicePixelRatio;
@@ -132,7 +160,8 @@ export class Flame {
             }
             if (box.width < 28) continue;
             context.fillStyle = inkOn(this.colour(box.node, ground));
-            context.fillText(fitted(context, this.name(box.node), box.width - 8), box.x + 4, y + ROW / 2);
+            const label = this.label(box.node, box.width - 8, (text) => context.measureText(text).width);
+            context.fillText(fitted(context, label, box.width - 8), box.x + 4, y + ROW / 2);
         }
         this.drawPath();
     }
@@ -197,6 +226,7 @@ export class Flame {
         if (!this.tree) return `<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"></svg>`;
         const width = 1200;
         const boxes = this.layout(width);
+        this.findTwins(boxes);
         const depth = boxes.reduce((most, box) => Math.max(most, box.depth), 0) + 1;
         const theme = themeOf(this.root);
         const ground = parse(theme.panel);
@@ -204,7 +234,7 @@ export class Flame {
             const colour = this.colour(box.node, ground);
             const y = 30 + (this.upwards ? depth - 1 - box.depth : box.depth) * ROW;
             const room = Math.floor((box.width - 8) / 6.6);
-            const name = this.name(box.node);
+            const name = this.label(box.node, room, (text) => text.length);
             const label = room < 3 ? "" : `<text x="${(box.x + 4).toFixed(1)}" y="${y + 14}" fill="${inkOn(colour)}">${xmlText(name.length > room ? name.slice(0, room - 1) + "\u2026" : name)}</text>`;
             return `<g><title>${xmlText(this.text(box.node))}</title><rect x="${box.x.toFixed(1)}" y="${y}" width="${Math.max(0.5, box.width - 1).toFixed(1)}" height="${ROW - 1}" fill="${css(colour)}"/>${label}</g>`;
         });

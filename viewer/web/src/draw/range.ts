@@ -67,7 +67,8 @@ export class RangeFacts {
 
     private siteLink(name: string, size: number): HTMLElement {
         const { title, place } = siteOf(name);
-        return el("button", { type: "button", class: "link", title: name, disabled: name.startsWith("<"), onclick: () => this.app.store.set({ search: name, regex: false }) }, `${tailOf(title)}${place ? ` ${place}` : ""} ${bytes(size)}`);
+        if (name.startsWith("<")) return el("span", {}, `${title} ${bytes(size)}`); // no search finds it
+        return el("button", { type: "button", class: "link", title: name, onclick: () => this.app.store.set({ search: name, regex: false }) }, `${tailOf(title)}${place ? ` ${place}` : ""} ${bytes(size)}`);
     }
 
     private async load(of: string): Promise<void> {

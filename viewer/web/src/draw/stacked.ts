@@ -162,7 +162,7 @@ export function allocationSource(app: App): Source {
                 noun: "allocation",
                 curves: ({ active, reserved }) => [
                     { name: "reserved", colour: theme.quiet, values: reserved },
-                    ...(notion() === "allocated" ? [{ name: "active", colour: theme.active, values: active, dash: [5, 3] }] : []),
+                    ...(notion() === "allocated" ? [{ name: "active", colour: theme.text, values: active, dash: [5, 3] }] : []),
                 ],
             };
             return stackedScene(answer, kind, theme, app);

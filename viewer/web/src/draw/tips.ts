@@ -29,6 +29,7 @@ type AllocationJson = {
     death_time_us?: number;
     stream?: number;
     category?: string;
+    role?: string;
     frames?: StackFrame[];
     site?: number;
 };
@@ -42,7 +43,7 @@ export function detailsFrom({ json }: Answer<AllocationJson>): Details {
     const lines = [
         json.label ?? "",
         lifeText(json.birth_event, json.death_event) + (lived ? ` (${lived})` : ""),
-        [json.category, json.stream === undefined ? "" : `stream ${json.stream}`].filter((text) => text).join(" \u00b7 "),
+        [json.role === "unknown" ? "" : json.role?.replaceAll("_", " "), json.category, json.stream === undefined ? "" : `stream ${json.stream}`].filter((text) => text).join(" \u00b7 "),
     ];
     return { label: json.label, title: bytes(json.bytes), lines, stack: stackLines(frames, json.site, STACK_LINES) };
 }

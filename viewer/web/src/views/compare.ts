@@ -26,7 +26,7 @@ const signed = (value: number) => `${value > 0 ? "+" : ""}${bytes(value)}`;
 
 // What grew to the right, what shrank to the left of the middle.
 function changeCell(change: number, most: number): HTMLElement {
-    const bar = el("span", { class: `change-bar ${change >= 0 ? "grew" : "shrank"}` });
+    const bar = el("span", { class: `change-bar ${change >= 0 ? "grew" : "shrank"}` }); // of no change there is no bar
     bar.style.width = `${(50 * Math.abs(change)) / Math.max(1, most)}%`;
     return el("span", { class: "bar-cell change" }, el("span", { class: "bar-room middle" }, bar), el("span", { class: "bar-text" }, signed(change)));
 }
@@ -109,7 +109,7 @@ class Compare {
             { class: "compare-parts" },
             this.curves.root,
             el("section", {}, el("h2", {}, "Differences"), this.table.root),
-            el("section", {}, el("h2", {}, "Call stacks: orange grew, blue shrank"), this.flame.root),
+            el("section", {}, el("h2", {}, "Call stacks: orange grew, blue shrank, grey is unchanged"), this.flame.root),
             el("section", {}, el("h2", {}, "All recordings"), this.ranks.root),
         );
         this.invite();
@@ -121,7 +121,7 @@ class Compare {
         this.base.addEventListener("change", () => app.store.set({ base: this.within(Number(this.base.value)) }));
     }
 
-    // The other recording; this one itself where it is alone: its peak with its end, a chosen moment or two of its steps; -1: nothing to compare. One that has neither
+    // The other recording; this one itself where it is alone: its peak with its beginning, its end, a chosen moment or two of its steps; -1: nothing to compare. One that has neither
     // events nor segments cannot be compared.
     private second(): number {
         const { rec, other } = this.app.store.state;
@@ -176,7 +176,8 @@ class Compare {
         this.steps = chosen ? 0 : Math.min(...counts);
         this.describeSteps(counts, found.every(({ sure }) => sure), chosen, alone);
         if (chosen) return { event: "peak", event2: event };
-        if (alone && (step <= 0 || this.steps === 0)) return { event: "peak", event2: "end" };
+        if (alone && step < 0) return { event: "peak", event2: "end" };
+        if (alone && (step === 0 || this.steps === 0)) return { event: "-1", event2: "peak" };
         if (alone) return { event: `step:${this.within(base)}`, event2: `step:${this.within(step)}` };
         const word = step < 0 ? "end" : step === 0 || this.steps === 0 ? "peak" : `step:${Math.min(step, this.steps)}`;
         return { event: word, event2: word };
@@ -184,16 +185,13 @@ class Compare {
 
     private describeSteps(counts: number[], sure: boolean, chosen: boolean, alone: boolean): void {
         const { step, base } = this.app.store.state;
-        const words = alone ? ["its peak and its end", "", "two of its steps"] : ["the peak of each", "the end of each", "the same step"];
-        words.forEach((word, i) => {
-            this.at.options[i].textContent = word;
-            this.at.options[i].hidden = word === "";
-        });
+        const words = alone ? ["its beginning and its peak", "its peak and its end", "two of its steps"] : ["the peak of each", "the end of each", "the same step"];
+        words.forEach((word, i) => (this.at.options[i].textContent = word));
         this.open.hidden = !alone || !this.app.canOpen;
         const some = this.steps > 0;
         this.at.disabled = chosen;
         this.at.options[2].disabled = !some;
-        this.at.value = step < 0 && !alone ? "end" : step > 0 && some ? "step" : "peak";
+        this.at.value = step < 0 ? "end" : step > 0 && some ? "step" : "peak";
         this.step.hidden = this.at.value !== "step";
         this.base.hidden = this.step.hidden || !alone;
         this.base.max = String(this.steps);
@@ -208,7 +206,7 @@ class Compare {
     // Where an event lies on the width of the curves: of all events, or of the steps.
     private placed(event: number, about: About, starts: Numbers | null): number {
         const events = this.app.recordings[about.rec].devices.find((item) => item.device === about.device)?.events ?? 1;
-        if (!starts) return (event + 0.5) / Math.max(1, events);
+        if (!starts) return Math.max(0, event + 0.5) / Math.max(1, events);
         let step = starts.length - 1;
         while (step >= 0 && starts[step] > event) step--;
         if (step < 0) return NaN;
@@ -322,7 +320,7 @@ class Compare {
     }
 
     csv = (): string => this.table.csv();
-    svg = (): string => this.flame.svg(`${this.titles[0]} and ${this.titles[1]}: orange grew, blue shrank`);
+    svg = (): string => this.flame.svg(`${this.titles[0]} and ${this.titles[1]}: orange grew, blue shrank, grey is unchanged`);
 }
 
 export function compareView(app: App): View {

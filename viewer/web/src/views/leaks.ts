@@ -25,11 +25,21 @@ function answerText(json: LeaksJson): string {
     return `${json.steps_text}${by}: ${json.sentence}.${unknown ? HOW_STEPS_BEGIN : ""}`;
 }
 
+const MOST_DOTS = 60; // of a line: beyond that it is a line alone
+
+// The heights that show how values change: from zero, or where they differ little from a little below the lowest.
+function rangeOf(values: ArrayLike<number>): [low: number, high: number] {
+    const all = Array.from(values);
+    const [least, most] = [Math.min(...all), Math.max(1, ...all)];
+    const change = most - least;
+    return [change > 0 && change < most / 2 ? Math.max(0, least - change / 4) : 0, most];
+}
+
 // A line without axes: how a group's bytes went.
 function sparkline(values: readonly number[], colour: string): Element {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    const top = Math.max(1, ...values);
-    const points = values.map((value, i) => `${((98 * i) / Math.max(1, values.length - 1) + 1).toFixed(1)},${(19 - (18 * value) / top).toFixed(1)}`).join(" ");
+    const [low, high] = rangeOf(values);
+    const points = values.map((value, i) => `${((98 * i) / Math.max(1, values.length - 1) + 1).toFixed(1)},${(19 - (18 * (value - low)) / (high - low)).toFixed(1)}`).join(" ");
     svg.setAttribute("viewBox", "0 0 100 20");
     svg.setAttribute("class", "sparkline");
     svg.setAttribute("role", "img");
@@ -182,18 +192,32 @@ class Leaks {
         const context = this.canvas.getContext("2d")!;
         context.scale(ratio, ratio);
         const theme = themeOf(this.root);
-        const top = Math.max(1, ...this.total) * 1.1;
+        const [low, high] = rangeOf(this.total);
+        const [bottom, floor] = [height - 18, low === 0 ? "" : "; the heights do not begin at zero"];
         const x = (i: number) => 8 + ((width - 16) * (i + 0.5)) / this.total.length;
-        const y = (value: number) => height - 18 - ((height - 34) * value) / top;
+        const y = (value: number) => bottom - ((height - 38) * (value - low)) / (high - low);
         const wide = Math.max(1, ((width - 16) / this.total.length) * 0.7);
         context.fillStyle = theme.allocated;
-        this.total.forEach((value, i) => context.fillRect(x(i) - wide / 2, y(value), wide, height - 18 - y(value)));
+        // Bars have a foot at zero; without one a line shows how they change.
+        if (low === 0) this.total.forEach((value, i) => context.fillRect(x(i) - wide / 2, y(value), wide, bottom - y(value)));
+        else this.drawLine(context, x, y, theme.allocated);
         context.fillStyle = theme.quiet;
         context.font = "11px system-ui, sans-serif";
-        context.fillText(`live at the beginning of each step, up to ${bytes(Math.max(0, ...this.total))}`, 8, 11);
+        const [first, last] = [this.total[0] ?? 0, this.total.at(-1) ?? 0];
+        this.canvas.dataset.low = String(low);
+        context.fillText(`live at the beginning of each step: from ${bytes(first)} to ${bytes(last)}${floor}`, 8, 11);
         context.fillText("step 2", 8, height - 5);
-        const last = `step ${count(this.total.length + 1)}`;
-        context.fillText(last, width - 8 - context.measureText(last).width, height - 5);
+        const end = `step ${count(this.total.length + 1)}`;
+        context.fillText(end, width - 8 - context.measureText(end).width, height - 5);
+    }
+
+    private drawLine(context: CanvasRenderingContext2D, x: (i: number) => number, y: (value: number) => number, colour: string): void {
+        context.strokeStyle = colour;
+        context.lineWidth = 2;
+        context.beginPath();
+        this.total.forEach((value, i) => context.lineTo(x(i), y(value)));
+        context.stroke();
+        if (this.total.length <= MOST_DOTS) this.total.forEach((value, i) => context.fillRect(x(i) - 3, y(value) - 3, 6, 6));
     }
 
     // Which groups have to do with the search: of all that was made.

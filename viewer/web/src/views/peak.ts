@@ -6,8 +6,8 @@ import { Flame, type TreeJson } from "../draw/flame";
 import { seedGroups } from "../draw/seeds";
 import { bytes, count, counted, percent } from "../format";
 import { latest } from "../latest";
-import { GROUPINGS, searchable, searchText, siteOf, tailOf } from "../sites";
-import { frameText } from "../stack";
+import { GROUPINGS, searchable, searchText, siteOf, tailOf, type Site } from "../sites";
+import { frameText, type StackFrame } from "../stack";
 import { splitter } from "../splitter";
 import type { State } from "../state";
 import { barCell, SortTable } from "../table";
@@ -56,6 +56,19 @@ export function showChosen(app: App, event: number): void {
     app.store.set({ view: "peak", event });
 }
 
+const NO_FRAMES = "<no frames>"; // what the engine calls those without a call stack
+
+// Which group of the table a frame of the call stacks names, so that both have one colour.
+function groupFinder(by: string, groups: readonly Group[], roles: ReadonlyMap<string, string> | null): (frame: StackFrame | null) => string | null {
+    if (roles) return (frame) => roles.get(frame ? frameText(frame) : NO_FRAMES) ?? null;
+    const names = new Set(groups.map(({ name }) => name));
+    const nameOf = ({ site: frameText, function: ([name]: StackFrame) => name, file: ([, file]: StackFrame) => file } as Record<string, (frame: StackFrame) => string>)[by];
+    return (frame) => {
+        const name = frame ? nameOf?.(frame) : NO_FRAMES;
+        return name !== undefined && names.has(name) ? name : null;
+    };
+}
+
 const BAR_PARTS = 24;
 
 // All that is held as one bar: a part per group, the largest first, all small ones together at the end.
@@ -66,10 +79,14 @@ class HeldBar {
 
     show(groups: readonly Group[], whole: number): void {
         const shown = groups.slice(0, BAR_PARTS).filter((group) => group.row >= 0 && group.bytes > 0);
+        const titles = shown.map(({ name }) => siteOf(name).title);
+        // The place where a title alone does not tell two apart.
+        const placeOf = ({ title, place }: Site) => (place !== "" && titles.filter((other) => other === title).length > 1 ? ` ${place.split("/").at(-1)}` : "");
         const rest = whole - shown.reduce((sum, group) => sum + group.bytes, 0);
         const part = (name: string, size: number, colour: string, ink: string, group?: Group) => {
-            const text = `${siteOf(name).title}: ${bytes(size)}, ${percent(size, whole)}`;
-            const item = el("button", { type: "button", title: text, "aria-label": text, disabled: group === undefined, onclick: () => group && this.choose(group) }, tailOf(siteOf(name).title));
+            const site = siteOf(name);
+            const text = `${site.title}${placeOf(site)}: ${bytes(size)}, ${percent(size, whole)}`;
+            const item = el("button", { type: "button", title: text, "aria-label": text, disabled: group === undefined, onclick: () => group && this.choose(group) }, `${tailOf(site.title)}${placeOf(site)}`);
             item.style.width = `${(100 * size) / Math.max(1, whole)}%`;
             item.style.background = colour;
             item.style.color = ink;
@@ -192,12 +209,20 @@ class Peak {
             ]);
             this.app.say("");
             if (by !== "regex") await seedGroups(this.app, by);
+            const roles = by === "role" ? await this.rolesOfSites(what) : null;
             if (groups) this.show(groups.json);
+            if (groups) this.flame.groupOf = groupFinder(by, groups.json.groups, roles);
             this.flame.upwards = this.shape.value === "flame";
             if (tree) this.flame.show(tree);
         } catch (error) {
             this.app.say((error as Error).message);
         }
+    }
+
+    // Where the table has roles, a call site has the colour of its role.
+    private async rolesOfSites(what: { [key: string]: string | number | undefined }): Promise<ReadonlyMap<string, string>> {
+        const { json } = await this.app.engine.ask<GroupsJson>({ name: "groups", ...what, by: "site", top: TOP, roles: 1 });
+        return new Map(json.groups.map(({ name, role }) => [name, role ?? ""]));
     }
 
     private show(json: GroupsJson): void {

@@ -6,7 +6,8 @@ import type { Moment, StateSums } from "./state-picture";
 
 export function describe(facts: HTMLElement, sums: StateSums, events: number): void {
     const exact = (value: number) => el("dd", { title: `${count(value)} bytes`, "data-bytes": value }, bytes(value));
-    const fragmented = sums.free_bytes === 0 ? 0 : sums.free_bytes - sums.largest_free_bytes;
+    // What lies in segments that are wholly free is cached, and not in pieces.
+    const holes = sums.free_bytes - sums.cached_bytes;
     const rows: [key: string, name: string, value: HTMLElement, title?: string][] = [
         ["event", "after event", el("dd", {}, sums.event < 0 ? "none" : `${count(sums.event)} of ${count(events)}`)],
         ["allocated", "allocated", exact(sums.requested_bytes), "what was asked for and is not freed"],
@@ -15,7 +16,8 @@ export function describe(facts: HTMLElement, sums: StateSums, events: number): v
         ["reserved", "reserved", exact(sums.reserved_bytes)],
         ["free", "free inside", exact(sums.free_bytes)],
         ["largest", "largest free block", exact(sums.largest_free_bytes)],
-        ["fragmentation", "fragmentation", el("dd", {}, percent(fragmented, sums.free_bytes)), "share of the free memory that is not the largest piece"],
+        ["cached", "cached", exact(sums.cached_bytes), "of the free memory: in segments that are wholly free, which empty_cache() gives back"],
+        ["fragmentation", "fragmentation", el("dd", {}, holes === 0 ? percent(0, 1) : percent(holes - sums.largest_hole_bytes, holes)), "of the free memory in segments partly in use, the share that is not its largest piece"],
     ];
     if (sums.outside_bytes > 0) rows.push(["outside", "in no segment", exact(sums.outside_bytes), "blocks whose segment the recording does not name"]);
     clear(facts);

@@ -20,6 +20,7 @@ export type StateSums = {
     free_pieces: number;
     largest_free_bytes: number;
     cached_bytes: number;
+    largest_hole_bytes: number;
     outside_bytes: number;
     grain_bytes: number; // neighbours below this are one bundle; 0: each block is told for itself
     owners: Owner[];

@@ -4,6 +4,7 @@ import { csvText, el } from "../dom";
 import type { Question } from "../engine";
 import { count, counted } from "../format";
 import { latest } from "../latest";
+import { askOnce } from "../once";
 import { download } from "../save";
 import type { State } from "../state";
 import { Working } from "../working";
@@ -36,8 +37,7 @@ class StateHistory {
     private readonly jumps: HTMLElement;
     private readonly ask;
     readonly stage: Stage;
-    private ooms: number[] = [];
-    private oomsOf = "";
+    private ooms: readonly number[] = [];
 
     constructor(private readonly app: App) {
         this.ask = latest<StateSums>(app.engine, this.working.tell);
@@ -76,9 +76,10 @@ class StateHistory {
 
     private last = () => (this.app.device()?.events ?? 0) - 1;
     private peak = () => this.app.device()?.peak_event ?? -1;
+    // Where none is chosen: the last request that failed, else the end.
     private moment(): number {
         const { event } = this.app.store.state;
-        return Number.isNaN(event) ? this.last() : Math.max(-1, Math.min(event, this.last()));
+        return Number.isNaN(event) ? (this.ooms.at(-1) ?? this.last()) : Math.max(-1, Math.min(event, this.last()));
     }
     private choose(event: number): void {
         this.app.store.set({ event: Math.max(-1, Math.min(event, this.last())) });
@@ -113,22 +114,21 @@ class StateHistory {
     }
     private async findOoms(): Promise<void> {
         const about = this.about();
-        const of = `${about.rec} ${about.device}`;
-        if (this.oomsOf === of) return;
-        this.oomsOf = of;
-        this.ooms = [];
-        const answer = await this.app.engine.ask({ name: "events", ...about, action: "oom", count: 65536 });
-        this.ooms = [...answer.column("event")];
+        const answer = this.app.device()!.ooms > 0 ? await askOnce(this.app, { name: "events", ...about, action: "oom", count: 65536 }) : null;
+        const now = this.about();
+        if (now.rec !== about.rec || now.device !== about.device) return;
+        this.ooms = answer ? [...answer.column("event")] : [];
         for (const item of this.jumps.querySelectorAll("button")) if (item.textContent!.includes("OOM")) item.disabled = this.ooms.length === 0;
     }
 
     async load(): Promise<void> {
         if (!this.app.device()) return;
-        this.scrub.max = String(this.last());
-        this.scrub.value = String(this.moment());
         try {
+            await this.findOoms();
+            if (!this.app.device()) return;
+            this.scrub.max = String(this.last());
+            this.scrub.value = String(this.moment());
             this.showList();
-            void this.findOoms();
             const answer = await this.ask({ name: "state", ...this.about(), event: this.moment() });
             if (!answer) return;
             describe(this.facts, answer.json, this.last() + 1);
