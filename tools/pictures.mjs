@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openFiles, openPage } from "../viewer/web/tests/browser.mjs";
+import { pageRests } from "../viewer/web/tests/check.mjs";
 import { loop } from "../viewer/web/tests/loop.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -33,12 +34,12 @@ function written(recording) {
 async function shoot({ name, view, dark = false, pick = false, of, made, until }) {
     const { browser, page, errors } = await openPage(resolve(html), { ...SIZE, dark, fragment: `#view=${view}` });
     await openFiles(page, [made ? written(made()) : of ? join(root, of) : recording]);
-    await page.waitForTimeout(800);
+    await pageRests(page);
     if (until) await page.waitForSelector(until);
     if (pick) {
         const box = await page.locator("main canvas").first().boundingBox();
         await page.mouse.click(box.x + box.width * 0.655, box.y + box.height * 0.5);
-        await page.waitForTimeout(600);
+        await pageRests(page);
     }
     const path = join(root, "docs/pictures", `${name}.png`);
     const bytes = await page.screenshot();

@@ -22,10 +22,7 @@ const FOLDED = "vram.banner.folded";
 const sitesOf = (cause: Cause): (string | null | undefined)[] => [cause.site, cause.pin_site, ...[...(cause.holders ?? []), ...(cause.libraries ?? []), ...(cause.demand?.sites ?? []), ...(cause.demand?.remedies ?? [])].map(({ site }) => site)];
 
 // The reason in a sentence, and who holds most where it names nobody.
-function whyText(cause: Cause): string {
-    // The rest of a long sentence stands in the view of out of memory.
-    const short = cause.demand?.text;
-    const text = short && cause.text.startsWith(short) ? short : cause.text;
+function whyText(cause: Cause, text: string): string {
     const named = (site: string | null | undefined) => site && !text.includes(site);
     const most = cause.holders?.[0];
     const who = named(cause.pin_site) ? ` ${cause.pin_blocks === 1 ? "It is" : "The largest of them is"} by ${cause.pin_site}.` : most && named(most.site) && !/ by \S+:\d+/.test(text) && !most.site.startsWith("<") ? ` Most is held by ${most.site} (${bytes(most.bytes)}).` : "";
@@ -42,12 +39,13 @@ function changeText({ demand, advice }: Cause): string {
 }
 
 // What helps, as short as it can be said; the view of out of memory has the rest.
-function helpOf(cure: Cure, cause: Cause): (Node | string)[] {
+function helpOf(cure: Cure | null, cause: Cause): (Node | string)[] {
+    const change = shortSites(changeText(cause), sitesOf(cause));
+    if (!cure) return [change];
     const room = cure.needed_bytes > 0 ? `needs ${bytes(cure.needed_bytes)} of the ${bytes(cure.room_bytes)} there was room for` : `fits in the ${bytes(cure.room_bytes)} there was room for`;
     if (cure.verdict === "setting") return [settingLine(cure.variable, cure.conf ?? ""), room];
     if (cure.verdict === "limit") return [cure.text];
-    const change = shortSites(changeText(cause), sitesOf(cause));
-    if (cure.verdict === "demand" || cure.verdict === "none") return [`No setting helps. ${change}`.trim()];
+    if (cure.verdict === "demand" || cure.verdict === "none") return change === "" ? [] : [`${change} No setting helps.`];
     return [cure.usual ? `${cure.usual} usually helps after such a failure; here it is not proven.` : change];
 }
 
@@ -115,25 +113,32 @@ export class TroubleBanner implements Panel {
         const cause = causes.at(-1);
         if (overtaken() || !cause) return;
         this.explain(cause);
-        if (trouble.device.events > MOST_REPLAYED) return;
+        const cure = await this.findCure(trouble, about, overtaken);
+        if (!overtaken()) this.tell(cure, cause);
+    }
+
+    // The line has its place while the cure is looked for. Null where that would take too long.
+    private async findCure({ device }: Trouble, about: { rec: number; device: number }, overtaken: () => boolean): Promise<Cure | null> {
+        if (device.events > MOST_REPLAYED) return null;
         const question = { name: "cure", ...about };
-        if (!(await prepare(frame.engine, question, () => {}, overtaken))) return;
-        const { cure } = (await askOnce<CureJson>(frame, question)).json;
-        if (overtaken() || !cure) return;
-        this.tell(cure, cause);
+        if (this.help.childElementCount === 0) add(this.help, el("b", {}, "What helps: "), "looking for a setting that would have fitted\u2026");
+        if (!(await prepare(this.frame.engine, question, () => {}, overtaken))) return null;
+        return (await askOnce<CureJson>(this.frame, question)).json.cure;
     }
 
     private explain(cause: Cause): void {
-        const full = whyText(cause);
-        this.why.textContent = shortSites(full, sitesOf(cause));
-        this.why.title = full;
+        // Of a long reason the beginning says who holds the memory; the whole is its title.
+        const beginning = cause.demand?.text;
+        const short = beginning && cause.text.startsWith(beginning) ? beginning : cause.text;
+        this.why.textContent = shortSites(whyText(cause, short), sitesOf(cause));
+        this.why.title = whyText(cause, cause.text);
     }
 
-    private tell(cure: Cure, cause: Cause): void {
+    private tell(cure: Cure | null, cause: Cause): void {
         const parts = helpOf(cure, cause);
         clear(this.help);
-        this.help.dataset.verdict = cure.verdict;
-        if (parts.at(-1) !== "") add(this.help, el("b", {}, "What helps: "), ...parts);
+        this.help.dataset.verdict = cure?.verdict ?? "";
+        if ((parts.at(-1) ?? "") !== "") add(this.help, el("b", {}, "What helps: "), ...parts);
     }
 
     private show(trouble: Trouble, last: Mark | undefined): void {

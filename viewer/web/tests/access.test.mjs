@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage } from "./browser.mjs";
-import { equal, expect, finish, html, settles } from "./check.mjs";
+import { equal, expect, finish, html, pageRests, settles } from "./check.mjs";
 
 const events = [];
 for (let i = 0; i < 400; i++) {
@@ -75,7 +75,7 @@ async function walk(dark) {
     const theme = dark ? "dark" : "light";
     const { browser, page, requests, errors } = await openPage(html, { dark, init: guard });
     equal(await page.evaluate(lowContrast), [], `${theme}: contrast with nothing open`);
-    await page.waitForTimeout(300);
+    await pageRests(page);
     expect(await page.locator(".message").isHidden(), `${theme}: nothing is open, and nothing is wrong: ${await page.locator(".message").textContent()}`);
     await openFiles(page, [made]);
     const tabs = await page.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]));
@@ -84,7 +84,7 @@ async function walk(dark) {
     for (const [id, key] of tabs) {
         await page.keyboard.press(key);
         await settles(page, selected, null, id, `${theme}: the key ${key} chooses ${id}`);
-        await page.waitForTimeout(250);
+        await pageRests(page);
         equal(await page.evaluate(lowContrast), [], `${theme}: contrast in ${id}`);
         equal(await page.evaluate(unnamed), [], `${theme}: names in ${id}`);
         // Tab from the top reaches the view and comes back.

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isFirefox, openFiles, openPage, saved } from "./browser.mjs";
-import { equal, expect, finish, go, html, report, settles, vram } from "./check.mjs";
+import { equal, expect, finish, go, html, report, rests, settles, vram } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/train.json.gz");
 if (!existsSync(example)) {
@@ -38,14 +38,9 @@ const stage = ".chart-stage";
 const hash = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
 const data = (page, name) => page.evaluate(([selector, key]) => document.querySelector(selector)?.dataset[key] ?? null, [stage, name]);
 const settled = async (page) => {
-    let last = "";
-    for (let same = 0; same < 4; ) {
-        await page.waitForTimeout(60);
-        const now = `${await data(page, "ready")} ${await data(page, "box")}`;
-        same = now === last ? same + 1 : 0;
-        last = now;
-    }
-    await page.waitForTimeout(450); // the address is written when the window rests
+    await rests(page, (selector) => [JSON.stringify(document.querySelector(selector)?.dataset), location.hash], stage);
+    // The address is written when the window rests, at most half a second after the last change.
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 500)));
 };
 const windowOf = async (page) => {
     const { from = "0", to = "0" } = await hash(page);
@@ -165,7 +160,7 @@ async function map(page) {
     let found = 0;
     for (let i = 0; i < 40 && found < 3; i++) {
         await page.mouse.move(canvas.x + canvas.width * 0.7, canvas.y + 40 + ((canvas.height - 100) * i) / 40);
-        await page.waitForTimeout(60);
+        await rests(page, () => document.querySelector(".chart-tip").textContent);
         const tip = await page.evaluate(() => (document.querySelector(".chart-tip").hidden ? "" : (document.querySelector(".chart-tip div")?.textContent ?? "")));
         if (tip.startsWith("b")) {
             found++;

@@ -77,6 +77,14 @@ export async function rests(page, read, argument) {
     }
 }
 
+// Waits until the page shows what it will show: its texts, its canvases and what it says of them do not change any more.
+export const pageRests = (page) =>
+    rests(page, () => [
+        document.querySelector("#app").innerText,
+        document.querySelectorAll("[aria-busy]").length,
+        [...document.querySelectorAll("canvas, .chart-stage")].map((one) => [one.width, one.height, JSON.stringify(one.dataset), one.getBoundingClientRect().height]),
+    ]);
+
 export function finish() {
     if (failures !== 0) console.error(`${failures} failures`);
     process.exit(failures === 0 ? 0 : 1);

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openFiles, openPage, saved } from "./browser.mjs";
-import { asked, equal, expect, finish, go, html, settles } from "./check.mjs";
+import { asked, equal, expect, finish, go, html, pageRests, settles } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/oom.pickle.gz");
 const state = (page) => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
@@ -31,7 +31,7 @@ async function roles(page) {
 
 async function back(page) {
     await go(page, {});
-    await page.waitForTimeout(400);
+    await pageRests(page);
     await page.keyboard.press("5");
     await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("view"), null, "peak", "a view is in the link");
     await page.keyboard.press("4");
@@ -178,7 +178,7 @@ for (const first of ["timeline", "peak", "state"]) {
     const { browser, page, errors } = await openPage(html, { fragment: `#view=${first}` });
     await openFiles(page, [example]);
     equal(await page.title(), await page.evaluate(() => `oom.pickle.gz \u2013 ${document.querySelector(".facts .jump").textContent.replace("\u202f", " ")} \u2013 vram`), "the title");
-    await page.waitForTimeout(500);
+    await pageRests(page);
     await page.keyboard.press("1");
     await ready(page);
     seen.push(JSON.stringify(await page.evaluate(legend)));

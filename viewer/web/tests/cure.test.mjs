@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openFiles, openPage } from "./browser.mjs";
-import { equal, expect, finish, go, html, recordings, report, vram } from "./check.mjs";
+import { equal, expect, finish, go, html, recordings, report, settles, vram } from "./check.mjs";
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
@@ -89,8 +89,7 @@ await openFiles(page, [example]);
 await page.keyboard.press("7");
 await page.waitForSelector(".oom-cure");
 await page.keyboard.press("1");
-await page.waitForTimeout(300);
-equal(await page.locator(".oom-cure").count(), 0, "another view is on show");
+await settles(page, () => document.querySelectorAll(".oom-cure").length, null, 0, "another view is on show");
 await page.keyboard.press("7");
 await page.locator('.oom-cure[data-verdict="setting"]').waitFor({ timeout: 120000 });
 

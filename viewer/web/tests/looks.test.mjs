@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isFirefox, openFiles, openPage } from "./browser.mjs";
-import { equal, expect, finish, go, html, settles } from "./check.mjs";
+import { equal, expect, finish, go, html, pageRests, rests, settles } from "./check.mjs";
 
 const MIB = 2 ** 20;
 const at = (i) => 0x7f0000000000 + i * 2 * MIB;
@@ -67,7 +67,7 @@ const tip = (selector) => [...document.querySelectorAll(selector)].some((one) =>
 async function tips(page) {
     for (const [view, canvas, selector, other] of [["timeline", ".chart-top", ".chart-tip", "2"], ["state", ".state-stage canvas", ".state-tip", "1"], ["map", ".chart-top", ".chart-tip", "2"]]) {
         await go(page, { view, event: events.length - 1 });
-        await page.waitForTimeout(500);
+        await pageRests(page);
         const box = await page.locator(`main ${canvas}`).boundingBox();
         const over = async () => {
             for (let y = 10; y < box.height; y += 8) {
@@ -81,9 +81,9 @@ async function tips(page) {
         await settles(page, tip, selector, false, `${view}: the tip goes with the pointer`);
         expect(await over(), `${view}: a tip again`);
         await page.keyboard.press(other);
-        await page.waitForTimeout(100);
+        await pageRests(page);
         await go(page, { view, event: events.length - 1 });
-        await page.waitForTimeout(200);
+        await pageRests(page);
         await settles(page, tip, selector, false, `${view}: the tip goes with the view`);
     }
 }
@@ -102,7 +102,7 @@ async function states(page, theme) {
             }),
         );
     const legend = await page.evaluate(colours);
-    await page.waitForTimeout(300);
+    await pageRests(page);
     const painted = await page.evaluate(() => {
         const canvas = document.querySelector(".state-stage canvas");
         const { width, height } = canvas;
@@ -133,7 +133,7 @@ async function states(page, theme) {
         const rgb = (name) => [1, 3, 5].map((at) => parseInt(style.getPropertyValue(name).trim().slice(at, at + 2), 16));
         return most && Math.min(...["--reserved", "--ground", "--panel"].map((name) => Math.hypot(...rgb(name).map((value, at) => value - most[at]))));
     };
-    await page.waitForTimeout(800);
+    await pageRests(page);
     const apart = await page.evaluate(faded);
     if (apart !== null) expect(apart > 40, `${theme}: what the search does not find on the map is neither free nor ground: ${apart}`);
     await go(page, { view: "state", search: "" });
@@ -149,7 +149,7 @@ for (const dark of [false, true]) {
             await go(page, { view, axis, event: 3 });
             const paints = view !== "leaks" && view !== "compare";
             if (paints) await page.waitForFunction(() => window.painted.size > 0, null, { timeout: 60000 }); // a busy machine takes its time
-            await page.waitForTimeout(500);
+            await rests(page, () => window.painted.size);
             const { count, low } = await page.evaluate(lowPainted);
             equal(await page.evaluate(() => ["reserved", "active"].filter((name) => window.painted.get(name)?.under[3] < 255)), [], `${theme}, ${view}: the names of lines lie on a ground of their own, not on shapes of any colour`);
             equal(low, [], `${theme}, ${view}: painted contrast`);

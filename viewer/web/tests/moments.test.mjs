@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage } from "./browser.mjs";
-import { asked, equal, expect, finish, go, html, settles } from "./check.mjs";
+import { asked, equal, expect, finish, go, html, rests, settles } from "./check.mjs";
 import { loop, MIB } from "./loop.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
@@ -115,7 +115,7 @@ const inner = JSON.parse(await page.evaluate(() => [...document.querySelectorAll
 let tip = "";
 for (let share = 0.95; share > 0.05 && !/64\.0\u202fMiB held, 16\.0\u202fMiB in use, 48\.0\u202fMiB free/.test(tip); share -= 0.06) {
     await page.mouse.move(box.x + inner.left + inner.width * 0.5, box.y + inner.top + inner.height * share);
-    await page.waitForTimeout(80);
+    await rests(page, () => document.querySelector(".chart-tip:not([hidden])")?.textContent);
     tip = await page.evaluate(() => [...document.querySelectorAll(".chart-tip:not([hidden])")].map((one) => one.textContent).join(" "));
 }
 expect(/private pool \(0, 1\).*64\.0\u202fMiB held, 16\.0\u202fMiB in use, 48\.0\u202fMiB free/.test(tip), `a private pool's envelope: ${tip}`);

@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage } from "./browser.mjs";
-import { equal, expect, finish, go, html, settles } from "./check.mjs";
+import { equal, expect, finish, go, html, pageRests, settles } from "./check.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 function put(name, recording) {
@@ -26,7 +26,7 @@ function outside(selector) {
 }
 for (const view of await phone.page.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => tab.id.replace("tab-", "")))) {
     await go(phone.page, { view, pick: "b7f0000000000_0", event: 1 });
-    await phone.page.waitForTimeout(300);
+    await pageRests(phone.page);
     for (const selector of ['[role="tab"][aria-selected="true"]', "main canvas", ".details"]) {
         const { shown, cut } = await phone.page.evaluate(outside, selector);
         equal(cut, [], `${view}: ${selector} lies on the screen`);
@@ -75,7 +75,7 @@ function cutTexts() {
 await openFiles(phone.page, [put("long.json", wide)]);
 for (const view of await phone.page.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => tab.id.replace("tab-", "")))) {
     await go(phone.page, { view, rec: 2, event: 20, other: 0 });
-    await phone.page.waitForTimeout(700);
+    await pageRests(phone.page);
     equal(await phone.page.evaluate(cutTexts), [], `${view}: what is cut`);
 }
 await phone.page.keyboard.press("?");

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage } from "./browser.mjs";
-import { equal, expect, finish, html } from "./check.mjs";
+import { equal, expect, finish, html, pageRests } from "./check.mjs";
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
@@ -27,7 +27,7 @@ async function look(path) {
     await page.locator("select.files").selectOption({ index: (await page.locator("select.files option").count()) - 1 }).catch(() => {});
     await page.keyboard.press("7");
     await page.waitForSelector(".oom-view .oom-card");
-    await page.waitForTimeout(200);
+    await pageRests(page);
     const rows = await page.locator(".oom-card").first().locator("table").first().locator("tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
     return { rows: Object.fromEntries(rows.map(([name, size, why]) => [name, `${size} ${why}`])), text: await page.locator(".oom-card").first().innerText() };
 }

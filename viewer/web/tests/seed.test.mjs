@@ -24,7 +24,7 @@ async function begin() {
     const crypto = { getRandomValues: (room) => (drawn = room.set([0x12345678, 0x9abcdef0])) ?? room };
     runInContext(script, createContext({ self, crypto, performance, TextEncoder, TextDecoder, Blob, Response, DecompressionStream, Uint8Array, atob, WebAssembly: { instantiate: async () => ({ instance: { exports } }) } }));
     self.onmessage({ data: { kind: "start", engine: gzipSync("").toString("base64") } });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    for (let tries = 0; tries < 1000 && calls.length < 2; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
     return calls;
 }
 equal(await begin(), [["_initialize"], ["engine_seed", 0x12345678, 0x9abcdef0]], "what the worker calls first");

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openPage } from "./browser.mjs";
-import { equal, finish, report, settles, vram } from "./check.mjs";
+import { equal, finish, pageRests, report, settles, vram } from "./check.mjs";
 
 const example = join(dirname(fileURLToPath(import.meta.url)), "../../../examples/recordings/train.json.gz");
 if (!existsSync(example)) {
@@ -26,7 +26,7 @@ await settles(page, () => document.querySelector(".chart-stage")?.dataset.larges
 for (const [id, key] of await page.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => [tab.id, /\((.)\)$/.exec(tab.title)?.[1]]))) {
     await page.keyboard.press(key);
     await settles(page, () => document.querySelector('[role="tab"][aria-selected="true"]').id, null, id, `the key ${key}`);
-    await page.waitForTimeout(200);
+    await pageRests(page);
 }
 equal(await page.evaluate(() => document.querySelector(".message").textContent), "", "nothing is wrong");
 equal(await page.getByRole("button", { name: "Open" }).count(), 0, "files are given to the server, not to the page");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { openPage } from "./browser.mjs";
-import { equal, expect, finish, go, html, settles, vram } from "./check.mjs";
+import { equal, expect, finish, go, html, pageRests, settles, vram } from "./check.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 const put = (name, bytes) => {
@@ -38,7 +38,7 @@ const message = () => document.querySelector(".message").textContent;
 async function everyView(target, what) {
     for (const id of await target.$$eval('[role="tab"]:not([hidden])', (all) => all.map((tab) => tab.id.replace("tab-", "")))) {
         await go(target, { view: id, pick: "b7f0000000000_0", event: 1, search: "onerror" });
-        await target.waitForTimeout(200);
+        await pageRests(target);
         expect(await target.evaluate(() => window.hacked === undefined && document.querySelectorAll("img").length === 0), `${what}: ${id} shows text`);
     }
     await target.locator(".chip.grave").click();

@@ -120,6 +120,9 @@ if (recordings) {
     await settles(real.page, device, null, "1", "a real job of three devices");
     await settles(real.page, sentence, null, "Device 1 ran out of memory: 4.9\u202fGiB asked for at event 421.", "what happened to it");
     expect((await real.page.evaluate(badge))?.[0] === "1", "its tab");
+    await settles(real.page, () => /^What helps: Recompute what models\.py:231:forward calls, .* No setting helps\.$/.test(document.querySelector(".trouble-help").textContent), null, true, "where no setting helps the first change that is enough");
+    await go(real.page, { view: "state" });
+    await settles(real.page, () => document.querySelector('[data-fact="event"] dd')?.textContent, null, "421 of 596", "the state at the failure");
     await real.browser.close();
 }
 finish();

@@ -5,7 +5,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openFiles, openPage, saved } from "./browser.mjs";
-import { equal, expect, finish, go, html, settles, vram } from "./check.mjs";
+import { equal, expect, finish, go, html, pageRests, settles, vram } from "./check.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "vram-test-"));
 const put = (name, text) => {
@@ -53,7 +53,7 @@ const hidden = (source) => {
 };
 for (const view of ["timeline", "state", "segments", "map", "peak", "leaks", "oom", "compare", "settings"]) {
     await go(page, { view, pick: `b${at(1).toString(16)}_0`, event: 1 });
-    await page.waitForTimeout(300);
+    await pageRests(page);
     equal(await page.evaluate(hidden, HIDDEN.source), [], `${view}: hidden characters on the page`);
 }
 expect(/\u27e8U\+202E\u27e9yp\.kcatta/.test(await page.evaluate(() => document.querySelector(".details").textContent + [...document.querySelectorAll("[title]")].map((one) => one.title).join())), "they are shown by their numbers");
