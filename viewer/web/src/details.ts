@@ -6,6 +6,7 @@ import { latest } from "./latest";
 import { copyText } from "./save";
 import { splitter } from "./splitter";
 import { roleCell } from "./views/peak";
+import { plainSite } from "./sites";
 import { framesList, frameText, type StackFrame } from "./stack";
 import type { State } from "./state";
 
@@ -116,7 +117,7 @@ export class Details implements Panel {
     private spoken(item: Allocation): string {
         const place = siteFrame(item);
         const life = `${item.birth_event === null ? "made before the recording" : `made at event ${count(item.birth_event)}`}, ${item.death_event === null ? "never freed" : `freed at event ${count(item.death_event)}`}`;
-        return `Picked ${item.label}: ${bytes(item.bytes)}, ${life}${place ? `, at ${frameText(place)}` : ""}`;
+        return `Picked ${item.label}: ${bytes(item.bytes)}, ${life}${place ? `, at ${plainSite(frameText(place))}` : ""}`;
     }
 
     private moment(event: number | null | undefined, time: number | undefined, absent: string): HTMLElement {

@@ -36,12 +36,15 @@ export function siteOf(name: string): Site {
     return { title: shortFunction(match[3]) || "?", place: match[1] === "" || match[1] === "??" ? "" : Number(match[2]) > 0 ? `${short}:${match[2]}` : short };
 }
 
+// A call site without what is not known of it: "step" for "??:0:step", "train.py:main" for "train.py:0:main".
+export const plainSite = (name: string): string => name.replace(/^(stack \d+: )?(?:\?\?)?:0:(?=.)/, "$1").replace(/^([^:]+):0:(?=.)/, "$1:");
+
 // A text without the folders of the call sites that it names: "models.py:174:update_nodes", as everywhere in the page.
 export function shortSites(text: string, sites: readonly (string | null | undefined)[]): string {
     const known = [...new Set(sites)].filter((site): site is string => Boolean(site)).sort((a, b) => b.length - a.length);
     return known.reduce((short, site) => {
         const match = /^(.*):(-?\d+):(.*)$/s.exec(site);
-        return match ? short.replaceAll(site, `${match[1].split(/[/\\]/).at(-1)}:${match[2]}:${shortFunction(match[3])}`) : short;
+        return match ? short.replaceAll(site, plainSite(`${match[1].split(/[/\\]/).at(-1)}:${match[2]}:${shortFunction(match[3])}`)) : short;
     }, text);
 }
 

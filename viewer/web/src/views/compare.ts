@@ -39,6 +39,7 @@ function partnerOf(devices: readonly Device[], device: number): number {
 
 class Compare {
     readonly root: HTMLElement;
+    private readonly letter = el("span", {}, "B");
     private readonly other = el("select", { "aria-label": "Compare with" });
     private readonly by = el("select", { "aria-label": "Group by" }, ...GROUPINGS.filter(([word]) => word !== "stack" && word !== "regex").map(([value, text]) => el("option", { value }, text)));
     private readonly facts = el("p", { class: "compare-facts" });
@@ -64,6 +65,7 @@ class Compare {
     private steps = 0; // that both sides have
     private rankSteps: Numbers = new Float64Array();
     private titles: [string, string] = ["", ""];
+    private sides: readonly About[] = [];
 
     constructor(private readonly app: App) {
         this.askCompare = latest<CompareJson>(app.engine);
@@ -103,7 +105,7 @@ class Compare {
             (rank) => rank.rec === this.second(),
         );
         this.flame = new Flame((frame) => app.store.set({ search: frameText(frame), regex: false }));
-        this.bar = el("div", { class: "view-bar" }, el("label", {}, "B", this.other), el("label", {}, "at", this.at), this.base, this.step, this.stepFacts, this.open, el("label", {}, "Group by", this.by), this.facts);
+        this.bar = el("div", { class: "view-bar" }, el("label", {}, this.letter, this.other), el("label", {}, "at", this.at), this.base, this.step, this.stepFacts, this.open, el("label", {}, "Group by", this.by), this.facts);
         this.parts = el(
             "div",
             { class: "compare-parts" },
@@ -255,8 +257,8 @@ class Compare {
             return;
         }
         const { rec, notion, event, step, base } = this.app.store.state;
-        const a = { rec, device: device.device };
-        const b = { rec: other, device: partnerOf(this.app.recordings[other].devices, device.device) };
+        const [a, b] = (this.sides = this.ordered({ rec, device: device.device }, { rec: other, device: partnerOf(this.app.recordings[other].devices, device.device) }));
+        this.letter.textContent = a.rec === rec ? "B" : "A";
         const chosen = other === rec && !Number.isNaN(event);
         const key = JSON.stringify([a, b, notion, chosen ? event : [step, base], this.by.value, this.app.recordings.length]);
         if (key === this.asked) return;
@@ -278,14 +280,19 @@ class Compare {
         }
     }
 
+    // Until one is chosen to compare with, A is what was opened first: before and after, as `vram diff` has them.
+    private ordered(shown: About, other: About): [a: About, b: About] {
+        return this.app.store.state.other === -1 && other.rec < shown.rec ? [other, shown] : [shown, other];
+    }
+
     // What the search finds on either side.
     async mark(): Promise<void> {
         const { shown } = this;
         if (!shown) return;
         const matches = this.app.matches();
-        const { rec } = this.app.store.state;
         const by = this.by.value;
-        const names = await foundNames(this.app, by, [{ rec, device: shown.a.device, event: shown.a.event }, { rec: this.second(), device: shown.b.device, event: shown.b.event }]);
+        const [a, b] = this.sides;
+        const names = await foundNames(this.app, by, [{ ...a, event: shown.a.event }, { ...b, event: shown.b.event }]);
         if (matches !== this.app.matches() || shown !== this.shown) return;
         this.table.found = names && ((pair) => names.has(pair.name));
         this.table.draw();

@@ -1,5 +1,6 @@
 // One failed request: what it asked for, where the memory was, who held it.
 import { copyText } from "../save";
+import { plainSite } from "../sites";
 import { framesList, type StackFrame } from "../stack";
 import { add, el } from "../dom";
 import { bytes, count, counted } from "../format";
@@ -39,12 +40,12 @@ export function oomCard(cause: Cause, size: number, free: number | null, open: b
     const head = el("summary", {}, el("b", {}, `${bytes(size)} asked for`), ` \u00b7 ${(cause.host && HOST_TITLES[cause.cause]) || (cause.cause === "full" && demandTitle(cause.demand)) || (TITLES[cause.cause] ?? cause.cause)} \u00b7 event ${count(cause.index)}`);
     const box = el("details", { class: "oom-card", open, "data-event": cause.index, "data-cause": cause.cause }, head);
     add(box, el("p", { class: "oom-why" }, sentence(cause.text), cause.advice ? el("span", { class: "oom-advice" }, ` ${sentence(cause.advice)}`) : null));
-    if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${cause.site}, stream ${cause.stream}`));
+    if (cause.site) add(box, el("p", { class: "quiet-text" }, `asked for at ${plainSite(cause.site)}, stream ${cause.stream}`));
     add(box, requestStack(cause.index, ways), cure, remediesBox(cause.demand, ways.go));
     if (cause.reserved_bytes !== undefined) {
         const parts = partsOf(cause, free);
         add(box, bar(parts), partsTable(parts), request(cause, size));
-        if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${cause.pin_site}` : ""}.`));
+        if (cause.pin_bytes && cause.pin_blocks) add(box, el("p", {}, `${bytes(cause.pin_bytes)} in ${counted(cause.pin_blocks, "block")} would have had to go for it to fit${cause.pin_site ? `; the largest was made at ${plainSite(cause.pin_site)}` : ""}.`));
     }
     if (cause.accounts) add(box, others(cause.accounts));
     if (cause.libraries?.length) add(box, el("h3", {}, "Who asked for it"), holders(cause.libraries, null));
@@ -114,7 +115,7 @@ function holders(list: Holder[], lead: ((site: string) => void) | null, rest: HT
     const rows = list.map((holder) => {
         const fill = el("span", { class: "oom-fill is-allocated" });
         fill.style.width = `${(100 * holder.bytes) / most}%`;
-        return el("tr", { "data-site": holder.site }, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, lead && !holder.site.startsWith("<") ? el("button", { type: "button", class: "link", title: "Its blocks at that moment", onclick: () => lead(holder.site) }, holder.site) : el("span", {}, holder.site)));
+        return el("tr", { "data-site": holder.site }, el("td", { class: "number" }, bytes(holder.bytes)), el("td", { class: "number quiet-text" }, `\u00d7 ${count(holder.count)}`), el("td", { class: "oom-holder" }, fill, lead && !holder.site.startsWith("<") ? el("button", { type: "button", class: "link", title: "Its blocks at that moment", onclick: () => lead(holder.site) }, plainSite(holder.site)) : el("span", {}, plainSite(holder.site))));
     });
     return el("table", { class: "plain-table" }, el("tbody", {}, ...rows, rest));
 }

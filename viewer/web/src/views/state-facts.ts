@@ -2,6 +2,7 @@
 import { add, clear, el } from "../dom";
 import { css } from "../draw/colour";
 import { bytes, count, counted, percent } from "../format";
+import { plainSite } from "../sites";
 import type { Moment, StateSums } from "./state-picture";
 
 export function describe(facts: HTMLElement, sums: StateSums, events: number): void {
@@ -42,5 +43,5 @@ export function explain(legend: HTMLElement, moment: Moment, byState: boolean, s
     add(legend, el("span", { class: "quiet-text" }, `one line \u2248 ${bytes(lineBytes)}`));
     if (sums.grain_bytes > 0) add(legend, el("span", { class: "quiet-text" }, `${counted(sums.blocks, "block")}: neighbours below ${bytes(sums.grain_bytes)} are drawn as one`));
     if (byState) return;
-    for (const site of sums.sites.slice(0, 6)) add(legend, el("span", { class: "legend-item", title: site.name }, siteSwatch(moment, site.site), `${site.name.split("/").at(-1)} ${bytes(site.bytes)}`));
+    for (const site of sums.sites.slice(0, 6)) add(legend, el("span", { class: "legend-item", title: site.name }, siteSwatch(moment, site.site), `${plainSite(site.name).split("/").at(-1)} ${bytes(site.bytes)}`));
 }
