@@ -38,12 +38,17 @@ static bool is_of_others(const struct vram_report_oom *oom) {
     return oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2;
 }
 
+static bool is_own(const struct vram_report_oom *oom) {
+    const struct vram_report_accounts *accounts = oom->accounts;
+    return accounts != NULL && accounts->context_bytes + accounts->module_bytes + accounts->driver_bytes > oom->outside_bytes / 2;
+}
+
 uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom) {
     return when(device->python, VR_GROUND_PYTHON) | when(oom->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
            when(device->expandable, VR_GROUND_EXPANDED) | when(device->windows, VR_GROUND_WINDOWS) |
            when(oom->limit_bytes != 0, VR_GROUND_LIMIT) | when(oom->of_own_pool, VR_GROUND_OWN_POOL) |
            when(oom->held_stream_is_idle, VR_GROUND_IDLE_STREAM) | when(is_of_others(oom), VR_GROUND_OTHERS) |
-           when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
+           when(is_own(oom), VR_GROUND_OWN) | when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
 }
 
 // A stream whose default pool has segments and nothing in them, beside the one that holds most.

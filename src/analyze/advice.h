@@ -28,6 +28,7 @@
     X(OWN_POOL)      /* asked from a pool of the program's own */                                                                          \
     X(IDLE_STREAM)   /* the stream whose cache lay free was not used after the last of it was freed */                                     \
     X(OTHERS)        /* other processes held most of what lay outside */                                                                   \
+    X(OWN)           /* this process held most of what lay outside: contexts, code, libraries */                                           \
     X(ACCOUNTS)      /* who held it was looked for */                                                                                      \
     X(WAITS)         /* much was freed and waited for another stream when most was active */                                               \
     X(ROUNDED)       /* blocks are much larger than was asked for */                                                                       \

@@ -257,6 +257,13 @@ def own_overhead():
     return device
 
 
+def unknown_holder():
+    """Who held it was looked for, and is neither another process nor this one."""
+    device = another_process()
+    device.settings["vram_accounts_0"] = {"device": 0, "context_bytes": 300 * MIB, "module_bytes": 8 * MIB, "self_bytes": 2 * GIB, "has_self": True, "processes": []}
+    return device
+
+
 def whole_program_under_a_limit():
     device = Device(vram_run_process=4711, vram_device_0_total_bytes=8 * GIB)
     device.event("alloc", device.next, GIB, frames(*C))
@@ -355,8 +362,9 @@ ROWS = {
     "PRIVATE_POOLS 0": (r"drop graphs or pools that are not replayed any more", [pool_of_a_graph], [in_c]),
     "PENDING 0": (r"so that record_stream is not needed", [waits_for_a_stream], [in_c]),
     "ROOM_UNKNOWN 0": (r"a maximum of the pool or memory resource", [log_of_requests], [in_c]),
-    "OUTSIDE OTHERS": (r"end the other processes", [another_process], [nobody_told, own_overhead]),
-    "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [own_overhead], [nobody_told]),
+    "OUTSIDE OTHERS": (r"end the other processes", [another_process], [nobody_told, own_overhead, unknown_holder]),
+    "OUTSIDE OWN": (r"this process holds it itself", [own_overhead], [another_process, unknown_holder]),
+    "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [unknown_holder], [nobody_told, own_overhead]),
     "OUTSIDE 0": (r"`vram run` names the libraries of this one", [nobody_told], [another_process]),
     "waits_for_streams": (r"waited for another stream at event .*marked with record_stream", [waiting], [lambda: waiting(pending=False), without_completions]),
     "pinned_rounding": (r"is pinned: sizes are rounded up to powers of two", [lambda: pinned_blocks(128 * MIB)], [lambda: pinned_blocks(80 * MIB)]),
