@@ -51,7 +51,7 @@ struct vram_cure {
     uint64_t room_bytes;   // the memory of the replays: vram_report_oom.room_bytes
     uint64_t demand_bytes; // the most that was live at once, as blocks, the failed requests included; 0: not known
     const char *conf;      // SETTING: what would have fitted, the whole option string; else ""
-    const char *variable;  // that PyTorch reads it from: PYTORCH_CUDA_ALLOC_CONF, or PYTORCH_HIP_ALLOC_CONF
+    const char *variable;  // that PyTorch reads it from: PYTORCH_CUDA_ALLOC_CONF, or that of ROCm (HIP) or Ascend (NPU)
     uint64_t held_bytes;   // SETTING: the most that was held from the driver then
     uint64_t needed_bytes; // SETTING: the smallest memory in which it still fits, to 1/1024 or 2 MiB; 0 where there was no time to search
     unsigned tried;        // settings that were replayed

@@ -304,6 +304,7 @@ struct vram_report_device {
     bool has_waited_for;                     // the recording has one other stream than the one that most was allocated on: it is
     int64_t waited_for;                      // this one
     bool python;                             // some stack has Python frames
+    const char *platform;                    // as that of the report
     bool windows;                            // frames name paths of Windows, where PyTorch ignores expandable_segments (as of 2.9)
     struct vram_report_sum private_inactive; // part of wholly_inactive: segments of private pools, which empty_cache() leaves to them
 };
@@ -332,7 +333,7 @@ struct vram_report {
     const char *form;                  // "dict" or "segment_list"
     const char *generation;            // "G1" to "G7", or "list": told by the keys alone
     const char *era;                   // PyTorch versions that write such files, as far as known; "" if not
-    const char *platform;              // "CUDA" or "ROCm", where frames or settings name it; "" if nothing tells
+    const char *platform;              // "CUDA", "ROCm" or "Ascend", where frames or settings name it; "" if nothing tells
     const char *const *top_level_keys; // ascending
     size_t top_level_key_count;
     uint64_t annotations;

@@ -46,6 +46,7 @@ static bool is_own(const struct vram_report_oom *oom) {
 uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom) {
     return when(device->python, VR_GROUND_PYTHON) | when(oom->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
            when(device->expandable, VR_GROUND_EXPANDED) | when(device->windows, VR_GROUND_WINDOWS) |
+           when(strcmp(device->platform, "ROCm") == 0, VR_GROUND_ROCM) | when(strcmp(device->platform, "Ascend") == 0, VR_GROUND_ASCEND) |
            when(oom->limit_bytes != 0, VR_GROUND_LIMIT) | when(oom->of_own_pool, VR_GROUND_OWN_POOL) |
            when(oom->held_stream_is_idle, VR_GROUND_IDLE_STREAM) | when(is_of_others(oom), VR_GROUND_OTHERS) |
            when(is_own(oom), VR_GROUND_OWN) | when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);

@@ -24,6 +24,8 @@
     X(ALLOCATOR)     /* a caching allocator's recording, not the driver's calls of a whole program */                                      \
     X(EXPANDED)      /* expandable segments are on */                                                                                      \
     X(WINDOWS)       /* paths of Windows */                                                                                                \
+    X(ROCM)          /* AMD's devices */                                                                                                   \
+    X(ASCEND)        /* Huawei's devices */                                                                                                \
     X(LIMIT)         /* the limit that refused is recorded */                                                                              \
     X(OWN_POOL)      /* asked from a pool of the program's own */                                                                          \
     X(IDLE_STREAM)   /* the stream whose cache lay free was not used after the last of it was freed */                                     \

@@ -164,6 +164,7 @@ enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *ar
     out->whole_program = vr_is_whole_program(view);
     out->python = view->python;
     out->windows = view->windows;
+    out->platform = vr_platform_name(view->platform);
     const struct vr_history *history = view->history;
     out->events = history->count;
     VR_TRY(count_frames(view, out));

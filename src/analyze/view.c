@@ -84,11 +84,13 @@ enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *v
     }
     *views = (struct vr_views){view, count, rows};
     const bool python = has_python(model), windows = vr_platform_is_windows(model);
+    const enum vr_platform platform = vr_platform_of(model);
     for (size_t d = 0; d < count; d++) {
         view[d].model = model;
         view[d].device = devices[d];
         view[d].python = python;
         view[d].windows = windows;
+        view[d].platform = platform;
         fill(&view[d], &rows);
     }
     return VRAM_OK;

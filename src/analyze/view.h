@@ -2,6 +2,7 @@
 #ifndef VR_ANALYZE_VIEW_H
 #define VR_ANALYZE_VIEW_H
 
+#include "model/platform.h"
 #include "model/model.h"
 
 // Borrows everything.
@@ -13,7 +14,8 @@ struct vr_view {
     size_t segment_count;
     const size_t *blocks; // rows of model->blocks, of those segments in order
     size_t block_count;
-    bool python;  // of the whole recording: some stack has Python frames
+    bool python; // of the whole recording: some stack has Python frames
+    enum vr_platform platform;
     bool windows; // and files of frames are paths of Windows
 };
 

@@ -23,12 +23,19 @@ static bool names_cuda(const char *text) {
     return has_any(text, words, VR_COUNT_OF(words));
 }
 
+static bool names_ascend(const char *text) {
+    static const char *const words[] = {"torch_npu", "NPUCachingAllocator", "c10_npu", "aclrtMalloc", "libascendcl", "/Ascend/"};
+    return has_any(text, words, VR_COUNT_OF(words));
+}
+
 enum vr_platform vr_platform_of(const struct vr_model *model) {
     enum vr_platform found = VR_PLATFORM_UNKNOWN;
+    if (vr_model_setting(model, "PYTORCH_NPU_ALLOC_CONF") != NULL) return VR_PLATFORM_ASCEND;
     if (vr_model_setting(model, "PYTORCH_HIP_ALLOC_CONF") != NULL) return VR_PLATFORM_ROCM;
     for (uint32_t i = 0; i < model->frames.count; i++) {
         const char *name = vr_model_string(model, model->frames.name[i]), *file = vr_model_string(model, model->frames.filename[i]);
         if (names_rocm(name) || names_rocm(file)) return VR_PLATFORM_ROCM;
+        if (names_ascend(name) || names_ascend(file)) return VR_PLATFORM_ASCEND;
         if (found == VR_PLATFORM_UNKNOWN && (names_cuda(name) || names_cuda(file))) found = VR_PLATFORM_CUDA;
     }
     return found;
@@ -48,10 +55,11 @@ bool vr_platform_is_windows(const struct vr_model *model) {
 }
 
 const char *vr_platform_name(enum vr_platform platform) {
-    static const char *const names[] = {"", "CUDA", "ROCm"};
+    static const char *const names[] = {"", "CUDA", "ROCm", "Ascend"};
     return names[platform];
 }
 
 const char *vr_platform_variable(enum vr_platform platform) {
+    if (platform == VR_PLATFORM_ASCEND) return "PYTORCH_NPU_ALLOC_CONF";
     return platform == VR_PLATFORM_ROCM ? "PYTORCH_HIP_ALLOC_CONF" : "PYTORCH_CUDA_ALLOC_CONF";
 }

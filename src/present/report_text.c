@@ -57,7 +57,8 @@ static void print_title(struct report_printer *printer, const struct vram_report
     } else {
         vr_text_printf(text, "\nPyTorch %s%s", dict ? "snapshot " : "segment list", dict ? report->generation : "");
         if (report->era[0] != '\0') vr_text_printf(text, " (%s)", report->era);
-        if (strcmp(report->platform, "ROCm") == 0) vr_text_puts(text, " for ROCm");
+        const bool other = report->platform[0] != '\0' && strcmp(report->platform, "CUDA") != 0;
+        if (other) vr_text_printf(text, " for %s", report->platform);
     }
     if (source != NULL && source->bytes != 0) vr_text_printf(text, ", %s", vr_bytes(source->bytes).text);
     vr_text_printf(text, ", %zu device%s%s, %s event%s", devices, devices == 1 ? "" : "s",

@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../judgement"))
+import edited
 import surfaces
 from causes import CALL, GIB, MIB, TRAIN, Device, Host, a_fraction, another_process, cache_of_a_stream, few_blocks_in_the_way, frames, maximum_of_a_pool, pinned_all, pinned_beside_others, pinned_buffers_kept, pinned_in_a_container, pool_of_a_graph, pools_of_the_driver, run, waits_for_a_stream
 
@@ -364,6 +365,8 @@ ROWS = {
     "ROOM_UNKNOWN 0": (r"a maximum of the pool or memory resource", [log_of_requests], [in_c]),
     "OUTSIDE OTHERS": (r"end the other processes", [another_process], [nobody_told, own_overhead, unknown_holder]),
     "OUTSIDE OWN": (r"this process holds it itself", [own_overhead], [another_process, unknown_holder]),
+    "OUTSIDE ROCM": (r"`rocm-smi --showpids` lists", [lambda: edited.rocm_beside_others()], [unknown_holder, lambda: edited.ascend_beside_others()]),
+    "OUTSIDE ASCEND": (r"`npu-smi info` lists", [lambda: edited.ascend_beside_others()], [unknown_holder, lambda: edited.rocm_beside_others()]),
     "OUTSIDE ACCOUNTS": (r"`nvidia-smi` lists other processes(?!;)", [unknown_holder], [nobody_told, own_overhead]),
     "OUTSIDE 0": (r"`vram run` names the libraries of this one", [nobody_told], [another_process]),
     "waits_for_streams": (r"waited for another stream at event .*marked with record_stream", [waiting], [lambda: waiting(pending=False), without_completions]),
