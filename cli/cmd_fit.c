@@ -12,6 +12,7 @@
 #include "fit_settings.h"
 #include "fit_stake.h"
 #include "output.h"
+#include "sim_cards.h"
 #include "sim_values.h"
 #include "ui.h"
 
@@ -46,10 +47,12 @@ static bool ask_for(struct settings *settings, const char *key, size_t length, u
     struct vram_sim_model model;
     uint32_t number;
     if (!fit_model(key, length, &model, &number)) {
-        char known[600] = "";
-        for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
-            (void)snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i == 0 ? "" : ", ", model.key);
-        (void)ui_usage("fit", "vram fit: no device is called '%.*s'; known are %s", (int)(length < 100 ? length : 100), key, known);
+        char wrong[400];
+        if (sim_card_maker_of(key, length) == SIM_CARD_AMD)
+            (void)snprintf(wrong, sizeof wrong, "'%.*s' is AMD's, which only 'vram sim --hip' can be", (int)length, key);
+        else
+            sim_card_say_unknown(key, length, wrong, sizeof wrong);
+        (void)usage_problem(wrong);
         return false;
     }
     settings->asked |= UINT64_C(1) << number;
@@ -399,7 +402,7 @@ int cmd_fit(int argc, char **argv) {
          .letter = 'd',
          .kind = ARGS_STRINGS,
          .value = "NAME,...",
-         .help = "on which devices: t4, a100-80, rtx4090, ... (default h100; docs/guides/simulator.md)",
+         .help = "on which devices: t4, a100-80, rtx4090, ... (default h100; vram sim --cards lists them)",
          .target = &settings.devices},
         {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every device that is known", .target = &settings.all},
         {.name = "devices",

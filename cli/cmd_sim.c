@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "program.h"
+#include "sim_cards.h"
 #include "sim_front.h"
 #include "sim_missing.h"
 #include "sim_reads.h"
@@ -56,13 +57,15 @@ int cmd_sim(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
     unsigned profile = 0;
     struct asked asked = {0};
+    bool cards = false;
     struct sim_values rules = {.file = NULL};
     const struct args_option options[] = {
         {.name = "device",
          .kind = ARGS_STRING,
          .value = "NAME,...",
-         .help = "what the devices are: t4, a100-80, rtx4090, ... (default h100; docs/guides/simulator.md)",
+         .help = "what the devices are: t4, a100-80, rtx4090, ... (default h100; --cards lists them)",
          .target = &settings.models},
+        {.name = "cards", .kind = ARGS_FLAG, .help = "list the devices that are known, and what of each is estimated", .target = &cards},
         {.name = "devices",
          .letter = 'd',
          .kind = ARGS_COUNT,
@@ -116,15 +119,21 @@ int cmd_sim(int argc, char **argv) {
                     "  vram sim --device b200 --set bytes=none,kernel=50us -- python train.py\n"
                     "  vram sim --missing --reads -- python train.py\n"
                     "  vram sim --value 'sample.py:31=0,0,0,1' -- python sample.py\n"
+                    "  vram sim --cards\n"
                     "  vram sim -- vram run -- ./program\n",
         .options = options,
-        .min_operands = 1,
+        .min_operands = 0,
         .max_operands = -1,
-        .operand = "a program",
     };
     int count, code;
     // What follows the program's name is the program's.
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
+    if (cards) {
+        sim_cards_print();
+        return CLI_OK;
+    }
+    if (count == 0) return ui_usage("sim", "vram: sim needs a program");
+    settings.hip = asked.hip;
     char values[4096], wrong[400];
     settings.profile = profiles[profile];
     if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) {

@@ -54,6 +54,8 @@ void fit_site_of(const struct vram_recording *recording, uint32_t device, uint64
 // Kernels differ most there: bfloat16 and flash attention begin with 8.0.
 bool fit_is_old(const struct vram_sim_model *model) { return model->compute_major < 8; }
 
+bool fit_memory_is_estimated(const struct vram_sim_model *model) { return strchr(vram_sim_model_estimated(model->key), 'M') != NULL; }
+
 // Machine code runs on its own generation from its number on, the other kind is compiled for any that is as new.
 bool fit_kernels_have(const char *built, const struct vram_sim_model *model) {
     bool any = false;
@@ -243,7 +245,8 @@ int fit_judge(const struct fit_run *run, const char *ran_on, uint64_t asked, str
 void fit_find_smallest_card(struct fit_verdict *verdict) {
     verdict->smallest_card = NULL;
     for (size_t i = 0; i < verdict->card_count && verdict->smallest_card == NULL; i++)
-        if (verdict->cards[i].fits && !verdict->cards[i].unsure && fit_is_judged(verdict, &verdict->cards[i]))
+        if (verdict->cards[i].fits && !verdict->cards[i].unsure && fit_is_judged(verdict, &verdict->cards[i]) &&
+            fit_is_offered(&verdict->cards[i]))
             verdict->smallest_card = &verdict->cards[i];
 }
 
@@ -263,6 +266,11 @@ void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_by
 
 bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card) {
     return card->asked || !fit_is_old(&card->model) || fit_is_old(&verdict->ran_on);
+}
+
+bool fit_is_offered(const struct fit_card *card) {
+    const bool jetson = card->model.compute_major == 8 && card->model.compute_minor == 7;
+    return card->asked || (!jetson && !fit_memory_is_estimated(&card->model));
 }
 
 void fit_verdict_release(struct fit_verdict *verdict) {

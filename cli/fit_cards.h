@@ -77,8 +77,12 @@ void fit_find_smallest_card(struct fit_verdict *verdict);
 void fit_doubt_cards(struct fit_verdict *verdict, bool failed, uint64_t stake_bytes);
 // Whether a model is of a generation whose kernels take other memory than those of today's.
 bool fit_is_old(const struct vram_sim_model *model);
+// No log of a real one gives its memory.
+bool fit_memory_is_estimated(const struct vram_sim_model *model);
 // Whether what is said of a card holds: on an old one a program runs otherwise than on a new one, and may need more.
 bool fit_is_judged(const struct fit_verdict *verdict, const struct fit_card *card);
+// Whether a card is one to name to a user who did not: its memory is known, and programs of other machines run on it (Jetson's do not).
+bool fit_is_offered(const struct fit_card *card);
 // Whether a PyTorch that is built for `built` (sm_75 sm_90a compute_90) has code for the model; true where that is not known.
 bool fit_kernels_have(const char *built, const struct vram_sim_model *model);
 // The number of the model that is called so; false where none is.

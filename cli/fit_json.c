@@ -24,10 +24,12 @@ static void print_oom(const struct fit_oom *oom) {
 static void print_card(const struct fit_card *card) {
     printf("{\"key\": \"%s\", \"name\": ", card->model.key);
     ui_json_string(card->model.name);
-    printf(", \"asked\": %s, \"fits\": %s, \"by\": \"%s\", \"memory_bytes\": %" PRIu64 ", \"context_bytes\": %" PRIu64
-           ", \"room_bytes\": %" PRIu64 ", \"need_bytes\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"out_of_memory\": ",
+    printf(", \"asked\": %s, \"fits\": %s, \"by\": \"%s\", \"memory_bytes\": %" PRIu64
+           ", \"memory_estimated\": %s, \"context_bytes\": %" PRIu64 ", \"room_bytes\": %" PRIu64 ", \"need_bytes\": %" PRIu64
+           ", \"retries\": %" PRIu64 ", \"out_of_memory\": ",
            card->asked ? "true" : "false", truth(card->fits, card->unsure), fit_method_names[card->method], card->model.memory_bytes,
-           card->model.context_bytes, card->room_bytes, card->need_bytes, card->retries);
+           fit_memory_is_estimated(&card->model) ? "true" : "false", card->model.context_bytes, card->room_bytes, card->need_bytes,
+           card->retries);
     print_oom(&card->oom);
     printf("}");
 }

@@ -119,6 +119,7 @@ static void print_moment(const struct fit_verdict *verdict, const struct fit_run
     vram_report_destroy(report);
 }
 
+#define KEY_WIDTH     8 // of a card, at least
 #define MOST_DETAILED 3 // cards of which each says where memory runs out; of more the largest only
 
 // --- the cards ----------------------------------------------------------------------------------------------------------------------
@@ -143,10 +144,12 @@ static void print_oom(const struct fit_oom *oom) {
     printf("\n");
 }
 
-// detailed: where it runs out is said, too.
-static void print_card(const struct fit_card *card, bool detailed, bool failed) {
+// detailed: where it runs out is said, too. width: of the longest key.
+static void print_card(const struct fit_card *card, int width, bool detailed, bool failed) {
     const uint64_t spare = card->model.memory_bytes > card->need_bytes ? card->model.memory_bytes - card->need_bytes : 0;
-    printf("%-8s %9s  ", card->model.key, SIZE(card->model.memory_bytes));
+    char size[UI_SIZE_CAPACITY + 1];
+    (void)snprintf(size, sizeof size, "%s%s", fit_memory_is_estimated(&card->model) ? "~" : "", SIZE(card->model.memory_bytes));
+    printf("%-*s %9s  ", width, card->model.key, size);
     if (card->unsure)
         printf("%s (%s to spare%s)", failed ? "not known" : "not sure", SIZE(spare), failed ? " until then" : "");
     else if (!card->fits)
@@ -169,17 +172,21 @@ static void print_card(const struct fit_card *card, bool detailed, bool failed) 
 }
 
 static void print_cards(const struct fit_verdict *verdict, bool failed) {
-    size_t asked = 0, largest = 0, printed = 0; // largest: that it does not fit
+    size_t asked = 0, estimated = 0, largest = 0, printed = 0; // largest: that it does not fit
+    int width = KEY_WIDTH;
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
         asked++;
+        estimated += fit_memory_is_estimated(&verdict->cards[i].model);
+        if ((int)strlen(verdict->cards[i].model.key) > width) width = (int)strlen(verdict->cards[i].model.key);
         if (!verdict->cards[i].fits) largest = i;
     }
     for (size_t i = 0; i < verdict->card_count; i++) {
         if (!verdict->cards[i].asked) continue;
         printf("  %-*s", TEXT_COLUMN - 2, printed++ == 0 ? "Cards" : "");
-        print_card(&verdict->cards[i], asked <= MOST_DETAILED || i == largest, failed);
+        print_card(&verdict->cards[i], width, asked <= MOST_DETAILED || i == largest, failed);
     }
+    if (estimated > 0) print_wrapped("", "~ estimated, after a like card: no log of a real one gives its memory");
 }
 
 // --- with what, and how sure ----------------------------------------------------------------------------------------------------------

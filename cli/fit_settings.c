@@ -13,7 +13,8 @@
 static const struct fit_card *next_smaller(const struct fit_verdict *verdict) {
     const struct fit_card *card = NULL;
     for (size_t i = 0; i < verdict->card_count && &verdict->cards[i] != verdict->smallest_card; i++)
-        if (fit_is_old(&verdict->cards[i].model) == fit_is_old(&verdict->ran_on)) card = &verdict->cards[i];
+        if (fit_is_old(&verdict->cards[i].model) == fit_is_old(&verdict->ran_on) && fit_is_offered(&verdict->cards[i]))
+            card = &verdict->cards[i];
     return card;
 }
 

@@ -4,33 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim_cards.h"
 #include "vram/driver.h"
 
 #define USUAL_MODEL "h100"
 
-// Is one of the models called that?
-static bool is_model(const char *key, size_t length) {
-    struct vram_sim_model model;
-    for (uint32_t i = 0; vram_sim_model_at(i, &model); i++)
-        if (strlen(model.key) == length && memcmp(model.key, key, length) == 0) return true;
-    return false;
-}
-
-static void say_unknown(const char *key, size_t length, char *wrong, size_t capacity) {
-    struct vram_sim_model model;
-    int at = snprintf(wrong, capacity, "no device is called '%.*s'; known are", (int)(length < 100 ? length : 100), key);
-    for (uint32_t i = 0; at > 0 && (size_t)at < capacity && vram_sim_model_at(i, &model); i++)
-        at += snprintf(wrong + at, capacity - (size_t)at, "%s %s", i == 0 ? "" : ",", model.key);
-}
-
 // `h100,t4` as `h100+t4`. `text` has room for as much.
-static bool join_models(const char *models, char *text, char *wrong, size_t wrong_capacity) {
+static bool join_models(const char *models, bool hip, char *text, char *wrong, size_t wrong_capacity) {
     for (const char *at = models;; text++) {
         const size_t length = strcspn(at, ",");
-        if (!is_model(at, length)) {
-            say_unknown(at, length, wrong, wrong_capacity);
-            return false;
-        }
+        const enum sim_card_maker maker = sim_card_maker_of(at, length);
+        if (maker == SIM_CARD_UNKNOWN) sim_card_say_unknown(at, length, wrong, wrong_capacity);
+        if (maker == SIM_CARD_AMD && !hip) snprintf(wrong, wrong_capacity, "'%.*s' is AMD's: it takes --hip", (int)length, at);
+        if (maker == SIM_CARD_UNKNOWN || (maker == SIM_CARD_AMD && !hip)) return false;
         memcpy(text, at, length);
         text += length;
         at += length;
@@ -78,7 +64,7 @@ bool sim_settings_text(const struct sim_settings *settings, char *text, size_t c
         snprintf(wrong, wrong_capacity, "--device takes at most %d devices", VRAM_SIM_MOST_DEVICES);
         return false;
     }
-    if (!join_models(named, models, wrong, wrong_capacity)) return false;
+    if (!join_models(named, settings->hip, models, wrong, wrong_capacity)) return false;
     if (settings->devices != SIM_UNSET) snprintf(devices, sizeof devices, ",devices=%" PRIu64, settings->devices);
     if (settings->memory_bytes != SIM_UNSET) snprintf(memory, sizeof memory, ",memory=%" PRIu64, settings->memory_bytes);
     if (settings->profile != NULL) snprintf(profile, sizeof profile, ",profile=%s", settings->profile);

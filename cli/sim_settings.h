@@ -12,6 +12,7 @@ struct sim_settings {
     const char *models;             // keys of known devices with commas between them; NULL: the usual one
     uint64_t devices, memory_bytes; // SIM_UNSET: as the models say
     const char *profile;            // NULL: the usual one
+    bool hip;                       // AMD's devices are known, too
     const char *more;               // further keys and values, which come last; may be NULL
 };
 

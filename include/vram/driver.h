@@ -139,6 +139,11 @@ struct vram_sim_model {
 };
 // The models, by numbers from 0 up; false past the last. Any thread.
 VRAM_API bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model);
+// The same of AMD's devices, which are for programs of HIP. Their numbers in vram_sim_options.models follow those of the others.
+VRAM_API bool vram_sim_amd_model_at(uint32_t index, struct vram_sim_model *model);
+// Which figures of the model with that key no log of a real one gives, by letters: M its memory, P its multiprocessors, L its L2 cache,
+// C its clocks, B its memory bus, E its copy engines. "" for none, and for an unknown key or NULL. Borrowed; any thread.
+VRAM_API const char *vram_sim_model_estimated(const char *key);
 
 // options may be NULL. *driver is given to the caller. INVALID_ARGUMENT for values out of range; NO_HOST_MEMORY.
 VRAM_API VRAM_NODISCARD enum vram_status vram_sim_create(const struct vram_sim_options *options, struct vram_driver **driver);

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import pickle
 import signal
 import subprocess
@@ -84,7 +85,7 @@ class Driver(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "100 MiB: 0\n200 MiB: 0\n")
         answer = json.loads(result.stdout)
-        self.assertEqual((answer["allocated_bytes"], answer["ended"], answer["smallest_card"]), (300 * MIB, "end", "rtx3060"))
+        self.assertEqual((answer["allocated_bytes"], answer["ended"], answer["smallest_card"]), (300 * MIB, "end", "rtx3070"))
         self.assertEqual(answer["holdings"][0]["recorded_by"], "vram run")
         self.assertEqual([card["key"] for card in answer["cards"] if card["asked"]], ["t4"])
 
@@ -383,11 +384,22 @@ class Cards(unittest.TestCase):
             self.assertEqual(result.stderr, "" if once_more is None else f"vram fit: once more, on {once_more}: its kernels are others than those of h100\n")
             self.assertEqual("to spare (no kernels for it)" in result.stdout, once_more != "v100")
 
-    def test_an_unknown_card_is_answered_with_those_that_are_known(self):
-        errors = fit("--device", "rtx9090", "--", "true").stderr
-        self.assertIn("no device is called 'rtx9090'; known are ", errors)
-        for key in ("t4", "rtx4090", "h100"):
-            self.assertIn(key, errors)
+    def test_an_unknown_card_is_answered_with_the_nearest(self):
+        self.assertIn("no device is called 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--device", "rtx9090", "--", "true").stderr)
+        self.assertIn("'mi300x' is AMD's", fit("--device", "mi300x", "--", "true").stderr)
+
+    def test_all_cards_in_80_columns_with_what_is_estimated(self):
+        result = fit("--all", "-q", *python(TRAIN, "9"))
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        cards = dict(re.findall(r"^ (?: Cards)? +([a-z0-9-]+) +(~?)[0-9.]+ GiB  ", result.stdout, re.M))
+        self.assertGreaterEqual(len(cards), 40)
+        self.assertEqual((cards["rtx4070s"], cards["rtx4070"]), ("~", ""))
+        self.assertIn("~ estimated, after a like card", result.stdout)
+        self.assertNotIn("~", fit("--device", "t4,h100", "-q", *python(TRAIN, "9")).stdout)
+        answer = json.loads(fit("--all", "-q", "--json", *python(TRAIN, "9")).stdout)
+        self.assertEqual({card["key"]: card["memory_estimated"] for card in answer["cards"] if card["key"].startswith("rtx4070")},
+                         {"rtx4070": False, "rtx4070s": True, "rtx4070ti": True, "rtx4070tis": False})
 
     def test_what_is_at_stake_is_in_the_verdict(self):
         """5 MiB that nobody knows: a limit between is not sure."""
@@ -454,9 +466,9 @@ class Cards(unittest.TestCase):
     def test_roles_and_the_next_smaller_card(self):
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)
         self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
-        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx3060", False, None))
+        self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx4080", False, None))
         text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
-        self.assertIn("On rtx3060 no setting can make it fit: 20.1 GiB are in use at once, there is room for 11.6 GiB", " ".join(text.split()))
+        self.assertIn("On rtx4080 no setting can make it fit: 20.1 GiB are in use at once, there is room for 15.4 GiB", " ".join(text.split()))
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_where_it_runs_out(self):
@@ -479,7 +491,7 @@ class Cards(unittest.TestCase):
         # Of an old card that was not asked for nothing is said.
         self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
         answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
-        self.assertEqual((answer["smallest_card"], answer["smaller"]["card"]), ("l4", "rtx3060"))
+        self.assertEqual((answer["smallest_card"], answer["smaller"]["card"]), ("rtx5060ti", "rtx3060"))
 
     def test_the_first_line_is_the_answer(self):
         program = TRAIN.replace("128 << 20", "20 << 30")
@@ -532,7 +544,7 @@ class Cards(unittest.TestCase):
         scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
         program = scratch + BATCHES.replace("optimizer.step()", "scratch(torch)\n    optimizer.step()").replace("30 << 30", "64 << 20")
         smaller = json.loads(fit("--json", "-q", "--device", "h100", *python(program, "9", "--batch-size", "16")).stdout)["smaller"]
-        self.assertEqual((smaller["card"], smaller["batch"]["fixed_bytes"], smaller["batch"]["share"]), ("l40s", 60 << 30, 0))
+        self.assertEqual((smaller["card"], smaller["batch"]["fixed_bytes"], smaller["batch"]["share"]), ("a6000", 60 << 30, 0))
 
     def test_memory_runs_out_in_the_run(self):
         result = fit("--json", *python("import os\nif os.environ['VRAM_SIM'].count('memory=') == 0: os.environ['FAKE_MEMORY'] = str(150 << 20)\n" + TRAIN, "9"))

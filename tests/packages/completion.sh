@@ -25,6 +25,7 @@ try() {
     expect "$shell" options --max-unpacked "$(ask_"$shell" vram tune --m)"
     expect "$shell" "options with a letter" --memory "$(ask_"$shell" vram tune --m)"
     expect "$shell" values dear "$(ask_"$shell" vram sim --profile de)"
+    expect "$shell" devices rtx4090 "$(ask_"$shell" vram sim --device rtx40)"
     expect "$shell" files somefile.pickle "$(ask_"$shell" vram report some)"
     # Two rows at most begin with "re": what does not fit is not offered.
     case $answer in *tune*) echo "$shell offers what does not fit"; failed=1 ;; esac

@@ -40,23 +40,35 @@ class Sim(unittest.TestCase):
         self.assertTrue(checks["device 0", "name"]["value"].startswith("Tesla T4, compute capability 7.5, 40 "))
         self.assertTrue(checks["device 1", "name"]["value"].startswith("NVIDIA GeForce RTX 4090, compute capability 8.9, 128 "))
         self.assertEqual(checks["driver", "peer access"]["value"], "0 of 2 pairs")
-        self.assertEqual(run("sim", "--device", "t4,t4", "--", TINY).stdout, "init 0, 2 devices of 14917 MiB\n")
+        self.assertEqual(run("sim", "--device", "t4,t4", "--", TINY).stdout, "init 0, 2 devices of 14912 MiB\n")
         self.assertEqual(run("sim", "--device", "t4", "--memory", "1GiB", "--devices", "3", "--", TINY).stdout, "init 0, 3 devices of 1024 MiB\n")
 
     def test_the_guide_has_every_device(self):
         guide = pathlib.Path(__file__).parents[2] / "docs/guides/simulator.md"
-        rows = re.findall(r"^\| `([a-z0-9-]+)` \| .* \| ([0-9,]+) MiB \| .* \| ([0-9]+) MiB \|$", guide.read_text(), re.M)
+        rows = re.findall(r"^\| `([a-z0-9-]+)` \| .* \| ([0-9,]+) MiB \| .* \| ([0-9,]+) MiB \|$", guide.read_text(), re.M)
         for key, total, context in rows:
-            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--device", key, "--", TINY).stdout)
-            self.assertGreater(int(context), 0)
-        known = run("sim", "--device", "?", "--", TINY).stderr.split("known are ")[1].split("\n")[0]
-        self.assertEqual([row[0] for row in rows], known.split(", "))
+            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--hip", "--device", key, "--", TINY).stdout)
+            self.assertGreater(int(context.replace(",", "")), 0)
+        cuda, amd = (re.findall(r"^([a-z0-9-]+) +[0-9.]+ +\d", part, re.M) for part in run("sim", "--cards").stdout.split("Of AMD"))
+        self.assertEqual([row[0] for row in rows], cuda + amd)
+        self.assertGreaterEqual(len(cuda), 40)
 
-    def test_an_unknown_device_is_answered_with_the_known_ones(self):
-        for name in ("h1000", "", "t4,", "t4+t4"):
+    def test_the_list_of_devices_is_readable(self):
+        result = run("sim", "--cards")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 80)
+        rows = dict(re.findall(r"^([a-z0-9-]+) +[0-9.]+ +\d+\.\d (\S+)", result.stdout, re.M))
+        self.assertEqual((rows["t4"], rows["rtx4070s"], rows["mi300x"]), ("-", "MPLCBE", "CBE"))
+
+    def test_an_unknown_device_is_answered_with_the_nearest(self):
+        for name, near in (("h1000", "h100"), ("", None), ("t4,", None), ("t4+t4", None), ("rtx4909", "rtx4090")):
             result = run("sim", "--device", name, "--", TINY)
             self.assertEqual(result.returncode, 2, name)
-            self.assertIn("known are t4, ", result.stderr)
+            self.assertIn("'vram sim --cards' lists", result.stderr)
+            if near is not None:
+                self.assertIn(f"did you mean '{near}'?", result.stderr)
+        self.assertIn("'mi300x' is AMD's: it takes --hip", run("sim", "--device", "mi300x", "--", TINY).stderr)
+        self.assertEqual(run("sim").stderr.splitlines()[0], "vram: sim needs a program")
 
     def test_the_doctor_says_the_same_inside_and_outside(self):
         inside = json.loads(run("sim", "--", VRAM, "doctor", "--json").stdout)["checks"]

@@ -131,6 +131,8 @@ static void of_drivers(void **state) {
     REFUSES(vram_sim_create(any, NULL));
     SAYS(vram_sim_parse(NULL, any, &error));
     assert_false(vram_sim_model_at(0, NULL));
+    assert_false(vram_sim_amd_model_at(0, NULL));
+    assert_string_equal(vram_sim_model_estimated(NULL), "");
     SAYS(vram_sim_parse(any, NULL, &error));
     REFUSES(vram_sim_complete(NULL, 0));
     REFUSES(vram_sim_complete_all(NULL));

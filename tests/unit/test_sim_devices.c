@@ -15,7 +15,7 @@ static int attribute(struct vram_driver *driver, int number, int device) {
 }
 
 static void every_attribute_is_answered(void **state) {
-    static const char *const texts[] = {"", "device=t4", "device=gb10"};
+    static const char *const texts[] = {"", "device=t4", "device=gb10", "device=p100", "device=gb200", "device=orin", "device=mi300x"};
     for (size_t i = 0; i < VR_COUNT_OF(texts); i++) {
         struct vram_driver *driver = open_text(texts[i]);
         int value = 7;
@@ -118,23 +118,45 @@ static void a_context_takes_what_the_device_says(void **state) {
     (void)state;
 }
 
+// 6.0 gives a block less shared memory than a multiprocessor has.
+static bool shares_all(const struct vr_sim_architecture *arch) {
+    const int most = arch->major == 6 ? 49152 : arch->shared_bytes;
+    return arch->shared_optin_bytes + arch->reserved_bytes == most && most <= arch->shared_bytes;
+}
+
+static void check_card(const struct vr_sim_card *card, uint32_t number, const struct vram_sim_model *model) {
+    const struct vr_sim_architecture *arch = vr_sim_architecture_of(card);
+    const bool told = card->kind != VR_SIM_INTEGRATED && card->kind != VR_SIM_INSTINCT; // by NVML
+    assert_string_equal(card->key, model->key);
+    assert_int_equal(vr_sim_card_find(model->key, strlen(model->key)), number);
+    assert_true(arch->major == card->major && arch->minor == card->minor); // it has a row of its own
+    assert_true(card->total_bytes > VR_GIB && card->context_mib > 0 && card->context_mib * VR_MIB < card->total_bytes / 16);
+    assert_true(told ? card->nvml_mib * VR_MIB > card->total_bytes : card->nvml_mib == 0);
+    assert_true(card->nvml_mib * VR_MIB < card->total_bytes + card->total_bytes / 16);
+    assert_true(shares_all(arch));
+    assert_int_equal(strspn(card->estimated, "MPLCBE"), strlen(card->estimated));
+    assert_string_equal(vram_sim_model_estimated(card->key), card->estimated);
+    assert_string_equal(vr_sim_board_of(card)->key, told ? card->key : ""); // each has a row in boards.def
+}
+
 static void the_table_is_sound(void **state) {
     struct vram_sim_model model;
-    uint32_t count = 0;
-    for (; vram_sim_model_at(count, &model); count++) {
-        const struct vr_sim_card *card = vr_sim_card_at(count + 1);
-        const struct vr_sim_architecture *arch = vr_sim_architecture_of(card);
-        assert_string_equal(card->key, model.key);
-        assert_int_equal(vr_sim_card_find(model.key, strlen(model.key)), count + 1);
-        assert_true(arch->major == card->major && arch->minor == card->minor); // it has a row of its own
-        assert_true(card->total_bytes > VR_GIB && card->context_mib > 0 && card->context_mib * VR_MIB < card->total_bytes / 16);
-        assert_true(card->kind == VR_SIM_INTEGRATED ? card->nvml_mib == 0 : card->nvml_mib * VR_MIB > card->total_bytes);
-        assert_true(card->nvml_mib * VR_MIB < card->total_bytes + card->total_bytes / 16);
-        assert_true(arch->shared_optin_bytes + arch->reserved_bytes == arch->shared_bytes);
+    uint32_t count = 0, amd = 0;
+    for (; vram_sim_model_at(count, &model); count++) check_card(vr_sim_card_at(count + 1), count + 1, &model);
+    for (; vram_sim_amd_model_at(amd, &model); amd++) {
+        const struct vr_sim_card *card = vr_sim_card_at(count + amd + 1);
+        assert_int_equal(card->kind, VR_SIM_INSTINCT);
+        check_card(card, count + amd + 1, &model);
     }
-    assert_int_equal(count, 16);
+    assert_int_equal(count, 54);
+    assert_int_equal(amd, 2);
+    assert_int_equal(count + amd, vr_sim_card_count());
+    assert_in_range(vr_sim_card_count(), 1, 63); // `vram fit` has a bit for each
     assert_false(vram_sim_model_at(UINT32_MAX, &model));
     assert_false(vram_sim_model_at(0, NULL));
+    assert_false(vram_sim_amd_model_at(0, NULL));
+    assert_string_equal(vram_sim_model_estimated(NULL), "");
+    assert_string_equal(vram_sim_model_estimated("h1000"), "");
     (void)state;
 }
 

@@ -11,8 +11,12 @@ _vram_options() {
         grep -o -E -- '--[a-z-]*'
 }
 
-# The values that the help offers for an option: "--profile cheap|dear|free".
+# The devices, or the values that the help offers for an option: "--profile cheap|dear|free".
 _vram_values() {
+    if [ "$3" = --device ]; then
+        "$1" sim --cards 2>/dev/null | sed -n -E 's/^([a-z][a-z0-9-]*) +[0-9].*/\1/p'
+        return
+    fi
     "$1" "$2" --help 2>/dev/null | sed -n -E "s/^ +(-., )? *$3 ([a-z][a-z0-9-]*(\|[a-z][a-z0-9-]*)+)( .*)?\$/\2/p" | tr '|' ' '
 }
 

@@ -12,10 +12,14 @@ function __vram_options
             sub(/^.*--/, "--", head); if (match(text, /  +/)) text = substr(text, RSTART + RLENGTH); print head "\t" text }'
 end
 
-# The values that the help offers for the option before: "--profile cheap|dear|free".
+# The devices, or the values that the help offers for the option before: "--profile cheap|dear|free".
 function __vram_values
     set -l words (commandline -opc)
     test (count $words) -gt 2; or return
+    if test "$words[-1]" = --device
+        vram sim --cards 2>/dev/null | string replace -r -f -- '^([a-z][a-z0-9-]*) +[0-9].*' '$1'
+        return
+    end
     vram $words[2] --help 2>/dev/null | string replace -r -f -- "^ +(?:-., )? *$words[-1] ([a-z][a-z0-9-]*(?:\|[a-z][a-z0-9-]*)+)(?: .*)?\$" '$1' | string split '|'
 end
 

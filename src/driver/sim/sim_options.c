@@ -60,6 +60,5 @@ uint64_t vr_sim_options_memory(const struct vram_sim_options *options, uint32_t 
 
 bool vr_sim_options_peers(const struct vram_sim_options *options, uint32_t device, uint32_t peer) {
     const struct vr_sim_card *card = vr_sim_options_card(options, device);
-    const bool can = card->kind == VR_SIM_DATA_CENTRE || card->kind == VR_SIM_NO_CARD;
-    return device != peer && !options->no_peers && can && card == vr_sim_options_card(options, peer);
+    return device != peer && !options->no_peers && vr_sim_card_has_peers(card) && card == vr_sim_options_card(options, peer);
 }

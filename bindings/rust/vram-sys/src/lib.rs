@@ -9,6 +9,7 @@ pub const VRAM_MOST_PROCESSES: usize = 128;
 pub const VRAM_ACCOUNTS_SLOTS: usize = 16;
 pub const VRAM_FORECAST_MOST: usize = 3;
 pub const VRAM_WHATIF_CALLS: usize = 96;
+pub const VRAM_PAGED_MOST_EVENTS: usize = 200000;
 pub const VRAM_REPORT_OOM_PICTURES: usize = 16;
 pub const VRAM_REPORT_STATES: usize = 5;
 pub const VRAM_REPORT_MISMATCHES: usize = 5;
@@ -688,6 +689,8 @@ extern "C" {
     pub fn vram_driver_fault_count(driver: *const vram_driver) -> u64;
     pub fn vram_driver_destroy(driver: *mut vram_driver);
     pub fn vram_sim_model_at(index: u32, model: *mut vram_sim_model) -> bool;
+    pub fn vram_sim_amd_model_at(index: u32, model: *mut vram_sim_model) -> bool;
+    pub fn vram_sim_model_estimated(key: *const c_char) -> *const c_char;
     pub fn vram_sim_create(options: *const vram_sim_options, driver: *mut *mut vram_driver) -> vram_status;
     pub fn vram_sim_parse(text: *const c_char, options: *mut vram_sim_options, error: *mut vram_error) -> vram_status;
     pub fn vram_sim_complete(driver: *mut vram_driver, stream: u64) -> vram_status;

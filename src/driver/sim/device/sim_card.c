@@ -15,11 +15,20 @@ static const struct vr_sim_card cards[] = {
      .memory_clock_khz = 1000000,
      .bus_bits = 256,
      .copy_engines = 2,
-     .kind = VR_SIM_NO_CARD},
-#define X(key, name, major, minor, multiprocessors, total, nvml, context, l2, clock, memory_clock, bus, engines, class, pci)               \
-    {#key, name, major, minor, multiprocessors, total, nvml, context, l2, clock, memory_clock, bus, engines, VR_SIM_##class, pci},
+     .kind = VR_SIM_NO_CARD,
+     .estimated = ""},
+#define X(key, name, major, minor, multiprocessors, total, nvml, context, l2, clock, memory_clock, bus, engines, class, pci, estimated)    \
+    {#key, name,  major,        minor, multiprocessors, total,          nvml, context,                                                     \
+     l2,   clock, memory_clock, bus,   engines,         VR_SIM_##class, pci,  estimated},
 #include "driver/sim/device/devices.def"
 #undef X
+};
+
+static const struct vr_sim_board boards[] = {
+    {.key = ""},
+#define B(key, bar, least, usual, most, video, application, links) {#key, bar, least, usual, most, video, application, links},
+#include "driver/sim/device/boards.def"
+#undef B
 };
 
 static const struct vr_sim_architecture architectures[] = {
@@ -32,6 +41,18 @@ static const struct vr_sim_architecture architectures[] = {
 const struct vr_sim_card *vr_sim_card_at(uint32_t number) { return &cards[number < VR_COUNT_OF(cards) ? number : 0]; }
 
 uint32_t vr_sim_card_count(void) { return VR_COUNT_OF(cards) - 1; }
+
+uint32_t vr_sim_card_amd_count(void) {
+    uint32_t count = 0;
+    while (cards[VR_COUNT_OF(cards) - 1 - count].kind == VR_SIM_INSTINCT) count++;
+    return count;
+}
+
+const struct vr_sim_board *vr_sim_board_of(const struct vr_sim_card *card) {
+    for (size_t i = 1; i < VR_COUNT_OF(boards); i++)
+        if (strcmp(boards[i].key, card->key) == 0) return &boards[i];
+    return &boards[0];
+}
 
 uint32_t vr_sim_card_find(const char *key, size_t length) {
     for (uint32_t i = 1; i < VR_COUNT_OF(cards); i++)

@@ -1,10 +1,27 @@
-// sim_card.h: what is known of real devices, by name: the rows of devices.def and architectures.def. No state; nothing here needs a lock.
+// sim_card.h: what is known of real devices, by name: the rows of devices.def, boards.def and architectures.def. No state;
+// nothing here needs a lock.
 #ifndef VR_DRIVER_SIM_DEVICE_SIM_CARD_H
 #define VR_DRIVER_SIM_DEVICE_SIM_CARD_H
 
 #include "base/base.h"
 
-enum vr_sim_card_class { VR_SIM_NO_CARD, VR_SIM_DATA_CENTRE, VR_SIM_GEFORCE, VR_SIM_INTEGRATED };
+enum vr_sim_card_class {
+    VR_SIM_NO_CARD,
+    VR_SIM_DATA_CENTRE,
+    VR_SIM_GRACE,
+    VR_SIM_WORKSTATION,
+    VR_SIM_GEFORCE,
+    VR_SIM_INTEGRATED,
+    VR_SIM_INSTINCT
+};
+
+// What NVML tells of a card. 0: not known, or the card has none of it.
+struct vr_sim_board {
+    const char *key;
+    uint32_t bar_mib;                           // the window to its memory on the bus (BAR1)
+    uint32_t least_watts, watts, most_watts;    // limits of power: the range, and the usual one
+    uint32_t video_mhz, application_mhz, links; // NVLinks that lead to a switch or another card
+};
 
 struct vr_sim_card {
     const char *key;  // "h100"; "" of the device that is no card
@@ -16,7 +33,8 @@ struct vr_sim_card {
     uint64_t context_mib; // that a context takes
     int l2_bytes, clock_khz, memory_clock_khz, bus_bits, copy_engines;
     enum vr_sim_card_class kind;
-    uint32_t pci_device; // the vendor is NVIDIA, 0x10de
+    uint32_t pci_device;   // the vendor is NVIDIA, 0x10de; 0: not on that bus
+    const char *estimated; // letters of figures without a log: devices.def
 };
 
 struct vr_sim_architecture {
@@ -30,6 +48,17 @@ struct vr_sim_architecture {
 // The card of a number from 1 up; the device that is no card for 0 and what is beyond the last. Never NULL.
 const struct vr_sim_card *vr_sim_card_at(uint32_t number);
 uint32_t vr_sim_card_count(void);
+// Of these, how many are AMD's: the last ones.
+uint32_t vr_sim_card_amd_count(void);
+// Never NULL; all of it 0 for a card without a row.
+const struct vr_sim_board *vr_sim_board_of(const struct vr_sim_card *card);
+// Has its class error correction, and is it on? Can two of a kind reach each other's memory?
+VR_INLINE bool vr_sim_card_has_ecc(const struct vr_sim_card *card) {
+    return card->kind == VR_SIM_DATA_CENTRE || card->kind == VR_SIM_GRACE || card->kind == VR_SIM_INSTINCT;
+}
+VR_INLINE bool vr_sim_card_has_peers(const struct vr_sim_card *card) {
+    return vr_sim_card_has_ecc(card) || card->kind == VR_SIM_WORKSTATION || card->kind == VR_SIM_NO_CARD;
+}
 // The number of the card whose key is the `length` bytes at `key`, or 0.
 uint32_t vr_sim_card_find(const char *key, size_t length);
 // That of the card's compute capability; never NULL.

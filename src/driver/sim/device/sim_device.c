@@ -36,6 +36,10 @@ vr_cu_result vr_sim_device_get_name(struct vr_sim *sim, char *name, int length, 
     return VR_CU_SUCCESS;
 }
 
+// What attributes.def asks of a card. Orin shares its host's memory, and not its page tables.
+#define IS_ORIN            (card->kind == VR_SIM_INTEGRATED && card->major == 8)
+#define SHARES_PAGE_TABLES (card->kind == VR_SIM_GRACE || (card->kind == VR_SIM_INTEGRATED && !IS_ORIN))
+
 // False for a number that is no attribute.
 static bool attribute_of(const struct vr_sim *sim, int attribute, int device, int *value) {
     const struct vr_sim_card *card = sim->devices[device].card;
@@ -77,9 +81,7 @@ vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
     return VR_CU_SUCCESS;
 }
 
-bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model) {
-    if (model == NULL || index >= vr_sim_card_count()) return false;
-    const struct vr_sim_card *card = vr_sim_card_at(index + 1);
+static void describe(const struct vr_sim_card *card, struct vram_sim_model *model) {
     *model = (struct vram_sim_model){.key = card->key,
                                      .name = card->name,
                                      .memory_bytes = card->total_bytes,
@@ -87,5 +89,22 @@ bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model) {
                                      .compute_major = card->major,
                                      .compute_minor = card->minor,
                                      .multiprocessors = card->multiprocessors};
+}
+
+static uint32_t cuda_count(void) { return vr_sim_card_count() - vr_sim_card_amd_count(); }
+
+bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model) {
+    if (model == NULL || index >= cuda_count()) return false;
+    describe(vr_sim_card_at(index + 1), model);
     return true;
+}
+
+bool vram_sim_amd_model_at(uint32_t index, struct vram_sim_model *model) {
+    if (model == NULL || index >= vr_sim_card_amd_count()) return false;
+    describe(vr_sim_card_at(cuda_count() + index + 1), model);
+    return true;
+}
+
+const char *vram_sim_model_estimated(const char *key) {
+    return key == NULL ? "" : vr_sim_card_at(vr_sim_card_find(key, strlen(key)))->estimated;
 }
