@@ -23,6 +23,7 @@ enum nvml_result {
     NVML_INSUFFICIENT_SIZE = 7,
     NVML_DRIVER_NOT_LOADED = 9,
     NVML_VERSION_MISMATCH = 25, // of a struct
+    NVML_DEPRECATED = 26,
 };
 
 // A handle: the address of one of these. Which device it is follows from its place.
@@ -36,6 +37,9 @@ enum nvml_result nvml_ready(void);
 // The same, and the device of a handle.
 enum nvml_result nvml_device_of(const struct nvml_device *handle, uint32_t *device);
 struct nvml_device *nvml_handle_of(uint32_t device);
+const struct vr_sim_card *nvml_card_of(uint32_t device);
+// The first number of the driver's version.
+unsigned nvml_driver_branch(void);
 // Puts a text with its end into the caller's; INSUFFICIENT_SIZE.
 enum nvml_result nvml_put(char *into, unsigned capacity, const char *text);
 // The version word that a struct of `bytes` bytes starts with.
@@ -48,5 +52,25 @@ enum nvml_result nvml_put(char *into, unsigned capacity, const char *text);
     if (known != NVML_SUCCESS) return (int)known
 #define NVML_NEEDS(condition)                                                                                                              \
     if (!(condition)) return NVML_INVALID_ARGUMENT
+// One number about a device that is known.
+#define NVML_NUMBER(function, type, value)                                                                                                 \
+    NVML_EXPORT int function(const struct nvml_device *handle, type *number);                                                              \
+    int function(const struct nvml_device *handle, type *number) {                                                                         \
+        NVML_DEVICE(handle);                                                                                                               \
+        NVML_NEEDS(number != NULL);                                                                                                        \
+        const struct vr_sim_card *card = nvml_card_of(device);                                                                             \
+        (void)card;                                                                                                                        \
+        *number = (type)(value);                                                                                                           \
+        return NVML_SUCCESS;                                                                                                               \
+    }
+
+// nvmlPciInfo_t. The first two functions know less of it.
+struct nvml_pci_info {
+    char legacy[16];
+    unsigned domain, bus, device, device_id, subsystem_id;
+    char id[32];
+};
+// That of a device of the list of PCI ids on a bus.
+void nvml_put_pci(struct nvml_pci_info *info, unsigned bus, unsigned pci_device);
 
 #endif

@@ -92,7 +92,8 @@ const char *nvmlErrorString(int result) {
                  {NVML_NOT_FOUND, "Not Found"},
                  {NVML_INSUFFICIENT_SIZE, "Insufficient Size"},
                  {NVML_DRIVER_NOT_LOADED, "Driver Not Loaded"},
-                 {NVML_VERSION_MISMATCH, "Argument Version Mismatch"}};
+                 {NVML_VERSION_MISMATCH, "Argument Version Mismatch"},
+                 {NVML_DEPRECATED, "Deprecated"}};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i].result == result) return texts[i].text;
     return "Unknown Error";
@@ -100,22 +101,33 @@ const char *nvmlErrorString(int result) {
 
 // --- versions ---------------------------------------------------------------------------------------------------------------
 
-// The number that a driver of that CUDA version has: 12.0 came with 525, and there are programs that read it as a number.
-static int driver_branch(void) { return nvml_options.driver_version >= 13020 ? 595 : nvml_options.driver_version >= 13000 ? 580 : 525; }
+// The driver of a CUDA version: those of NVIDIA's captures where there is one (12.8, 13.0, 13.2; devices.def), else the one that came with
+// that CUDA (its release notes). In three numbers, as programs read it.
+static const char *driver_version(void) {
+    static const struct {
+        uint32_t cuda;
+        const char *driver;
+    } first[] = {{13020, "595.91.07"},  {13010, "590.44.01"}, {13000, "580.105.08"}, {12090, "575.51.03"},
+                 {12080, "570.148.08"}, {12060, "560.28.03"}, {12050, "555.42.02"},  {12040, "550.54.14"},
+                 {12030, "545.23.06"},  {12020, "535.54.03"}, {12010, "530.30.02"}};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++)
+        if (nvml_options.driver_version >= first[i].cuda) return first[i].driver;
+    return "525.60.13";
+}
+
+unsigned nvml_driver_branch(void) { return (unsigned)strtoul(driver_version(), NULL, 10); }
 
 NVML_EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned length);
 int nvmlSystemGetDriverVersion(char *version, unsigned length) {
-    char text[16];
     if (nvml_ready() != NVML_SUCCESS) return NVML_UNINITIALIZED;
-    snprintf(text, sizeof text, "%d.00", driver_branch());
-    return (int)nvml_put(version, length, text);
+    return (int)nvml_put(version, length, driver_version());
 }
 
 NVML_EXPORT int nvmlSystemGetNVMLVersion(char *version, unsigned length);
 int nvmlSystemGetNVMLVersion(char *version, unsigned length) {
     char text[24];
     if (nvml_ready() != NVML_SUCCESS) return NVML_UNINITIALIZED;
-    snprintf(text, sizeof text, "%u.%d.00", nvml_options.driver_version / 1000, driver_branch());
+    snprintf(text, sizeof text, "%u.%s", nvml_options.driver_version / 1000, driver_version());
     return (int)nvml_put(version, length, text);
 }
 
@@ -166,6 +178,8 @@ int nvmlUnitGetCount(unsigned *count) {
 }
 
 // --- handles ----------------------------------------------------------------------------------------------------------------
+
+const struct vr_sim_card *nvml_card_of(uint32_t device) { return vr_sim_options_card(&nvml_options, device); }
 
 struct nvml_device *nvml_handle_of(uint32_t device) {
     return &handles[device];
