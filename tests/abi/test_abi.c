@@ -201,6 +201,10 @@ static void program_layouts_are_nvidias(void) {
     assert_int_equal(sizeof(struct vr_cu_mem_op), sizeof(CUstreamBatchMemOpParams));
     SAME_FIELD(vr_cu_mem_op, value, CUstreamBatchMemOpParams, writeValue.value64);
     SAME_FIELD(vr_cu_mem_op, flags, CUstreamBatchMemOpParams, waitValue.flags);
+    assert_int_equal(sizeof(struct vr_cu_multicast_prop), sizeof(CUmulticastObjectProp));
+    SAME_FIELD(vr_cu_multicast_prop, size_bytes, CUmulticastObjectProp, size);
+    SAME_FIELD(vr_cu_multicast_prop, handle_types, CUmulticastObjectProp, handleTypes);
+    SAME_FIELD(vr_cu_multicast_prop, flags, CUmulticastObjectProp, flags);
     assert_int_equal(sizeof(struct vr_cu_alloc_node), sizeof(CUDA_MEM_ALLOC_NODE_PARAMS));
     SAME_FIELD(vr_cu_alloc_node, address, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
     assert_int_equal(sizeof(struct vr_cu_batch_node), sizeof(CUDA_BATCH_MEM_OP_NODE_PARAMS));

@@ -118,6 +118,7 @@ static void destroy(struct vram_driver *driver) {
     }
     free(sim->threads);
     free(sim->shared);
+    free(sim->bindings);
     free(sim->files);
 #define X(table, type) free(sim->table.items);
     VR_SIM_TABLES(X)

@@ -101,6 +101,8 @@ struct vr_sim {
     vr_sim_unpacking *unpack_zstd;    // of compressed code; NULL: it is not read
     struct vr_sim_shared *shared;
     size_t shared_count, shared_capacity;
+    struct vr_sim_binding *bindings; // of memory to multicast objects
+    size_t binding_count, bindings_capacity;
     struct vr_sim_file *files;
     size_t file_count, files_capacity;
 };

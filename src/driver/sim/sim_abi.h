@@ -46,6 +46,14 @@ enum {
     VR_CU_LAUNCH_PARAM_BUFFER_SIZE = 2,
 };
 
+enum { VR_CU_MULTICAST_GRANULARITY_MINIMUM = 0, VR_CU_MULTICAST_GRANULARITY_RECOMMENDED = 1 };
+
+// CUmulticastObjectProp, 32 bytes.
+struct vr_cu_multicast_prop {
+    uint32_t device_count;
+    uint64_t size_bytes, handle_types, flags;
+};
+
 // CUdevprop, 56 bytes.
 struct vr_cu_device_properties {
     int32_t threads_per_block, block[3], grid[3];

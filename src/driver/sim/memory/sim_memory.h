@@ -36,6 +36,15 @@ struct vr_sim_physical {
     uint64_t ticket;        // where its ticket lies in the file; 0: never exported
     uint32_t shared;        // imported: number of its struct vr_sim_shared, plus one; 0: made here
     uint8_t rdma, compress; // as asked for
+    uint64_t bindings;      // of it to multicast objects
+    uint32_t team;          // a multicast object: of how many devices; it takes no memory. 0: memory
+    uint64_t members;       // devices of this process that were added
+};
+
+// Memory, whole or a part, that a multicast object has at an offset of its own.
+struct vr_sim_binding {
+    uint32_t object, memory; // slots of struct vr_sim_physical
+    uint64_t offset_bytes, size_bytes;
 };
 
 // Memory of another process, or of this one imported again. Holds the ticket's byte in the file, so that its bytes stay.
@@ -67,6 +76,15 @@ void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context);
 void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context);
 // Takes down every mapping, reservation and physical allocation, when the simulator ends.
 void vr_sim_free_vmm(struct vr_sim *sim);
+// Frees a physical allocation once no handle, mapping or binding is left.
+void vr_sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical);
+
+// --- sim_multicast.c ------------------------------------------------------------------------------------------------
+
+// Can the device be one of a multicast object's? Cards with switches that multiply (NVLink SHARP) can, where there is another.
+bool vr_sim_has_multicast(const struct vr_sim *sim, uint32_t device);
+// Ends all bindings of the object.
+void vr_sim_multicast_unbind_all(struct vr_sim *sim, uint32_t object);
 
 // --- sim_place.c ----------------------------------------------------------------------------------------------------
 
@@ -165,7 +183,7 @@ struct vr_sim_ticket {
     uint32_t kind, device; // the device by its number in the machine
     int32_t handle_types;
     uint8_t rdma, compress;
-    uint16_t beyond; // of a piece: bytes behind its end in the last page
+    uint16_t beyond; // of a piece: bytes behind its end in the last page; of a multicast object: of how many devices it is
 };
 // Writes a ticket (magic and nonce are filled in) to a new page at *place and holds it. OUT_OF_MEMORY; NOT_SUPPORTED where nothing is kept.
 vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticket, uint64_t *place);

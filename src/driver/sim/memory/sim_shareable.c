@@ -5,7 +5,7 @@ static struct vr_sim_physical *find(const struct vr_sim *sim, uint64_t handle) {
 
 vr_cu_result vr_sim_mem_get_allocation_properties(struct vr_sim *sim, struct vr_cu_allocation_prop *prop, uint64_t handle) {
     const struct vr_sim_physical *physical = find(sim, handle);
-    if (prop == NULL || physical == NULL) return VR_CU_INVALID_VALUE;
+    if (prop == NULL || physical == NULL || physical->team != 0) return VR_CU_INVALID_VALUE;
     *prop = (struct vr_cu_allocation_prop){
         .type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
         .requested_handle_types = physical->handle_types,
@@ -38,6 +38,7 @@ static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *phy
         .handle_types = physical->handle_types,
         .rdma = physical->rdma,
         .compress = physical->compress,
+        .beyond = (uint16_t)physical->team,
     };
     const vr_cu_result result = vr_sim_back_share(sim, ticket.offset, ticket.size_bytes);
     return result == VR_CU_SUCCESS ? vr_sim_ticket_write(sim, &ticket, &physical->ticket) : result;
@@ -77,6 +78,7 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
     physical->handle_types = ticket.handle_types;
     physical->rdma = ticket.rdma;
     physical->compress = ticket.compress;
+    physical->team = ticket.beyond;
     physical->ticket = sim->shared[shared].ticket;
     physical->references = 1;
     physical->shared = shared + 1;

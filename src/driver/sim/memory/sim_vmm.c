@@ -55,10 +55,10 @@ vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t si
     return VR_CU_SUCCESS;
 }
 
-// Frees the memory once neither the handle nor a mapping is left.
-static void collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
-    if (physical->slot.named || physical->mappings > 0) return;
-    if (physical->shared == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
+void vr_sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
+    if (physical->slot.named || physical->mappings > 0 || physical->bindings > 0) return;
+    if (physical->team != 0) vr_sim_multicast_unbind_all(sim, vr_sim_slots_index(&sim->physicals, physical));
+    if (physical->shared == 0 && physical->team == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
     vr_sim_back_discard(sim, physical);
     vr_sim_slots_give(&sim->physicals, vr_sim_slots_index(&sim->physicals, physical));
 }
@@ -69,7 +69,7 @@ vr_cu_result vr_sim_mem_release(struct vr_sim *sim, uint64_t handle) {
     if (--physical->references > 0) return VR_CU_SUCCESS;
     physical->slot.named = false;
     sim->named_physicals--;
-    collect(sim, physical);
+    vr_sim_physical_collect(sim, physical);
     return VR_CU_SUCCESS;
 }
 
@@ -143,7 +143,7 @@ static void remove_mapping(struct vr_sim *sim, const struct vr_sim_range *mappin
     struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
     vr_sim_ranges_remove(&sim->mappings, mapping->base);
     physical->mappings--;
-    collect(sim, physical);
+    vr_sim_physical_collect(sim, physical);
 }
 
 vr_cu_result vr_sim_mem_unmap(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
@@ -173,13 +173,16 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_cu_ac
     return VR_CU_SUCCESS;
 }
 
-// Access needs a peer of the memory's device, not that peer access is enabled.
+// Access needs a peer of the memory's device, not that peer access is enabled; of a multicast object, one of its devices.
 static bool can_have_access(const struct vr_sim *sim, const struct vr_sim_range *mapping, const struct vr_cu_access_desc *access,
                             uint64_t count) {
-    const uint32_t owner = physical_at(sim, mapping->owner)->device;
+    const struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
+    const uint32_t owner = physical->device;
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t device = (uint32_t)access[i].location.id;
-        if (access[i].flags != VR_CU_MEM_ACCESS_FLAGS_PROT_NONE && device != owner && !vr_sim_are_peers(sim, device, owner)) return false;
+        if (access[i].flags == VR_CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
+        if (physical->team != 0 && (physical->members >> device & 1) == 0) return false;
+        if (physical->team == 0 && device != owner && !vr_sim_are_peers(sim, device, owner)) return false;
     }
     return true;
 }
@@ -232,10 +235,12 @@ void vr_sim_free_vmm(struct vr_sim *sim) {
         vr_sim_back_remove(sim, range->base, range->span);
         vr_sim_ranges_remove(&sim->spaces, range->base);
     }
-    for (uint32_t i = 0; i < sim->physicals.used; i++) { // what nobody released
+    for (uint32_t i = 0; i < sim->physicals.used; i++)
+        if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) vr_sim_multicast_unbind_all(sim, i);
+    for (uint32_t i = 0; i < sim->physicals.used; i++) { // what was not released
         struct vr_sim_physical *physical = physical_at(sim, i);
         if (!physical->slot.live) continue;
         physical->slot.named = false;
-        collect(sim, physical);
+        vr_sim_physical_collect(sim, physical);
     }
 }
