@@ -1,4 +1,5 @@
 // vram fit: will a program fit, and on which device.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,7 +397,7 @@ static int fit_varied(struct settings *settings, char **program) {
 }
 
 int cmd_fit(int argc, char **argv) {
-    struct settings settings = {.steps = "auto", .limit_bytes = UINT64_MAX};
+    struct settings settings = {.steps = "auto", .limit_bytes = UINT64_MAX, .values = {.compute_bytes = SIM_VALUES_COMPUTED}};
     const struct args_option options[] = {
         {.name = "device",
          .letter = 'd',
@@ -499,6 +500,7 @@ int cmd_fit(int argc, char **argv) {
     if (strcmp(settings.steps, "all") == 0) settings.steps = "0";
     code = sim_values_put("fit", &settings.values);
     if (code != CLI_OK) return code;
+    if (!sim_values_compute(&settings.values)) ui_say("vram fit: the environment of the program could not be set: %s", strerror(errno));
     argv[1 + count] = NULL;
     if (settings.device_count > VRAM_SIM_MOST_DEVICES) return usage_problem("--devices takes 1 to 64");
     const char *wrong = fit_fold_begin(&settings.fold, settings.folds, argv + 1);

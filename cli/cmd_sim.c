@@ -58,7 +58,7 @@ int cmd_sim(int argc, char **argv) {
     unsigned profile = 0;
     struct asked asked = {0};
     bool cards = false;
-    struct sim_values rules = {.file = NULL};
+    struct sim_values rules = {.compute_bytes = SIM_VALUES_COMPUTED};
     const struct args_option options[] = {
         {.name = "device",
          .kind = ARGS_STRING,
@@ -143,6 +143,7 @@ int cmd_sim(int argc, char **argv) {
     code = sim_values_put("sim", &rules);
     if (code != CLI_OK) return code;
     argv[1 + count] = NULL;
+    if (!asked.hip && !sim_values_compute(&rules)) ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
     sim_session_put();
     return run(values, &asked, argv + 1);
 }

@@ -241,10 +241,10 @@ static void print_place(const struct sim_read_place *place) {
 static void print_reads(const struct fit_run *run) {
     char text[200];
     if (run->read_count == 0) return;
-    (void)snprintf(
-        text, sizeof text,
-        "at %zu %s, of what a kernel computes (here zeros); the answer holds if none of these decides a size or the number of steps",
-        run->read_count, run->read_count == 1 ? "place" : "places");
+    (void)snprintf(text, sizeof text,
+                   "at %zu %s, of what a kernel computes (here zero or a likely value); the answer holds if none of these decides a size "
+                   "or the number of steps",
+                   run->read_count, run->read_count == 1 ? "place" : "places");
     print_wrapped("Values read", text);
     for (size_t i = 0; i < run->read_count && i < MOST_PLACES; i++) print_place(&run->reads[i]);
     if (run->read_count > MOST_PLACES) printf("                 and %zu more (--json has all)\n", run->read_count - MOST_PLACES);

@@ -1,6 +1,7 @@
 #include "sim_values.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,12 +54,15 @@ static bool read_file(const char *command, const char *path, char *bytes) {
     return false;
 }
 
+// The word is no file's name.
+static bool is_none(const struct sim_values *values) { return values->file != NULL && strcmp(values->file, "none") == 0; }
+
 static bool gather(const char *command, const struct sim_values *values, char *text, char *bytes) {
     size_t used = 0;
     for (size_t i = 0; i < values->rules.count; i++)
         if (!are_rules(command, "--value", values->rules.values[i], false) || !add(command, text, &used, values->rules.values[i]))
             return false;
-    if (values->file != NULL &&
+    if (values->file != NULL && !is_none(values) &&
         !(read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) && add(command, text, &used, bytes)))
         return false;
     if (values->nonzero == NULL) return true;
@@ -69,8 +73,27 @@ static bool gather(const char *command, const struct sim_values *values, char *t
     return are_rules(command, "--nonzero", bytes, false) && add(command, text, &used, bytes);
 }
 
+static bool put_first(const char *name, const char *first) {
+    const char *before = getenv(name);
+    const bool alone = before == NULL || before[0] == '\0';
+    const size_t capacity = strlen(first) + (alone ? 0 : strlen(before)) + 2;
+    char *value = malloc(capacity);
+    if (value == NULL) return false;
+    (void)snprintf(value, capacity, "%s%s%s", first, alone ? "" : ":", alone ? "" : before);
+    const bool put = setenv(name, value, 1) == 0;
+    free(value);
+    return put;
+}
+
+bool sim_values_compute(const struct sim_values *values) {
+    char folder[4096], bytes[24];
+    if (is_none(values) || values->compute_bytes == 0 || !beside_fit(folder, sizeof folder)) return unsetenv("VRAM_SIM_COMPUTE") == 0;
+    (void)snprintf(bytes, sizeof bytes, "%" PRIu64, values->compute_bytes);
+    return setenv("VRAM_SIM_COMPUTE", bytes, 1) == 0 && put_first("PYTHONPATH", folder);
+}
+
 int sim_values_put(const char *command, const struct sim_values *values) {
-    if (values->rules.count == 0 && values->file == NULL && values->nonzero == NULL) return CLI_OK;
+    if (values->rules.count == 0 && (values->file == NULL || is_none(values)) && values->nonzero == NULL) return CLI_OK;
     char *text = calloc(2, VR_READ_VALUES_BYTES + 1), stacks[4096];
     int code = text == NULL ? CLI_BAD_INPUT : CLI_USAGE;
     if (text == NULL)

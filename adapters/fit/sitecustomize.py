@@ -1,4 +1,4 @@
-"""Python imports this at its start, because `vram fit` put its folder in front. It begins vram's part, and then is not there any more: the
+"""Python imports this at its start, because `vram fit` and `vram sim` put its folder in front. It begins vram's parts, and then is not there any more: the
 program finds the modules, and the sitecustomize, that it would have found."""
 
 
@@ -10,12 +10,13 @@ def _begin():
 
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != here]
-    if os.environ.get("VRAM_FIT"):
-        spec = importlib.util.spec_from_file_location("_vram_fit", os.path.join(here, "vram_fit.py"))
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["_vram_fit"] = module
-        spec.loader.exec_module(module)
-        module.watch_imports()
+    for variable, name in (("VRAM_SIM_COMPUTE", "vram_values"), ("VRAM_FIT", "vram_fit")):
+        if os.environ.get(variable):
+            spec = importlib.util.spec_from_file_location("_" + name, os.path.join(here, name + ".py"))
+            module = importlib.util.module_from_spec(spec)
+            sys.modules["_" + name] = module
+            spec.loader.exec_module(module)
+            module.watch_imports()
     # The next one, under its own name: site imported this file as that.
     found = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if found is None or found.loader is None:

@@ -65,6 +65,12 @@ static bool is_api(const char *name) {
     return first >= 'A' && first <= 'Z';
 }
 
+// A frame of adapters/fit/vram_values.py, which is called in the place of PyTorch's kernels.
+static bool is_own(const struct vram_frame *frame) {
+    const char *name = strrchr(frame->filename, '/');
+    return name != NULL && strncmp(name, "/vram_values", sizeof "/vram_values" - 1) == 0;
+}
+
 // Machine code is told from the caller of the outermost function of the API on.
 static void describe(uint32_t stack, struct place *place) {
     struct vram_frame frames[FRAMES_MOST];
@@ -72,6 +78,7 @@ static void describe(uint32_t stack, struct place *place) {
     if (count > FRAMES_MOST) count = FRAMES_MOST;
     for (size_t i = 0; i < count && i < API_FRAMES; i++)
         if (is_api(frames[i].name)) first = i + 1;
+    while (first < count && is_own(&frames[first])) first++;
     for (size_t i = first; i < count; i++) {
         const char *name = frames[i].name[0] == '\0' ? "?" : frames[i].name;
         if (frames[i].line > 0)

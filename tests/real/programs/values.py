@@ -81,7 +81,7 @@ def suppression():
     while bool(alive.any()) and len(kept) < 16:  # read
         best = (boxes[:, 4] * alive).argmax()
         kept.append(best)
-        alive = alive & (boxes[:, 0] - boxes[best, 0] > 0.1)
+        alive = alive & (boxes[:, 0] - boxes[best, 0] > 0.1)  # read
     return kept
 
 

@@ -66,8 +66,19 @@ struct vr_sim_green {
     uint64_t id; // of a context
 };
 
+#define VR_SIM_ANSWERS_MOST 4
+
+// An operation whose results are computed on the host (streams/sim_results.h).
+struct vr_sim_results {
+    bool begun;
+    int level; // of the numbers: enum vr_sim_level
+    uint32_t count, next;
+    int64_t numbers[VR_SIM_ANSWERS_MOST]; // that the thread's next copies of one number give
+};
+
 // What one thread has set.
 struct vr_sim_thread {
+    struct vr_sim_results results;
     uint64_t number;    // of the thread; never used again
     uint64_t *contexts; // stack; the last is current
     size_t context_count, contexts_capacity;

@@ -54,13 +54,16 @@ static void insert(struct vr_sim_content *content, uint64_t from, uint64_t end, 
     if (vr_sim_ranges_insert(&content->extents, &extent) != VRAM_OK) assert(!"room was reserved");
 }
 
+// Bytes of the file that no other process has.
+static bool is_own(uint32_t kind) { return kind == VR_SIM_BYTES || kind == VR_SIM_SUPPOSED; }
+
 // Takes [at, end) out of the extents; true when bytes of the file lay there.
 static bool cut(struct vr_sim_content *content, uint64_t at, uint64_t end) {
     bool bytes = false;
     const struct vr_sim_range *found;
     while ((found = vr_sim_ranges_overlap(&content->extents, at, end - at)) != NULL) {
         const struct vr_sim_range extent = *found;
-        bytes = bytes || extent.kind == VR_SIM_BYTES;
+        bytes = bytes || is_own(extent.kind);
         vr_sim_ranges_remove(&content->extents, extent.base);
         if (extent.base < at) insert(content, extent.base, at, extent.kind, extent.owner);
         if (vr_sim_range_end(&extent) > end) insert(content, end, vr_sim_range_end(&extent), extent.kind, extent.owner);
@@ -113,7 +116,7 @@ static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes
     }
     if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
     const bool bytes = cut(content, at, end);
-    if (bytes && held != VR_SIM_BYTES) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
+    if (bytes && !is_own(held)) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
     if (held == VR_SIM_PASSED || held == VR_SIM_NOT_KEPT) number = 0;
     if (held != VR_SIM_UNWRITTEN) insert_merged(content, at, end, held, (uint64_t)(uint32_t)number << 32 | word);
     return true;
@@ -133,7 +136,7 @@ static bool is_rewritten(struct vr_sim_content *content, uint64_t at, uint64_t s
 }
 
 static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct part *part) {
-    const bool written = part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES || part->held == VR_SIM_NOT_KEPT;
+    const bool written = part->held == VR_SIM_FILL || is_own(part->held) || part->held == VR_SIM_NOT_KEPT;
     return !written || put(content, at, part->size_bytes, VR_SIM_PASSED, 0, 0);
 }
 
@@ -155,7 +158,7 @@ static uint64_t left_bytes(uint64_t output) { return (output & LEFT_FILL) != 0 ?
 // Older than what a kernel wrote at the place that a read begins at.
 static bool is_stale(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at) {
     const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
-    if (output == 0 || extent == NULL || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return false;
+    if (output == 0 || extent == NULL || (!is_own(extent->kind) && extent->kind != VR_SIM_FILL)) return false;
     const uint32_t blocks = (output & LEFT_FILL) != 0 ? ANY_BLOCKS : (uint32_t)output;
     const bool reached = blocks == ANY_BLOCKS || at - begun < (uint64_t)blocks * VR_SIM_BLOCK_BYTES;
     return reached && (int32_t)((uint32_t)(extent->owner >> 32) - (uint32_t)(output >> 32)) <= 0;
@@ -312,6 +315,11 @@ static void add_gap(struct vr_sim_read *read, unsigned char *bytes, uint64_t siz
 static bool read_part(struct vr_sim_content *content, uint64_t at, const struct part *part, unsigned char *to, struct vr_sim_read *read) {
     if (part->updated) read->passed_bytes += part->size_bytes;
     if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_file(content, at, part->size_bytes, to);
+    if (part->held == VR_SIM_SUPPOSED) {
+        read->passed_bytes += part->size_bytes;
+        add_gap(read, to, part->size_bytes);
+        return read_file(content, at, part->size_bytes, to);
+    }
     vr_sim_content_paint(to, at, part->size_bytes, part->word);
     if (part->held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part->size_bytes;
     if (part->held == VR_SIM_NOT_KEPT) read->not_kept_bytes += part->size_bytes;
@@ -344,14 +352,44 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
     return true;
 }
 
+// --- what kernels' results are ---------------------------------------------------------------------------------------
+
+static enum vr_sim_level level_of(const struct part *part) {
+    if (part->updated || part->held == VR_SIM_SUPPOSED) return VR_SIM_LIKELY;
+    return part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED ? VR_SIM_KNOWN : VR_SIM_UNKNOWN;
+}
+
+bool vr_sim_content_look(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, uint8_t *levels) {
+    const uint64_t begun = at, output = vr_map_get(&content->outputs, at);
+    struct vr_sim_read unseen = {0};
+    unsigned char *to = bytes;
+    while (size_bytes > 0) {
+        const struct part part = visible_at(content, output, begun, at, size_bytes);
+        if (!read_part(content, at, &part, to, &unseen)) return false;
+        memset(levels, (int)level_of(&part), (size_t)part.size_bytes);
+        at += part.size_bytes;
+        to += part.size_bytes;
+        levels += part.size_bytes;
+        size_bytes -= part.size_bytes;
+    }
+    return true;
+}
+
+bool vr_sim_content_result(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes, enum vr_sim_level level) {
+    if (level == VR_SIM_UNKNOWN) return hold_nothing(content, at, size_bytes, VR_SIM_PASSED);
+    if (level == VR_SIM_KNOWN || part_at(content, at, size_bytes).held == VR_SIM_SHARED)
+        return vr_sim_content_write(content, at, size_bytes, bytes);
+    return put(content, at, size_bytes, VR_SIM_SUPPOSED, 0, ++content->writes) && write_file(content, at, size_bytes, bytes);
+}
+
 // --- copying --------------------------------------------------------------------------------------------------------
 
-static bool copy_bytes(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
+static bool copy_bytes(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes, enum vr_sim_level level) {
     for (uint64_t span; size_bytes > 0; to += span, from += span, size_bytes -= span) {
         span = vr_sim_windows_span(from, size_bytes);
         const unsigned char *bytes = vr_sim_windows_read(&content->windows, from);
         if (bytes == NULL) bytes = vr_sim_windows_write(&content->windows, from, span);
-        if (bytes == NULL || !vr_sim_content_write(content, to, span, bytes)) return false;
+        if (bytes == NULL || !vr_sim_content_result(content, to, span, bytes, level)) return false;
     }
     return true;
 }
@@ -360,7 +398,8 @@ static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from
     switch (part->held) {
     case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate(part->word, to - from));
     case VR_SIM_BYTES:
-    case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes);
+    case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes, VR_SIM_KNOWN);
+    case VR_SIM_SUPPOSED: return copy_bytes(content, to, from, part->size_bytes, VR_SIM_LIKELY);
     default: return hold_nothing(content, to, part->size_bytes, part->held);
     }
 }
@@ -426,6 +465,6 @@ void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t s
 bool vr_sim_content_check(const struct vr_sim_content *content) {
     const struct vr_sim_range *extent = vr_sim_ranges_next(&content->extents, 0);
     for (; extent != NULL; extent = vr_sim_ranges_next(&content->extents, vr_sim_range_end(extent)))
-        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_PASSED || vr_sim_range_end(extent) > content->end) return false;
+        if (extent->kind <= VR_SIM_UNWRITTEN || extent->kind > VR_SIM_SUPPOSED || vr_sim_range_end(extent) > content->end) return false;
     return vr_sim_ranges_check(&content->extents) && vr_sim_windows_check(&content->windows);
 }

@@ -21,7 +21,8 @@ enum vr_sim_held {
     VR_SIM_BYTES,     // bytes of the file
     VR_SIM_SHARED,    // bytes of the file, which other processes write, too
     VR_SIM_NOT_KEPT,  // a large copy from the host that was not kept: reads give zeros
-    VR_SIM_PASSED     // something was written, and then a kernel was given it to write: reads give zeros
+    VR_SIM_PASSED,    // something was written, and then a kernel was given it to write: reads give zeros
+    VR_SIM_SUPPOSED   // bytes of the file that depend on what is not known: reads give them, and are counted as those of PASSED
 };
 
 // A small fill by a kernel, which a kernel soon after may be given to update: the write's number, and how many launches there had been.
@@ -101,6 +102,18 @@ bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t 
 // Written, and not kept.
 bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes);
 bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, struct vr_sim_read *read);
+
+// How far a byte is known.
+enum vr_sim_level {
+    VR_SIM_KNOWN,   // a GPU would have it
+    VR_SIM_LIKELY,  // a program may go on with it, but a GPU may have another: VR_SIM_SUPPOSED
+    VR_SIM_UNKNOWN, // zeros stand for it
+    VR_SIM_LEVELS
+};
+// As a read, which nobody counts: the bytes, and a level for each.
+bool vr_sim_content_look(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, uint8_t *levels);
+// A kernel wrote this, all of one level. The bytes may be NULL where they are not known.
+bool vr_sim_content_result(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes, enum vr_sim_level level);
 // As memmove() does it: the ranges may overlap.
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes);
 // Allocators' blocks begin at multiples of this, in PyTorch's caching allocator and in the driver's.

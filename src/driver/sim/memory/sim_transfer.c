@@ -127,3 +127,39 @@ void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_by
     if (find(sim, address, size_bytes, &spot) && spot.place != 0)
         (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes, updates);
 }
+
+// --- what is computed ------------------------------------------------------------------------------------------------
+
+static bool look_at(struct vr_sim *sim, const struct spot *spot, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
+    if (spot->host == NULL && spot->place != 0) return vr_sim_content_look(&sim->content, spot->place, size_bytes, bytes, levels);
+    if (spot->host != NULL)
+        memcpy(bytes, spot->host, (size_t)size_bytes);
+    else
+        memset(bytes, 0, (size_t)size_bytes);
+    memset(levels, spot->host != NULL ? VR_SIM_KNOWN : VR_SIM_UNKNOWN, (size_t)size_bytes);
+    return true;
+}
+
+bool vr_sim_transfer_look(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
+    for (uint64_t done = 0; done < size_bytes;) {
+        struct spot spot;
+        if (!find(sim, address + done, size_bytes - done, &spot)) return false;
+        if (!look_at(sim, &spot, spot.size_bytes, bytes + done, levels + done)) return false;
+        done += spot.size_bytes;
+    }
+    return true;
+}
+
+bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, const unsigned char *bytes, uint8_t level) {
+    if (size_bytes > 0) note_written(sim, address, size_bytes);
+    for (uint64_t done = 0; done < size_bytes;) {
+        struct spot spot;
+        if (!find(sim, address + done, size_bytes - done, &spot)) return false;
+        const unsigned char *from = bytes == NULL ? NULL : bytes + done;
+        if (spot.host != NULL && level != VR_SIM_UNKNOWN) memcpy(spot.host, from, (size_t)spot.size_bytes);
+        if (spot.place != 0 && !vr_sim_content_result(&sim->content, spot.place, spot.size_bytes, from, (enum vr_sim_level)level))
+            return false;
+        done += spot.size_bytes;
+    }
+    return true;
+}

@@ -1,6 +1,7 @@
 // sim_launch_pass.c: what a launch makes a kernel write: what lay there before is not there afterwards.
 #include "driver/sim/modules/sim_launch.h"
 #include "driver/sim/modules/sim_outputs.h"
+#include "driver/sim/streams/sim_answers.h"
 
 // Where the argument of a parameter lies, as one of a list or in one piece. NULL: nowhere.
 struct arguments {
@@ -62,6 +63,8 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
     if (!vr_sim_keeps(sim) || function == NULL) return;
     vr_sim_content_count_launch(&sim->content);
+    const struct vr_sim_results *results = vr_sim_results_here(sim);
+    if (results != NULL && results->begun) return; // what it writes is put there by whoever computes it
     struct vr_sim_kernel *kernel = &function->image->kernels[function->kernel];
     if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return; // what fills is done (vr_sim_launch_fill())
     if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return;

@@ -2,6 +2,7 @@
 // every simulator.
 #include "driver/sim/graphs/sim_graphs.h"
 #include "driver/sim/memory/sim_pools.h"
+#include "driver/sim/streams/sim_answers.h"
 #include "driver/sim/streams/sim_memory_ops.h"
 
 static bool mappings_allow(const struct vr_sim *sim, uint64_t address, uint64_t end, uint32_t device, bool write) {
@@ -153,6 +154,7 @@ static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work)
             if (!do_row(sim, work, row, plane)) return VR_CU_OUT_OF_MEMORY;
     if (sim->options.poison_aliases && work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && work->rows == 1 && work->planes == 1)
         vr_sim_poison_aliases(sim, work->to, work->from, work->width_bytes);
+    vr_sim_answers_give(sim, work);
     if (sim->read.gap_count > 0) give_values(sim);
     return VR_CU_SUCCESS;
 }

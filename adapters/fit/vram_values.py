@@ -1,0 +1,291 @@
+"""What is small is computed: vram's part in a PyTorch program on the simulated device.
+
+An operation of PyTorch's whose operands and results are small is done a second time, on the host, and its results are put where its kernels would
+have put them. Memory, launches and addresses are those of the operation itself, which runs whole. This happens in the place of the kernels for
+CUDA, below autograd. So it serves every thread, compiled programs and subclasses of tensors, and operations on the host pay nothing.
+
+Each byte of device memory is known, likely or unknown; the driver keeps that (src/driver/sim/streams/sim_results.h). Results have the levels that
+the operands give them (vram_values_levels.py). What is unknown is left as a kernel leaves it: reads give zeros, and are listed. Reductions and
+searches over what is unknown have likely results, by a table (vram_values_table.py). Random numbers are likely, and what they decide: they
+come from PyTorch's generator for the host, and a GPU draws others."""
+import ctypes
+import functools
+import importlib.util
+import os
+import sys
+import threading
+import warnings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = int(os.environ.get("VRAM_SIM_COMPUTE") or 0)  # bytes of an operand or a result; 0: nothing is computed
+SPREAD = 4  # so many times LIMIT may lie between the first and the last element of a view
+FAILURES = 4  # of an operation on the host: then it is left alone
+KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
+NOT_SUPPORTED = 801  # a result of the driver
+
+
+def part(name):
+    """One of the other files here; the program does not find them."""
+    name = f"vram_values_{name}"
+    if "_" + name not in sys.modules:
+        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(HERE, name + ".py"))
+        sys.modules["_" + name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["_" + name])
+    return sys.modules["_" + name]
+
+
+class Driver:
+    """Functions of the simulated driver (standins/libcuda/results.c)."""
+
+    def __init__(self):
+        library = ctypes.CDLL("libcuda.so.1")
+        number, size, pointer = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p
+        self.begin, self.end = library.vram_sim_results_begin, library.vram_sim_results_end
+        self.look, self.put = library.vram_sim_results_look, library.vram_sim_results_put
+        self.forget, self.answer = library.vram_sim_results_forget, library.vram_sim_results_answer
+        self.begin.argtypes = (size, number, ctypes.c_int)
+        self.look.argtypes = self.put.argtypes = (number, number, size, pointer, pointer)
+        self.forget.argtypes = (number, number)
+        self.answer.argtypes = (pointer, ctypes.c_uint, ctypes.c_int)
+
+
+class Operand:
+    """A small tensor of a device: its elements on the host, as they lie there, and their levels (None: all are known)."""
+
+    __slots__ = ("host", "levels", "worst")
+
+    def __init__(self, host, levels, worst):
+        self.host, self.levels, self.worst = host, levels, worst
+
+
+class Memory:
+    """Elements of tensors in device memory."""
+
+    def __init__(self, torch):
+        self.torch, self.driver = torch, Driver()
+
+    @staticmethod
+    def extent(tensor):
+        """How many elements lie between the first and the last one, both included."""
+        if tensor.is_contiguous() or tensor.numel() == 0:
+            return tensor.numel()
+        return 1 + sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride()))
+
+    def fetch(self, tensor):
+        """None: it is not small, or cannot be looked at."""
+        torch, width = self.torch, tensor.element_size()
+        if tensor.numel() * width > LIMIT or tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+            return None
+        extent = self.extent(tensor)
+        if extent * width > SPREAD * LIMIT:
+            return None
+        host = torch.empty(extent, dtype=tensor.dtype, device="cpu")
+        levels = torch.empty(max(1, extent * width), dtype=torch.uint8, device="cpu")
+        found = self.driver.look(tensor.data_ptr(), extent, width, host.data_ptr(), levels.data_ptr()) if extent else 1 << KNOWN
+        if found < 0:
+            return None
+        host = host.as_strided(tensor.size(), tensor.stride())
+        if found == 1 << KNOWN:
+            return Operand(host, None, KNOWN)
+        levels = levels[:extent].as_strided(tensor.size(), tensor.stride())
+        return Operand(host, levels, int(levels.max()))
+
+    def lay(self, tensor, values, filler):
+        """Values as the tensor's elements lie in memory, from the first to the last."""
+        if tensor.is_contiguous() and values.is_contiguous() and values.shape == tensor.shape:
+            return values
+        laid = self.torch.full((self.extent(tensor),), filler, dtype=values.dtype, device="cpu")
+        laid.as_strided(tensor.size(), tensor.stride()).copy_(values)
+        return laid
+
+    def put(self, tensor, values, levels):
+        """levels: one for all elements, or a tensor of them. values None: they are not known."""
+        torch, width, extent = self.torch, tensor.element_size(), self.extent(tensor)
+        if extent == 0 or tensor.layout is not torch.strided:
+            return
+        if values is None or extent * width > SPREAD * LIMIT:
+            self.driver.forget(tensor.data_ptr(), extent * width)
+            return
+        if isinstance(levels, int) and (levels != KNOWN or extent != tensor.numel()):
+            levels = torch.full((), levels, dtype=torch.uint8, device="cpu")
+        if not isinstance(levels, int):
+            levels = self.lay(tensor, levels.expand(tensor.size()), UNTOUCHED)
+        values = self.lay(tensor, values.to(tensor.dtype), 0)
+        self.driver.put(tensor.data_ptr(), extent, width, values.data_ptr(), None if isinstance(levels, int) else levels.data_ptr())
+
+
+class Values:
+    def __init__(self, torch):
+        self.torch, self.memory = torch, Memory(torch)
+        self.driver = self.memory.driver
+        self.local = threading.local()
+        self.cuda = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+        self.stream = torch._C._cuda_getCurrentRawStream
+        self.generator = torch.Generator()
+        self.library = torch.library.Library("aten", "IMPL")
+        self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
+
+    def run(self, operation, args, kwargs):
+        """What PyTorch calls for an operation that may be small."""
+        local = self.local
+        if getattr(local, "inside", False) or operation.failures >= FAILURES:
+            return operation.call(self.cuda, *args, **kwargs)
+        local.inside = True
+        call = self.without_harm(operation, self.begin, self, operation, args, kwargs)
+        try:
+            local.inside = call is not None and not call.nests
+            out = operation.call(self.cuda, *args, **kwargs)
+            local.inside = True
+            if call is not None:
+                self.without_harm(operation, call.finish, out)
+            return out
+        finally:
+            local.inside = False
+            if call is not None and call.quiet:
+                self.driver.end()
+
+    def without_harm(self, operation, function, *args):
+        """The program runs on, whatever goes wrong here."""
+        try:
+            with self.plain():
+                return function(*args)
+        except Exception as error:
+            operation.failures = FAILURES
+            sys.stderr.write(f"vram sim: aten::{operation.name} is computed no more: {error!r}\n")
+            self.driver.end()
+            return None
+
+    def install(self):
+        for name in ("levels", "table"):
+            part(name)
+        torch, operations = self.torch, part("operations")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name in operations.names(torch):
+                packet, _, overload = name.removeprefix("aten::").partition(".")
+                op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+                if not op.is_view:
+                    operation = operations.Operation(torch, op, torch.library.get_kernel(op, "CUDA"))
+                    self.library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
+
+
+def kernel_of(values, operation):
+    """The function in the place of an operation's kernels. Nearly all that it is called for is large: that is cheap."""
+    kind, call, cuda, run, row = values.torch.Tensor, operation.call, values.cuda, values.run, operation.row is not None
+    tensors, numbers = operation.tensors, (int, float, complex)
+
+    def kernel(*args, **kwargs):
+        try:
+            for place in tensors:
+                if place < len(args) and isinstance(args[place], numbers):
+                    args = operation.with_tensors(args)
+            if not row:
+                for value in args:
+                    if isinstance(value, kind):
+                        if value.numel() > LIMIT:
+                            return call(cuda, *args, **kwargs)
+                    elif type(value) is list:
+                        for item in value:
+                            if isinstance(item, kind) and item.numel() > LIMIT:
+                                return call(cuda, *args, **kwargs)
+            return run(operation, args, kwargs)
+        except BaseException as error:
+            args = kwargs = value = item = None  # the frame that stays with the error holds no memory
+            raise error.with_traceback(None)
+
+    leave_to_python(values.torch, kernel.__code__)
+    return kernel
+
+
+def leave_to_python(torch, code):
+    """torch.compile() does not look at it."""
+    frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "skip_code"):
+        frames.skip_code(code)
+    elif hasattr(frames, "set_code_exec_strategy"):
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))
+
+
+def own_code():
+    """Of all functions here."""
+    for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations"):
+        for holder in [sys.modules[name], *(value for value in vars(sys.modules[name]).values() if isinstance(value, type))]:
+            for value in list(vars(holder).values()):
+                code = getattr(value, "__code__", None)
+                if code is not None and code.co_filename.startswith(HERE):
+                    yield code
+
+
+def begin(torch):
+    """PyTorch is imported; the operations get their places when it initialises CUDA."""
+    if LIMIT <= 0 or not hasattr(getattr(torch, "library", None), "get_kernel"):
+        return
+
+    def install():
+        try:
+            values = Values(torch)
+            if values.driver.begin(0, 0, 0) == NOT_SUPPORTED:
+                return  # nothing is kept of what is written, or all of it lies open to the host
+            values.install()
+            for code in own_code():
+                leave_to_python(torch, code)
+        except Exception as error:
+            sys.stderr.write(f"vram sim: what is small is not computed: {error!r}\n")
+
+    torch.cuda._lazy_call(install)
+    if not os.environ.get("VRAM_FIT"):  # there it is done for the recording
+        remove_own_frames(torch)
+
+
+def remove_own_frames(torch):
+    """From the snapshots that a program takes: what is called in the place of kernels is not the program's."""
+    memory = torch.cuda.memory
+    taken = memory._snapshot
+
+    @functools.wraps(taken)
+    def _snapshot(*args, **kwargs):
+        snapshot = taken(*args, **kwargs)
+        if isinstance(snapshot, dict):
+            entries = [entry for trace in snapshot["device_traces"] for entry in trace]
+            for segment in snapshot["segments"]:
+                entries += [segment, *segment["blocks"]]
+            for entry in entries:
+                frames = entry.get("frames")
+                if frames and any(frame["filename"].startswith(HERE) for frame in frames):
+                    entry["frames"] = [frame for frame in frames if not frame["filename"].startswith(HERE)]
+        return snapshot
+
+    memory._snapshot = _snapshot
+
+
+def watch_imports():
+    """Where nothing else of vram's is in the program."""
+    if LIMIT > 0:
+        sys.meta_path.insert(0, Finder())
+
+
+class Finder:
+    """In front of all others, for PyTorch alone. Also for those who only ask whether it is there."""
+
+    looking = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch" or self.looking:
+            return None
+        self.looking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.looking = False
+        if spec is None or not hasattr(spec.loader, "exec_module"):
+            return spec
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                begin(module)
+
+        spec.loader.exec_module = exec_module
+        return spec

@@ -1,0 +1,169 @@
+"""One call of an operation whose operands are small: they are fetched before it, and its results are put after it."""
+import ctypes
+import hashlib
+import sys
+
+KNOWN, LIKELY, UNKNOWN = range(3)
+
+
+def begin(values, operation, args, kwargs):
+    """A Call that has something to do at the end; None: nothing is known."""
+    call = Call(values, operation, args, kwargs)
+    if call.device is None or values.driver.begin(call.device, values.stream(call.device), not operation.nests) != 0:
+        return None
+    call.quiet = True
+    if call.fetch():
+        call.compute()
+    if call.results is None:
+        values.driver.end()  # what the kernels write is left as they leave it
+        call.quiet, call.nests = False, True
+    return call if call.results is not None or operation.row is not None else None
+
+
+def flat(value):
+    return [leaf for item in value for leaf in flat(item)] if isinstance(value, (list, tuple)) else [value]
+
+
+class Call:
+    def __init__(self, values, operation, args, kwargs):
+        self.values, self.torch, self.operation = values, values.torch, operation
+        self.args, self.kwargs = args, kwargs
+        self.nests, self.quiet = operation.nests, False
+        self.operands = {}  # by the tensor's id
+        self.results, self.levels = None, None
+        self.tensors = list(self.find_tensors())
+        self.device = self.find_device()
+
+    def named(self):
+        yield from zip(self.operation.arguments, self.args)
+        yield from self.kwargs.items()
+
+    def argument(self, name, default=None):
+        """By its name in the schema."""
+        place = self.operation.places.get(name, len(self.args))
+        return self.args[place] if place < len(self.args) else self.kwargs.get(name, default)
+
+    def find_tensors(self):
+        kind = self.torch.Tensor
+        for name, value in self.named():
+            if isinstance(value, kind):
+                yield name, value
+            elif isinstance(value, (list, tuple)):
+                yield from ((name, item) for item in value if isinstance(item, kind))
+
+    def find_device(self):
+        """The number of the device; None: it is the host."""
+        device = next((tensor.device for _, tensor in self.tensors if tensor.is_cuda), self.kwargs.get("device"))
+        if device is None or self.torch.device(device).type != "cuda":
+            return None
+        index = self.torch.device(device).index
+        return self.torch._C._cuda_getDevice() if index is None else index
+
+    # --- before ----------------------------------------------------------------------------------------------------------
+
+    def fetch(self):
+        """Whether all operands are small, and something is known of one that counts."""
+        read = unknown = 0
+        for name, tensor in self.tensors:
+            if not tensor.is_cuda and name in self.operation.written:
+                return False
+            if not tensor.is_cuda or id(tensor) in self.operands:
+                continue
+            found = self.values.memory.fetch(tensor)
+            if found is None:
+                return False
+            self.operands[id(tensor)] = found
+            if name not in self.operation.unread:
+                read += 1
+                unknown += found.worst == UNKNOWN and int(found.levels.min()) == UNKNOWN
+        return read == 0 or unknown < read
+
+    def to_host(self, value):
+        if isinstance(value, self.torch.Tensor):
+            return self.operands[id(value)].host if value.is_cuda else value
+        if isinstance(value, self.torch.device):
+            return self.torch.device("cpu")
+        if isinstance(value, (list, tuple)) and any(isinstance(item, self.torch.Tensor) for item in value):
+            return [self.to_host(item) for item in value]
+        return None if isinstance(value, self.torch.Generator) else value
+
+    def compute(self):
+        operation = self.operation
+        args = [self.to_host(value) for value in self.args]
+        kwargs = {name: self.to_host(value) for name, value in self.kwargs.items() if name != "pin_memory"}
+        levels = sys.modules["_vram_values_levels"].of(self)
+        try:
+            results = flat(self.draw(args, kwargs) if operation.random else operation.host(*args, **kwargs))
+        except Exception:
+            operation.failures += 1
+            return
+        self.results, self.levels = results, levels
+        if operation.counted is not None:
+            self.answer([int(number) for number in operation.counted(self.torch, self.results)])
+
+    def draw(self, args, kwargs):
+        """By numbers that the state of the device's generator decides, so that equal seeds give equal numbers."""
+        torch, operation = self.torch, self.operation
+        given = next((value for _, value in self.named() if isinstance(value, torch.Generator)), None)
+        state = (given or torch.cuda.default_generators[self.device]).get_state()
+        seed = int.from_bytes(hashlib.blake2b(state.numpy().tobytes(), digest_size=7).digest(), "little")
+        if operation.generator is not None:
+            if operation.generator < len(args):
+                args[operation.generator] = self.values.generator.manual_seed(seed)
+                return operation.host(*args, **kwargs)
+            return operation.host(*args, **{**kwargs, "generator": self.values.generator.manual_seed(seed)})
+        kept = torch.default_generator.get_state()
+        try:
+            torch.default_generator.manual_seed(seed)
+            return operation.host(*args, **kwargs)
+        finally:
+            torch.default_generator.set_state(kept)
+
+    def answer(self, numbers):
+        """How many a kernel will have counted, for the operation itself, which asks on its way."""
+        worst = max((operand.worst for operand in self.operands.values()), default=KNOWN)
+        self.values.driver.answer((ctypes.c_int64 * len(numbers))(*numbers), len(numbers), worst)
+
+    # --- after -----------------------------------------------------------------------------------------------------------
+
+    def level(self, i):
+        """Of the result with that number."""
+        return self.levels[i] if isinstance(self.levels, list) and i < len(self.levels) else self.levels if not isinstance(self.levels, list) else UNKNOWN
+
+    def finish(self, out):
+        torch, made = self.torch, flat(out)
+        if self.results is None:
+            self.put_supposed(made)
+            return
+        written = [tensor for name, tensor in self.tensors if name in self.operation.written]
+        for i, tensor in enumerate(written):
+            self.put(tensor, self.operands[id(tensor)].host, self.level(i), i)
+        own = {id(tensor) for tensor in written}
+        for i, tensor in enumerate(made):
+            if isinstance(tensor, torch.Tensor) and tensor.is_cuda and id(tensor) not in own:
+                self.put(tensor, self.results[i] if i < len(self.results) else None, self.level(i), i)
+
+    def put(self, tensor, host, levels, i):
+        if not isinstance(host, self.torch.Tensor) or host.shape != tensor.shape or isinstance(levels, int) and levels == UNKNOWN:
+            host, levels = None, UNKNOWN
+        elif not isinstance(levels, int) and levels.dim() > tensor.dim():
+            host, levels = None, UNKNOWN
+        row = self.operation.row
+        if row is not None and (host is None or not isinstance(levels, int)) and self.may_suppose(tensor):
+            supposed = row(self, i, tensor)
+            if supposed is not None and host is None:
+                host, levels = supposed, LIKELY
+            elif supposed is not None:
+                gaps = levels.expand(tensor.size()) == UNKNOWN
+                host, levels = self.torch.where(gaps, supposed, host), self.torch.where(gaps, LIKELY, levels).to(self.torch.uint8)
+        self.values.memory.put(tensor, host, levels)
+
+    def may_suppose(self, tensor):
+        return tensor.numel() * tensor.element_size() <= sys.modules["_vram_values_table"].MOST_BYTES and tensor.layout is self.torch.strided
+
+    def put_supposed(self, made):
+        for i, tensor in enumerate(made):
+            if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.numel() and self.may_suppose(tensor):
+                supposed = self.operation.row(self, i, tensor)
+                if supposed is not None:
+                    self.values.memory.put(tensor, supposed, LIKELY)

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What is small is computed: programs of PyTorch's under `vram sim`.
+
+Usage: test_values.py VRAM: with the PyTorch of VRAM_TORCH_PYTHON (an interpreter), or of check-real's cache. Skipped where there is none.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import unittest
+
+VRAM = sys.argv[1]
+CACHE = pathlib.Path(os.environ.get("VRAM_REAL_CACHE", pathlib.Path.home() / ".cache/vram/real"))
+PYTHON = os.environ.get("VRAM_TORCH_PYTHON") or str(CACHE / "torch/bin/python")
+CASES = pathlib.Path(os.environ.get("VRAM_SHARED", pathlib.Path(__file__).parents[2] / "../shared")) / "data/cases"
+ENVIRONMENT = {name: value for name, value in os.environ.items() if "ALLOC_CONF" not in name and not name.startswith("VRAM_")}
+SKIPPED = 77
+
+
+def run(program, *options):
+    text = "import torch\nfrom torch.nn import functional as F\n" + textwrap.dedent(program)
+    return subprocess.run([VRAM, "sim", *options, "--", PYTHON, "-c", text], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+class Values(unittest.TestCase):
+    def expect(self, program, printed, *options):
+        result = run(program, *options)
+        self.assertEqual(result.stdout.split("\n"), [*printed, ""], result.stderr[-2000:])
+        return result
+
+    def test_what_is_known_is_a_fact(self):
+        """And is listed nowhere."""
+        result = self.expect("""
+            x = torch.arange(12, device="cuda").view(3, 4)
+            print(x.sum().item(), x[1].tolist(), (x.float() @ x.float().T)[2, 2].item(), (x % 3 == 1).nonzero().tolist())
+            print(torch.cat([x, x + 1]).unique().numel(), bool((x >= 0).all()), x.t().contiguous().argmax(1).tolist(), torch.equal(x, x.clone()))
+            # Element by element: true or unknown is true, and what is unknown is not put.
+            unknown = torch.empty(4, device="cuda") > 1
+            known = torch.tensor([True, False, True, False], device="cuda")
+            print((known | unknown)[::2].all().item(), (~known & unknown)[::2].any().item(), torch.where(known, 5, unknown.long())[0].item())
+            # A backward pass has a thread of its own.
+            x = torch.arange(4., device="cuda", requires_grad=True)
+            (x * x).sum().backward()
+            print(x.grad.tolist())
+            """, ["66 [4, 5, 6, 7] 366.0 [[0, 1], [1, 0], [1, 3], [2, 2]]", "13 True [2, 2, 2, 2] True", "True False 5", "[0.0, 2.0, 4.0, 6.0]"], "--reads")
+        self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
+
+    def test_what_is_likely_is_listed(self):
+        """Random numbers, which equal seeds draw alike, and tables' results. The generator of the host is left alone."""
+        result = self.expect("""
+            x = torch.rand(100, device="cuda")
+            print((x < 2).sum().item())
+            print((x < 0).any().item())
+            torch.manual_seed(7); a = torch.rand(3); torch.manual_seed(7); first = torch.randn(5, device="cuda"); b = torch.rand(3)
+            torch.cuda.manual_seed(7); second = torch.randn(5, device="cuda"); third = torch.randn(5, device="cuda")
+            print(bool((first == second).all()), bool((second == third).all()), torch.equal(a, b))
+            torch.manual_seed(7); F.dropout(first, 0.5); print(torch.equal(torch.rand(3), a))
+            x = torch.empty(1000, 1000, device="cuda") @ torch.empty(1000, 1000, device="cuda")
+            print(torch.isfinite(x).all().item(), torch.isnan(x).any().item(), 1 / x.norm().item(), x.sum().item())
+            print(len(set(x.view(-1).topk(5)[1].tolist())), 0 < x.view(-1).argmax().item() < x.numel() - 1, sorted(x[0].sort()[1].tolist()) == list(range(1000)))
+            """, ["100", "False", "True False True", "True", "True False 1.0 1.0", "5 True True"], "--reads")
+        for line in (5, 6, 9, 12, 13):
+            self.assertIn(f"<module> at <string>:{line}\n", result.stderr)
+
+    def test_a_rule_goes_before(self):
+        self.expect("""
+            print(torch.rand(100, device="cuda").sum().item(), torch.ones(3, device="cuda").sum().item())
+            """, ["7.0 3.0"], "--value", "*=f32:7")
+
+    def test_limits(self):
+        self.expect("""
+            print((torch.ones(3, device="cuda") + 1).sum().item())
+            """, ["0.0"], "--values", "none")
+        self.expect("""
+            print((torch.ones(3, device="cuda") + 1).sum().item(), (torch.ones(64, device="cuda") + 1).sum().item())
+            """, ["6.0 1.0"], "--compute", "100")
+
+    def test_memory_is_that_of_the_operation(self):
+        program = """
+            x = torch.nn.Linear(8, 8, device="cuda")
+            for _ in range(3):
+                x(torch.randn(4, 8, device="cuda")).square().mean().backward()
+            m = torch.arange(10, device="cuda")
+            m[m > 100]
+            print(torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+            """
+        computed, left = run(program), run(program, "--values", "none")
+        self.assertEqual((computed.stdout, computed.returncode), (left.stdout, 0), computed.stderr)
+
+    def test_the_program_does_not_see_it(self):
+        """No frame is in a snapshot; an error holds no memory, and its trace has one line more."""
+        self.expect("""
+            torch.cuda.memory._record_memory_history()
+            x = torch.ones(4, device="cuda") + 1
+            traces = torch.cuda.memory._snapshot()["device_traces"]
+            names = {frame["filename"].rpartition("/")[2] for trace in traces for entry in trace for frame in entry.get("frames", ())}
+            print(any(name.startswith("vram_") for name in names), "<string>" in names)
+            try:
+                torch.cat([x, torch.empty(2**40, dtype=torch.uint8, device="cuda")])
+            except torch.OutOfMemoryError as error:
+                pass
+            try:
+                x.view(2, 2) @ x.view(2, 2)[:1].expand(3, 2)
+            except RuntimeError as error:
+                kept = error
+            del x
+            print(torch.cuda.memory_allocated())
+            """, ["False True", "0"])
+
+    @unittest.skipUnless((CASES / "checks_read_false.py").exists(), "the shared cases are not there")
+    def test_checks_of_the_shared_case(self):
+        result = subprocess.run([VRAM, "sim", "--", PYTHON, CASES / "checks_read_false.py"], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+        answers = [line.rpartition(": ")[2] for line in result.stdout.splitlines()]
+        self.assertEqual(answers, ["True", "True", "True", "4", "1", "[5, 7]", "(2,)", "(4,)", "3"], result.stderr)
+
+
+if __name__ == "__main__":
+    probe = subprocess.run([VRAM, "sim", "--", PYTHON, "-c", "import torch; torch.library.get_kernel"], capture_output=True, env=ENVIRONMENT, check=False) if os.path.exists(PYTHON) else None
+    if probe is None or probe.returncode != 0:
+        print("skipped: there is no PyTorch of 2.9 or later in VRAM_TORCH_PYTHON, or in check-real's cache")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1], verbosity=1)

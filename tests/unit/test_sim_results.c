@@ -1,0 +1,174 @@
+// Results that somebody computes on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
+#include "driver/sim/sim.h"
+#include "driver/sim/streams/sim_results.h"
+#include "sim_fixture.h"
+
+enum { COUNT = 8 };
+
+static struct vram_driver *open_sparse(uint64_t *memory) {
+    const struct vram_sim_options options = {.bytes = VRAM_SIM_BYTES_SPARSE};
+    struct vram_driver *driver = open_sim(&options);
+    assert_cu(vr_cu(driver, mem_alloc, memory, 4096), SUCCESS);
+    return driver;
+}
+
+static void look(struct vram_driver *driver, uint64_t address, int32_t *numbers, uint8_t *levels) {
+    uint8_t room[COUNT * sizeof *numbers];
+    assert_cu(vr_sim_results_look(vr_sim_of(driver), address, COUNT, sizeof *numbers, numbers, room), SUCCESS);
+    memcpy(levels, room, COUNT);
+}
+
+static const int32_t given[COUNT] = {1, 2, 3, 4, 5, 6, 7, 8};
+static const uint8_t given_levels[COUNT] = {VR_SIM_KNOWN,   VR_SIM_LIKELY, VR_SIM_LIKELY, VR_SIM_UNTOUCHED,
+                                            VR_SIM_UNKNOWN, VR_SIM_KNOWN,  VR_SIM_KNOWN,  VR_SIM_UNKNOWN};
+
+// Element by element; what is untouched keeps what it had.
+static void elements_have_levels(void **state) {
+    (void)state;
+    uint64_t memory;
+    int32_t numbers[COUNT];
+    uint8_t levels[COUNT];
+    struct vram_driver *driver = open_sparse(&memory);
+    assert_cu(vr_cu(driver, memset_d8, memory + 3 * sizeof *numbers, 9, 2 * sizeof *numbers), SUCCESS);
+    assert_cu(vr_sim_results_put(vr_sim_of(driver), memory, COUNT, sizeof *given, given, given_levels), SUCCESS);
+    look(driver, memory, numbers, levels);
+    const int32_t expected[COUNT] = {1, 2, 3, 0x09090909, 0, 6, 7, 0};
+    assert_memory_equal(numbers, expected, sizeof expected);
+    const uint8_t found[COUNT] = {VR_SIM_KNOWN,   VR_SIM_LIKELY, VR_SIM_LIKELY, VR_SIM_KNOWN,
+                                  VR_SIM_UNKNOWN, VR_SIM_KNOWN,  VR_SIM_KNOWN,  VR_SIM_UNKNOWN};
+    assert_memory_equal(levels, found, sizeof found);
+    vram_driver_destroy(driver);
+}
+
+// A copy on the device carries them; a fill and a copy from the host make known.
+static void copies_carry_levels(void **state) {
+    (void)state;
+    uint64_t memory;
+    int32_t numbers[COUNT];
+    uint8_t levels[COUNT], before[COUNT];
+    struct vram_driver *driver = open_sparse(&memory);
+    assert_cu(vr_sim_results_put(vr_sim_of(driver), memory, COUNT, sizeof *given, given, given_levels), SUCCESS);
+    look(driver, memory, numbers, before);
+    assert_cu(vr_cu(driver, memcpy_async, memory + 2048, memory, sizeof given, 0), SUCCESS);
+    look(driver, memory + 2048, numbers, levels);
+    assert_memory_equal(levels, before, sizeof before);
+    assert_int_equal(numbers[2], 3);
+    assert_cu(vr_cu(driver, memcpy_htod, memory, given, sizeof given), SUCCESS);
+    assert_cu(vr_cu(driver, memset_d8, memory + 2048, 0, sizeof given), SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        look(driver, memory + (uint64_t)i * 2048, numbers, levels);
+        for (size_t j = 0; j < COUNT; j++) assert_int_equal(levels[j], VR_SIM_KNOWN);
+    }
+    vram_driver_destroy(driver);
+}
+
+static struct vr_sim_read noted;
+static int gave;
+static void come(struct vr_sim_reader *reader) { *reader = (struct vr_sim_reader){.place = 1}; }
+static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    (void)reader;
+    gave += (int)read->gap_count;
+}
+static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    (void)reader;
+    noted.passed_bytes += read->passed_bytes;
+    noted.unwritten_bytes += read->unwritten_bytes;
+}
+static const struct vr_sim_watch watch = {come, give, notify};
+
+// What is known is read and not counted; what is likely is read, counted, and may be given another value.
+static void likely_reads_are_counted(void **state) {
+    (void)state;
+    uint64_t memory;
+    int32_t numbers[COUNT];
+    struct vram_driver *driver = open_sparse(&memory);
+    vr_sim_of(driver)->watch = &watch;
+    noted = (struct vr_sim_read){0};
+    assert_cu(vr_sim_results_put(vr_sim_of(driver), memory, COUNT, sizeof *given, given, NULL), SUCCESS);
+    assert_cu(vr_cu(driver, memcpy_dtoh, numbers, memory, sizeof numbers), SUCCESS);
+    assert_memory_equal(numbers, given, sizeof given);
+    assert_int_equal(noted.passed_bytes + noted.unwritten_bytes, 0);
+    const uint8_t likely[COUNT] = {VR_SIM_LIKELY};
+    assert_cu(vr_sim_results_put(vr_sim_of(driver), memory, COUNT, sizeof *given, given, likely), SUCCESS);
+    gave = 0;
+    assert_cu(vr_cu(driver, memcpy_dtoh, numbers, memory, sizeof numbers), SUCCESS);
+    assert_memory_equal(numbers, given, sizeof given);
+    assert_int_equal(noted.passed_bytes, sizeof *given);
+    assert_int_equal(gave, 1);
+    vram_driver_destroy(driver);
+}
+
+// An operation says how many its kernel will have counted: the next copy of one number gives that, and no later one.
+static void an_operation_answers_its_own_read(void **state) {
+    (void)state;
+    uint64_t memory;
+    int32_t number = -1;
+    struct vram_driver *driver = open_sparse(&memory);
+    struct vr_sim *sim = vr_sim_of(driver);
+    assert_cu(vr_sim_results_after(sim, 0, 0), SUCCESS);
+    *vr_sim_results_here(sim) = (struct vr_sim_results){.begun = true, .count = 1, .numbers = {42}};
+    assert_cu(vr_cu(driver, memcpy_dtoh, &number, memory, sizeof number), SUCCESS);
+    assert_int_equal(number, 42);
+    assert_cu(vr_cu(driver, memcpy_dtoh, &number, memory, sizeof number), SUCCESS);
+    assert_int_equal(number, 0);
+    vram_driver_destroy(driver);
+}
+
+struct other_thread {
+    struct vr_sim *sim;
+    vr_cu_result result, without;
+};
+
+static void after_in_a_thread(void *argument) {
+    struct other_thread *other = argument;
+    vr_mutex_lock(&other->sim->lock);
+    other->result = vr_sim_results_after(other->sim, 0, 0);
+    other->without = vr_sim_results_after(other->sim, 1, 0);
+    vr_mutex_unlock(&other->sim->lock);
+}
+
+// Autograd's, for one, which computes before it calls the driver.
+static void a_thread_needs_no_context(void **state) {
+    (void)state;
+    const struct vram_sim_options options = {.bytes = VRAM_SIM_BYTES_SPARSE, .device_count = 2};
+    struct vram_driver *driver = open_sim(&options);
+    struct other_thread other = {.sim = vr_sim_of(driver)};
+    struct vr_thread thread;
+    assert_int_equal(vr_thread_start(&thread, after_in_a_thread, &other), 0);
+    vr_thread_join(&thread);
+    assert_cu(other.result, SUCCESS);
+    assert_cu(other.without, INVALID_CONTEXT);
+    vram_driver_destroy(driver);
+}
+
+// No memory of a device, and none of the host's that devices reach; nothing is kept; a stream captures.
+static void what_cannot_be_is_refused(void **state) {
+    (void)state;
+    uint64_t memory, stream, graph;
+    int32_t numbers[COUNT];
+    uint8_t levels[COUNT * sizeof *numbers];
+    struct vram_driver *driver = open_sparse(&memory);
+    struct vr_sim *sim = vr_sim_of(driver);
+    assert_cu(vr_sim_results_put(sim, memory + 4096 - 4, COUNT, sizeof *given, given, NULL), INVALID_VALUE);
+    assert_cu(vr_sim_results_look(sim, (uint64_t)(uintptr_t)given, COUNT, sizeof *given, numbers, levels), INVALID_VALUE);
+    assert_cu(vr_sim_results_put(sim, memory, UINT64_MAX / 2, 4, given, NULL), INVALID_VALUE);
+    assert_cu(vr_sim_results_forget(sim, memory, 8192), INVALID_VALUE);
+    assert_cu(vr_cu(driver, stream_create, &stream, 1), SUCCESS);
+    assert_cu(vr_cu(driver, stream_begin_capture, stream, 0), SUCCESS);
+    assert_cu(vr_sim_results_after(sim, 0, stream), STREAM_CAPTURE_UNSUPPORTED);
+    assert_cu(vr_cu(driver, stream_end_capture, stream, &graph), SUCCESS);
+    vram_driver_destroy(driver);
+    const struct vram_sim_options options = {.backed = true};
+    driver = open_sim(&options);
+    assert_cu(vr_sim_results_after(vr_sim_of(driver), 0, 0), NOT_SUPPORTED);
+    vram_driver_destroy(driver);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(elements_have_levels),      cmocka_unit_test(copies_carry_levels),
+        cmocka_unit_test(likely_reads_are_counted),  cmocka_unit_test(an_operation_answers_its_own_read),
+        cmocka_unit_test(a_thread_needs_no_context), cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
