@@ -69,13 +69,19 @@ vr_cu_result vr_sim_multicast_create(struct vr_sim *sim, uint64_t *handle, const
     return VR_CU_SUCCESS;
 }
 
+static uint32_t count_of(uint64_t members) {
+    uint32_t count = 0;
+    for (; members != 0; members &= members - 1) count++;
+    return count;
+}
+
 vr_cu_result vr_sim_multicast_add_device(struct vr_sim *sim, uint64_t handle, int device) {
     struct vr_sim_physical *object = object_of(sim, handle);
     if (object == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
     if (!vr_sim_has_multicast(sim, (uint32_t)device)) return VR_CU_NOT_SUPPORTED;
     const uint64_t bit = (uint64_t)1 << device;
-    if ((object->members & bit) != 0 || (unsigned)__builtin_popcountll(object->members) >= object->team) return VR_CU_INVALID_VALUE;
+    if ((object->members & bit) != 0 || count_of(object->members) >= object->team) return VR_CU_INVALID_VALUE;
     object->members |= bit;
     return VR_CU_SUCCESS;
 }
