@@ -70,9 +70,10 @@ export class Flame {
     // What a box says: its name, and where it is as far as there is room. Where another box of its row has the same name, the place matters more.
     private label(node: number, width: number, widthOf: (text: string) => number): string {
         const [name, place] = [this.name(node), this.place(node)];
-        const both = `${name} ${place}`;
-        if (place === "" || widthOf(both) <= width) return both.trim();
-        return this.twins.has(node) ? place.split("/").at(-1)! : name;
+        const file = place.split("/").at(-1)!;
+        const line = /:\d+$/.exec(file)?.[0] ?? "";
+        const choices = place === "" ? [name] : this.twins.has(node) ? [`${name} ${place}`, file, line || name] : [`${name} ${place}`, name];
+        return choices.find((choice) => widthOf(choice) <= width) ?? choices.at(-1)!;
     }
 
     private text(node: number): string {
