@@ -110,10 +110,15 @@ static struct vr_size_curve from_three(const struct vr_size_points *points, doub
     if (off <= points->slack) return spanned(line, rises ? curved : line, proportional(points, line, at), VR_SHAPE_STRAIGHT);
     for (size_t i = 1; i < VR_COUNT_OF(families); i++) {
         const double value = of_family(&families[i], x, y, at);
+        // One tensor may go by the cube; of a sum it is chance that three points lie on one.
+        if (families[i].shape == VR_SHAPE_CUBE && !points->single) continue;
         if (fits(&families[i], points)) return made(value, value, families[i].shape);
     }
     // As little may be by chance.
     if (off <= SCATTER * y[1]) return spanned(line, last, rises ? curved : last, VR_SHAPE_STRAIGHT);
+    // A sum that rises by far more behind the middle has something new there, which goes by the size from where it began.
+    const bool newer = y[2] - y[1] > (y[1] - y[0]) * (x[2] - x[1]) / (x[1] - x[0]);
+    if (!rises && !points->single && newer && at > x[2]) return spanned(last, y[2], greater(last, y[2] * at / x[2]), VR_SHAPE_STRAIGHT);
     // What rises ever less is not known to go on doing so.
     if (!rises) return made(last, at > x[2] ? y[2] : line, VR_SHAPE_STRAIGHT);
     // Nothing tests a curve through all there is: it may go on as it did last, or rise by somewhat more.
