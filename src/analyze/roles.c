@@ -13,6 +13,7 @@ struct role_finding {
     bool trains;          // a backward pass or an optimizer's step is among what stacks say
     bool has_forward, has_backward, has_optimizer, has_state;
     bool ends_in_oom;
+    size_t of_workspace_size; // allocations of LARGE_WORKSPACE that stay
 };
 
 // What only programs with a model do. A constructor, a file called dataset.py or scratch of cuBLAS is found in any program.
@@ -98,6 +99,9 @@ static void look_over(struct role_finding *finding) {
         finding->ends_in_oom = history->action[i - 1] == VR_ACTION_OOM;
 }
 
+#define LARGE_WORKSPACE ((uint64_t)32 << 20)
+enum { MOST_WORKSPACES = 8 };
+
 static void find_passes(struct role_finding *finding) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     enum vr_role_pass before = VR_PASS_IDLE;
@@ -108,6 +112,7 @@ static void find_passes(struct role_finding *finding) {
         const bool clear = pass_by_marks(marks, &pass);
         if (!clear && (in_history || (marks & VR_MARK_FRAMES) != 0)) pass = pass_outside(finding, marks, before);
         finding->roles.pass[row] = (uint8_t)pass;
+        finding->of_workspace_size += lifetimes->size_bytes[row] == LARGE_WORKSPACE && lifetimes->death[row] == VR_NEVER;
         if (!in_history || (marks & VR_MARK_COMMUNICATION) != 0) continue;
         // What is made by name beside a forward pass does not end it.
         if (clear || (pass != VR_PASS_IDLE && before != VR_PASS_FORWARD)) before = pass;
@@ -142,7 +147,10 @@ static uint32_t next_outside(const struct passes_ahead *ahead, enum vr_role_pass
 // Sizes of cuBLAS's workspaces as PyTorch asks for them: 8 of 2 x 4 MiB and 8 x 16 KiB, since compute capability 9.0 32 MiB
 // (CUBLAS_WORKSPACE_CONFIG in PyTorch's documents).
 #define OWN_WORKSPACE ((uint64_t)8519680) // a size that nothing else has; PyTorch 2.15 takes and frees it with each product
-static bool is_workspace_size(uint64_t bytes) { return bytes == OWN_WORKSPACE || bytes == (uint64_t)32 << 20; }
+// There is one of each library for a stream: what has the size more often has it by chance.
+static bool is_workspace_size(const struct role_finding *finding, uint64_t bytes) {
+    return bytes == OWN_WORKSPACE || (bytes == LARGE_WORKSPACE && finding->of_workspace_size <= MOST_WORKSPACES);
+}
 
 static enum vram_role role_in_optimizer(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_STATE) != 0) return VRAM_ROLE_OPTIMIZER_STATE;
@@ -162,7 +170,7 @@ static enum vram_role role_in_backward(const struct role_finding *finding, size_
                                                                                               : VRAM_ROLE_TEMPORARIES;
     const bool stays = lifetimes->death[row] == VR_NEVER;
     const bool plain = (marks & VR_MARK_NATIVE) == 0;
-    if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(bytes) && ahead->backward_of_next != VR_NEVER)))
+    if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(finding, bytes) && ahead->backward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_ACCUMULATE) != 0) return VRAM_ROLE_GRADIENTS;
     const uint32_t outside = next_outside(ahead, VR_PASS_BACKWARD);
@@ -177,7 +185,7 @@ static enum vram_role role_in_forward(const struct role_finding *finding, size_t
     const uint64_t bytes = lifetimes->size_bytes[row];
     const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = sees(finding, row, ahead->next[VR_PASS_BACKWARD]);
     const bool plain = (marks & VR_MARK_NATIVE) == 0;
-    if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(bytes) && ahead->forward_of_next != VR_NEVER)))
+    if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(finding, bytes) && ahead->forward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_KV) != 0 && !sees_backward)
         return stays || sees(finding, row, ahead->next[VR_PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
