@@ -47,12 +47,26 @@ static bool grows_with_batch(const struct vr_demand_work *work, const struct vr_
     return !is_fixed(pass, vr_map_get(fixed, work->lifetimes->size_bytes[row]));
 }
 
+// Where no backward pass was seen: what a forward pass that is to be trained makes mostly stays, what one without gradients makes mostly
+// goes.
+static bool keeps_for_backward(const struct vr_demand_work *work) {
+    size_t kept = 0, gone = 0;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
+        if (work->roles.pass[row] != VR_PASS_FORWARD) continue;
+        if (vr_demand_live(work, row))
+            kept++;
+        else
+            gone++;
+    }
+    return gone <= 2 * kept;
+}
+
 // The rest of what a first step makes: gradients of all parameters, and what Adam keeps of each. A program that only asks its model makes
 // none of them.
 static uint64_t still_to_come(const struct vr_demand_work *work, uint64_t parameters) {
     const struct vram_report_sum *of_role = work->made->of_role;
     if (work->question->oom == NULL || of_role[VRAM_ROLE_KV_CACHE].bytes != 0) return 0;
-    if (!work->has_backward && work->pass != VR_PASS_FORWARD) return 0;
+    if (!work->has_backward && (work->pass != VR_PASS_FORWARD || !keeps_for_backward(work))) return 0;
     const uint64_t gradients = of_role[VRAM_ROLE_GRADIENTS].bytes, state = of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes;
     const uint64_t moments = work->has_step ? 0 : ADAM_MOMENTS * parameters;
     return (parameters > gradients ? parameters - gradients : 0) + (moments > state ? moments - state : 0);

@@ -82,7 +82,8 @@ static void put_blocks(struct vr_text *out, const struct vram_report_remedy *rem
 
 // --- what would lower it -----------------------------------------------------------------------------------------------------------------
 
-static void do_recompute(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_recompute(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     put_site(out, remedy->function ? "recompute each call of the function at " : "recompute what ", remedy->site,
              remedy->function    ? ""
              : remedy->calls > 1 ? " calls, each call by itself"
@@ -99,7 +100,8 @@ static void say_recompute(struct vr_text *out, const struct vram_report_remedy *
         vr_count(remedy->calls).text);
 }
 
-static void do_batch(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_batch(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     vr_text_printf(out, "a batch of at most %.0f %% of this one", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
     const char *before = " (";
     for (unsigned size = 8; size <= 64; size *= 2) {
@@ -110,11 +112,18 @@ static void do_batch(struct vr_text *out, const struct vram_report_remedy *remed
     }
     if (before[0] == ',') vr_text_puts(out, ")");
 }
+// Something is kept for a backward pass, or made by one.
+static bool is_trained(const struct vram_report_demand *demand) {
+    bool kept = demand->later_bytes != 0 || demand->of_role[VRAM_ROLE_GRADIENTS].bytes != 0;
+    for (size_t i = 0; i < demand->remedy_count; i++) kept = kept || demand->remedies[i].remedy == VRAM_REMEDY_RECOMPUTE;
+    return kept || demand->of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0;
+}
+
 static void say_batch(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     vr_text_puts(out, "by scaling what grows with the batch at every moment: activations, inputs and what passes make for a while, here ");
     put_blocks(out, remedy);
-    vr_text_printf(out, "%s; parameters, gradients and state, and what has their sizes, stay",
-                   demand->request_bytes == 0 ? "" : ", and the request");
+    vr_text_printf(out, "%s; parameters%s, and what has their sizes, stay", demand->request_bytes == 0 ? "" : ", and the request",
+                   is_trained(demand) ? ", gradients and state" : "");
     if (demand->later_bytes != 0)
         vr_text_printf(out, "; counted in is %s that a first training step has yet to make: gradients, and two moments of Adam",
                        vr_bytes(demand->later_bytes).text);
@@ -126,7 +135,8 @@ static void say_batch(struct vr_text *out, const struct vram_report_remedy *reme
             "; the request failed in the forward pass, and what the rest of the step needs is not recorded: it may have to be smaller");
 }
 
-static void do_chunks(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_chunks(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     vr_text_printf(out, "make the largest tensors in %u parts, one after the other", remedy->divisor);
     put_site(out, " (", remedy->site,
              remedy->of_loss ? "; where these are logits, a loss over chunks of tokens that are recomputed)" : ")");
@@ -138,7 +148,8 @@ static void say_chunks(struct vr_text *out, const struct vram_report_remedy *rem
                    remedy->divisor, remedy->blocks == 1 ? "it" : "them");
 }
 
-static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_gradients_none(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "drop gradients before the forward pass: zero_grad(set_to_none=True), unless they are accumulated on purpose");
 }
@@ -148,7 +159,8 @@ static void say_gradients_none(struct vr_text *out, const struct vram_report_rem
     vr_text_puts(out, "; the curve drawn anew: each is live again from where the backward pass makes what is added to it");
 }
 
-static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_state_8bit(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "keep the optimizer's state in 8 bits");
 }
@@ -158,7 +170,8 @@ static void say_state_8bit(struct vr_text *out, const struct vram_report_remedy 
     vr_text_puts(out, ", taken for 32 bits a value: 8 bits and a scale per 256 values are 26 % of them");
 }
 
-static void do_state_offload(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_state_offload(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "keep the optimizer's state in the host's memory");
 }
@@ -168,8 +181,13 @@ static void say_blocks(struct vr_text *out, const struct vram_report_remedy *rem
     vr_text_puts(out, " would not be live");
 }
 
-static void do_sharding(struct vr_text *out, const struct vram_report_remedy *remedy) {
-    vr_text_printf(out, "share parameters, gradients and the optimizer's state among %u devices (FSDP)", remedy->divisor);
+static void do_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    const bool gradients = demand->of_role[VRAM_ROLE_GRADIENTS].bytes != 0, state = demand->of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0;
+    vr_text_printf(out, "share parameters%s%s among %u devices (FSDP%s)",
+                   !gradients ? ""
+                   : state    ? ", gradients"
+                              : " and gradients",
+                   state ? " and the optimizer's state" : "", remedy->divisor, gradients || state ? "" : " or tensor parallelism");
 }
 static void say_sharding(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
     (void)demand;
@@ -177,7 +195,8 @@ static void say_sharding(struct vr_text *out, const struct vram_report_remedy *r
     vr_text_printf(out, ", 1/%u of each; a layer that is gathered comes on top", remedy->divisor);
 }
 
-static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     vr_text_printf(out, "a KV cache of at most %.0f %% of its tokens", 100 * remedy->factor - 0.5 < 0 ? 0 : 100 * remedy->factor - 0.5);
 }
 static void say_kv_cache(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
@@ -186,7 +205,8 @@ static void say_kv_cache(struct vr_text *out, const struct vram_report_remedy *r
     vr_text_puts(out, " go by the number of tokens");
 }
 
-static void do_attention(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_attention(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "compute attention without its scores in memory: scaled_dot_product_attention (flash attention)");
 }
@@ -196,7 +216,8 @@ static void say_attention(struct vr_text *out, const struct vram_report_remedy *
     vr_text_puts(out, " made in attention, of the size of scores (batch x heads x tokens x tokens), would not be made");
 }
 
-static void do_foreach(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_foreach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "make the optimizer with foreach=False, or with fused=True where it has that");
 }
@@ -206,20 +227,24 @@ static void say_foreach(struct vr_text *out, const struct vram_report_remedy *re
     vr_text_puts(out, " that foreach makes for all parameters at once would not be live; foreach=False is slower, fused=True is not");
 }
 
-static void do_casts(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_casts(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "keep the weights in bf16, so that autocast makes no copies of them (where nothing is trained, autocast with "
                       "cache_enabled=False does it, too)");
 }
 
-static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_release(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     put_site(out, "drop in each step what ", remedy->site, " made in it, or keep a copy on the host");
 }
-static void do_detach(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_detach(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "detach what is kept from step to step (loss.item(), .detach(), no retain_graph): its graph keeps all of these");
 }
-static void do_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy) {
+static void do_no_grad(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand) {
+    (void)demand;
     (void)remedy;
     vr_text_puts(out, "run that forward pass under torch.no_grad()");
 }
@@ -234,7 +259,7 @@ static void say_no_grad(struct vr_text *out, const struct vram_report_remedy *re
 }
 
 static const struct {
-    void (*what)(struct vr_text *out, const struct vram_report_remedy *remedy);
+    void (*what)(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand);
     void (*basis)(struct vr_text *out, const struct vram_report_remedy *remedy, const struct vram_report_demand *demand);
 } words[VRAM_REMEDY_COUNT] = {
     [VRAM_REMEDY_RECOMPUTE] = {do_recompute, say_recompute},
@@ -284,7 +309,7 @@ static enum vram_status keep(struct vr_arena *arena, struct vr_text *text, const
 
 static enum vram_status put_remedy(struct vr_arena *arena, const struct vram_report_demand *demand, struct vram_report_remedy *remedy) {
     struct vr_text text = {0}, basis = {0};
-    words[remedy->remedy].what(&text, remedy);
+    words[remedy->remedy].what(&text, remedy, demand);
     put_outcome(&text, remedy, demand);
     words[remedy->remedy].basis(&basis, remedy, demand);
     put_next_moment(&basis, remedy);

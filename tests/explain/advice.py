@@ -340,7 +340,7 @@ ROWS = {
     "GRADIENTS_NONE": (r"zero_grad\(set_to_none=True\)", [gradients], [gradients_dropped, lambda: others(gradients())]),
     "STATE_8BIT": (r"optimizer's state in 8 bits", [optimizer], [stateless]),
     "STATE_OFFLOAD": (r"optimizer's state in the host's memory", [optimizer], [stateless]),
-    "SHARDING": (r"\(FSDP\)", [stateless], [lambda: others(stateless(), ("solve.py", 12, "run")), lambda: others(stateless(), ("serve.c", 3, "load_model"))]),
+    "SHARDING": (r"\(FSDP", [stateless], [lambda: others(stateless(), ("solve.py", 12, "run")), lambda: others(stateless(), ("serve.c", 3, "load_model"))]),
     "KV_CACHE": (r"a KV cache of at most", [keys_and_values], [lambda: keys_and_values("model.py")]),
     "GROWTH HOST": (r"free pinned buffers when their copies are done", [pinned_buffers_kept], [lambda: steps(kept=64 * MIB)]),
     "LIMIT HOST": (r"a container's memory, `ulimit -l`", [pinned_in_a_container], [a_fraction]),
