@@ -1,6 +1,9 @@
 // cure_text.c: a cure as a sentence, and as members of a JSON object.
 #include "present/cure_text.h"
 
+// Room that is left is little where it is less than this part of all.
+#define LITTLE_PART 50u
+
 static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
     const uint64_t left = cure->needed_bytes != 0 && cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
     vr_text_printf(out, "Replayed with it%s, the history fits in the %s there was room for: it holds at most %s",
@@ -9,6 +12,8 @@ static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
     if (cure->needed_bytes != 0)
         vr_text_printf(out, ", and needs %s (%s of room left)", vr_bytes(cure->needed_bytes).text, vr_bytes(left).text);
     vr_text_puts(out, ".");
+    if (cure->needed_bytes != 0 && left < cure->room_bytes / LITTLE_PART)
+        vr_text_puts(out, " The device is nearly full even so: what asks for a little more fails again.");
 }
 
 static void put_demand(const struct vram_cure *cure, struct vr_text *out) {
