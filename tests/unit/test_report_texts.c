@@ -164,7 +164,7 @@ static void refused_pinned_memory(void **state) {
                                             .device_total_bytes = cases[i].total,
                                             .has_device_free = cases[i].total != 0,
                                             .device_free_bytes = cases[i].available};
-        const struct vram_report_device device = {.is_host = true, .ooms = &oom, .oom_count = 1};
+        const struct vram_report_device device = {.is_host = true, .platform = "", .ooms = &oom, .oom_count = 1};
         assert_int_equal(vr_oom_sentences(&arena, &device), VRAM_OK);
         assert_string_equal(oom.text, cases[i].text);
         vr_arena_release(&arena);
