@@ -9,6 +9,7 @@
 enum { NOT_SUPPORTED = 801, NOT_INITIALIZED = 3, NOT_READY = 600, MOST_DEVICES = 64 };
 
 static struct hip_cuda cuda;
+static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
 static bool is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards what follows
@@ -17,7 +18,6 @@ static uint64_t primary[MOST_DEVICES];                    // contexts, retained 
 static _Thread_local int last;
 
 static void load(void) {
-    int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status) = NULL;
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *found = library == NULL ? NULL : dlsym(library, "cuGetProcAddress_v2");
     if (found == NULL) return;
     memcpy(&resolver, &found, sizeof resolver);
@@ -34,6 +34,13 @@ const struct hip_cuda *hip_driver(void) {
     if (standin_driver() == NULL) return NULL; // initializes it
     (void)pthread_once(&once, load);
     return is_loaded ? &cuda : NULL;
+}
+
+bool hip_named(const char *symbol, int version, bool context, void *function) {
+    void *found = NULL;
+    if ((context ? hip_begin() : hip_driver()) == NULL || resolver(symbol, &found, version, 0, NULL) != 0 || found == NULL) return false;
+    memcpy(function, &found, sizeof found);
+    return true;
 }
 
 int hip_use_device(int device) {
@@ -86,6 +93,16 @@ static bool needs_context(const char *symbol) { return strncmp(symbol, "cuDevice
 #include "driver/hip/hip_calls.def"
 #undef SAME
 #undef OWN
+
+// clang-format off
+#define S(name, symbol, version, context, parameters, arguments)                                                   \
+    int name parameters {                                                                                          \
+        int (*function) parameters = NULL;                                                                         \
+        return hip_end(hip_named(#symbol, version, context, &function) ? function arguments : NOT_SUPPORTED);      \
+    }
+#include "hip_same.def"
+#undef S
+// clang-format on
 
 // Pages have CUDA's structures from ROCm 6 on; before, nothing of them is offered.
 enum { FIRST_VIRTUAL_MEMORY_VERSION = 60000000 };

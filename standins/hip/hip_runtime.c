@@ -50,42 +50,59 @@ int hipDeviceGetAttribute(int *value, int attribute, int device) {
     return hip_end(VR_CU_INVALID_VALUE);
 }
 
-// Where members of hipDeviceProp_t (ROCm 6, 1,472 bytes) lie.
-enum { NAME = 0, TOTAL_BYTES = 288, GCN_NAME = 1160, NAME_CAPACITY = 256, PROPERTIES_BYTES = 1472 };
+// Where members of hipDeviceProp_t lie: of ROCm 6 on, and of those before. -1: that one is not there.
+enum { NEW_BYTES = 1472, NEW_TOTAL = 288, NEW_ARCHITECTURE = 1160, OLD_BYTES = 792, OLD_TOTAL = 256, OLD_ARCHITECTURE = 396 };
 static const struct {
-    size_t offset;
-    int attribute;
+    int offset, old_offset, attribute;
 } members[] = {
-    {308, VR_HIP_WARP_SIZE},
-    {320, VR_HIP_MAX_THREADS_PER_BLOCK},
-    {348, VR_HIP_CLOCK_RATE},
-    {360, VR_HIP_COMPUTE_CAPABILITY_MAJOR},
-    {364, VR_HIP_COMPUTE_CAPABILITY_MINOR},
-    {388, VR_HIP_MULTIPROCESSOR_COUNT},
-    {396, VR_HIP_INTEGRATED},
-    {400, VR_HIP_CAN_MAP_HOST_MEMORY},
-    {604, VR_HIP_UNIFIED_ADDRESSING},
-    {624, VR_HIP_MAX_THREADS_PER_MULTIPROCESSOR},
-    {652, VR_HIP_MANAGED_MEMORY},
-    {744, VR_HIP_MEMORY_POOLS_SUPPORTED},
+    {308, 276, VR_HIP_WARP_SIZE},
+    {320, 280, VR_HIP_MAX_THREADS_PER_BLOCK},
+    {348, 308, VR_HIP_CLOCK_RATE},
+    {360, 328, VR_HIP_COMPUTE_CAPABILITY_MAJOR},
+    {364, 332, VR_HIP_COMPUTE_CAPABILITY_MINOR},
+    {388, 336, VR_HIP_MULTIPROCESSOR_COUNT},
+    {396, 652, VR_HIP_INTEGRATED},
+    {400, 388, VR_HIP_CAN_MAP_HOST_MEMORY},
+    {604, -1, VR_HIP_UNIFIED_ADDRESSING},
+    {624, 344, VR_HIP_MAX_THREADS_PER_MULTIPROCESSOR},
+    {652, 772, VR_HIP_MANAGED_MEMORY},
+    {744, -1, VR_HIP_MEMORY_POOLS_SUPPORTED},
 };
 
-int hipGetDevicePropertiesR0600(void *properties, int device) {
+// MI300's, by its numbers; what is no device of AMD's has no such name.
+static int copy_architecture(char *into, int device) {
+    static const char mi300[] = "gfx942:sramecc+:xnack-", other[] = "simulated";
+    int major = 0, minor = 0;
+    int result = hipDeviceGetAttribute(&major, VR_HIP_COMPUTE_CAPABILITY_MAJOR, device);
+    if (result == 0) result = hipDeviceGetAttribute(&minor, VR_HIP_COMPUTE_CAPABILITY_MINOR, device);
+    const bool is_mi300 = major == 9 && minor == 4;
+    memcpy(into, is_mi300 ? mi300 : other, is_mi300 ? sizeof mi300 : sizeof other);
+    return result;
+}
+
+static int put_properties(void *properties, int device, bool old) {
+    enum { NAME_CAPACITY = 256 };
     const struct hip_cuda *driver = hip_driver();
     uint64_t bytes = 0;
-    char made[PROPERTIES_BYTES] = "";
+    char made[NEW_BYTES] = "";
     if (driver == NULL) return hip_end(NOT_INITIALIZED);
     if (properties == NULL) return hip_end(VR_CU_INVALID_VALUE);
-    int result = driver->device_get_name(made + NAME, NAME_CAPACITY, device);
+    int result = driver->device_get_name(made, NAME_CAPACITY, device);
     if (result == 0) result = driver->device_total_mem(&bytes, device);
-    for (size_t i = 0; i < sizeof members / sizeof members[0] && result == 0; i++)
-        result = hipDeviceGetAttribute((int *)(void *)(made + members[i].offset), members[i].attribute, device);
+    if (result == 0) result = copy_architecture(made + (old ? OLD_ARCHITECTURE : NEW_ARCHITECTURE), device);
+    for (size_t i = 0; i < sizeof members / sizeof members[0] && result == 0; i++) {
+        const int offset = old ? members[i].old_offset : members[i].offset;
+        if (offset >= 0) result = hipDeviceGetAttribute((int *)(void *)(made + offset), members[i].attribute, device);
+    }
     if (result != 0) return hip_end(result);
-    memcpy(made + TOTAL_BYTES, &bytes, sizeof bytes);
-    memcpy(made + GCN_NAME, "simulated", sizeof "simulated");
-    memcpy(properties, made, sizeof made);
+    memcpy(made + (old ? OLD_TOTAL : NEW_TOTAL), &bytes, sizeof bytes);
+    memcpy(properties, made, old ? OLD_BYTES : NEW_BYTES);
     return 0;
 }
+int hipGetDevicePropertiesR0600(void *properties, int device) { return put_properties(properties, device, false); }
+int hipGetDevicePropertiesR0000(void *properties, int device) { return put_properties(properties, device, true); }
+// What programs of ROCm 5 call.
+int hipGetDeviceProperties(void *properties, int device) { return put_properties(properties, device, true); }
 
 int hipDeviceReset(void) {
     STANDIN_MISSING("hipDeviceReset");
@@ -95,6 +112,8 @@ int hipDeviceReset(void) {
 // --- errors ----------------------------------------------------------------------------------------------------------------------------
 int hipGetLastError(void) { return hip_last(true); }
 int hipPeekAtLastError(void) { return hip_last(false); }
+
+#define UNKNOWN "hipErrorUnknown"
 
 const char *hipGetErrorName(int error) {
     static const struct {
@@ -117,9 +136,19 @@ const char *hipGetErrorName(int error) {
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].number == error) return names[i].name;
-    return "hipErrorUnknown";
+    return UNKNOWN;
 }
 const char *hipGetErrorString(int error) { return hipGetErrorName(error); }
+
+// The driver's form: an error that is none has no text.
+int hipDrvGetErrorName(int error, const char **text) {
+    if (text == NULL) return VR_CU_INVALID_VALUE;
+    *text = hipGetErrorName(error);
+    if (strcmp(*text, UNKNOWN) != 0 || error == VR_CU_UNKNOWN) return 0;
+    *text = NULL;
+    return VR_CU_INVALID_VALUE;
+}
+int hipDrvGetErrorString(int error, const char **text) { return hipDrvGetErrorName(error, text); }
 
 // --- memory ----------------------------------------------------------------------------------------------------------------------------
 // A copy that the host waits for, in the order of the null stream.
@@ -146,24 +175,22 @@ int hipFreeHost(uint64_t host) {
     return hip_end(driver == NULL ? NOT_INITIALIZED : host == 0 ? 0 : driver->mem_free_host(host));
 }
 
+int hipStreamGetDevice(uint64_t stream, int *device); // hip_forward.c
+
 // --- streams, events, kernels ------------------------------------------------------------------------------------------------------------
 int hipStreamCreate(uint64_t *stream) {
     const struct hip_cuda *driver = hip_begin();
     return hip_end(driver == NULL ? NOT_INITIALIZED : driver->stream_create(stream, 0));
 }
-int hipStreamCreateWithPriority(uint64_t *stream, unsigned flags, int priority) {
-    const struct hip_cuda *driver = hip_begin();
-    return hip_end(driver == NULL ? NOT_INITIALIZED : driver->stream_create(stream, flags));
+int hipGetStreamDeviceId(uint64_t stream) {
+    int device = -1;
+    return hipStreamGetDevice(stream, &device) == 0 ? device : -1;
 }
 int hipEventCreate(uint64_t *event) {
     const struct hip_cuda *driver = hip_begin();
     return hip_end(driver == NULL ? NOT_INITIALIZED : driver->event_create(event, 0));
 }
 
-// Numbers of a launch, passed by value.
-struct hip_extent {
-    unsigned x, y, z;
-};
 struct hip_configuration {
     struct hip_extent grid, block;
     uint64_t shared_bytes, stream;

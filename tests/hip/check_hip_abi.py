@@ -23,10 +23,12 @@ assert len(asserts) > 15
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "abi.cpp")
     with open(path, "w", encoding="utf-8") as file:
-        file.write("#define __HIP_PLATFORM_AMD__ 1\n#include <hip/hip_version.h>\n#include <hip/hip_runtime_api.h>\n#include \"driver/abi.h\"\n"
+        file.write("#define __HIP_PLATFORM_AMD__ 1\n#include <cstddef>\n#include <hip/hip_version.h>\n#include <hip/hip_runtime_api.h>\n#include \"driver/abi.h\"\n"
                    "#include \"driver/hip/hip_abi.h\"\n%s\n" % "\n".join(asserts) +
                    "static_assert(sizeof(vr_cu_ipc_handle) == sizeof(hipIpcMemHandle_t) && sizeof(vr_cu_access_desc) == sizeof(hipMemAccessDesc)"
                    " && sizeof(vr_cu_pool_props) == sizeof(hipMemPoolProps), \"the same in both\");\n"
+                   "static_assert(sizeof(vr_hip_memset) == sizeof(hipMemsetParams) && offsetof(vr_hip_memset, rows) == offsetof(hipMemsetParams, height)"
+                   " && offsetof(vr_hip_memset, width_elements) == offsetof(hipMemsetParams, width), \"a set\");\n"
                    "#if HIP_VERSION_MAJOR >= 6\n" "static_assert(sizeof(vr_hip_memcpy3d) == sizeof(HIP_MEMCPY3D) && offsetof(vr_hip_memcpy3d, to) == offsetof(HIP_MEMCPY3D, dstXInBytes)"
                    " && offsetof(vr_hip_memcpy3d, width_bytes) == offsetof(HIP_MEMCPY3D, WidthInBytes), \"a copy\");\n"
                    "static_assert(offsetof(vr_cu_allocation_prop, requested_handle_types) == offsetof(hipMemAllocationProp, "

@@ -41,6 +41,15 @@ struct vr_hip_memcpy_side {
     uint64_t rows; // of a plane
 };
 
+// hipMemsetParams, 48 bytes.
+struct vr_hip_memset {
+    uint64_t address;
+    uint32_t element_bytes;
+    uint64_t rows, pitch_bytes;
+    uint32_t value;
+    uint64_t width_elements;
+};
+
 // HIP_MEMCPY3D, 184 bytes.
 struct vr_hip_memcpy3d {
     struct vr_hip_memcpy_side from, to;

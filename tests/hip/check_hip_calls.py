@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+"""The stand-in for HIP's runtime has what wheels of PyPI import, for each of its three majors, on AMD's devices.
+
+usage: check_hip_calls.py VRAM"""
+import os
+import pathlib
+import subprocess
+import sys
+
+program = pathlib.Path(__file__).parent / "hip_calls.py"
+env = {name: value for name, value in os.environ.items() if not name.startswith("VRAM_") and name != "LD_LIBRARY_PATH"}
+wrong = 0
+for major in ("5", "6", "7"):
+    done = subprocess.run([sys.argv[1], "sim", "--hip", "--device", "mi300x", "--", sys.executable, str(program), major], env=env, capture_output=True, text=True,
+                          timeout=60, check=False)
+    if done.stdout != "agreed\n":
+        wrong = 1
+        print("ROCm", major, done.stdout, done.stderr[-2000:])
+sys.exit(wrong)
