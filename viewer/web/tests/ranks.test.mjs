@@ -66,6 +66,7 @@ await settles(page, shown, null, "rank0.json", "the first rank, by a link");
 await settles(page, () => new URLSearchParams(location.hash.slice(1)).get("rec"), null, "0", "the address names it");
 await go(page, { view: "peak" });
 await settles(page, shown, null, "rank5.json \u26a0 1 OOM", "a link without a rank means the one in trouble");
+equal(await page.locator(".message").textContent(), "", "and is no wrong one");
 equal(errors, [], "errors of the page");
 await browser.close();
 
