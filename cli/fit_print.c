@@ -221,8 +221,10 @@ static void print_batch(const struct fit_batch *batch) {
                        "%s=%" PRIu64 " might, in place of %" PRIu64 ": the peak goes by it (--vary '%s=%" PRIu64 "' makes sure)",
                        batch->argument, batch->about, batch->value, batch->argument, batch->about);
     else
-        (void)snprintf(text, sizeof text, "a batch of about %.0f %% of this might (--vary): %s go by it", batch->share * 100,
-                       SIZE(batch->varying_bytes));
+        (void)snprintf(
+            text, sizeof text,
+            "activations and inputs take %s, and about %.0f %% of them would fit: try a smaller batch or a shorter sequence (--vary)",
+            SIZE(batch->varying_bytes), batch->share * 100);
     print_wrapped("", text);
 }
 
