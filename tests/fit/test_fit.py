@@ -523,7 +523,7 @@ class Cards(unittest.TestCase):
             self.assertIn(batch["batch"]["about"], (8, 9))
         # None that changes it is named, and nothing is tried where nothing was asked for.
         result = fit("-q", "--device", "rtx4090", *python(program, "9", "--eval_batch", "8"))
-        self.assertIn("of this might (--vary)", " ".join(result.stdout.split()))
+        self.assertIn("of them would fit: try a smaller batch or a shorter sequence (--vary)", " ".join(result.stdout.split()))
         self.assertNotIn("once more, with", fit("-q", "--device", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
         answer = json.loads(fit("-q", "--json", "--device", "rtx3060,rtx4090,h200", *python(program, "9")).stdout)
         self.assertEqual(answer["smaller"]["card"], "rtx4090")
