@@ -59,9 +59,18 @@ def judge(row, said, sets):
             found = re.search(pattern, flat)
             if found:
                 yield f"{surface} says /{pattern}/: {around(flat, found)}"
+    yield from contradictions(said)
     leaks = row.get("leak", False)
     if f"exit {int(leaks)}" not in said["leaks"]:
         yield f"leaks ends with another code than {int(leaks)}: {said['leaks']}"
+
+
+def contradictions(said):
+    """What one surface is sure of is not denied by another."""
+    if re.search(r"\ba leak: ", said["json"]) and "exit 1" not in said["leaks"]:
+        yield f"the report is sure of a leak, and leaks is not: {said['leaks']}"
+    if re.search(r"the graphs of earlier steps are kept", said["json"]) and re.search(r"no leak", said["leaks"]):
+        yield f"the report is sure of graphs that are kept, and leaks of no leak: {said['leaks']}"
 
 
 def check(vram, name, row, places, sets, folder):
