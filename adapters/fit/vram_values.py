@@ -22,6 +22,7 @@ SPREAD = 4  # so many times LIMIT may lie between the first and the last element
 FAILURES = 4  # of an operation on the host: then it is left alone
 KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
 NOT_SUPPORTED = 801  # a result of the driver
+ALIKE = {1 << KNOWN: KNOWN, 1 << LIKELY: LIKELY, 1 << UNKNOWN: UNKNOWN}  # which levels an operand has: one
 
 
 def part(name):
@@ -42,15 +43,16 @@ class Driver:
         number, size, pointer = ctypes.c_uint64, ctypes.c_uint32, ctypes.c_void_p
         self.begin, self.end = library.vram_sim_results_begin, library.vram_sim_results_end
         self.look, self.put = library.vram_sim_results_look, library.vram_sim_results_put
-        self.forget, self.answer = library.vram_sim_results_forget, library.vram_sim_results_answer
-        self.begin.argtypes = (size, number, ctypes.c_int)
+        self.forget, self.answer, self.shield = library.vram_sim_results_forget, library.vram_sim_results_answer, library.vram_sim_results_shield
+        self.begin.argtypes = (size, number)
         self.look.argtypes = self.put.argtypes = (number, number, size, pointer, pointer)
         self.forget.argtypes = (number, number)
         self.answer.argtypes = (pointer, ctypes.c_uint, ctypes.c_int)
+        self.shield.argtypes, self.end.argtypes = (pointer, pointer, ctypes.c_uint), (ctypes.c_uint,)
 
 
 class Operand:
-    """A small tensor of a device: its elements on the host, as they lie there, and their levels (None: all are known)."""
+    """A small tensor of a device: its elements on the host, as they lie there, and their levels (None: each has the worst one)."""
 
     __slots__ = ("host", "levels", "worst")
 
@@ -62,7 +64,8 @@ class Memory:
     """Elements of tensors in device memory."""
 
     def __init__(self, torch):
-        self.torch, self.driver = torch, Driver()
+        self.torch, self.driver, self.local = torch, Driver(), threading.local()
+        self.alike = [torch.full((SPREAD * LIMIT,), level, dtype=torch.uint8, device="cpu") for level in (KNOWN, LIKELY, UNKNOWN)]
 
     @staticmethod
     def extent(tensor):
@@ -74,21 +77,33 @@ class Memory:
     def fetch(self, tensor):
         """None: it is not small, or cannot be looked at."""
         torch, width = self.torch, tensor.element_size()
-        if tensor.numel() * width > LIMIT or tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+        if tensor.numel() * width > LIMIT or tensor.layout is not torch.strided or tensor.is_quantized:
             return None
         extent = self.extent(tensor)
         if extent * width > SPREAD * LIMIT:
             return None
         host = torch.empty(extent, dtype=tensor.dtype, device="cpu")
-        levels = torch.empty(max(1, extent * width), dtype=torch.uint8, device="cpu")
-        found = self.driver.look(tensor.data_ptr(), extent, width, host.data_ptr(), levels.data_ptr()) if extent else 1 << KNOWN
+        room = self.room()
+        found = self.driver.look(tensor.data_ptr(), extent, width, host.data_ptr(), room.data_ptr()) if extent else 1 << KNOWN
         if found < 0:
             return None
-        host = host.as_strided(tensor.size(), tensor.stride())
-        if found == 1 << KNOWN:
-            return Operand(host, None, KNOWN)
-        levels = levels[:extent].as_strided(tensor.size(), tensor.stride())
+        host = self.seen_as(tensor, host.as_strided(tensor.size(), tensor.stride()))
+        if found in ALIKE:
+            return Operand(host, None, ALIKE[found])
+        levels = room[:extent].clone().as_strided(tensor.size(), tensor.stride())
         return Operand(host, levels, int(levels.max()))
+
+    def room(self):
+        """For the levels of an operand; one for each thread."""
+        room = getattr(self.local, "room", None)
+        if room is None:
+            room = self.local.room = self.torch.empty(SPREAD * LIMIT + 16, dtype=self.torch.uint8, device="cpu")
+        return room
+
+    def seen_as(self, tensor, values):
+        """A tensor may be seen as the conjugate, or the negative, of what lies in memory; both ways."""
+        values = values.conj() if tensor.is_conj() else values
+        return self.torch._neg_view(values) if tensor.is_neg() else values
 
     def lay(self, tensor, values, filler):
         """Values as the tensor's elements lie in memory, from the first to the last."""
@@ -106,12 +121,16 @@ class Memory:
         if values is None or extent * width > SPREAD * LIMIT:
             self.driver.forget(tensor.data_ptr(), extent * width)
             return
-        if isinstance(levels, int) and (levels != KNOWN or extent != tensor.numel()):
-            levels = torch.full((), levels, dtype=torch.uint8, device="cpu")
-        if not isinstance(levels, int):
+        whole = extent == tensor.numel()
+        if isinstance(levels, int) and whole:
+            levels = None if levels == KNOWN else self.alike[levels]
+        else:
+            levels = torch.full((), levels, dtype=torch.uint8, device="cpu") if isinstance(levels, int) else levels
             levels = self.lay(tensor, levels.expand(tensor.size()), UNTOUCHED)
+        if tensor.is_conj() or tensor.is_neg() or values.is_conj() or values.is_neg():
+            values = self.seen_as(tensor, values).resolve_conj().resolve_neg()
         values = self.lay(tensor, values.to(tensor.dtype), 0)
-        self.driver.put(tensor.data_ptr(), extent, width, values.data_ptr(), None if isinstance(levels, int) else levels.data_ptr())
+        self.driver.put(tensor.data_ptr(), extent, width, values.data_ptr(), None if levels is None else levels.data_ptr())
 
 
 class Values:
@@ -126,23 +145,25 @@ class Values:
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
     def run(self, operation, args, kwargs):
-        """What PyTorch calls for an operation that may be small."""
+        """What PyTorch calls for an operation that may be small. Those that it calls itself are computed, too: they may decide sizes."""
         local = self.local
-        if getattr(local, "inside", False) or operation.failures >= FAILURES:
+        if operation.failures >= FAILURES or getattr(local, "counted", False):
             return operation.call(self.cuda, *args, **kwargs)
-        local.inside = True
         call = self.without_harm(operation, self.begin, self, operation, args, kwargs)
-        try:
-            local.inside = call is not None and not call.nests
+        if call is None:
+            return operation.call(self.cuda, *args, **kwargs)
+        if call.results is None:
             out = operation.call(self.cuda, *args, **kwargs)
-            local.inside = True
-            if call is not None:
-                self.without_harm(operation, call.finish, out)
-            return out
-        finally:
-            local.inside = False
-            if call is not None and call.quiet:
-                self.driver.end()
+        else:
+            local.counted = operation.counted is not None
+            shields = call.shield()
+            try:
+                out = operation.call(self.cuda, *args, **kwargs)
+            finally:
+                local.counted = False
+                self.driver.end(shields)
+        self.without_harm(operation, call.finish, out)
+        return out
 
     def without_harm(self, operation, function, *args):
         """The program runs on, whatever goes wrong here."""
@@ -152,7 +173,6 @@ class Values:
         except Exception as error:
             operation.failures = FAILURES
             sys.stderr.write(f"vram sim: aten::{operation.name} is computed no more: {error!r}\n")
-            self.driver.end()
             return None
 
     def install(self):
@@ -224,7 +244,7 @@ def begin(torch):
     def install():
         try:
             values = Values(torch)
-            if values.driver.begin(0, 0, 0) == NOT_SUPPORTED:
+            if values.driver.begin(0, 0) == NOT_SUPPORTED:
                 return  # nothing is kept of what is written, or all of it lies open to the host
             values.install()
             for code in own_code():

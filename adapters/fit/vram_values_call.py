@@ -4,19 +4,16 @@ import hashlib
 import sys
 
 KNOWN, LIKELY, UNKNOWN = range(3)
+MOST_SHIELDS = 8
 
 
 def begin(values, operation, args, kwargs):
     """A Call that has something to do at the end; None: nothing is known."""
     call = Call(values, operation, args, kwargs)
-    if call.device is None or values.driver.begin(call.device, values.stream(call.device), not operation.nests) != 0:
+    if call.device is None or values.driver.begin(call.device, values.stream(call.device)) != 0:
         return None
-    call.quiet = True
     if call.fetch():
         call.compute()
-    if call.results is None:
-        values.driver.end()  # what the kernels write is left as they leave it
-        call.quiet, call.nests = False, True
     return call if call.results is not None or operation.row is not None else None
 
 
@@ -28,7 +25,6 @@ class Call:
     def __init__(self, values, operation, args, kwargs):
         self.values, self.torch, self.operation = values, values.torch, operation
         self.args, self.kwargs = args, kwargs
-        self.nests, self.quiet = operation.nests, False
         self.operands = {}  # by the tensor's id
         self.results, self.levels = None, None
         self.tensors = list(self.find_tensors())
@@ -75,7 +71,7 @@ class Call:
             self.operands[id(tensor)] = found
             if name not in self.operation.unread:
                 read += 1
-                unknown += found.worst == UNKNOWN and int(found.levels.min()) == UNKNOWN
+                unknown += found.worst == UNKNOWN and found.levels is None
         return read == 0 or unknown < read
 
     def to_host(self, value):
@@ -123,6 +119,13 @@ class Call:
         """How many a kernel will have counted, for the operation itself, which asks on its way."""
         worst = max((operand.worst for operand in self.operands.values()), default=KNOWN)
         self.values.driver.answer((ctypes.c_int64 * len(numbers))(*numbers), len(numbers), worst)
+
+    def shield(self):
+        """The kernels leave the operands' memory as it is: what they write of it is put there at the end. How many shields there were."""
+        storages = [tensor.untyped_storage() for _, tensor in self.tensors if tensor.is_cuda and tensor.layout is self.torch.strided][:MOST_SHIELDS]
+        room = ctypes.c_uint64 * len(storages)
+        addresses, sizes = room(*(storage.data_ptr() for storage in storages)), room(*(storage.nbytes() for storage in storages))
+        return self.values.driver.shield(addresses, sizes, len(storages))
 
     # --- after -----------------------------------------------------------------------------------------------------------
 

@@ -3,15 +3,16 @@ import re
 import sys
 
 # Not: what only makes memory, or says something of it; what the driver does itself; types of tensors whose elements lie elsewhere; what only
-# a device has.
-LEFT = re.compile(r"_?empty|set_|resize|_local_scalar_dense|record_stream|is_|_?pin_memory|_?sparse|.*(quant|mkldnn|miopen|nested|flash|efficient_attention|"
-                  r"cudnn_attention|scaled_dot|cudnn_rnn|cudnn_init|thnn_fused|_to_copy|_coalesce|_values|_indices|csr|coo|int4|int8|scaled_mm|scaled_grouped|grouped_mm|"
-                  r"assert_async|_mixed_dtypes|_cslt|_convert_indices|_compute_linear|_transformer_encoder|_native_multi_head|_triton|_fused_sdp|_cufft|_storage|_symm|_use_)")
+# a device has. pow(): with a number that lies on a device it cannot be given to Python.
+LEFT = re.compile(r"_?empty|set_|resize|_local_scalar_dense|record_stream|is_|_?pin_memory|_?sparse|(_indices|_values|indices|values|crow_indices|col_indices)$|"
+                  r".*(quant|mkldnn|miopen|nested|flash|efficient_attention|cudnn_attention|scaled_dot|cudnn_rnn|cudnn_init|thnn_fused|_to_copy|_coalesce|csr|coo|int4|int8|"
+                  r"scaled_mm|scaled_grouped|grouped_mm|assert_async|_mixed_dtypes|_cslt|_convert_indices|_compute_linear|_transformer_encoder|_native_multi_head|_triton|"
+                  r"_fused_sdp|_cufft|_storage|_symm|_use_)|pow\.Tensor_Tensor_out$")
 
-# The operation calls others on its way and reads what they made: those are computed, each for itself.
-NESTS = {"bincount", "repeat_interleave", "index", "_index_put_impl", "index_put", "_unsafe_index", "histc", "segment_reduce", "ctc_loss", "_ctc_loss", "masked_scatter"}
+# Those that have one kernel for all devices, which calls no other operation.
+ALL_DEVICES = {"aten::copy_", "aten::ldexp.Tensor", "aten::ldexp_", "aten::ldexp.out"}
 
-# What a call reads on its way that a kernel has counted.
+# What a call reads on its way that a kernel has counted; what it calls itself is not computed then.
 COUNTED = {
     "nonzero": lambda torch, results: [results[0].size(0)],
     "masked_select": lambda torch, results: [results[0].numel()],
@@ -19,7 +20,9 @@ COUNTED = {
     **dict.fromkeys(("_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive", "_unique"), lambda torch, results: [results[0].size(0)]),
 }
 
-# All of the first argument is written, nothing of it is read.
+# Arguments that are written whole, and that nothing is read of, though their names do not say so.
+OVERWRITTEN = {"_cummax_helper": {"values", "indices"}, "_cummin_helper": {"values", "indices"}}
+# The same of the first argument.
 OVERWRITE = {"copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
 
 
@@ -27,7 +30,7 @@ def names(torch):
     """Those that have a kernel for CUDA, or one for all devices that calls no other operation."""
     known = torch._C._dispatch_has_kernel_for_dispatch_key
     for name in torch._C._dispatch_get_all_op_names():
-        if name == "aten::copy_" or name.startswith("aten::") and known(name, "CUDA") and not LEFT.match(name[6:]):
+        if name in ALL_DEVICES or name.startswith("aten::") and known(name, "CUDA") and (name[6:] in ON_HOST or not LEFT.match(name[6:])):
             yield name
 
 
@@ -43,8 +46,45 @@ def transposed_convolution(torch):
     return on_host
 
 
+def batch_normalisation(torch):
+    def on_host(self, weight, bias, running_mean, running_var, training, momentum, epsilon, *, out=None):
+        made = torch.ops.aten.native_batch_norm.default(self, weight, bias, running_mean, running_var, training, momentum, epsilon)
+        return (*made, torch.empty(0, dtype=torch.uint8, device="cpu"))
+    return on_host
+
+
+def sampled_grid(torch):
+    def on_host(self, grid):
+        return torch.ops.aten.grid_sampler_2d.default(self, grid, 0, 0, True)
+    return on_host
+
+
+def attend(torch, query, key, value, bias, dropout, causal, scale):
+    """The values alone; the logarithms and the state of the generator, which a backward pass wants, stay unknown."""
+    if dropout:
+        raise NotImplementedError("attention with dropout")
+    wide = [item.float() if item.dtype in (torch.bfloat16, torch.float16) else item for item in (query, key, value)]
+    wide[1:] = [item.repeat_interleave(wide[0].size(1) // item.size(1), 1) if item.size(1) != wide[0].size(1) else item for item in wide[1:]]
+    bias = bias if bias is None or bias.dtype == torch.bool else bias.to(wide[0].dtype)
+    return torch.ops.aten._scaled_dot_product_attention_math.default(*wide, bias, 0.0, causal, scale=scale)[0].to(query.dtype)
+
+
+def flash_attention(torch):
+    def on_host(query, key, value, dropout=0.0, causal=False, mask=False, *, scale=None):
+        return attend(torch, query, key, value, None, dropout, causal, scale)
+    return on_host
+
+
+def biased_attention(torch):
+    def on_host(query, key, value, bias, logarithms, dropout=0.0, causal=False, mask=False, *, scale=None):
+        return attend(torch, query, key, value, bias, dropout, causal, scale)
+    return on_host
+
+
 # Of operations that only a device has, the one that does the same.
-ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution}
+ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution, "cudnn_batch_norm": batch_normalisation,
+           "cudnn_grid_sampler": sampled_grid, "_scaled_dot_product_flash_attention": flash_attention,
+           "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
 
 
 class Operation:
@@ -56,12 +96,11 @@ class Operation:
         self.arguments = [argument.name for argument in schema.arguments]
         self.places = {name: i for i, name in enumerate(self.arguments)}
         self.written = {argument.name for argument in schema.arguments if argument.alias_info is not None and argument.alias_info.is_write}
-        self.unread = {argument.name for argument in schema.arguments if argument.is_out} | ({"self"} if self.name in OVERWRITE else set())
+        self.unread = {argument.name for argument in schema.arguments if argument.is_out} | ({"self"} if self.name in OVERWRITE else OVERWRITTEN.get(self.name, set()))
         generator = next((argument for argument in schema.arguments if argument.name == "generator"), None)
         self.generator = None if generator is None else len(self.arguments) if generator.kwarg_only else self.places["generator"]
         self.random = generator is not None or torch.Tag.nondeterministic_seeded in op.tags
         self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
-        self.nests = self.base in NESTS
         self.counted = COUNTED.get(self.base)
         self.rule = sys.modules["_vram_values_levels"].rule_of(self)
         self.row = sys.modules["_vram_values_table"].ROWS.get(self.base)

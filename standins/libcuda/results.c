@@ -3,23 +3,20 @@
 #include "driver/sim/streams/sim_results.h"
 #include "libcuda.h"
 
-EXPORT int vram_sim_results_begin(uint32_t device, uint64_t stream, int quiet);
+EXPORT int vram_sim_results_begin(uint32_t device, uint64_t stream);
 EXPORT int vram_sim_results_look(uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes, uint8_t *levels);
 EXPORT int vram_sim_results_put(uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes, const uint8_t *levels);
 EXPORT int vram_sim_results_forget(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level);
-EXPORT void vram_sim_results_end(void);
+EXPORT unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *sizes, unsigned count);
+EXPORT void vram_sim_results_end(unsigned shields);
 
-// Begins an operation behind the work of a stream of a device; 0, or the driver's error: then nothing is begun. `quiet`: the thread's
-// launches leave memory as it is until the end.
-int vram_sim_results_begin(uint32_t device, uint64_t stream, int quiet) {
+// May an operation's results be put behind the work of a stream of a device? 0, or the driver's error.
+int vram_sim_results_begin(uint32_t device, uint64_t stream) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return VR_CU_NOT_INITIALIZED;
     vr_mutex_lock(&sim->lock);
-    vr_cu_result result = vr_sim_results_after(sim, device, stream);
-    struct vr_sim_results *results = vr_sim_results_here(sim);
-    if (result == VR_CU_SUCCESS && results == NULL) result = VR_CU_OUT_OF_MEMORY;
-    if (result == VR_CU_SUCCESS) *results = (struct vr_sim_results){.begun = quiet != 0};
+    const vr_cu_result result = vr_sim_results_after(sim, device, stream);
     vr_mutex_unlock(&sim->lock);
     return (int)result;
 }
@@ -67,11 +64,24 @@ void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level) 
     vr_mutex_unlock(&sim->lock);
 }
 
-void vram_sim_results_end(void) {
+// The thread's kernels leave what lies there as it is, until vram_sim_results_end() is given what this returns: operations call others.
+unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *sizes, unsigned count) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return 0;
+    vr_mutex_lock(&sim->lock);
+    const struct vr_sim_results *results = vr_sim_results_here(sim);
+    const unsigned before = results == NULL ? 0 : results->shield_count;
+    for (unsigned i = 0; i < count; i++) vr_sim_shields_add(sim, addresses[i], sizes[i]);
+    vr_mutex_unlock(&sim->lock);
+    return before;
+}
+
+// The operation is over: answers are forgotten, and so many shields stay.
+void vram_sim_results_end(unsigned shields) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return;
     vr_mutex_lock(&sim->lock);
-    struct vr_sim_results *results = vr_sim_results_here(sim);
-    if (results != NULL) *results = (struct vr_sim_results){.begun = false};
+    vr_sim_answers_say(sim, NULL, 0, VR_SIM_KNOWN);
+    vr_sim_shields_cut(sim, shields);
     vr_mutex_unlock(&sim->lock);
 }

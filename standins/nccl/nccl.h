@@ -44,10 +44,11 @@ enum nccl_kind {
 
 enum {
     NCCL_MOST_RANKS = 1024,
-    NCCL_SMALL_BYTES = 64 << 10, // of what a rank gives to a collective, or sends
-    NCCL_POSTS = 256,            // how far a rank may be ahead of another
-    NCCL_SLOTS = 4,              // payloads of a rank that others may not have read yet
-    NCCL_PAIR_RANKS = 64,        // with more ranks messages between two move no payload
+    NCCL_SMALL_BYTES = 64 << 10,            // of what a rank gives to a collective, or sends
+    NCCL_POSTS = 256,                       // how far a rank may be ahead of another
+    NCCL_SLOT_BYTES = 2 * NCCL_SMALL_BYTES, // a payload, and a level for each of its elements (nccl_values.c)
+    NCCL_SLOTS = 4,                         // payloads of a rank that others may not have read yet
+    NCCL_PAIR_RANKS = 64,                   // with more ranks messages between two move no payload
 };
 
 struct nccl_unique_id {

@@ -49,15 +49,6 @@ static bool is_small(const struct nccl_call *call) {
     return !nccl_kinds[call->kind].has_operator || nccl_can_reduce(call->type, call->operator);
 }
 
-static bool read_device(const struct nccl_call *call, void *to, const void *from, uint64_t bytes) {
-    const struct standin_driver *driver = standin_driver();
-    return driver->stream_synchronize(call->stream) == 0 && driver->memcpy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, bytes) == 0;
-}
-
-static bool write_device(void *to, const void *from, uint64_t bytes) {
-    return standin_driver()->memcpy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, bytes) == 0;
-}
-
 // --- posting
 // ---------------------------------------------------------------------------------------------------------------------------------
 static void fill(struct nccl_post *post, const struct nccl_call *call, uint32_t payload_bytes) {
@@ -126,7 +117,7 @@ static int post_collective(struct nccl_call *call) {
     if (result != NCCL_SUCCESS) return result;
     if (late) call->moves = false;
     if (call->moves && contributed != 0 && call->kind != NCCL_SPLIT &&
-        !read_device(call, nccl_payload(comm, comm->rank, call->number), call->from, contributed))
+        !nccl_read_values(call, nccl_payload(comm, comm->rank, call->number), contributed))
         call->moves = false;
     if (call->moves && call->kind == NCCL_SPLIT) memcpy(nccl_payload(comm, comm->rank, call->number), call->from, contributed);
     fill(&mine->posts[call->number % NCCL_POSTS], call, call->moves ? (uint32_t)(contributed == 0 ? 1 : contributed) : 0);
@@ -166,19 +157,25 @@ static bool all_payloads(const struct nccl_call *call) {
 
 // Everyone's part number `part`, reduced in the order of ranks.
 static void write_reduced(const struct nccl_call *call, int part) {
-    const uint64_t bytes = bytes_of(call);
-    unsigned char *sum = all_payloads(call) ? malloc(bytes) : NULL;
+    const uint64_t bytes = bytes_of(call), count = call->count;
+    unsigned char *sum = all_payloads(call) ? calloc(1, bytes + count) : NULL;
+    uint8_t *levels = sum + bytes;
     if (sum == NULL) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++) {
-        const unsigned char *theirs = part_of_rank(call, rank) + (uint64_t)part * bytes;
+        const unsigned char *slot = part_of_rank(call, rank), *theirs = slot + (uint64_t)part * bytes;
         if (rank == 0)
             memcpy(sum, theirs, bytes);
         else
-            nccl_reduce(call->type, call->operator, sum, theirs, call->count);
+            nccl_reduce(call->type, call->operator, sum, theirs, count);
+        nccl_reduce_levels(levels, nccl_levels(slot) + (uint64_t)part * count, count);
     }
-    if (call->operator== NCCL_AVERAGE) nccl_divide(call->type, sum, call->count, call->comm->rank_count);
-    (void)write_device(call->to, sum, bytes);
+    if (call->operator== NCCL_AVERAGE) nccl_divide(call->type, sum, count, call->comm->rank_count);
+    (void)nccl_write_values(call, call->to, sum, levels);
     free(sum);
+}
+
+static void write_part(const struct nccl_call *call, void *to, const unsigned char *slot, int part) {
+    (void)nccl_write_values(call, to, slot + (uint64_t)part * bytes_of(call), nccl_levels(slot) + (uint64_t)part * call->count);
 }
 
 // Part number `part` of every rank, one after the other.
@@ -186,12 +183,12 @@ static void write_gathered(const struct nccl_call *call, int part) {
     const uint64_t bytes = bytes_of(call);
     if (!all_payloads(call)) return;
     for (int rank = 0; rank < call->comm->rank_count; rank++)
-        (void)write_device((unsigned char *)call->to + (uint64_t)rank * bytes, part_of_rank(call, rank) + (uint64_t)part * bytes, bytes);
+        write_part(call, (unsigned char *)call->to + (uint64_t)rank * bytes, part_of_rank(call, rank), part);
 }
 
 static void write_of_root(const struct nccl_call *call, int part) {
     const unsigned char *theirs = payload_of(call, call->root);
-    if (theirs != NULL) (void)write_device(call->to, theirs + (uint64_t)part * bytes_of(call), bytes_of(call));
+    if (theirs != NULL) write_part(call, call->to, theirs, part);
 }
 
 static void write_results(const struct nccl_call *call) {
@@ -274,7 +271,7 @@ static int post_message(struct nccl_call *call) {
     if (sends && call->moves) {
         const int result = nccl_wait(comm, &(struct nccl_wait){was_received, call, call->root, "ncclSend"}, &late);
         if (result != NCCL_SUCCESS) return result;
-        if (late || !read_device(call, nccl_pair_payload(comm, comm->rank, call->root, call->number), call->from, bytes_of(call)))
+        if (late || !nccl_read_values(call, nccl_pair_payload(comm, comm->rank, call->root, call->number), bytes_of(call)))
             call->moves = false;
     }
     struct nccl_post *mine = sends ? &pair->sends[call->number % NCCL_POSTS] : &pair->receives[call->number % NCCL_POSTS];
@@ -293,7 +290,7 @@ static int finish_message(struct nccl_call *call) {
     const struct nccl_post *theirs = &pair->sends[call->number % NCCL_POSTS];
     if (result == NCCL_SUCCESS) result = compare_message(call, theirs);
     if (result == NCCL_SUCCESS && call->moves && !late && atomic_load(&theirs->number) == call->number && theirs->payload_bytes != 0)
-        (void)write_device(call->to, nccl_pair_payload(comm, call->root, comm->rank, call->number), bytes_of(call));
+        write_part(call, call->to, nccl_pair_payload(comm, call->root, comm->rank, call->number), 0);
     atomic_store(&pair->received, call->number);
     return result;
 }

@@ -53,13 +53,13 @@ void nccl_derive_name(char result[NCCL_NAME_BYTES], const char *name, const char
 // Head and ranks, payloads of collectives, then pairs with their payloads. What nobody touches takes no memory.
 static size_t rounded(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
 static size_t head_bytes(int count) { return rounded(sizeof(struct nccl_shared) + (size_t)count * sizeof(struct nccl_rank)); }
-static size_t payloads_bytes(int count) { return (size_t)count * NCCL_SLOTS * NCCL_SMALL_BYTES; }
-static size_t pair_bytes(void) { return rounded(sizeof(struct nccl_pair)) + (size_t)NCCL_SLOTS * NCCL_SMALL_BYTES; }
+static size_t payloads_bytes(int count) { return (size_t)count * NCCL_SLOTS * NCCL_SLOT_BYTES; }
+static size_t pair_bytes(void) { return rounded(sizeof(struct nccl_pair)) + (size_t)NCCL_SLOTS * NCCL_SLOT_BYTES; }
 static size_t pairs_bytes(int count) { return count > NCCL_PAIR_RANKS ? 0 : (size_t)count * (size_t)count * pair_bytes(); }
 
 unsigned char *nccl_payload(const struct nccl_comm *comm, int rank, uint64_t number) {
     const size_t slot = (size_t)rank * NCCL_SLOTS + number % NCCL_SLOTS;
-    return (unsigned char *)comm->shared + head_bytes(comm->rank_count) + slot * NCCL_SMALL_BYTES;
+    return (unsigned char *)comm->shared + head_bytes(comm->rank_count) + slot * NCCL_SLOT_BYTES;
 }
 
 struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to) {
@@ -70,7 +70,7 @@ struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to) {
 
 unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to, uint64_t number) {
     unsigned char *pair = (unsigned char *)nccl_pair_of(comm, from, to);
-    return pair + rounded(sizeof(struct nccl_pair)) + number % NCCL_SLOTS * NCCL_SMALL_BYTES;
+    return pair + rounded(sizeof(struct nccl_pair)) + number % NCCL_SLOTS * NCCL_SLOT_BYTES;
 }
 
 static void path_of(const char *name, char path[64]) { (void)snprintf(path, 64, "/dev/shm/vram-nccl-%s", name); }

@@ -5,8 +5,10 @@ Usage: test_values.py VRAM: with the PyTorch of VRAM_TORCH_PYTHON (an interprete
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 import unittest
 
@@ -108,6 +110,42 @@ class Values(unittest.TestCase):
             print(torch.cuda.memory_allocated())
             """, ["False True", "0"])
 
+    def test_ranks_give_each_other_values_and_what_is_known_of_them(self):
+        program = """
+            import torch.distributed as dist
+            from torch.distributed.device_mesh import init_device_mesh
+            rank = int(os.environ["RANK"]); other = 1 - rank; torch.cuda.set_device(rank)
+            dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+            objects, all_objects, sent = [{"shape": (3, 4)} if rank == 0 else None], [None, None], torch.full((2,), rank + 5, device="cuda")
+            dist.broadcast_object_list(objects, 0); dist.all_gather_object(all_objects, rank)
+            total, gathered, part, got = torch.full((3,), rank + 1, device="cuda"), torch.empty(2, device="cuda"), torch.empty(1, device="cuda"), torch.empty_like(sent)
+            dist.all_reduce(total); dist.all_gather_into_tensor(gathered, torch.full((1,), rank + 1., device="cuda"))
+            dist.reduce_scatter_tensor(part, torch.tensor([1., 2.], device="cuda"))
+            for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, sent, other), dist.P2POp(dist.irecv, got, other)]):
+                work.wait()
+            mesh = init_device_mesh("cuda", (2,), mesh_dim_names=("data",))
+            facts = [objects, all_objects, total.tolist(), gathered.tolist(), part.item() / (rank + 1), got[0].item() + rank, mesh["data"].size()]
+            mixed = torch.stack([torch.ones((), device="cuda"), torch.rand((), device="cuda")])
+            dist.all_reduce(mixed)
+            facts += [mixed[0].item(),
+                      0 < mixed[1].item() < 2]
+            unknown = torch.empty(3, device="cuda") if rank == 0 else torch.ones(3, device="cuda")
+            dist.all_reduce(unknown)
+            facts += [
+                unknown[2].item()]
+            print(facts, flush=True)
+            dist.destroy_process_group()
+            """
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write("import os, torch\n" + textwrap.dedent(program))
+            file.flush()
+            launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", file.name]
+            result = subprocess.run([VRAM, "sim", "--reads", "--devices", "2", "--", PYTHON, *launch], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+            facts = "[[{'shape': (3, 4)}], [0, 1], [3, 3, 3], [1.0, 2.0], 2.0, 6, 2, 2.0, True, 0.0]"
+            self.assertEqual(sorted(re.findall(r"\[\[\{.*?0\.0\]", result.stdout)), [facts] * 2, result.stdout + result.stderr[-2000:])
+            lines = file.name.rpartition("/")[2] + ":"
+            self.assertEqual({int(number) for number in re.findall(re.escape(lines) + r"(\d+)\n", result.stderr)}, {19, 23}, result.stderr)
+
     @unittest.skipUnless((CASES / "checks_read_false.py").exists(), "the shared cases are not there")
     def test_checks_of_the_shared_case(self):
         result = subprocess.run([VRAM, "sim", "--", PYTHON, CASES / "checks_read_false.py"], capture_output=True, text=True, env=ENVIRONMENT, check=False)
@@ -120,4 +158,4 @@ if __name__ == "__main__":
     if probe is None or probe.returncode != 0:
         print("skipped: there is no PyTorch of 2.9 or later in VRAM_TORCH_PYTHON, or in check-real's cache")
         sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1], verbosity=1)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)

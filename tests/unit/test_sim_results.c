@@ -1,5 +1,6 @@
 // Results that somebody computes on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
 #include "driver/sim/sim.h"
+#include "driver/sim/streams/sim_answers.h"
 #include "driver/sim/streams/sim_results.h"
 #include "sim_fixture.h"
 
@@ -106,11 +107,33 @@ static void an_operation_answers_its_own_read(void **state) {
     struct vram_driver *driver = open_sparse(&memory);
     struct vr_sim *sim = vr_sim_of(driver);
     assert_cu(vr_sim_results_after(sim, 0, 0), SUCCESS);
-    *vr_sim_results_here(sim) = (struct vr_sim_results){.begun = true, .count = 1, .numbers = {42}};
+    const int64_t counted = 42;
+    vr_sim_answers_say(sim, &counted, 1, VR_SIM_KNOWN);
     assert_cu(vr_cu(driver, memcpy_dtoh, &number, memory, sizeof number), SUCCESS);
     assert_int_equal(number, 42);
     assert_cu(vr_cu(driver, memcpy_dtoh, &number, memory, sizeof number), SUCCESS);
     assert_int_equal(number, 0);
+    vram_driver_destroy(driver);
+}
+
+// What lies in a shield is no output of the thread's kernels; shields of operations inside of others end first.
+static void shields_are_a_stack(void **state) {
+    (void)state;
+    uint64_t memory;
+    struct vram_driver *driver = open_sparse(&memory);
+    struct vr_sim *sim = vr_sim_of(driver);
+    assert_false(vr_sim_is_shielded(sim, memory));
+    vr_sim_shields_add(sim, memory, 64);
+    vr_sim_shields_add(sim, memory + 512, 64);
+    assert_true(vr_sim_is_shielded(sim, memory + 63) && vr_sim_is_shielded(sim, memory + 512));
+    assert_false(vr_sim_is_shielded(sim, memory + 64) || vr_sim_is_shielded(sim, memory + 511));
+    vr_sim_shields_cut(sim, 1);
+    assert_true(vr_sim_is_shielded(sim, memory));
+    assert_false(vr_sim_is_shielded(sim, memory + 512));
+    for (uint64_t i = 0; i < 2 * VR_SIM_SHIELDS_MOST; i++) vr_sim_shields_add(sim, memory + 1024, 8);
+    assert_int_equal(vr_sim_results_here(sim)->shield_count, VR_SIM_SHIELDS_MOST);
+    vr_sim_shields_cut(sim, 0);
+    assert_false(vr_sim_is_shielded(sim, memory + 1024));
     vram_driver_destroy(driver);
 }
 
@@ -168,7 +191,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(elements_have_levels),      cmocka_unit_test(copies_carry_levels),
         cmocka_unit_test(likely_reads_are_counted),  cmocka_unit_test(an_operation_answers_its_own_read),
-        cmocka_unit_test(a_thread_needs_no_context), cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(shields_are_a_stack),       cmocka_unit_test(a_thread_needs_no_context),
+        cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,13 +67,17 @@ struct vr_sim_green {
 };
 
 #define VR_SIM_ANSWERS_MOST 4
+#define VR_SIM_SHIELDS_MOST 32
 
-// An operation whose results are computed on the host (streams/sim_results.h).
+// Operations of a thread whose results are computed on the host (streams/sim_results.h).
 struct vr_sim_results {
-    bool begun;
     int level; // of the numbers: enum vr_sim_level
     uint32_t count, next;
     int64_t numbers[VR_SIM_ANSWERS_MOST]; // that the thread's next copies of one number give
+    uint32_t shield_count;
+    struct {
+        uint64_t from, end;
+    } shields[VR_SIM_SHIELDS_MOST]; // what lies there its kernels leave as it is
 };
 
 // What one thread has set.

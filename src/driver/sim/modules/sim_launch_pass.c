@@ -54,7 +54,8 @@ static void pass_output(struct vr_sim *sim, const struct arguments *arguments, c
         uint64_t word;
         memcpy(&word, bytes + (output->from + i) * sizeof word, sizeof word);
         if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
-        if (found++ >= output->first) vr_sim_transfer_pass(sim, word, written_bytes(arguments, kernel, output), kernel->updates);
+        if (found++ >= output->first && !vr_sim_is_shielded(sim, word))
+            vr_sim_transfer_pass(sim, word, written_bytes(arguments, kernel, output), kernel->updates);
     }
 }
 
@@ -63,8 +64,6 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
     if (!vr_sim_keeps(sim) || function == NULL) return;
     vr_sim_content_count_launch(&sim->content);
-    const struct vr_sim_results *results = vr_sim_results_here(sim);
-    if (results != NULL && results->begun) return; // what it writes is put there by whoever computes it
     struct vr_sim_kernel *kernel = &function->image->kernels[function->kernel];
     if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return; // what fills is done (vr_sim_launch_fill())
     if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return;

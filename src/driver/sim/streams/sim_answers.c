@@ -30,3 +30,22 @@ void vr_sim_answers_give(struct vr_sim *sim, const struct vr_sim_work *work) {
     sim->read.gaps[0].size_bytes = work->width_bytes;
     sim->read.gap_count = 1;
 }
+
+void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    struct vr_sim_results *results = vr_sim_results_here(sim);
+    if (results == NULL || results->shield_count >= VR_SIM_SHIELDS_MOST) return;
+    results->shields[results->shield_count].from = address;
+    results->shields[results->shield_count++].end = address + size_bytes;
+}
+
+void vr_sim_shields_cut(struct vr_sim *sim, uint32_t count) {
+    struct vr_sim_results *results = vr_sim_results_here(sim);
+    if (results != NULL && count < results->shield_count) results->shield_count = count;
+}
+
+bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address) {
+    const struct vr_sim_results *results = vr_sim_results_here(sim);
+    for (uint32_t i = 0; results != NULL && i < results->shield_count; i++)
+        if (address >= results->shields[i].from && address < results->shields[i].end) return true;
+    return false;
+}

@@ -13,4 +13,9 @@ void vr_sim_answers_say(struct vr_sim *sim, const int64_t *numbers, unsigned cou
 // After a copy: where it is one to the host of one number, and there is an answer.
 void vr_sim_answers_give(struct vr_sim *sim, const struct vr_sim_work *work);
 
+// From now on the thread's kernels leave a range as it is; VR_SIM_SHIELDS_MOST at most are kept. cut: the last ones go, so many stay.
+void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+void vr_sim_shields_cut(struct vr_sim *sim, uint32_t count);
+bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address);
+
 #endif

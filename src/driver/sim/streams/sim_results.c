@@ -42,6 +42,7 @@ static void join_levels(uint8_t *levels, uint64_t elements, uint32_t element_byt
 vr_cu_result vr_sim_results_look(struct vr_sim *sim, uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes,
                                  uint8_t *levels) {
     uint64_t size_bytes;
+    if (!vr_sim_keeps(sim)) return VR_CU_NOT_SUPPORTED;
     if (elements == 0) return VR_CU_SUCCESS;
     if (!is_there(sim, address, elements, element_bytes, false, &size_bytes)) return VR_CU_INVALID_VALUE;
     if (!vr_sim_transfer_look(sim, address, size_bytes, bytes, levels)) return VR_CU_OUT_OF_MEMORY;
@@ -53,6 +54,7 @@ vr_cu_result vr_sim_results_put(struct vr_sim *sim, uint64_t address, uint64_t e
                                 const uint8_t *levels) {
     const unsigned char *from = bytes;
     uint64_t size_bytes;
+    if (!vr_sim_keeps(sim)) return VR_CU_NOT_SUPPORTED;
     if (elements == 0) return VR_CU_SUCCESS;
     if (!is_there(sim, address, elements, element_bytes, true, &size_bytes)) return VR_CU_INVALID_VALUE;
     for (uint64_t i = 0, run; i < elements; i += run) {

@@ -1,8 +1,5 @@
-// sim_results.h: results of kernels that somebody in the program's process computed on the host (adapters/fit/vram_values.py), and what the
-// driver does for him meanwhile.
-//
-// While a thread has begun an operation, its launches leave memory as it is: what they write is put there when the operation ends. A copy
-// to the host of one number, made by that thread, gives the next of the numbers that it said beforehand: so many elements a kernel counted.
+// sim_results.h: results of kernels that somebody in the program's process computed on the host (adapters/fit/vram_values.py): elements in
+// device memory with a level each, which are looked at before an operation and put behind it.
 #ifndef VR_DRIVER_SIM_STREAMS_SIM_RESULTS_H
 #define VR_DRIVER_SIM_STREAMS_SIM_RESULTS_H
 
@@ -14,7 +11,8 @@
 // what is written. STREAM_CAPTURE_UNSUPPORTED: the stream captures. Waits for the host functions that the stream has; the lock is given up
 // meanwhile.
 vr_cu_result vr_sim_results_after(struct vr_sim *sim, uint32_t device, uint64_t stream);
-// The bytes of elements at an address and a level for each. INVALID_VALUE where no device reaches that.
+// The bytes of elements at an address and a level for each. INVALID_VALUE where no device reaches that,
+// NOT_SUPPORTED where nothing is kept.
 vr_cu_result vr_sim_results_look(struct vr_sim *sim, uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes,
                                  uint8_t *levels);
 // Puts elements; `levels` has one of each, or is NULL: all are known.
