@@ -12,6 +12,7 @@
 #include "fit_run.h"
 #include "fit_settings.h"
 #include "fit_stake.h"
+#include "fit_unreached.h"
 #include "output.h"
 #include "sim_cards.h"
 #include "sim_values.h"
@@ -247,12 +248,15 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
 // Of a program that left no recording.
 static int answer_nothing(struct settings *settings, const struct fit_run *run) {
     const bool failed = run->exit_code != 0 || run->signal != 0;
+    char unreached[1000];
     separate_answers(settings);
     if (settings->json)
         fit_print_nothing_json(run, settings->varied);
     else if (failed)
         fit_print_nothing(run, settings->varied);
-    if (run->began)
+    if (fit_unreached_text(run, true, unreached, sizeof unreached))
+        ui_say("vram fit: nothing was recorded: %s", unreached);
+    else if (run->began)
         ui_say("vram fit: nothing was recorded: the program ended before its recording was written");
     else
         ui_say("vram fit: nothing was recorded: the program %s", failed ? "failed before it used device memory" : "used no device memory");

@@ -3,11 +3,22 @@
 #include <stdio.h>
 
 #include "fit_print.h"
+#include "fit_unreached.h"
 #include "ui.h"
 #include "vram/roles.h"
 
 // What is not sure is null.
 static const char *truth(bool fits, bool unsure) { return unsure ? "null" : fits ? "true" : "false"; }
+
+// The module with NVIDIA's runtime in it that found no device.
+static void print_unreached(const struct fit_run *run) {
+    const char *module = fit_unreached_module(run);
+    printf(",\n \"not_reached\": ");
+    if (module == NULL)
+        printf("null");
+    else
+        ui_json_string(module);
+}
 
 static void print_oom(const struct fit_oom *oom) {
     if (!oom->known) {
@@ -137,6 +148,7 @@ void fit_print_nothing_json(const struct fit_run *run, const char *varied) {
     fit_failure_print_json(run);
     printf(", \"ended\": \"%s\", \"exit_code\": %d, \"steps\": %" PRIu64, fit_ending_names[run->ending], run->exit_code, run->steps);
     print_varied(varied);
+    print_unreached(run);
     printf(", \"cards\": [], \"holdings\": []}\n");
 }
 
@@ -167,6 +179,7 @@ int fit_print_json(const struct fit_answer *answer) {
     print_setting(&answer->setting, &answer->batch, &answer->remedies);
     print_names("not_known", run->sizes, run->size_count);
     print_names("not_simulated", run->missing, run->missing_count);
+    print_unreached(run);
     print_reads(run);
     print_stake(&answer->stake);
     printf(",\n \"no_kernels\": ");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fit_place.h"
+#include "fit_unreached.h"
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/report.h"
@@ -307,9 +308,11 @@ static void print_names(const char *title, const struct sim_wanted *rows, size_t
 
 static void print_doubts(const struct fit_answer *answer) {
     const struct fit_run *run = answer->run;
+    char unreached[1000];
     print_wrapped("Exact", "sizes and order of requests, the allocator; from tables with a source: context, what libraries take");
     print_names("Not known", run->sizes, run->size_count, 4);
     print_names("Not simulated", run->missing, run->missing_count, 4);
+    if (fit_unreached_text(run, false, unreached, sizeof unreached)) print_wrapped("Not reached", unreached);
     print_reads(run);
     print_stake(answer);
 }

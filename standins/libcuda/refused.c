@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../common/missing.h"
+#include "../common/own_runtime.h"
 #include "libcuda.h"
 
 // libcudart.so.13, libcudart-faf08d9a.so.13 and the like.
@@ -14,19 +15,9 @@ static bool is_runtime(const char *module) {
     return strncmp(name, "libcudart", sizeof "libcudart" - 1) == 0;
 }
 
-// Compilers of NVIDIA's that need no driver: they ask for one's tables, and go on without.
-static bool needs_no_driver(const char *module) {
-    static const char *const compilers[] = {"libnvrtc", "libnvJitLink", "libnvvm"};
-    const char *slash = strrchr(module, '/');
-    const char *name = slash == NULL ? module : slash + 1;
-    for (size_t i = 0; i < VR_COUNT_OF(compilers); i++)
-        if (strncmp(name, compilers[i], strlen(compilers[i])) == 0) return true;
-    return false;
-}
-
 static void say_once(const char *module) {
     static atomic_flag printed = ATOMIC_FLAG_INIT;
-    if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || needs_no_driver(module) || atomic_flag_test_and_set(&printed)) return;
+    if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || vr_own_runtime_needs_no_driver(module) || atomic_flag_test_and_set(&printed)) return;
     if (is_runtime(module))
         (void)fprintf(stderr,
                       "vram sim: %s is NVIDIA's CUDA runtime, which takes no driver but NVIDIA's; vram has no runtime of that name\n",
@@ -35,8 +26,8 @@ static void say_once(const char *module) {
         (void)fprintf(
             stderr,
             "vram sim: %s has NVIDIA's CUDA runtime linked into it (or is a library of NVIDIA's), which takes no driver but NVIDIA's; "
-            "build it with a shared one (nvcc -cudart shared)\n",
-            module);
+            "it finds no device. %s\n",
+            module, vr_own_runtime_advice(module));
 }
 
 vr_cu_result cuGetExportTable(const void **table, const void *id) {

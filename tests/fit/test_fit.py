@@ -388,6 +388,19 @@ class Cards(unittest.TestCase):
         self.assertIn("no device is called 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--device", "rtx9090", "--", "true").stderr)
         self.assertIn("'mi300x' is AMD's", fit("--device", "mi300x", "--", "true").stderr)
 
+    def test_a_program_that_falls_back_to_the_cpu_is_told_so(self):
+        asks = "import ctypes\nctypes.CDLL('libcuda.so.1').cuGetExportTable(None, None)\n"
+        result = fit(*python(asks, "9"))
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("linked into it, which takes no driver but NVIDIA's and found no device: the program went on without one, on the CPU.", result.stderr)
+        answer = json.loads(fit("--json", *python(asks, "9")).stdout)
+        self.assertEqual((answer["fits"], os.path.isfile(answer["not_reached"])), (None, True))
+        # A part of a program whose rest is on the device.
+        result = fit("-q", *python(asks + TRAIN, "9"))
+        self.assertIn("Not reached", result.stdout)
+        self.assertIn("what it does on a GPU is not in the answer", " ".join(result.stdout.split()))
+        self.assertIsNone(json.loads(fit("-q", "--json", *python(TRAIN, "9")).stdout)["not_reached"])
+
     def test_all_cards_in_80_columns_with_what_is_estimated(self):
         result = fit("--all", "-q", *python(TRAIN, "9"))
         self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)

@@ -369,6 +369,18 @@ class Missing(unittest.TestCase):
         self.assertEqual(result.stdout, "cuGetExportTable 801\n" * 2)
         self.assertEqual(result.stderr.count("\n"), 1)
         self.assertIn(f"vram sim: {WANTS} has NVIDIA's CUDA runtime linked into it", result.stderr)
+        self.assertIn("it finds no device. A build with the shared runtime runs (nvcc -cudart shared", result.stderr)
+
+    def test_of_a_wheel_the_versions_that_run_are_named(self):
+        for path, advice in (("cupy_backends/cuda/api/runtime.so", "CuPy: take cupy-cuda12x 12.3.0"), ("xgboost/lib/libxgboost.so", "XGBoost: no wheel of it runs (1.7.6"),
+                             ("ctranslate2.libs/libctranslate2-a7a6.so", "CTranslate2: no wheel"), ("other/one.so", "Another version of its wheel")):
+            with tempfile.TemporaryDirectory() as folder:
+                asks = pathlib.Path(folder, "site-packages", path)
+                asks.parent.mkdir(parents=True)
+                shutil.copy(WANTS, asks)
+                said = run("sim", "--", str(asks), "libcuda.so.1", "cuGetExportTable").stderr
+                self.assertIn(f"it finds no device. {advice}", said)
+                self.assertNotIn("nvcc", said)
 
     def test_a_compiler_that_asks_is_not(self):
         """NVRTC and nvJitLink ask for the tables, and need none of them."""

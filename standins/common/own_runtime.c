@@ -1,0 +1,29 @@
+#include "own_runtime.h"
+
+#include <string.h>
+
+// Compilers of NVIDIA's need no driver: they ask for one's tables, and go on without.
+bool vr_own_runtime_needs_no_driver(const char *module) {
+    static const char *const compilers[] = {"libnvrtc", "libnvJitLink", "libnvvm"};
+    const char *slash = strrchr(module, '/');
+    const char *name = slash == NULL ? module : slash + 1;
+    for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
+        if (strncmp(name, compilers[i], strlen(compilers[i])) == 0) return true;
+    return false;
+}
+
+const char *vr_own_runtime_advice(const char *module) {
+    static const struct {
+        const char *part, *advice;
+    } wheels[] = {
+#define R(part, wheel, advice) {part, wheel ": " advice},
+#include "own_runtime.def"
+#undef R
+    };
+    for (size_t i = 0; i < sizeof wheels / sizeof wheels[0]; i++)
+        if (strstr(module, wheels[i].part) != NULL) return wheels[i].advice;
+    if (strstr(module, "-packages/") != NULL)
+        return "Another version of its wheel may load the shared runtime (libcudart.so.11.0, .12 or .13) and run; no version of this one "
+               "was tried";
+    return "A build with the shared runtime runs (nvcc -cudart shared; CMake: CMAKE_CUDA_RUNTIME_LIBRARY=Shared)";
+}
