@@ -21,7 +21,7 @@ const FOLDED = "vram.banner.folded";
 // Every call site that the cause names.
 const sitesOf = (cause: Cause): (string | null | undefined)[] => [cause.site, cause.pin_site, ...[...(cause.holders ?? []), ...(cause.libraries ?? []), ...(cause.demand?.sites ?? []), ...(cause.demand?.remedies ?? [])].map(({ site }) => site)];
 
-// The reason in a sentence, and who holds most where it names nobody.
+// The reason in a sentence, and who holds most where it names no call site.
 function whyText(cause: Cause, text: string): string {
     const named = (site: string | null | undefined) => site && !text.includes(site);
     const most = cause.holders?.[0];

@@ -41,8 +41,8 @@ await go(page, { rec: 1, pick: "b7f0040000000_0" });
 await settles(page, () => [...document.querySelectorAll(".details .stack li:not(.frame-site)")].map((row) => row.textContent.trim()), null, ["step", "run", "main me/train.py"], "places that are not known");
 expect(!/N\/A|:0\b|\?\?/.test(await page.locator(".details").textContent()), "what is not known is left out");
 equal(await page.$$eval(".chart-legend button", (all) => all.map((one) => one.textContent).filter((text) => /\?\?|:0\b/.test(text))), [], "nor is it in the legend");
-const nobody = () => [...document.querySelectorAll(".range-facts *")].filter((one) => one.childElementCount === 0 && one.textContent.includes("<no frames>")).map((one) => [one.tagName, one.disabled, getComputedStyle(one).opacity]);
-await settles(page, nobody, null, [["SPAN", null, "1"]], "the largest holder can be read, though no search finds it");
+const frameless = () => [...document.querySelectorAll(".range-facts *")].filter((one) => one.childElementCount === 0 && one.textContent.includes("<no frames>")).map((one) => [one.tagName, one.disabled, getComputedStyle(one).opacity]);
+await settles(page, frameless, null, [["SPAN", null, "1"]], "the largest holder can be read, though no search finds it");
 
 // Boxes of call stacks: the colours of the table, places where names are shared; grey for what leads there.
 const site = (name, line) => [{ name, filename: "/home/me/models.py", line }, { name: "main", filename: "/home/me/train.py", line: 9 }];

@@ -1,4 +1,4 @@
-// Sizes and shares are written as the commands write them: the page's own functions beside the text of `vram report`.
+// Sizes and shares are written as the commands write them: the page's own functions against the text of `vram report`.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -92,7 +92,7 @@ const example = fileURLToPath(new URL("../../../examples/recordings/oom.pickle.g
 await openFiles(banner.page, [example]);
 const cure = "What helps: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:TrueCopyneeds 18.7\u202fGiB of the 23.5\u202fGiB there was room for";
 await settles(banner.page, help, null, cure, "the cure is on the first screen");
-await settles(banner.page, () => document.querySelector(".trouble-why").textContent.includes("The largest of them is by serve_sim.c:38:grow_cache."), null, true, "call sites stand there without their folders");
+await settles(banner.page, () => document.querySelector(".trouble-why").textContent.includes("The largest of them is by serve_sim.c:38:grow_cache."), null, true, "call sites are named without their folders");
 await banner.page.getByRole("button", { name: "Fold this message" }).click();
 await settles(banner.page, help, null, "", "folded");
 equal(await banner.page.getByRole("button", { name: "Show why, and what helps" }).getAttribute("aria-expanded"), "false", "what is folded says so");

@@ -20,7 +20,7 @@ export class Flame {
     readonly root: HTMLElement;
     upwards = false; // the root at the bottom
     matches: (stack: number) => boolean = () => false; // of the search
-    groupOf: (frame: StackFrame | null) => string | null = () => null; // the group that the frame names, in the colours of the table beside it
+    groupOf: (frame: StackFrame | null) => string | null = () => null; // the group that the frame names, in the table's colours
     private readonly canvas = el("canvas", { tabindex: 0, role: "img", "aria-label": "Call stacks" });
     private readonly path = el("div", { class: "flame-path" });
     private readonly line = el("p", { class: "flame-line", "aria-live": "polite" });
