@@ -64,7 +64,7 @@ PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # `vram sim --missing` reads what stand-ins counted, and makes the file by which processes know of each other; the doctor says which
 # driver they are.
 BESIDES = {("viewer", "src/base/hash.h"), ("cli", "src/base/hash.h"), ("cli", "standins/common/missing.h"), ("cli", "standins/common/reads.h"), ("cli", "standins/common/session.h"),
-           ("cli", "standins/common/read_operations.h"), ("cli", "standins/common/read_values.h"),
+           ("cli", "standins/common/read_operations.h"), ("cli", "standins/common/read_values.h"), ("cli", "standins/common/own_runtime.h"),
            ("cli", "standins/facts/cuda.def")}
 
 C_HEADERS = set(

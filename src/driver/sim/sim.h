@@ -115,6 +115,12 @@ VR_INLINE struct vr_sim_context *vr_sim_context_find(const struct vr_sim *sim, u
     return vr_sim_slots_find(&sim->contexts, context);
 }
 
+// Can the device be one of a multicast object's? Cards with switches that multiply (NVLink SHARP) can, where there is another.
+VR_INLINE bool vr_sim_has_multicast(const struct vr_sim *sim, uint32_t device) {
+    const struct vr_sim_card *card = sim->devices[device].card;
+    return card->major >= 9 && vr_sim_board_of(card)->links > 0 && sim->machine_devices > 1 && !sim->options.no_peers;
+}
+
 // --- sim_check.c ----------------------------------------------------------------------------------------------------
 
 // Are the counts of the instance what its tables hold? per device used_bytes = live allocations + physical allocations + contexts,

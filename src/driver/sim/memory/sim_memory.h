@@ -76,15 +76,14 @@ void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context);
 void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context);
 // Takes down every mapping, reservation and physical allocation, when the simulator ends.
 void vr_sim_free_vmm(struct vr_sim *sim);
+
+// --- sim_physical.c -------------------------------------------------------------------------------------------------
+
 // Frees a physical allocation once no handle, mapping or binding is left.
 void vr_sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical);
-
-// --- sim_multicast.c ------------------------------------------------------------------------------------------------
-
-// Can the device be one of a multicast object's? Cards with switches that multiply (NVLink SHARP) can, where there is another.
-bool vr_sim_has_multicast(const struct vr_sim *sim, uint32_t device);
-// Ends all bindings of the object.
-void vr_sim_multicast_unbind_all(struct vr_sim *sim, uint32_t object);
+// Ends the binding at a place of the list, which another one takes; and all of an object.
+void vr_sim_unbind_at(struct vr_sim *sim, size_t at);
+void vr_sim_unbind_all(struct vr_sim *sim, uint32_t object);
 
 // --- sim_place.c ----------------------------------------------------------------------------------------------------
 

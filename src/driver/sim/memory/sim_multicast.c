@@ -19,11 +19,6 @@ static struct vr_sim_physical *object_of(const struct vr_sim *sim, uint64_t hand
     return physical != NULL && physical->team != 0 ? physical : NULL;
 }
 
-bool vr_sim_has_multicast(const struct vr_sim *sim, uint32_t device) {
-    const struct vr_sim_card *card = sim->devices[device].card;
-    return card->major >= 9 && vr_sim_board_of(card)->links > 0 && sim->machine_devices > 1 && !sim->options.no_peers;
-}
-
 static bool any_has_multicast(const struct vr_sim *sim) {
     bool any = false;
     for (uint32_t i = 0; i < sim->options.device_count; i++) any = any || vr_sim_has_multicast(sim, i);
@@ -151,28 +146,13 @@ vr_cu_result vr_sim_multicast_bind_addr_on(struct vr_sim *sim, uint64_t object, 
     return bind_address(sim, object, device, offset, address, size_bytes, flags);
 }
 
-static void unbind_at(struct vr_sim *sim, size_t at) {
-    struct vr_sim_physical *memory = physical_at(sim, sim->bindings[at].memory);
-    sim->bindings[at] = sim->bindings[--sim->binding_count];
-    memory->bindings--;
-    vr_sim_physical_collect(sim, memory);
-}
-
 vr_cu_result vr_sim_multicast_unbind(struct vr_sim *sim, uint64_t handle, int device, uint64_t offset, uint64_t size_bytes) {
     const struct vr_sim_physical *object = object_of(sim, handle);
     if (object == NULL || size_bytes == 0 || !is_granular(offset) || !is_granular(size_bytes)) return VR_CU_INVALID_VALUE;
     if (!lies_in(offset, size_bytes, object->size_bytes)) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device) || (object->members >> device & 1) == 0) return VR_CU_INVALID_DEVICE;
     const uint32_t index = vr_sim_slots_index(&sim->physicals, object);
-    for (size_t at = 0; (at = bound_from(sim, at, index, (uint32_t)device, offset, size_bytes)) < sim->binding_count;) unbind_at(sim, at);
+    for (size_t at = 0; (at = bound_from(sim, at, index, (uint32_t)device, offset, size_bytes)) < sim->binding_count;)
+        vr_sim_unbind_at(sim, at);
     return VR_CU_SUCCESS;
-}
-
-void vr_sim_multicast_unbind_all(struct vr_sim *sim, uint32_t object) {
-    for (size_t at = 0; at < sim->binding_count;) {
-        if (sim->bindings[at].object == object)
-            unbind_at(sim, at);
-        else
-            at++;
-    }
 }

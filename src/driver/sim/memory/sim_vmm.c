@@ -55,14 +55,6 @@ vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t si
     return VR_CU_SUCCESS;
 }
 
-void vr_sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
-    if (physical->slot.named || physical->mappings > 0 || physical->bindings > 0) return;
-    if (physical->team != 0) vr_sim_multicast_unbind_all(sim, vr_sim_slots_index(&sim->physicals, physical));
-    if (physical->shared == 0 && physical->team == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
-    vr_sim_back_discard(sim, physical);
-    vr_sim_slots_give(&sim->physicals, vr_sim_slots_index(&sim->physicals, physical));
-}
-
 vr_cu_result vr_sim_mem_release(struct vr_sim *sim, uint64_t handle) {
     struct vr_sim_physical *physical = vr_sim_slots_find(&sim->physicals, handle);
     if (physical == NULL) return VR_CU_INVALID_VALUE;
@@ -236,7 +228,7 @@ void vr_sim_free_vmm(struct vr_sim *sim) {
         vr_sim_ranges_remove(&sim->spaces, range->base);
     }
     for (uint32_t i = 0; i < sim->physicals.used; i++)
-        if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) vr_sim_multicast_unbind_all(sim, i);
+        if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) vr_sim_unbind_all(sim, i);
     for (uint32_t i = 0; i < sim->physicals.used; i++) { // what was not released
         struct vr_sim_physical *physical = physical_at(sim, i);
         if (!physical->slot.live) continue;
