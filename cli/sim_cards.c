@@ -68,7 +68,7 @@ void sim_cards_print(void) {
     print_makers(vram_sim_model_at);
     printf("\nOf AMD, for programs of HIP (--hip):\n");
     print_makers(vram_sim_amd_model_at);
-    printf("\nGiB is the total that a program is told, CC the compute capability. ESTIM. says\n"
+    printf("\nGiB is the total that a program sees, CC the compute capability. ESTIM. says\n"
            "what is estimated, because no log of a real card is known:\n ");
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         printf(" %c %s%s", figures[i].letter, figures[i].words, i + 1 == sizeof figures / sizeof figures[0] ? ".\n" : ",");

@@ -66,7 +66,7 @@ static bool ask(uint64_t address, int attribute, void *value) {
     return hip_named("cuPointerGetAttribute", 12000, true, &function) && function(value, attribute, address) == 0;
 }
 
-// Before ROCm 6 memory that nobody registered was an error, and the types were one less.
+// Before ROCm 6 an address of no known memory was an error, and the types were one less.
 int hipPointerGetAttributes(void *attributes, uint64_t address) {
     enum { TYPE = 2, DEVICE_ADDRESS = 3, HOST_ADDRESS = 4, MANAGED = 8, ORDINAL = 9, MANAGED_TYPE = 3 };
     const bool old = standin_library_version < FIRST_WITH_UNREGISTERED;

@@ -1,4 +1,4 @@
-// sim_multicast.c: multicast objects: a range of addresses that stands for the memory of several devices at once. An object is a handle as
+// sim_multicast.c: multicast objects: a range of addresses for the memory of several devices at once. An object is a handle as
 // memory has one, and is mapped, exported and released as memory is; it takes none. What is written through it stays in the object: it does
 // not reach the memory that is bound. The driver waits in a bind or a mapping until every device was added; here both are done at once, as
 // a process cannot see whom the others add.
