@@ -51,8 +51,6 @@ static void other_files_are_named(void **state) {
     REFUSED("SQLite format 3\0.", "an SQLite database");
     REFUSED("\x0a\x04\x08\x01\x10\x02\x0a\x04", "pprof's format, as JAX's memory.prof");
     REFUSED("[  4242][12:00:00:000001][info  ] ----- RMM LOG BEGIN [PTDS DISABLED] -----\n", "RMM's own log");
-    REFUSED("[[-1, 1, 37632, 0], [5, 2, 4096, 5]]", "PyTorch's memory timeline");
-    REFUSED("[\n [0, 1, 37632, 0]]", "PyTorch's memory timeline");
     REFUSED("step 3\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n",
             "a program's log, with an out of memory in it");
     REFUSED("?dp0\n.", "begins like no pickle, JSON, HTML page or RMM log (0x3f)");
