@@ -178,8 +178,26 @@ static void settle(struct fit_run *run) {
         if (run->processes[i].steps > run->steps) run->steps = run->processes[i].steps;
 }
 
+// Of a process that was killed: PID.early and PID.early.pickle are what it wrote when it was ready to serve.
+static void take_early(const struct fit_run *run) {
+    char name[300], from[sizeof run->folder + 340], to[sizeof run->folder + 340];
+    DIR *entries = NULL;
+    while (fit_folder_next(run, ".early", &entries, name, sizeof name)) {
+        const int length = (int)(strlen(name) - strlen(".early"));
+        (void)snprintf(to, sizeof to, "%s/%.*s.facts", run->folder, length, name);
+        if (access(to, F_OK) == 0) continue;
+        (void)snprintf(from, sizeof from, "%s/%s.pickle", run->folder, name);
+        (void)snprintf(to, sizeof to, "%s/%.*s.pickle", run->folder, length, name);
+        if (rename(from, to) != 0) continue;
+        (void)snprintf(from, sizeof from, "%s/%s", run->folder, name);
+        (void)snprintf(to, sizeof to, "%s/%.*s.facts", run->folder, length, name);
+        if (rename(from, to) == 0) ui_say("vram fit: process %.*s was killed: its recording ends when it was ready to serve", length, name);
+    }
+}
+
 int fit_folder_read(struct fit_run *run) {
     int code = CLI_OK;
+    take_early(run);
     for (int recorder = 0; recorder < 2 && code == CLI_OK; recorder++) {
         DIR *entries = opendir(run->folder);
         if (entries == NULL) return CLI_BAD_INPUT;

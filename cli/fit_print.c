@@ -391,7 +391,7 @@ static void print_ending(const struct fit_run *run) {
                                                         "stopped: calls of models repeat, or 100 brought no new peak",
                                                         "stopped: the server answers",
                                                         "stopped: it served 100 steps without a new peak",
-                                                        "stopped: steps differ, but for 100 of them there was no new peak",
+                                                        "stopped: steps differ, but their peaks are the same, or 100 brought no new one",
                                                         "stopped after the steps asked for",
                                                         "stopped: --until was in its output",
                                                         "stopped: --for was over",

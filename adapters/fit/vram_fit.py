@@ -152,6 +152,7 @@ class Recorder:
         self.peaks = {}  # by device: allocated and reserved, also those that the program has reset since
         self.ready, self.attempts = 0, 0
         self.highest, self.highest_step = 0, 0
+        self.step_peaks = part("peaks").Peaks(self)
         self.first_use = (time.monotonic() - BEGUN, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
         self.serving.reset()
 
@@ -277,7 +278,10 @@ class Recorder:
         if sums["peak"] > self.highest:
             self.highest, self.highest_step = sums["peak"], self.steps
         self.standing = self.steps - self.highest_step >= STANDING
-        if wanted == "auto" and not self.ready and (self.is_alike() or self.standing):
+        if wanted == "auto" and not self.ready and not self.is_alike():
+            self.standing = self.standing or self.step_peaks.repeat()
+            self.ready = self.steps if self.standing else 0
+        elif wanted == "auto" and not self.ready:
             self.ready = self.steps
         if self.control is not None:
             self.control.put(self.control.row(rank, 3), self.ready)  # before the number of steps, by which others know that it stands
@@ -450,18 +454,24 @@ class Recorder:
             self.written = True
             self.write_all()
 
-    def write_all(self):
+    def write_early(self):
+        """An engine is ready. Its workers are killed as soon as the program ends: what is written now is taken where the end leaves nothing."""
+        with self.writing:
+            if self.is_recording():
+                self.write_all(f"{self.process}.early.pickle", f"{self.process}.early")
+
+    def write_all(self, recording=None, facts=None):
         try:
             self.see_outside()
-            self.write_recording()
+            self.write_recording(recording or f"{self.process}.pickle")
         except Exception as error:
             self.notes.append(f"write: {error!r}")
         try:
-            self.write_facts()
+            self.write_facts(facts or f"{self.process}.facts")
         except Exception:
             pass  # the command says that there is no recording
 
-    def write_recording(self):
+    def write_recording(self, name):
         snapshot = self.torch.cuda.memory._snapshot()
         if not isinstance(snapshot, dict):
             return
@@ -472,7 +482,7 @@ class Recorder:
         marks = snapshot.setdefault("external_annotations", [])
         for device in self.traced():
             marks += [{"device": device, "stage": "STEP", "name": f"step {i + 1}", "time_us": at} for i, at in enumerate(self.marks)]
-        with open(os.path.join(FOLDER, f"{self.process}.pickle"), "wb") as file:
+        with open(os.path.join(FOLDER, name), "wb") as file:
             pickle.dump(snapshot, file)
 
     def lacks_kernels(self):
@@ -482,7 +492,7 @@ class Recorder:
         has = [self.torch.cuda.get_device_capability(device) for device in range(self.torch.cuda.device_count())]
         return bool(built) and any(not any((major, minor) <= own and (kind == "compute" or major == own[0]) for kind, major, minor in built) for own in has)
 
-    def write_facts(self):
+    def write_facts(self, name):
         rank, world = self.place()
         self.see_peaks()
         lines = [f"process {self.process}", f"rank {rank}", f"world {world}", f"torch {self.torch.__version__}", f"ended {self.ended}", f"steps {self.steps}"]
@@ -501,7 +511,7 @@ class Recorder:
             lines += ["built " + " ".join(self.torch.cuda.get_arch_list())] + ["kernels none"] * self.lacks_kernels()
         except Exception as error:
             lines.append(f"note kernels: {error!r}".replace("\n", " "))
-        path = os.path.join(FOLDER, f"{self.process}.facts")
+        path = os.path.join(FOLDER, name)
         with open(path + ".new", "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write("\n".join(lines) + "\n")
         os.rename(path + ".new", path)

@@ -94,6 +94,7 @@ METHODS = (
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "init_device_graphs", "capture", None, False),
     ("sglang.srt.model_executor.model_runner", "ModelRunner", "forward", "", None, True),
 )
+READY = ("cache", "capture")  # phases: after the last of them it serves
 WANTED_BY_ENGINE = "VRAM_FIT_DUMMY"
 
 
@@ -115,6 +116,8 @@ def wrap(serving, owner, name, phase, tell, is_step):
                     serving.passed(phase, begin)
                 if tell is not None:
                     serving.values.update(tell(self, *args, *kwargs.values()))
+                if phase in READY:
+                    serving.recorder.write_early()
                 if is_step and serving.values and not serving.inside:
                     serving.step()
             except Exception as error:

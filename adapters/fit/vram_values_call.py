@@ -27,6 +27,7 @@ class Call:
         self.args, self.kwargs = args, kwargs
         self.operands = {}  # by the tensor's id
         self.results, self.levels = None, None
+        self.unread = operation.unread | {"self"} if operation.scaled and self.argument("beta", 1) == 0 else operation.unread
         self.tensors = list(self.find_tensors())
         self.device = self.find_device()
 
@@ -69,7 +70,7 @@ class Call:
             if found is None:
                 return False
             self.operands[id(tensor)] = found
-            if name not in self.operation.unread:
+            if name not in self.unread:
                 read += 1
                 unknown += found.worst == UNKNOWN and found.levels is None
         return read == 0 or unknown < read
@@ -90,6 +91,8 @@ class Call:
         levels = sys.modules["_vram_values_levels"].of(self)
         try:
             results = flat(self.draw(args, kwargs) if operation.random else operation.host(*args, **kwargs))
+        except sys.modules["_vram_values_operations"].NotHere:
+            return
         except Exception:
             operation.failures += 1
             return

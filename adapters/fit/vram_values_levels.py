@@ -22,7 +22,7 @@ def of(call):
 
 def read_operands(call):
     for name, tensor in call.tensors:
-        if name not in call.operation.unread and id(tensor) in call.operands:
+        if name not in call.unread and id(tensor) in call.operands:
             yield call.operands[id(tensor)]
 
 
@@ -52,7 +52,7 @@ def highest(call, *several):
 
 
 def pointwise(call):
-    return highest(call, *(levels(call, tensor) for name, tensor in call.tensors if name not in call.operation.unread))
+    return highest(call, *(levels(call, tensor) for name, tensor in call.tensors if name not in call.unread))
 
 
 def decided(call, first, second, decides):

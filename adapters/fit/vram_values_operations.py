@@ -10,7 +10,7 @@ LEFT = re.compile(r"_?empty|set_|resize|_local_scalar_dense|record_stream|is_|_?
                   r"_fused_sdp|_cufft|_storage|_symm|_use_)|pow\.Tensor_Tensor_out$")
 
 # Those that have one kernel for all devices, which calls no other operation.
-ALL_DEVICES = {"aten::copy_", "aten::ldexp.Tensor", "aten::ldexp_", "aten::ldexp.out"}
+ALL_DEVICES = {"aten::copy_", "aten::convolution_backward", "aten::ldexp.Tensor", "aten::ldexp_", "aten::ldexp.out"}
 
 # What a call reads on its way that a kernel has counted; what it calls itself is not computed then.
 COUNTED = {
@@ -46,6 +46,18 @@ def transposed_convolution(torch):
     return on_host
 
 
+def depthwise_convolution(torch):
+    def on_host(self, weight, size, bias, stride, padding, dilation, *, out=None):
+        return torch.ops.aten.convolution.default(self, weight, bias, stride, padding, dilation, False, [0] * len(padding), self.size(1))
+    return on_host
+
+
+def batch_normalisation_backward(torch):
+    def on_host(self, gradient, weight, running_mean, running_var, mean, deviation, epsilon, reserve):
+        return torch.ops.aten.native_batch_norm_backward.default(gradient, self, weight, running_mean, running_var, mean, deviation, True, epsilon, [True] * 3)
+    return on_host
+
+
 def batch_normalisation(torch):
     def on_host(self, weight, bias, running_mean, running_var, training, momentum, epsilon, *, out=None):
         made = torch.ops.aten.native_batch_norm.default(self, weight, bias, running_mean, running_var, training, momentum, epsilon)
@@ -59,10 +71,14 @@ def sampled_grid(torch):
     return on_host
 
 
+class NotHere(Exception):
+    """This call of the operation is not computed; others are."""
+
+
 def attend(torch, query, key, value, bias, dropout, causal, scale):
     """The values alone; the logarithms and the state of the generator, which a backward pass wants, stay unknown."""
     if dropout:
-        raise NotImplementedError("attention with dropout")
+        raise NotHere("attention with dropout")
     wide = [item.float() if item.dtype in (torch.bfloat16, torch.float16) else item for item in (query, key, value)]
     wide[1:] = [item.repeat_interleave(wide[0].size(1) // item.size(1), 1) if item.size(1) != wide[0].size(1) else item for item in wide[1:]]
     bias = bias if bias is None or bias.dtype == torch.bool else bias.to(wide[0].dtype)
@@ -83,8 +99,12 @@ def biased_attention(torch):
 
 # Of operations that only a device has, the one that does the same.
 ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution, "cudnn_batch_norm": batch_normalisation,
+           "cudnn_batch_norm_backward": batch_normalisation_backward, "_conv_depthwise2d": depthwise_convolution, "conv_depthwise3d": depthwise_convolution,
            "cudnn_grid_sampler": sampled_grid, "_scaled_dot_product_flash_attention": flash_attention,
            "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
+
+
+NUMBERS, MOST_NUMBERS = {}, 10000  # as tensors: no operation writes them
 
 
 class Operation:
@@ -100,6 +120,8 @@ class Operation:
         generator = next((argument for argument in schema.arguments if argument.name == "generator"), None)
         self.generator = None if generator is None else len(self.arguments) if generator.kwarg_only else self.places["generator"]
         self.random = generator is not None or torch.Tag.nondeterministic_seeded in op.tags
+        self.random = self.random and self.name not in ON_HOST
+        self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and its kin
         self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
         self.counted = COUNTED.get(self.base)
         self.rule = sys.modules["_vram_values_levels"].rule_of(self)
@@ -113,10 +135,23 @@ class Operation:
     def with_tensors(self, args):
         """A number in the place of a tensor: PyTorch gives functions in Python the number, and takes none back. A tensor of the type that the
         number would have had in the result does the same."""
-        torch, args = self.torch, list(args)
-        types = [args[i] for i in self.tensors if i < len(args) and isinstance(args[i], torch.Tensor) and self.arguments[i] not in ("condition", "mask")]
+        torch, args, beside = self.torch, list(args), None
+        for i in self.tensors:
+            tensor = args[i] if i < len(args) else None
+            if isinstance(tensor, torch.Tensor) and self.arguments[i] not in ("condition", "mask") and (beside is None or tensor.dim() > beside.dim()):
+                beside = tensor
         for i in self.tensors:
             if i < len(args) and isinstance(args[i], (int, float, complex)):
-                kind = torch.result_type(max(types, key=torch.Tensor.dim) if types else args[i], args[i])
-                args[i] = torch.scalar_tensor(args[i], dtype=kind, device="cpu")
+                args[i] = self.number(args[i], beside)
         return tuple(args)
+
+    def number(self, value, beside):
+        torch = self.torch
+        key = type(value), value, None if beside is None else (beside.dtype, beside.dim() == 0)
+        found = NUMBERS.get(key)
+        if found is None:
+            kind = torch.result_type(value if beside is None else beside, value)
+            found = torch.scalar_tensor(value, dtype=kind, device="cpu")
+            if len(NUMBERS) < MOST_NUMBERS and value == value:
+                NUMBERS[key] = found
+        return found

@@ -288,6 +288,13 @@ class PyTorch(unittest.TestCase):
         self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("stands", 440 * MIB))
         self.assertLess(answer["steps"], 200)
 
+    def test_steps_that_are_not_alike_with_the_same_peak(self):
+        """Ten times the same peak is enough; a peak that comes later than that is waited for by the test before."""
+        logs = TRAIN.replace("    if step == 0", "    [torch.free(torch.empty(2 << 20)) for _ in range(step * 31 % 7)]\n    if step == 0")
+        answer = json.loads(fit("--json", *python(logs, "1000")).stdout)
+        self.assertEqual((answer["ended"], answer["allocated_bytes"]), ("stands", 248 * MIB))
+        self.assertLess(answer["steps"], 30)
+
     def test_workers_end_with_the_program(self):
         start = "import multiprocessing, time\nworker = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,), daemon=True)\n" \
                 "worker.start()\nprint('worker', worker.pid, flush=True)\n"

@@ -114,6 +114,16 @@ class Servers(unittest.TestCase):
         beyond = answer["reserved_bytes"] + answer["context_bytes"] + answer["library_bytes"] - H100 // 2
         self.assertAlmostEqual(cards["h100"]["most_share"], 1 - beyond / H100, delta=0.001)
 
+    def test_an_engine_that_is_killed(self):
+        """As workers are, at the end of a program: what they wrote when they were ready counts."""
+        folder = self.model("config.json")
+        killed = "import os, signal\nrunner.forward()\nos.kill(os.getpid(), signal.SIGKILL)\n"
+        result = fit("--json", "--device", "h100", *python(ENGINE + killed, folder, "2048"))
+        answer = json.loads(result.stdout)
+        self.assertIn("was killed: its recording ends when it was ready to serve", result.stderr)
+        self.assertEqual((answer["holdings"][0]["recorded_by"], answer["serving"]["engine"]), ("pytorch", "sglang"))
+        self.assertEqual(answer["serving"]["weight_bytes"], GIB)
+
     def test_text_about_an_engine(self):
         folder = self.model("config.json", "tokenizer.json", "model.safetensors")
         result = fit("-q", "--device", "h100", *python(ENGINE + "for i in range(300): runner.forward()\n", folder, "2048"))
