@@ -5,6 +5,8 @@ import sys
 
 KNOWN, LIKELY, UNKNOWN = range(3)
 MOST_SHIELDS = 8
+MANY = 16  # operands, or results
+TINY = 1024  # elements: that is computed even where nothing is known, with zeros
 
 
 def begin(values, operation, args, kwargs):
@@ -59,8 +61,8 @@ class Call:
     # --- before ----------------------------------------------------------------------------------------------------------
 
     def fetch(self):
-        """Whether all operands are small, and something is known of one that counts."""
-        read = unknown = 0
+        """Whether all operands are small, and something would come of them."""
+        read = unknown = idle = 0
         for name, tensor in self.tensors:
             if not tensor.is_cuda and name in self.operation.written:
                 return False
@@ -72,8 +74,12 @@ class Call:
             self.operands[id(tensor)] = found
             if name not in self.unread:
                 read += 1
-                unknown += found.worst == UNKNOWN and found.levels is None
-        return read == 0 or unknown < read
+                if found.worst == UNKNOWN and found.levels is None:
+                    unknown += 1
+                    idle += tensor.numel() > TINY and not bool(found.host.any())
+                if read == unknown == MANY:
+                    return False  # gradients' norms, say: the others will be no better known
+        return read == 0 or idle < read
 
     def to_host(self, value):
         if isinstance(value, self.torch.Tensor):
@@ -150,24 +156,31 @@ class Call:
                 self.put(tensor, self.results[i] if i < len(self.results) else None, self.level(i), i)
 
     def put(self, tensor, host, levels, i):
-        if not isinstance(host, self.torch.Tensor) or host.shape != tensor.shape or isinstance(levels, int) and levels == UNKNOWN:
-            host, levels = None, UNKNOWN
-        elif not isinstance(levels, int) and levels.dim() > tensor.dim():
+        if not isinstance(host, self.torch.Tensor) or host.shape != tensor.shape or not isinstance(levels, int) and levels.dim() > tensor.dim():
             host, levels = None, UNKNOWN
         row = self.operation.row
-        if row is not None and (host is None or not isinstance(levels, int)) and self.may_suppose(tensor):
-            supposed = row(self, i, tensor)
-            if supposed is not None and host is None:
-                host, levels = supposed, LIKELY
-            elif supposed is not None:
-                gaps = levels.expand(tensor.size()) == UNKNOWN
-                host, levels = self.torch.where(gaps, supposed, host), self.torch.where(gaps, LIKELY, levels).to(self.torch.uint8)
+        if row is not None and (not isinstance(levels, int) or levels == UNKNOWN) and self.may_suppose(tensor):
+            host, levels = self.suppose(row(self, i, tensor), tensor, host, levels)
         self.values.memory.put(tensor, host, levels)
+
+    def suppose(self, supposed, tensor, host, levels):
+        """Where the result is unknown, what the table has, or what was computed where that goes before; it is likely then."""
+        torch = self.torch
+        if supposed is None:
+            return host, levels
+        if host is not None and not sys.modules["_vram_values_table"].is_for_what_is_computed(self):
+            return host, LIKELY if isinstance(levels, int) else levels.clamp(max=LIKELY)
+        if host is None or isinstance(levels, int):
+            return supposed, LIKELY
+        gaps = levels.expand(tensor.size()) == UNKNOWN
+        return torch.where(gaps, supposed, host), torch.where(gaps, LIKELY, levels).to(torch.uint8)
 
     def may_suppose(self, tensor):
         return tensor.numel() * tensor.element_size() <= sys.modules["_vram_values_table"].MOST_BYTES and tensor.layout is self.torch.strided
 
     def put_supposed(self, made):
+        if len(made) > MANY:
+            return
         for i, tensor in enumerate(made):
             if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.numel() and self.may_suppose(tensor):
                 supposed = self.operation.row(self, i, tensor)

@@ -141,8 +141,8 @@ class Values(unittest.TestCase):
             file.flush()
             launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", file.name]
             result = subprocess.run([VRAM, "sim", "--reads", "--devices", "2", "--", PYTHON, *launch], capture_output=True, text=True, env=ENVIRONMENT, check=False)
-            facts = "[[{'shape': (3, 4)}], [0, 1], [3, 3, 3], [1.0, 2.0], 2.0, 6, 2, 2.0, True, 0.0]"
-            self.assertEqual(sorted(re.findall(r"\[\[\{.*?0\.0\]", result.stdout)), [facts] * 2, result.stdout + result.stderr[-2000:])
+            facts = "[[{'shape': (3, 4)}], [0, 1], [3, 3, 3], [1.0, 2.0], 2.0, 6, 2, 2.0, True, 1.0]"
+            self.assertEqual(sorted(re.findall(r"\[\[\{.*?True, 1\.0\]", result.stdout)), [facts] * 2, result.stdout + result.stderr[-2000:])
             lines = file.name.rpartition("/")[2] + ":"
             self.assertEqual({int(number) for number in re.findall(re.escape(lines) + r"(\d+)\n", result.stderr)}, {19, 23}, result.stderr)
 

@@ -33,11 +33,16 @@ static void elements_have_levels(void **state) {
     assert_cu(vr_cu(driver, memset_d8, memory + 3 * sizeof *numbers, 9, 2 * sizeof *numbers), SUCCESS);
     assert_cu(vr_sim_results_put(vr_sim_of(driver), memory, COUNT, sizeof *given, given, given_levels), SUCCESS);
     look(driver, memory, numbers, levels);
-    const int32_t expected[COUNT] = {1, 2, 3, 0x09090909, 0, 6, 7, 0};
+    const int32_t expected[COUNT] = {1, 2, 3, 0x09090909, 5, 6, 7, 8};
     assert_memory_equal(numbers, expected, sizeof expected);
     const uint8_t found[COUNT] = {VR_SIM_KNOWN,   VR_SIM_LIKELY, VR_SIM_LIKELY, VR_SIM_KNOWN,
                                   VR_SIM_UNKNOWN, VR_SIM_KNOWN,  VR_SIM_KNOWN,  VR_SIM_UNKNOWN};
     assert_memory_equal(levels, found, sizeof found);
+    const uint8_t unknown[COUNT] = {VR_SIM_UNKNOWN, VR_SIM_UNKNOWN};
+    assert_cu(vr_sim_results_put(vr_sim_of(driver), memory, 2, sizeof *given, NULL, unknown), SUCCESS);
+    look(driver, memory, numbers, levels);
+    assert_int_equal(numbers[0], 0);
+    assert_int_equal(levels[0], VR_SIM_UNKNOWN);
     vram_driver_destroy(driver);
 }
 

@@ -41,7 +41,7 @@ def llama():
 
 @row
 def values_generate():
-    """Without a value it runs on for ever: whether all sequences have ended is asked of the device."""
+    """With a value it ends early: whether all sequences have ended is asked of the device."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, vocab_size=1000)
@@ -57,7 +57,7 @@ def values_nonzero():
 
     numbers = torch.rand(100, device=CUDA)
     assert found(numbers).shape == (42, 1)
-    assert numbers.nonzero().shape == (0, 1)
+    assert numbers.nonzero().shape == (100, 1)  # what no rule is for: a random number is not 0
 
 
 if __name__ == "__main__":

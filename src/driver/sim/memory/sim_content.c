@@ -355,7 +355,8 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
 // --- what kernels' results are ---------------------------------------------------------------------------------------
 
 static enum vr_sim_level level_of(const struct part *part) {
-    if (part->updated || part->held == VR_SIM_SUPPOSED) return VR_SIM_LIKELY;
+    if (part->held == VR_SIM_SUPPOSED) return (enum vr_sim_level)part->word;
+    if (part->updated) return VR_SIM_LIKELY;
     return part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED ? VR_SIM_KNOWN : VR_SIM_UNKNOWN;
 }
 
@@ -376,10 +377,10 @@ bool vr_sim_content_look(struct vr_sim_content *content, uint64_t at, uint64_t s
 }
 
 bool vr_sim_content_result(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes, enum vr_sim_level level) {
-    if (level == VR_SIM_UNKNOWN) return hold_nothing(content, at, size_bytes, VR_SIM_PASSED);
+    if (bytes == NULL) return hold_nothing(content, at, size_bytes, VR_SIM_PASSED);
     if (level == VR_SIM_KNOWN || part_at(content, at, size_bytes).held == VR_SIM_SHARED)
         return vr_sim_content_write(content, at, size_bytes, bytes);
-    return put(content, at, size_bytes, VR_SIM_SUPPOSED, 0, ++content->writes) && write_file(content, at, size_bytes, bytes);
+    return put(content, at, size_bytes, VR_SIM_SUPPOSED, (uint32_t)level, ++content->writes) && write_file(content, at, size_bytes, bytes);
 }
 
 // --- copying --------------------------------------------------------------------------------------------------------
@@ -399,7 +400,7 @@ static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from
     case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate(part->word, to - from));
     case VR_SIM_BYTES:
     case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes, VR_SIM_KNOWN);
-    case VR_SIM_SUPPOSED: return copy_bytes(content, to, from, part->size_bytes, VR_SIM_LIKELY);
+    case VR_SIM_SUPPOSED: return copy_bytes(content, to, from, part->size_bytes, (enum vr_sim_level)part->word);
     default: return hold_nothing(content, to, part->size_bytes, part->held);
     }
 }

@@ -34,9 +34,9 @@ struct vr_sim_small_fill {
 #define VR_SIM_FILL_LAUNCHES    16 // for so many launches it is expected to be updated in place
 
 // Invariant: extents do not overlap, and their kind is one of enum vr_sim_held but UNWRITTEN; an extent's owner is, in its lower half, what
-// of a FILL is four bytes, of which the byte at place p has number p % 4, and in its upper half the number of the write it is of, so that
-// what was written at once ends where that ended; pages of a range that nothing of BYTES or SHARED lies in may be taken, but are never
-// read. vr_sim_content_check() is the sentence's first half.
+// of a FILL is four bytes, of which the byte at place p has number p % 4, and of what is SUPPOSED its level; in its upper half it is the
+// number of the write, so that what was written at once ends where that ended; pages of a range that nothing of BYTES, SUPPOSED or SHARED
+// lies in may be taken, but are never read. vr_sim_content_check() is the sentence's first half.
 struct vr_sim_content {
     struct vr_sim_ranges extents;
     struct vr_sim_windows windows;
@@ -107,12 +107,12 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
 enum vr_sim_level {
     VR_SIM_KNOWN,   // a GPU would have it
     VR_SIM_LIKELY,  // a program may go on with it, but a GPU may have another: VR_SIM_SUPPOSED
-    VR_SIM_UNKNOWN, // zeros stand for it
+    VR_SIM_UNKNOWN, // what follows where what a kernel would have written is taken for zeros: VR_SIM_SUPPOSED, or no bytes at all
     VR_SIM_LEVELS
 };
 // As a read, which nobody counts: the bytes, and a level for each.
 bool vr_sim_content_look(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, uint8_t *levels);
-// A kernel wrote this, all of one level. The bytes may be NULL where they are not known.
+// A kernel wrote this, all of one level. bytes NULL: nothing follows of it, reads give zeros.
 bool vr_sim_content_result(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes, enum vr_sim_level level);
 // As memmove() does it: the ranges may overlap.
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes);

@@ -156,7 +156,7 @@ bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_
         struct spot spot;
         if (!find(sim, address + done, size_bytes - done, &spot)) return false;
         const unsigned char *from = bytes == NULL ? NULL : bytes + done;
-        if (spot.host != NULL && level != VR_SIM_UNKNOWN) memcpy(spot.host, from, (size_t)spot.size_bytes);
+        if (spot.host != NULL && from != NULL) memcpy(spot.host, from, (size_t)spot.size_bytes);
         if (spot.place != 0 && !vr_sim_content_result(&sim->content, spot.place, spot.size_bytes, from, (enum vr_sim_level)level))
             return false;
         done += spot.size_bytes;
