@@ -10,13 +10,12 @@ def _begin():
 
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != here]
+    spec = importlib.util.spec_from_file_location("_vram_shared", os.path.join(here, "vram_shared.py"))
+    sys.modules["_vram_shared"] = shared = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shared)
     for variable, name in (("VRAM_SIM_COMPUTE", "vram_values"), ("VRAM_FIT", "vram_fit")):
         if os.environ.get(variable):
-            spec = importlib.util.spec_from_file_location("_" + name, os.path.join(here, name + ".py"))
-            module = importlib.util.module_from_spec(spec)
-            sys.modules["_" + name] = module
-            spec.loader.exec_module(module)
-            module.watch_imports()
+            shared.part(name).watch_imports()
     # The next one, under its own name: site imported this file as that.
     found = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
     if found is None or found.loader is None:

@@ -17,6 +17,8 @@ import sys
 import threading
 import time
 
+import _vram_shared as shared
+
 FOLDER = os.environ.get("VRAM_FIT", "")
 # Of a program that is told of more ranks than run, "COUNT:RANK,...": these run. As the stand-in for NCCL reads it.
 RANKS = os.environ.get("VRAM_SIM_RANKS", "")
@@ -34,13 +36,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def part(name):
-    """One of the other files here; the program does not find them."""
-    name = f"vram_fit_{name}"
-    if "_" + name not in sys.modules:
-        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(HERE, name + ".py"))
-        sys.modules["_" + name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules["_" + name])
-    return sys.modules["_" + name]
+    return shared.part(f"vram_fit_{name}")
 
 
 def remove_own_frames(snapshot):

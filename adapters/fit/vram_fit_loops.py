@@ -8,6 +8,8 @@ import os
 import sys
 import threading
 
+import _vram_shared as shared
+
 STANDING = 100
 ALIKE = 3
 LONGEST = 64  # series of calls
@@ -122,13 +124,4 @@ def watch(recorder, torch, step):
             loops.inside, module.__call__ = False, __call__
 
     module.__call__ = __call__
-    leave_to_python(torch, __call__.__code__)
-
-
-def leave_to_python(torch, code):
-    """torch.compile() begins with what is called from it, as where nothing stood in between."""
-    frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
-    if hasattr(frames, "skip_code"):
-        frames.skip_code(code)
-    elif hasattr(frames, "set_code_exec_strategy"):
-        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))
+    shared.leave_to_python(torch, __call__.__code__)

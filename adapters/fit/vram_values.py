@@ -16,6 +16,8 @@ import sys
 import threading
 import warnings
 
+import _vram_shared as shared
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = int(os.environ.get("VRAM_SIM_COMPUTE") or 0)  # bytes of an operand or a result; 0: nothing is computed
 SPREAD = 4  # so many times LIMIT may lie between the first and the last element of a view
@@ -26,13 +28,7 @@ ALIKE = {1 << KNOWN: KNOWN, 1 << LIKELY: LIKELY, 1 << UNKNOWN: UNKNOWN}  # which
 
 
 def part(name):
-    """One of the other files here; the program does not find them."""
-    name = f"vram_values_{name}"
-    if "_" + name not in sys.modules:
-        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(HERE, name + ".py"))
-        sys.modules["_" + name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules["_" + name])
-    return sys.modules["_" + name]
+    return shared.part(f"vram_values_{name}")
 
 
 class Driver:
@@ -213,17 +209,10 @@ def kernel_of(values, operation):
             args = kwargs = value = item = None  # the frame that stays with the error holds no memory
             raise error.with_traceback(None)
 
-    leave_to_python(values.torch, kernel.__code__)
+    shared.leave_to_python(values.torch, kernel.__code__)
     return kernel
 
 
-def leave_to_python(torch, code):
-    """torch.compile() does not look at it."""
-    frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
-    if hasattr(frames, "skip_code"):
-        frames.skip_code(code)
-    elif hasattr(frames, "set_code_exec_strategy"):
-        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))
 
 
 def own_code():
@@ -248,7 +237,7 @@ def begin(torch):
                 return  # nothing is kept of what is written, or all of it lies open to the host
             values.install()
             for code in own_code():
-                leave_to_python(torch, code)
+                shared.leave_to_python(torch, code)
         except Exception as error:
             sys.stderr.write(f"vram sim: what is small is not computed: {error!r}\n")
 

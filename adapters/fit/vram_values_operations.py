@@ -135,22 +135,22 @@ class Operation:
     def with_tensors(self, args):
         """A number in the place of a tensor: PyTorch gives functions in Python the number, and takes none back. A tensor of the type that the
         number would have had in the result does the same."""
-        torch, args, beside = self.torch, list(args), None
+        torch, args, other = self.torch, list(args), None
         for i in self.tensors:
             tensor = args[i] if i < len(args) else None
-            if isinstance(tensor, torch.Tensor) and self.arguments[i] not in ("condition", "mask") and (beside is None or tensor.dim() > beside.dim()):
-                beside = tensor
+            if isinstance(tensor, torch.Tensor) and self.arguments[i] not in ("condition", "mask") and (other is None or tensor.dim() > other.dim()):
+                other = tensor
         for i in self.tensors:
             if i < len(args) and isinstance(args[i], (int, float, complex)):
-                args[i] = self.number(args[i], beside)
+                args[i] = self.number(args[i], other)
         return tuple(args)
 
-    def number(self, value, beside):
+    def number(self, value, other):
         torch = self.torch
-        key = type(value), value, None if beside is None else (beside.dtype, beside.dim() == 0)
+        key = type(value), value, None if other is None else (other.dtype, other.dim() == 0)
         found = NUMBERS.get(key)
         if found is None:
-            kind = torch.result_type(value if beside is None else beside, value)
+            kind = torch.result_type(value if other is None else other, value)
             found = torch.scalar_tensor(value, dtype=kind, device="cpu")
             if len(NUMBERS) < MOST_NUMBERS and value == value:
                 NUMBERS[key] = found

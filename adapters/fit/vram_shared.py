@@ -1,0 +1,24 @@
+"""What vram's parts in a Python program share. sitecustomize loads it first, as `_vram_shared`: the program itself does not find it."""
+import importlib.util
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def part(name):
+    """The module of the file NAME.py in this folder, loaded at its first use, as `_NAME`."""
+    if "_" + name not in sys.modules:
+        spec = importlib.util.spec_from_file_location("_" + name, os.path.join(HERE, name + ".py"))
+        sys.modules["_" + name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["_" + name])
+    return sys.modules["_" + name]
+
+
+def leave_to_python(torch, code):
+    """torch.compile() does not compile this function; it begins with what is called from it, as if nothing stood in between."""
+    frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)
+    if hasattr(frames, "skip_code"):
+        frames.skip_code(code)
+    elif hasattr(frames, "set_code_exec_strategy"):
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT))
