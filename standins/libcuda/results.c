@@ -45,7 +45,7 @@ int vram_sim_results_put(uint64_t address, uint64_t elements, uint32_t element_b
     return (int)result;
 }
 
-// A large result, which nobody computed. 0, or the driver's error.
+// A large result, which was not computed. 0, or the driver's error.
 int vram_sim_results_forget(uint64_t address, uint64_t size_bytes) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return VR_CU_NOT_INITIALIZED;

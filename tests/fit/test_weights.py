@@ -65,7 +65,7 @@ class Checkpoints(unittest.TestCase):
 
     def test_files_that_are_there_are_seen(self):
         self.assertIs(weights.are_there(self.folder.name, {}), False)
-        self.assertIsNone(weights.are_there("somebody/a-model-that-no-cache-has", {}))
+        self.assertIsNone(weights.are_there("owner/a-model-that-no-cache-has", {}))
         os.mkdir(self.path("unet"))
         open(self.path("unet/diffusion_pytorch_model.safetensors"), "w").close()
         self.assertIs(weights.are_there(self.folder.name, {}), False)

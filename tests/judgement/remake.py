@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes recordings/*.pickle.gz anew, by a real PyTorch on the simulated device.
+"""Makes recordings/*.pickle.gz again, by a real PyTorch on the simulated device.
 
 usage: remake.py VRAM PYTHON [PROGRAM...]      PYTHON has PyTorch, as `make check-real` leaves one in its cache
 

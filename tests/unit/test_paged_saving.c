@@ -167,24 +167,38 @@ static void savings_are_known(void **state) {
     }
 }
 
+// A history in which paged:True saves much, compared in so much time (0: as much as it takes).
+struct comparison {
+    struct vr_world world;
+    struct vram_recording *recording;
+    struct vram_report *report;
+    struct vram_paged_savings *savings;
+};
+
+static void compare_hollow(struct comparison *compared, uint64_t most_ns) {
+    history_world(&compared->world, "", 1, 4096 M);
+    start(&compared->world, &NO_STACKS);
+    hollow_many(&compared->world);
+    compared->recording = snap(&compared->world, NULL);
+    OK(vram_report_create(compared->recording, NULL, &compared->report, NULL));
+    OK(vram_paged_savings_find(compared->recording, compared->report, most_ns, &compared->savings, NULL));
+}
+
+static void end_comparison(struct comparison *compared) {
+    vram_paged_savings_destroy(compared->savings);
+    vram_report_destroy(compared->report);
+    vram_recording_destroy(compared->recording);
+    history_end(&compared->world);
+}
+
 // With no time for it the comparison is left out, and nothing is said.
 static void the_time_is_over(void **state) {
     (void)state;
-    struct vr_world world;
-    struct vram_report *report;
-    struct vram_paged_savings *savings;
-    history_world(&world, "", 1, 4096 M);
-    start(&world, &NO_STACKS);
-    hollow_many(&world);
-    struct vram_recording *recording = snap(&world, NULL);
-    OK(vram_report_create(recording, NULL, &report, NULL));
-    OK(vram_paged_savings_find(recording, report, 1, &savings, NULL));
-    assert_int_equal(savings->savings[0].verdict, VRAM_PAGED_LONG);
-    vram_paged_savings_destroy(savings);
+    struct comparison compared;
+    compare_hollow(&compared, 1);
+    assert_int_equal(compared.savings->savings[0].verdict, VRAM_PAGED_LONG);
     vram_paged_savings_destroy(NULL);
-    vram_report_destroy(report);
-    vram_recording_destroy(recording);
-    history_end(&world);
+    end_comparison(&compared);
 }
 
 // A history that is too long for it is not compared, and the report says so.
@@ -223,25 +237,15 @@ static const struct vram_report_source *begin_replays(void *user) {
 // The facts are out before a replay begins; what it finds follows them.
 static void facts_come_before_replays(void **state) {
     (void)state;
-    struct vr_world world;
-    struct vram_report *report;
-    struct vram_paged_savings *savings;
-    history_world(&world, "", 1, 4096 M);
-    start(&world, &NO_STACKS);
-    hollow_many(&world);
-    struct vram_recording *recording = snap(&world, NULL);
-    OK(vram_report_create(recording, NULL, &report, NULL));
-    OK(vram_paged_savings_find(recording, report, 0, &savings, NULL));
-    struct streamed streamed = {.source = {.savings = savings->savings, .saving_count = savings->count}};
+    struct comparison compared;
+    compare_hollow(&compared, 0);
+    struct streamed streamed = {.source = {.savings = compared.savings->savings, .saving_count = compared.savings->count}};
     const struct vram_report_source source = {.replay = begin_replays, .replay_user = &streamed};
-    OK(vram_report_text(report, &source, NULL, keep_streamed, &streamed));
+    OK(vram_report_text(compared.report, &source, NULL, keep_streamed, &streamed));
     assert_int_equal(streamed.calls, 1);
     assert_non_null(strstr(vr_text_string(&streamed.written), "expandable_segments:True: 800.0 MiB instead of 1.1 GiB"));
     vr_text_release(&streamed.written);
-    vram_paged_savings_destroy(savings);
-    vram_report_destroy(report);
-    vram_recording_destroy(recording);
-    history_end(&world);
+    end_comparison(&compared);
 }
 
 int main(void) {

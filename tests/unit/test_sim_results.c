@@ -1,4 +1,4 @@
-// Results that somebody computes on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
+// Results computed on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
 #include "driver/sim/sim.h"
 #include "driver/sim/streams/sim_answers.h"
 #include "driver/sim/streams/sim_results.h"

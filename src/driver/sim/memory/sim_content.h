@@ -110,7 +110,7 @@ enum vr_sim_level {
     VR_SIM_UNKNOWN, // what follows where what a kernel would have written is taken for zeros: VR_SIM_SUPPOSED, or no bytes at all
     VR_SIM_LEVELS
 };
-// As a read, which nobody counts: the bytes, and a level for each.
+// As a read that is not listed: the bytes, and a level for each.
 bool vr_sim_content_look(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, void *bytes, uint8_t *levels);
 // A kernel wrote this, all of one level. bytes NULL: nothing follows of it, reads give zeros.
 bool vr_sim_content_result(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes, enum vr_sim_level level);

@@ -162,7 +162,7 @@ bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64
 bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, uint32_t pattern);
 // A kernel is given an address near a device's memory, and writes there; at most size_bytes. `updates`: what it fills, it may have read.
 void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates);
-// The bytes at an address and a level for each (enum vr_sim_level), as a read that nobody counts.
+// The bytes at an address and a level for each (enum vr_sim_level), as a read that is not listed.
 bool vr_sim_transfer_look(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels);
 // A kernel's result, all of one level.
 bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, const unsigned char *bytes, uint8_t level);

@@ -1,4 +1,4 @@
-// sim_results.h: results of kernels that somebody in the program's process computed on the host (adapters/fit/vram_values.py): elements in
+// sim_results.h: results of kernels that the program's process computed on the host (adapters/fit/vram_values.py): elements in
 // device memory with a level each, which are looked at before an operation and put behind it.
 #ifndef VR_DRIVER_SIM_STREAMS_SIM_RESULTS_H
 #define VR_DRIVER_SIM_STREAMS_SIM_RESULTS_H
