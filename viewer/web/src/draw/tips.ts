@@ -9,7 +9,7 @@ export type Details = { label?: string; title: string; lines: string[]; stack?: 
 // "…/models/llama.py:210:forward" for a path too long to read.
 export function shortened(full: string, most = 44): string {
     // The function last, and without its arguments: what is cut is the path.
-    const name = plainSite(full).replace(/^(.*:-?\d+:)(.*)$/s, (_, place: string, called: string) => place + shortFunction(called));
+    const name = plainSite(full.replace(/^(.*:-?\d+:)(.*)$/s, (_, place: string, called: string) => place + shortFunction(called)));
     if (name.length <= most) return name;
     const parts = /^(.*\/)?([^/]*)$/s.exec(name)!;
     const tail = parts[2].length > most ? parts[2].slice(-most) : parts[2];
