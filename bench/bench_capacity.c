@@ -24,6 +24,7 @@
 #include "replay/script.h"
 #include "vram/driver.h"
 #include "vram/recordings.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 enum { PASSES = 6, PASSES_TIMED = 30, TURNS = 10, MOST_PASSES = 1000, SETTINGS = 5, MOST = 256 };

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "driver/driver.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 #include "vram/vram.h"
 

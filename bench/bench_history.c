@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "vram/sim.h"
 #include "vram/snapshot.h"
 #include "vram/vram.h"
 

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 enum { CHUNKS = 60, PAIRS_PER_CHUNK = 20000, SIZES = 300, LIVE = 1000 };

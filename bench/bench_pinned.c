@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 struct run {

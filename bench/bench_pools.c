@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <vram/vram.h>
+#include "vram/sim.h"
 
 enum { PAIRS = 10000 };
 #define MIB (1ull << 20)

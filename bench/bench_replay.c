@@ -9,6 +9,7 @@
 
 #include "driver/driver.h"
 #include "vram/recordings.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 enum { REPEATS = 15 };

@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <vram/vram.h>
+#include "vram/sim.h"
 
 #define MIB (1ull << 20)
-// What the simulator takes for bytes over the bus (src/driver/sim/streams/sim_work_time.c).
+// What the simulator takes for bytes over the bus (simulator/sim/streams/sim_work_time.c).
 enum { BUS_BYTES_PER_NS = 25 };
 
 static const struct setting {

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "driver/driver.h"
+#include "vram/sim.h"
 
 struct vram_allocator *allocator;
 struct vram_pool *private_pool;

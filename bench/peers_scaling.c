@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "workloads.h"
+#include "vram/sim.h"
 
 enum { CHUNKS = 20, MOST_POOLS = 4000, MOST_LIVE = 1000000, MOST_SEGMENTS = 100000, MOST_OF_PEERS = 100000, ROUNDS = 20000 };
 

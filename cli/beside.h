@@ -13,7 +13,7 @@ bool beside_simcuda(char *path, size_t capacity);
 bool beside_cudart(char *path, size_t capacity);
 // The folder with the stand-ins for the libraries over CUDA.
 bool beside_standins(char *path, size_t capacity);
-// The auditor of the dynamic linker that puts stand-ins in front (standins/front).
+// The auditor of the dynamic linker that puts stand-ins in front (simulator/standins/front).
 bool beside_front(char *path, size_t capacity);
 // The folder with what Python programs import at their start under `vram fit` (adapters/fit).
 bool beside_fit(char *path, size_t capacity);

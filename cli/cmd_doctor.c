@@ -8,6 +8,7 @@
 #include "doctor.h"
 #include "sim_settings.h"
 #include "ui.h"
+#include "vram/sim.h"
 
 int cmd_doctor(int argc, char **argv);
 
@@ -74,7 +75,7 @@ static void print_text(const struct doctor *doctor) {
 static int newest_driver(void) {
     static const int versions[] = {
 #define X(exported, base, first, last, result, parameters) last,
-#include "../standins/facts/cuda.def"
+#include "../simulator/standins/facts/cuda.def"
 #undef X
     };
     int newest = 0;

@@ -17,6 +17,7 @@
 #include "sim_cards.h"
 #include "sim_values.h"
 #include "ui.h"
+#include "vram/sim.h"
 
 int cmd_fit(int argc, char **argv);
 

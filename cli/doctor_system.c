@@ -9,6 +9,7 @@
 #include "beside.h"
 #include "doctor.h"
 #include "page.h"
+#include "vram/accounts.h"
 #include "vram/oom.h"
 
 // The first line of a small file of the system, without its end. False when it cannot be read.

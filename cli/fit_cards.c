@@ -8,6 +8,7 @@
 #include "ui.h"
 #include "vram/recording.h"
 #include "vram/replay.h"
+#include "vram/sim.h"
 
 const char *const fit_method_names[FIT_METHOD_COUNT] = {
 #define FIT_METHOD(constant, name) #name,

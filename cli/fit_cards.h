@@ -12,6 +12,7 @@
 
 #include "fit_run.h"
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 struct vram_recording;
 

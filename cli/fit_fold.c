@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 // The option that says how many processes, each with a device, a launcher starts on a machine; their words, with dashes or underscores.
 static const char *const counting[] = {"nproc-per-node",         "num-processes",      "num-gpus", "tensor-parallel-size",

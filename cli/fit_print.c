@@ -266,7 +266,7 @@ static void print_stake(const struct fit_answer *answer) {
     print_wrapped("At stake", text);
 }
 
-// Sizes of standins/common/size_names.def, in words. X(name, words)
+// Sizes of simulator/standins/common/size_names.def, in words. X(name, words)
 #define SIZES_IN_WORDS(X)                                                                                                                  \
     X(CUDNN_ENGINE_WORKSPACE, "scratch memory of cuDNN, taken to be none")                                                                 \
     X(CUBLASLT_MATMUL_WORKSPACE, "scratch memory of cuBLASLt, taken to be none")                                                           \

@@ -28,6 +28,7 @@
 #include "ui.h"
 #include "vram/driver.h"
 #include "vram/recording.h"
+#include "vram/sim.h"
 
 const char *const fit_ending_names[FIT_ENDING_COUNT] = {
 #define FIT_ENDING(constant, name) #name,

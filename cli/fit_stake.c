@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../standins/common/read_operations.h"
-#include "../standins/common/read_values.h"
+#include "../simulator/standins/common/read_operations.h"
+#include "../simulator/standins/common/read_values.h"
 #include "ui.h"
 
 static const char variable[] = "VRAM_SIM_VALUES";

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../standins/common/own_runtime.h"
+#include "../simulator/standins/common/own_runtime.h"
 #include "fit_failure.h"
 
 const char *fit_unreached_module(const struct fit_run *run) {

@@ -7,6 +7,7 @@
 #include "args.h"
 #include "ui.h"
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 #define MOST_CARDS 256
 

@@ -1,4 +1,4 @@
-// sim_missing.c: the reading half of standins/common/missing.h.
+// sim_missing.c: the reading half of simulator/standins/common/missing.h.
 #include "sim_missing.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../standins/common/missing.h"
+#include "../simulator/standins/common/missing.h"
 #include "ui.h"
 
 static int by_name(const void *a, const void *b) {

@@ -16,8 +16,8 @@ bool sim_missing_begin(struct sim_counts *counts);
 // Says on standard error what they wanted.
 void sim_missing_report(const struct sim_counts *counts);
 
-// The functions, or the sizes (by their names in standins/common/size_names.def, as functions), most first. Returns how many; *wanted is to
-// be freed, and NULL where there is no memory.
+// The functions, or the sizes (by their names in simulator/standins/common/size_names.def, as functions), most first. Returns how many;
+// *wanted is to be freed, and NULL where there is no memory.
 size_t sim_missing_list(const struct sim_counts *counts, bool sizes, struct sim_wanted **wanted);
 
 #endif

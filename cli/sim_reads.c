@@ -1,4 +1,4 @@
-// sim_reads.c: the reading half of standins/common/reads.h.
+// sim_reads.c: the reading half of simulator/standins/common/reads.h.
 #include "sim_reads.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef CLI_SIM_READS_H
 #define CLI_SIM_READS_H
 
-#include "../standins/common/reads.h"
+#include "../simulator/standins/common/reads.h"
 #include "sim_counts.h"
 
 // Reads at one place of the program.

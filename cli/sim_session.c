@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../standins/common/session.h"
+#include "../simulator/standins/common/session.h"
 
 #define PREFIX        "vram-session-"
 #define PATH_CAPACITY 4096

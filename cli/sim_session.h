@@ -1,4 +1,4 @@
-// sim_session.h: the file by which the processes of one `vram sim` know of each other (standins/common/session.h).
+// sim_session.h: the file by which the processes of one `vram sim` know of each other (simulator/standins/common/session.h).
 #ifndef CLI_SIM_SESSION_H
 #define CLI_SIM_SESSION_H
 

@@ -6,6 +6,7 @@
 
 #include "sim_cards.h"
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 #define USUAL_MODEL "h100"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../standins/common/read_values.h"
+#include "../simulator/standins/common/read_values.h"
 #include "beside.h"
 #include "ui.h"
 

@@ -1,4 +1,4 @@
-// sim_values.h: rules for what a program reads where only a kernel would have written (standins/common/read_values.h).
+// sim_values.h: rules for what a program reads where only a kernel would have written (simulator/standins/common/read_values.h).
 #ifndef CLI_SIM_VALUES_H
 #define CLI_SIM_VALUES_H
 

@@ -1,4 +1,5 @@
 #include "whatif.h"
+#include "vram/sim.h"
 
 const char *const whatif_starts[] = {"cold", "recorded", NULL};
 const char *const whatif_profiles[] = {"cheap", "dear", NULL};

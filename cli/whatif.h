@@ -4,6 +4,7 @@
 
 #include "args.h"
 #include "vram/replay.h"
+#include "vram/sim.h"
 
 // Targets of the options; all-zero are the defaults.
 struct whatif_settings {

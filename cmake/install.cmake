@@ -1,14 +1,20 @@
-# What an installation has: headers, both libraries, vram.pc, vramConfig.cmake, manual pages and completions.
+# What an installation has: headers, libraries, a file for pkg-config each, vramConfig.cmake, manual pages and completions.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(vram_shared PROPERTIES EXPORT_NAME vram)
 set_target_properties(vram_static PROPERTIES EXPORT_NAME vram_static)
+foreach(product IN ITEMS sim recordings)
+  set_target_properties(vram_${product}_shared PROPERTIES EXPORT_NAME ${product})
+  set_target_properties(vram_${product}_static PROPERTIES EXPORT_NAME ${product}_static)
+endforeach()
 
-install(TARGETS vram_shared vram_static EXPORT vramTargets
+install(TARGETS ${VRAM_LIBRARIES} EXPORT vramTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY include/vram DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+foreach(folder IN LISTS VRAM_HEADERS)
+  install(DIRECTORY ${folder}/vram DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+endforeach()
 
 set(VRAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vram)
 install(EXPORT vramTargets NAMESPACE vram:: DESTINATION ${VRAM_PACKAGE_DIR})
@@ -26,12 +32,22 @@ foreach(kind IN ITEMS LIB INCLUDE)
 endforeach()
 # The prefix may be given as late as `cmake --install --prefix`.
 set(VRAM_PC_TEMPLATE ${PROJECT_SOURCE_DIR}/cmake/vram.pc.in)
-foreach(name IN ITEMS PROJECT_DESCRIPTION PROJECT_VERSION VRAM_PC_LIBDIR VRAM_PC_INCLUDEDIR VRAM_PC_TEMPLATE PROJECT_BINARY_DIR)
+foreach(name IN ITEMS PROJECT_VERSION VRAM_PC_LIBDIR VRAM_PC_INCLUDEDIR VRAM_PC_TEMPLATE PROJECT_BINARY_DIR)
   string(REPLACE "\${prefix}" "\\\${prefix}" value "${${name}}")
   install(CODE "set(${name} \"${value}\")")
 endforeach()
-install(CODE "configure_file(\${VRAM_PC_TEMPLATE} \${PROJECT_BINARY_DIR}/vram.pc @ONLY)")
-install(FILES ${PROJECT_BINARY_DIR}/vram.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# package(NAME DESCRIPTION REQUIRED FLAGS): NAME.pc, with what a static program needs besides.
+function(package name description required flags)
+  install(CODE "set(VRAM_PC_NAME ${name})
+    set(VRAM_PC_DESCRIPTION \"${description}\")
+    set(VRAM_PC_REQUIRED \"${required}\")
+    set(VRAM_PC_FLAGS \"${flags}\")
+    configure_file(\${VRAM_PC_TEMPLATE} \${PROJECT_BINARY_DIR}/${name}.pc @ONLY)")
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+package(vram "${PROJECT_DESCRIPTION}" "" "")
+package(vram-sim "a simulated GPU: vram's driver in plain C" vram "")
+package(vram-recordings "recordings of GPU memory: read, explained, replayed" "vram vram-sim" "-Wl,--undefined=vram_recordings_library ")
 
 # The guides that the command's help names, with the examples and pictures that they show.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

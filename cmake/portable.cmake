@@ -3,9 +3,9 @@ include(cmake/portable_sources.cmake)
 include(cmake/bundled.cmake)
 add_compile_options(-ftls-model=local-exec -mbulk-memory -ffunction-sections -fdata-sections)
 
-file(GLOB_RECURSE export_sources CONFIGURE_DEPENDS src/export/*.c)
+file(GLOB_RECURSE export_sources CONFIGURE_DEPENDS recordings/export/*.c)
 add_library(portable_objects OBJECT ${PORTABLE_SOURCES} ${export_sources})
-target_include_directories(portable_objects PRIVATE src PUBLIC include)
+target_include_directories(portable_objects PRIVATE ${VRAM_ROOTS} PUBLIC ${VRAM_HEADERS})
 target_compile_definitions(portable_objects PRIVATE VRAM_CHECK=0)
 
 file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c cli/formats/*.c cli/wasi/*.c)
@@ -18,7 +18,7 @@ target_compile_definitions(vram_cli PRIVATE _POSIX_C_SOURCE=200809L _WASI_EMULAT
 target_compile_options(vram_cli PRIVATE -include ${PROJECT_SOURCE_DIR}/cli/wasi/posix_gaps.h)
 target_link_libraries(vram_cli PRIVATE portable_objects vram_bundled wasi-emulated-signal m)
 target_link_options(vram_cli PRIVATE -Wl,--gc-sections -Wl,--strip-all -Wl,--max-memory=4294967296 -Wl,-z,stack-size=1048576)
-set_source_files_properties(cli/wasi/begin.c PROPERTIES INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src)
+set_source_files_properties(cli/wasi/begin.c PROPERTIES INCLUDE_DIRECTORIES "${VRAM_ROOTS}")
 set_source_files_properties(cli/page.c PROPERTIES COMPILE_DEFINITIONS "VRAM_VIEWER_PAGE=\"${VRAM_VIEWER_PAGE}\"" OBJECT_DEPENDS ${VRAM_VIEWER_PAGE})
 
 # The library that Python's `vram` module calls where there is no native one: readers and columns.

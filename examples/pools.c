@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <vram/vram.h>
+#include "vram/sim.h"
 
 enum { LAYERS = 24, STEPS = 10 };
 #define MIB          (1ull << 20)

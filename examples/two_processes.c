@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vram/vram.h>
+#include "vram/sim.h"
 
 #define BLOCK_BYTES (30ull << 20)
 

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "driver/sim/modules/sim_outputs.h"
-#include "../standins/libcuda/libcuda.h"
+#include "sim/modules/sim_outputs.h"
+#include "../simulator/standins/libcuda/libcuda.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,6 +5,7 @@
 
 #include "driver/driver.h"
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
+#include "vram/sim.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

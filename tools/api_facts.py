@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads what a library of CUDA offers out of the headers of several of its versions, and writes it as tables: standins/facts/NAME.def.
+"""Reads what a library of CUDA offers out of the headers of several of its versions, and writes it as tables: simulator/standins/facts/NAME.def.
 
-    tools/api_facts.py cuda   WHEEL|FOLDER...           writes standins/facts/cuda.def (and cuda_values.def)
+    tools/api_facts.py cuda   WHEEL|FOLDER...           writes simulator/standins/facts/cuda.def (and cuda_values.def)
     tools/api_facts.py cublas WHEEL=12.9 FOLDER=13.1    a version may be told where the headers do not say it
     tools/api_facts.py --check cuda WHEEL...            compares instead: 1 where a name of these headers is missing or is otherwise
     tools/api_facts.py --list                           the libraries it knows

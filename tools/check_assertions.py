@@ -3,7 +3,7 @@
 
 Usage: check_assertions.py [ROOT]
 
-Rooms of src/ that have assertions are those that the section "Assertions" names in its table, and no other folder of the product has one: the
+Rooms of the products that have assertions are those that the section "Assertions" names in its table, and no other folder of the product has one: the
 command, the adapters and the stand-ins meet nothing but input. An assertion changes nothing, so that a build without them does the same: no
 assignment, and no step of a counter. Prints each offence as FILE:LINE and exits 1 when there is one.
 """
@@ -11,17 +11,24 @@ import re
 import sys
 from pathlib import Path
 
-WITHOUT = ("cli", "adapters", "standins", "viewer/engine", "include")
+import rooms
+
+WITHOUT = ("cli", "adapters", "simulator/standins", "viewer/engine", *map(str, rooms.HEADERS))
 ASSERTION = re.compile(r"(?<!_)\bassert\s*\((.*)")
 # "=" that compares nothing; text in quotes is none of it.
 CHANGES = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
 SECTION = re.compile(r"^## Assertions\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 
 
-def assertions(folder):
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in (".c", ".h", ".cpp", ".hpp") or "node_modules" in path.parts:
-            continue
+SUFFIXES = (".c", ".h", ".cpp", ".hpp")
+
+
+def below(folder):
+    return sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and "node_modules" not in path.parts)
+
+
+def assertions(paths):
+    for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             found = ASSERTION.search(line.split("//")[0])
             if found and not line.lstrip().startswith("#"):
@@ -32,15 +39,15 @@ def offences(root):
     section = SECTION.search((root / "docs/architecture.md").read_text(encoding="utf-8"))
     if section is None:
         return ["docs/architecture.md:1: no section \"Assertions\""]
-    named = {room for line in section.group(1).splitlines() if line.startswith("|") for room in re.findall(r"`src/(\w+)`", line)}
-    found, rooms = [], set()
-    for path, number, condition in assertions(root / "src"):
-        rooms.add(path.relative_to(root / "src").parts[0])
+    named = {room for line in section.group(1).splitlines() if line.startswith("|") for room in re.findall(r"`(?:allocator/|recordings/|simulator/|(?=replay))(\w+)`", line)}
+    found, asserting = [], set()
+    for path, number, condition in assertions(rooms.sources(root, SUFFIXES)):
+        asserting.add(rooms.room_of(path.relative_to(root)))
         if CHANGES.search(re.sub(r'"[^"]*"', "", condition)):
             found.append(f"{path.relative_to(root)}:{number}: an assertion changes something")
-    found += [f"docs/architecture.md:1: src/{room} has assertions and is in no row of the section" for room in sorted(rooms - named)]
-    found += [f"docs/architecture.md:1: src/{room} has no assertion" for room in sorted(named - rooms)]
-    found += [f"{path.relative_to(root)}:{number}: an assertion where only input is met" for folder in WITHOUT for path, number, _ in assertions(root / folder)]
+    found += [f"docs/architecture.md:1: {room} has assertions and is in no row of the section" for room in sorted(asserting - named)]
+    found += [f"docs/architecture.md:1: {room} has no assertion" for room in sorted(named - asserting)]
+    found += [f"{path.relative_to(root)}:{number}: an assertion where only input is met" for folder in WITHOUT for path, number, _ in assertions(below(root / folder))]
     return found
 
 

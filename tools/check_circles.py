@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks from the symbols of the library's objects which files of a room call each other in a circle.
 
-Usage: check_circles.py [--nm NM] [--list ROOM] ROOT OBJECTS (the project; the folder that holds src/<room>/*.c.o)
+Usage: check_circles.py [--nm NM] [--list ROOM] ROOT OBJECTS (the project; its build folder)
 
 File a needs file b when an object of a leaves a name undefined that an object of b defines. Within a room these needs should have no
 circle, so that a file can be read after those that it stands on. Calls through a table of functions are no need: that is what tables are
@@ -14,6 +14,8 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+import rooms
 
 # Circles that stay: the room, its files (without .c; a smaller circle among them is allowed, too; * for any file), and why.
 ALLOWED = [
@@ -39,20 +41,23 @@ def read_names(nm, objects):
 
 def read_rooms(nm, root, folder):
     """{room: {file: set of files of the room that it needs}}; a file is named by its path in the room, without .c.o."""
-    src = folder / "src"
-    # Objects of files that are gone lie about in a folder that was built in before.
-    objects = sorted(o for o in src.rglob("*.c.o") if (root / o.relative_to(folder)).with_suffix("").is_file())
-    defines, needs = read_names(nm, objects)
-    owner = {name: path for path, names in defines.items() for name in names}
-    rooms = defaultdict(dict)
-    for path in objects:
-        room, *rest = path.relative_to(src).parts
-        rooms[room]["/".join(rest).split(".")[0]] = {
-            "/".join(other.relative_to(src / room).parts).split(".")[0]
-            for other in (owner.get(name) for name in needs[path])
-            if other is not None and other != path and other.relative_to(src).parts[0] == room
-        }
-    return rooms
+    # Objects of files that are gone may lie in a folder that was built in before.
+    source_of = {}
+    for path in sorted(folder.glob("*/CMakeFiles/*_objects.dir/**/*.c.o")):
+        product, _, _, *rest = path.relative_to(folder).parts
+        # "__" is CMake's for "..": a file of another product.
+        source = Path(*rest[1:] if rest[0] == "__" else (product, *rest)).with_suffix("")
+        if (root / source).is_file():
+            source_of[path] = source
+    defines, needs = read_names(nm, sorted(source_of))
+    owner = {name: source_of[path] for path, names in defines.items() for name in names}
+    graphs = defaultdict(dict)
+    for path, source in source_of.items():
+        room = rooms.room_of(source)
+        others = {owner[name] for name in needs[path] if name in owner} - {source}
+        graphs[room][rooms.below_room(source).split(".")[0]] = {
+            rooms.below_room(other).split(".")[0] for other in others if rooms.room_of(other) == room}
+    return graphs
 
 
 def circles_of(graph):
@@ -96,17 +101,17 @@ def covers(files, component):
     return files == "*" or set(component) <= set(files.split())
 
 
-def check(rooms, allowed):
+def check(graphs, allowed):
     problems = []
     used = set()
-    for room, graph in sorted(rooms.items()):
+    for room, graph in sorted(graphs.items()):
         for component in (c for c in circles_of(graph) if len(c) > 1):
             fits = [entry for entry in allowed if entry[0] == room and covers(entry[1], component)]
             used.update(fits)
             if not fits:
-                problems.append(f"src/{room}: a circle of {len(component)} files: {' '.join(component)}")
+                problems.append(f"{room}: a circle of {len(component)} files: {' '.join(component)}")
     for room, files in sorted(entry for entry in set(allowed) - used if entry[1] != "*"):
-        problems.append(f"src/{room}: no such circle any more, take it from the list: {files}")
+        problems.append(f"{room}: no such circle any more, take it from the list: {files}")
     return problems
 
 
@@ -117,16 +122,16 @@ def main():
     parser.add_argument("root", type=Path)
     parser.add_argument("objects", type=Path)
     arguments = parser.parse_args()
-    rooms = read_rooms(arguments.nm, arguments.root, arguments.objects)
+    graphs = read_rooms(arguments.nm, arguments.root, arguments.objects)
     if arguments.list:
-        print_room(rooms[arguments.list])
+        print_room(graphs[arguments.list])
         return 0
     allowed = [(room, files) for room, files, reason in ALLOWED if reason]
-    problems = check(rooms, allowed)
+    problems = check(graphs, allowed)
     for problem in problems:
         print(problem)
-    print(f"{sum(map(len, rooms.values()))} files of {len(rooms)} rooms, {len(allowed)} circles allowed, {len(problems)} problems")
-    return 1 if problems or not rooms else 0
+    print(f"{sum(map(len, graphs.values()))} files of {len(graphs)} rooms, {len(allowed)} circles allowed, {len(problems)} problems")
+    return 1 if problems or not graphs else 0
 
 
 if __name__ == "__main__":

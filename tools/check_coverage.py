@@ -15,10 +15,10 @@ from pathlib import Path
 PAGE = "docs/coverage.md"
 REASON_LETTERS = 15  # fewer are no reason
 LISTS = (  # (file, part of it, names in that part)
-    ("src/config/options.def", r"(?s)(.*)", r"^VR_OPTION(?:_ALIAS)?\((\w+),"),
-    ("include/vram/stats.h", r"(?s)#define VRAM_STAT_FAMILIES(.*?)\nstruct vram_stats", r"^\s+X\((\w+),"),
-    ("include/vram/history.h", r"(?s)struct vram_history_options \{(.*?)\};", r"^    [^/]*?(\w+);"),
-    ("include/vram/snapshot.h", r"(?s)struct vram_snapshot_options \{(.*?)\};", r"^    [^/]*?(\w+);"),
+    ("allocator/config/options.def", r"(?s)(.*)", r"^VR_OPTION(?:_ALIAS)?\((\w+),"),
+    ("allocator/include/vram/stats.h", r"(?s)#define VRAM_STAT_FAMILIES(.*?)\nstruct vram_stats", r"^\s+X\((\w+),"),
+    ("allocator/include/vram/history.h", r"(?s)struct vram_history_options \{(.*?)\};", r"^    [^/]*?(\w+);"),
+    ("allocator/include/vram/snapshot.h", r"(?s)struct vram_snapshot_options \{(.*?)\};", r"^    [^/]*?(\w+);"),
 )
 
 

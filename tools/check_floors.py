@@ -3,13 +3,16 @@
 
 Usage: check_floors.py [ROOT]
 
-A room of src/ may include itself, the rooms listed for it, and the public headers. Rooms above the library (cli, adapters,
-examples) see public headers and their own folder only. A stand-in is a folder of standins/: it may include itself and the rooms of src/
-listed for it. Of src/ only os/posix includes headers of the operating system. Prints every include that breaks this, as FILE:LINE, and exits 1 when there is one.
+A room of a product (tools/rooms.py) may include itself, the rooms listed for it, and the public headers. Rooms above the library (cli,
+adapters, examples) see public headers and their own folder only. A stand-in may include itself and the rooms listed for it. Of the products
+only allocator/os/posix includes headers of the operating system. Prints every include that breaks this, as FILE:LINE, and exits 1 when there
+is one.
 """
 import re
 import sys
 from pathlib import Path
+
+import rooms
 
 BELOW = {
     "base": "",
@@ -17,7 +20,8 @@ BELOW = {
     "model": "base",
     "config": "base os model",
     "history": "base os model",
-    "driver": "base os model",
+    "driver": "base os",
+    "sim": "base os driver",
     # The core fills no model: it tells records, and whoever listens (history, replay) writes them into one.
     "core": "base os config history driver",
     "host": "base os config history driver",
@@ -30,7 +34,7 @@ BELOW = {
     "analyze": "base os model config",
     "explore": "base os model config analyze replay present",
     "export": "base os model config analyze",
-    "replay": "base os model config history driver core host snapshot analyze",
+    "replay": "base os model config history driver sim core host live snapshot analyze",
     # Facts of recordings and replays as text and JSON.
     "present": "base model config analyze replay",
     # vram_create() with what the environment asks for: histories, pages with their cures. Above what it puts together.
@@ -41,8 +45,8 @@ BELOW = {
 STANDINS = {
     "standins/common": "",
     "standins/front": "",
-    "standins/libcuda": "base os driver standins/common standins/facts",
-    "standins/libnvidia-ml": "base driver standins/common standins/facts",
+    "standins/libcuda": "base os driver sim standins/common standins/facts",
+    "standins/libnvidia-ml": "base driver sim standins/common standins/facts",
     "standins/libcudart": "base standins/common standins/facts",
     "standins/cublas": "standins/common",
     "standins/cudnn": "standins/common",
@@ -51,7 +55,7 @@ STANDINS = {
     "standins/cusolver": "standins/common",
     "standins/cusparse": "standins/common",
     "standins/nccl": "standins/common",
-    "standins/hip": "driver standins/common",
+    "standins/hip": "driver sim standins/common",
     "standins/cupti": "standins/common",
     "standins/cusparselt": "standins/common",
     "standins/cufile": "standins/common",
@@ -63,32 +67,24 @@ PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine and the command of WebAssembly are the rooms themselves, compiled with them: they give their hash tables random bits.
 # `vram sim --missing` reads what stand-ins counted, and makes the file by which processes know of each other; the doctor says which
 # driver they are.
-BESIDES = {("viewer", "src/base/hash.h"), ("cli", "src/base/hash.h"), ("cli", "standins/common/missing.h"), ("cli", "standins/common/reads.h"), ("cli", "standins/common/session.h"),
-           ("cli", "standins/common/read_operations.h"), ("cli", "standins/common/read_values.h"), ("cli", "standins/common/own_runtime.h"),
-           ("cli", "standins/facts/cuda.def")}
+BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h"), ("cli", "simulator/standins/common/missing.h"), ("cli", "simulator/standins/common/reads.h"), ("cli", "simulator/standins/common/session.h"),
+           ("cli", "simulator/standins/common/read_operations.h"), ("cli", "simulator/standins/common/read_values.h"), ("cli", "simulator/standins/common/own_runtime.h"),
+           ("cli", "simulator/standins/facts/cuda.def")}
 
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
     stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split()
-) | {"regex"}  # of POSIX, and in the C library of WebAssembly: src/analyze/finder.c
-# What src/ may use of the C library; threads, clocks and signals go through os.h.
+) | {"regex"}  # of POSIX, and in the C library of WebAssembly: recordings/analyze/finder.c
+# What the products may use of the C library; threads, clocks and signals go through os.h.
 NOT_IN_ROOMS = {"threads", "time", "signal", "setjmp", "locale"}
-SYSTEM_FOLDERS = ("src/os/posix/",)
+SYSTEM_FOLDERS = ("allocator/os/posix/",)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
-def room_of(path):
-    """'config' for src/config/lex.h, 'cli' for cli/args.h, 'standins/libcuda' for its files, 'include' for a public header."""
-    parts = path.parts
-    if parts[0] == "standins":
-        return "/".join(parts[:2])
-    return parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
-
-
 def resolve(root, source, name):
     """The included file relative to root, found as the compiler finds it; None when it is not there."""
-    for folder in (source.parent, Path("src"), Path("include")):
+    for folder in (source.parent, *rooms.ROOTS, *rooms.HEADERS):
         candidate = root / folder / name
         if candidate.is_file():
             return candidate.resolve().relative_to(root)
@@ -99,7 +95,7 @@ def quoted_problem(root, source, name):
     target = resolve(root, source, name)
     if target is None:
         return "no such file"
-    here, there = room_of(source), room_of(target)
+    here, there = rooms.room_of(source), rooms.room_of(target)
     if here == "include" and target.suffix == ".hpp" and source.suffix != ".hpp":
         return "a header of C++ in one of C"
     if here == there or (there == "include" and here != "include"):
@@ -120,11 +116,11 @@ def quoted_problem(root, source, name):
 
 def angle_problem(source, name):
     text = source.as_posix()
-    if not text.startswith(("src/", "include/")) or text.startswith(SYSTEM_FOLDERS) or source.suffix == ".hpp":
+    if rooms.is_standin(source) or source.parts[0] not in rooms.PRODUCTS or text.startswith(SYSTEM_FOLDERS) or source.suffix == ".hpp":
         return None  # a plug for a library of C++ includes that one's headers
     stem = name[:-2] if name.endswith(".h") else name
     if stem not in C_HEADERS:
-        return "headers of the operating system belong into src/os/posix"
+        return "headers of the operating system belong into allocator/os/posix"
     if stem in NOT_IN_ROOMS:
         return "this part of the C library is reached through os/os.h"
     return None
@@ -133,7 +129,7 @@ def angle_problem(source, name):
 def check(root):
     """Every broken rule as 'FILE:LINE: include NAME: reason', and the number of files read."""
     problems, files = [], 0
-    folders = [root / "src", root / "include", root / "standins"] + [root / name for name in PUBLIC_ONLY]
+    folders = [root / name for name in (*rooms.PRODUCTS, *PUBLIC_ONLY)]
     for folder in folders:
         for path in sorted(p for p in folder.rglob("*") if p.suffix in (".c", ".h", ".def", ".cpp", ".hpp")):
             files += 1

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Checks that a name in src/ means one thing.
+"""Checks that a name in the products means one thing.
 
 Usage: check_names.py [ROOT]
 
-Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) occur once in src/; the guard of
-a header is VR_ and its path below src/ in capitals (VRAM_ and its name in include/vram/), so that it occurs once, too. Exempt are src/os,
-whose posix/ and wasm/ implement the same headers. Identifiers of src/, cli/, adapters/ and standins/ use the terms of the field: none has one of the words of VAGUE
-as a part of its name. Prints every offence as FILE:LINE and exits 1 when there is one.
+Tags of structs, enums and unions, and base names of files (x.h, x.c and x.def of one folder are one name) occur once in the products
+(tools/rooms.py); the guard of a header is VR_, its room and its path there in capitals (VRAM_ and its name for a public header), so that it
+occurs once, too. Exempt is the room os, whose posix/ and wasm/ implement the same headers. Identifiers of the products, cli/ and adapters/
+use the terms of the field: none has one of the words of VAGUE as a part of its name. Prints every offence as FILE:LINE and exits 1 when there is one.
 """
 import re
 import sys
 from pathlib import Path
+
+import rooms
 
 # Words that name nothing, and what to look for instead.
 VAGUE = {
@@ -26,7 +28,7 @@ VAGUE = {
     "chosen": "selection",
     "speech": "text",
 }
-FOLDERS_OF_WORDS = ("src", "cli", "adapters", "standins")
+FOLDERS_OF_WORDS = ("allocator", "recordings", "simulator", "replay", "cli", "adapters")
 
 COMMENT_OR_TEXT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
@@ -79,8 +81,7 @@ def guard_problems(root, paths):
         if path.suffix != ".h":
             continue
         source = path.relative_to(root)
-        public = source.parts[0] == "include"
-        wanted = ("VRAM_" + "_".join(source.parts[2:]) if public else "VR_" + "_".join(source.parts[1:])).upper()
+        wanted = ("VRAM_" + source.name if rooms.is_public(source) else f"VR_{rooms.room_of(source)}_{rooms.below_room(source)}").upper()
         wanted = re.sub(r"\W", "_", wanted)
         match = GUARD.search(path.read_text(encoding="utf-8"))
         if match is None:
@@ -90,7 +91,7 @@ def guard_problems(root, paths):
 
 
 def word_problems(root):
-    for path in (path for folder in FOLDERS_OF_WORDS for path in sources(root, folder)):
+    for path in (path for folder in FOLDERS_OF_WORDS for path in sources(root, folder) if not rooms.is_public(path.relative_to(root))):
         code, known = code_of(path), set()
         named = [(1, path.stem)] + [(line_of(code, match.start()), match.group()) for match in IDENTIFIER.finditer(code)]
         for line, name in named:
@@ -102,8 +103,8 @@ def word_problems(root):
 
 def check(root):
     """Every offence as 'FILE:LINE: what', and the number of files read."""
-    inside = [path for path in sources(root, "src") if path.relative_to(root).parts[1] != "os"]
-    headers = inside + sources(root, "include")
+    inside = [path for path in rooms.sources(root, SUFFIXES) if rooms.room_of(path.relative_to(root)) != "os"]
+    headers = inside + rooms.headers(root)
     problems = [*file_problems(root, inside), *tag_problems(root, inside), *guard_problems(root, headers), *word_problems(root)]
     return problems, len(headers)
 

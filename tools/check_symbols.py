@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks with nm what the library exports, names and imports.
 
-Usage: check_symbols.py [--nm NM] [--shared LIBVRAM.so] [--static LIBVRAM.a]
+Usage: check_symbols.py [--nm NM] [--shared LIBVRAM.so] [--static LIBVRAM.a] [--without PREFIX...]
 
-The shared library exports vram_* and nothing else. Global names in the archive begin with vr_ or vram_. What the archive
+The shared library exports vram_* and nothing else, and no name that begins with a PREFIX (what another product has). Global names in the archive begin with vr_ or vram_. What the archive
 takes from outside is listed below: the library never prints, exits, aborts or reads standard input on its own.
 Exits 1 and names each symbol that breaks this.
 """
@@ -22,29 +22,30 @@ IMPORTS = {
     "text to and from numbers": "snprintf vsnprintf strtod strtoll strtoul strtoull",
     "arithmetic": "nextafterf ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
     "sorting": "qsort bsearch",
-    "searching text: src/analyze/finder.c": "regcomp regexec regerror regfree",
+    "searching text: recordings/analyze/finder.c": "regcomp regexec regerror regfree",
     "failed assertions, in builds that have them": "__assert_fail",
-    "src/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
-    "src/history: following a recording file": "fopen fread fseek ftell clearerr fclose",
-    "src/os/posix: the program's own streams, where the caller named them": "fcntl fdopen fstat lstat",
-    "src/os/posix: files that are made": "open lstat fchmod fdopen geteuid getrandom unlink close",
-    "src/os/posix: a stack of its own": "mmap munmap sigfillset sigdelset pthread_sigmask",
-    "src/os/posix: a process that helps this one": """clone pipe2 poll read write waitpid kill dup2 prctl getppid sigaction sigemptyset
+    "recordings/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
+    "allocator/history: following a recording file": "fopen fread fseek ftell clearerr fclose",
+    "allocator/os/posix: the program's own streams, where the caller named them": "fcntl fdopen fstat lstat",
+    "allocator/os/posix: files that are made": "open lstat fchmod fdopen geteuid getrandom unlink close",
+    "allocator/os/posix: a stack of its own": "mmap munmap sigfillset sigdelset pthread_sigmask",
+    "allocator/os/posix: a process that helps this one": """clone pipe2 poll read write waitpid kill dup2 prctl getppid sigaction sigemptyset
         __libc_current_sigrtmin""",
-    "src/os/posix: files that grow": "open lstat fstat flock fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
-    "src/driver: writing the text of a graph that the program named": "fwrite ferror fclose rename remove",
-    "src/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
-    "src/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy
+    "allocator/os/posix: files that grow": "open lstat fstat flock fcntl readlink unlink getrlimit posix_fallocate ftruncate close",
+    "allocator/driver: writing the text of a graph that the program named": "fwrite ferror fclose rename remove",
+    "allocator/live: writing the file that the caller named": "fopen fwrite ferror fclose rename remove strerror",
+    "allocator/os/posix: threads": """pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy
         pthread_cond_init pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
         pthread_create pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self sched_yield sched_getaffinity __sched_cpucount syscall gettid
         __libc_single_threaded""",
-    "src/os/posix: clock": "clock_gettime time gmtime_r strftime gethostname",
-    "src/os/posix: environment": "getenv secure_getenv",
-    "src/os/posix: libraries": "dlopen dlsym dlclose dlerror",
-    "src/os/posix: memory and files": "mmap munmap mprotect madvise memfd_create ftruncate fallocate close sysconf getpagesize getpid",
-    "src/os/posix: memory files of other processes, descriptors through a socket": "open read pread pwrite lseek fcntl fstat stat recv recvmsg sendmsg",
-    "src/os/posix: modules of the process, bounds of stacks, forks": """dl_iterate_phdr dladdr1 readlink fgets sscanf msync gnu_get_libc_version pthread_getattr_np
+    "allocator/os/posix: clock": "clock_gettime time gmtime_r strftime gethostname",
+    "allocator/os/posix: environment": "getenv secure_getenv",
+    "allocator/os/posix: libraries": "dlopen dlsym dlclose dlerror",
+    "allocator/os/posix: memory and files": "mmap munmap mprotect madvise memfd_create ftruncate fallocate close sysconf getpagesize getpid",
+    "allocator/os/posix: memory files of other processes, descriptors through a socket": "open read pread pwrite lseek fcntl fstat stat recv recvmsg sendmsg",
+    "allocator/os/posix: modules of the process, bounds of stacks, forks": """dl_iterate_phdr dladdr1 readlink fgets sscanf msync gnu_get_libc_version pthread_getattr_np
         pthread_attr_getstack pthread_atfork __register_atfork __dso_handle""",
+    "filled by libvram-recordings, where it is there": "vram_recordings_library",
     "the compiler and the loader": """_GLOBAL_OFFSET_TABLE_ __stack_chk_fail __tls_get_addr __errno_location _ITM_deregisterTMCloneTable
         _ITM_registerTMCloneTable __cxa_finalize __gmon_start__""",
 }
@@ -74,8 +75,9 @@ def is_allowed(name):
     return bool(match) and match.group(1) in ALLOWED
 
 
-def check_shared(exported):
+def check_shared(exported, without):
     problems = [f"exported, but not vram_*: {name}" for name in sorted(exported) if not EXPORTED.match(name)]
+    problems += [f"exported, but another library's: {name}" for name in sorted(exported) if name.startswith(without)]
     return problems if exported else ["the shared library exports nothing"]
 
 
@@ -92,10 +94,12 @@ def main():
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--shared")
     parser.add_argument("--static")
+    parser.add_argument("--without", nargs="*", default=[])
     arguments = parser.parse_args()
     problems = []
     if arguments.shared:
-        problems += check_shared({name for name, _ in nm(arguments.nm, ["-D", "--defined-only", arguments.shared])})
+        exported = {name for name, _ in nm(arguments.nm, ["-D", "--defined-only", arguments.shared])}
+        problems += check_shared(exported, tuple(arguments.without))
     if arguments.static:
         problems += check_static(list(nm(arguments.nm, [arguments.static])))
     for problem in problems:

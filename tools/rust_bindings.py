@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes bindings/rust/vram-sys/src/lib.rs: what vram/vram.h declares, as Rust sees it. Needs clang, whose syntax tree it reads.
+"""Writes bindings/rust/vram-sys/src/lib.rs: what vram/vram.h and vram/sim.h declare, as Rust sees it. Needs clang, whose syntax tree it reads.
 
 usage: rust_bindings.py [--check]   --check: writes nothing; 1 when the file is not what would be written"""
 import json
@@ -13,7 +13,7 @@ PLACE = ROOT / "bindings/rust/vram-sys/src/lib.rs"
 SCALARS = {"void": "c_void", "char": "c_char", "bool": "bool", "_Bool": "bool", "int": "c_int", "unsigned int": "c_uint", "double": "f64", "float": "f32",
            "unsigned char": "u8", "size_t": "usize", "uintptr_t": "usize", "long long": "i64", "unsigned long long": "u64",
            **{f"{sign}int{bits}_t": f"{sign and 'u' or 'i'}{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)}}
-HEAD = """//! The functions of vram/vram.h, as C has them: written by tools/rust_bindings.py. The crate `vram` is what programs use.
+HEAD = """//! The functions of vram/vram.h and vram/sim.h, as C has them: written by tools/rust_bindings.py. The crate `vram` is what programs use.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 use std::os::raw::{c_char, c_int, c_uint, c_void};
 
@@ -96,15 +96,15 @@ def function(node, typedefs):
 
 def constants():
     """Numbers that are macros."""
-    text = "".join(path.read_text() for path in sorted((ROOT / "include/vram").glob("*.h")))
+    text = "".join(path.read_text() for path in sorted(ROOT.glob("*/include/vram/*.h")))
     names = re.findall(r"^#define (VRAM_\w+)\s+(\d+)\s*(?://.*)?$", text, re.M)
     wide = re.findall(r"^#define (VRAM_\w+)\s+UINT64_MAX\s*$", text, re.M)
     return [f"pub const {name}: usize = {value};" for name, value in names] + [f"pub const {name}: u64 = u64::MAX;" for name in wide]
 
 
 def written():
-    command = ["clang", "-std=c11", "-fsyntax-only", "-Xclang", "-ast-dump=json", f"-I{ROOT / 'include'}", "-x", "c", "-"]
-    tree = json.loads(subprocess.run(command, input="#include <vram/vram.h>\n", capture_output=True, text=True, check=True).stdout)
+    command = ["clang", "-std=c11", "-fsyntax-only", "-Xclang", "-ast-dump=json", *(f"-I{folder}" for folder in sorted(ROOT.glob("*/include"))), "-x", "c", "-"]
+    tree = json.loads(subprocess.run(command, input="#include <vram/sim.h>\n#include <vram/vram.h>\n", capture_output=True, text=True, check=True).stdout)
     own = [node for node in tree["inner"] if node.get("name", "").startswith(("vram_", "VRAM_")) or node["kind"] == "EnumDecl" and not node.get("name")]
     typedefs = {node["name"]: node["type"]["qualType"] for node in own if node["kind"] == "TypedefDecl"}
     records, functions, lines = {}, {}, []

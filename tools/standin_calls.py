@@ -4,10 +4,10 @@
 Usage: standin_calls.py LIBRARY INCLUDE_FOLDER... [--also INCLUDE_FOLDER...] [--check]
 
 Of the headers only facts are used: names, parameters, which of them are results. A function that a source of the stand-in defines by hand is
-left out. Writes standins/<library>/<library>_calls.def; --check compares instead and exits 1 where a function of the headers is in neither.
+left out. Writes simulator/standins/<library>/<library>_calls.def; --check compares instead and exits 1 where a function of the headers is in neither.
 Of another version of the library, after --also, the names that the first lacks are taken.
 
-Rows (standins/common/calls.h says what they become):
+Rows (simulator/standins/common/calls.h says what they become):
   WORK(name)                    one launch on the stream of the handle, which is the first parameter
   CALL(name, (...), actions)    the same, and results are written
   QUERY(name, (...), actions)   no work, results are written

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "live.h"
+#include "vram/accounts.h"
 
 #define CONTEXTS             64
 #define FRESH_NS             200000000

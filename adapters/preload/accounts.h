@@ -8,6 +8,7 @@
 #define PL_ACCOUNTS_H
 
 #include "preload.h"
+#include "vram/accounts.h"
 #include "vram/oom.h"
 
 // A call that makes or ends a context or module, being measured.

@@ -16,6 +16,7 @@
 #include "config.h"
 #include "control.h"
 #include "real.h"
+#include "vram/accounts.h"
 #include "vram/stack.h"
 
 #define NAMES_MAX 1000 // tries for a name that is not taken

@@ -5,6 +5,7 @@
 
 #include "config.h"
 #include "preload.h"
+#include "vram/accounts.h"
 #include "vram/log.h"
 #include "vram/oom.h"
 

@@ -11,6 +11,7 @@
 #include "live.h"
 #include "lock.h"
 #include "notices.h"
+#include "vram/accounts.h"
 #include "vram/log.h"
 #include "vram/stack.h"
 

@@ -10,6 +10,7 @@
 #include "vram/driver.h"
 #include "vram/options.h"
 #include "vram/recordings.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 enum { TEXT_BYTES = 2048 };

@@ -5,8 +5,9 @@
 package vram
 
 /*
-#cgo LDFLAGS: -lvram
+#cgo LDFLAGS: -lvram-sim -lvram
 #include <stdlib.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
 */
 import "C"

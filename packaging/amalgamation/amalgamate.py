@@ -15,15 +15,16 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+# Where files are looked for.
+PLACES = [Path("allocator"), Path("recordings"), Path("simulator"), Path("replay"), Path()]
 # The rooms that the allocator is made of, from the ground up; folders are taken whole.
-ROOMS = ["src/base", "src/os/posix", "src/config", "src/driver", "src/driver/cuda", "src/driver/hip", "src/core", "src/core/*", "src/host",
-         "src/graph", "src/library"]
-SIMULATOR = ["src/driver/fault", "src/driver/sim", "src/driver/sim/*"]
+ROOMS = ["allocator/" + room for room in ("base", "os/posix", "config", "driver", "driver/cuda", "driver/hip", "core", "core/*", "host", "graph", "library")]
+SIMULATOR = ["allocator/driver/fault", "simulator/sim", "simulator/sim/*"]
 # The names that events carry are in a table of the process.
-SINGLE = ["src/model/builder.c", "src/history/thread_text.c"]
+SINGLE = ["recordings/model/builder.c", "allocator/history/thread_text.c"]
 # What reads recordings, or serves the command only.
-NOT_NEEDED = {"src/config/recorded_options.c"}
-PUBLIC = ["vram/vram.h", "vram/graph.h", "vram/plan_cache.h", "vram/output.h"]
+NOT_NEEDED = {"allocator/config/recorded_options.c"}
+PUBLIC = ["vram/vram.h"]
 LEFT_OUT = {"vram/history.h"}
 # What a file of ours may call its own, and a header of the system that another one includes declares.
 OF_THE_SYSTEM = {"open", "close", "read", "write", "link", "index", "remove", "send", "accept", "bind", "listen", "wait", "select", "time", "unshare"}
@@ -82,15 +83,15 @@ class Amalgam:
         self.files += [path for folder in folders for path in sorted(source.glob(f"{folder}/*.c"))]
         self.files = [path for path in self.files if str(path.relative_to(source)) not in NOT_NEEDED] + [source / BARE_ENTRY]
         owners = defaultdict(list)
-        for path in self.files + sorted(source.glob("src/**/*.h")):
+        for path in self.files + sorted(source.glob("allocator/**/*.h")):
             for name in own_names(path.read_text()):
                 owners[name].append(path)
         self.shared = {name for name, paths in owners.items() if len(paths) > 1 or name in OF_THE_SYSTEM}
 
     def find(self, name):
-        for place in (self.source / "src" / name, self.source / "include" / name):
-            if place.is_file():
-                return place
+        for place in [*PLACES, *(product / "include" for product in PLACES)]:
+            if (self.source / place / name).is_file():
+                return self.source / place / name
         sys.exit(f"amalgamate.py: no file {name}")
 
     def unfolded(self, text, public):
@@ -128,7 +129,7 @@ class Amalgam:
         return "".join(result)
 
     def ending(self, path):
-        place = self.source / "src" if path.is_relative_to(self.source / "src") else self.source
+        place = next(self.source / place for place in PLACES if path.is_relative_to(self.source / place))
         return re.sub(r"\W", "_", str(path.relative_to(place).with_suffix("")))
 
     def part(self, path):

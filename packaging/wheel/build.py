@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PLUGIN = ROOT / "adapters" / "fit" / "pytest" / "vram_pytest.py"
 # Of an installation: what Python programs do not need.
-LEFT_OUT = ("share/doc", "share/man", "share/bash-completion", "share/zsh", "share/fish", "lib/cmake", "lib/pkgconfig", "lib/libvram.a")
+LEFT_OUT = ("share/doc", "share/man", "share/bash-completion", "share/zsh", "share/fish", "lib/cmake", "lib/pkgconfig", "lib/libvram.a", "lib/libvram-sim", "lib/libvram-recordings.a")
 # Of vram and of what is linked into it: zstd, cJSON, zlib, SQLite, liblzma; the C library of WebAssembly.
 LICENSES = "Apache-2.0 AND BSD-3-Clause AND MIT AND Zlib AND blessing AND LicenseRef-Public-Domain"
 KEYWORDS = ("pytorch", "cuda", "gpu", "memory", "snapshot", "profiler", "out-of-memory", "allocator")
@@ -46,7 +46,7 @@ def installed(prefix):
         name = path.relative_to(prefix).as_posix()
         if path.is_dir() or name.startswith(LEFT_OUT) or (path.is_symlink() and not name.endswith(".so.0.1") and "/sim/" not in name):
             continue
-        if path.is_file() and not (name.startswith("lib/libvram.so") and not path.is_symlink()):
+        if path.is_file() and not (name.startswith(("lib/libvram.so", "lib/libvram-recordings.so")) and not path.is_symlink()):
             yield f"vram/_native/{name}", path.read_bytes(), name.startswith("bin/")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares standins/facts with headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the folder VRAM_WHEELS.
+"""Compares simulator/standins/facts with headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the folder VRAM_WHEELS.
 Skipped elsewhere. First the extractor itself, with headers made here."""
 
 import glob

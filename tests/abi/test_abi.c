@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "driver/driver.h"
-#include "driver/sim/sim_abi.h"
+#include "sim/sim_abi.h"
 
 #ifdef VRAM_HAVE_CUDA_H
 
@@ -134,7 +134,7 @@ static const struct {
 #if CUDA_VERSION == 13000
 #if CUDA_VERSION >= 13050
 #define X(number, name, value) SAME(number, CU_DEVICE_ATTRIBUTE_##name),
-#include "driver/sim/device/attributes.def"
+#include "sim/device/attributes.def"
 #undef X
 #endif
 #endif

@@ -13,6 +13,7 @@
 #include "driver/fault/fault.h"
 #include "fault_attack.h"
 #include "vram/host.h"
+#include "vram/sim.h"
 
 enum { OPERATIONS = 160, SCENARIOS = 240, CONFS = SCENARIOS / ATTACK_MIXES };
 #define CONTEXT_BYTES (2 * VR_MIB)

@@ -8,6 +8,7 @@
 #include "vram/host.h"
 #include "vram/recordings.h"
 #include "vram/share.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 #include "vram/snapshot.h"
 

@@ -4,7 +4,7 @@
 
 #include "attack/option_grammar.h"
 #include "vram/export.h"
-#include "vram/explain.h"
+#include "vram/oom.h"
 #include "vram/explorer.h"
 #include "vram/replay.h"
 #include "vram/report.h"

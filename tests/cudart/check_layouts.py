@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the structs of standins/libcudart with NVIDIA's headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the
+"""Compares the structs of simulator/standins/libcudart with NVIDIA's headers, where some are found: in CUDA_HOME, /usr/local/cuda, or wheels in the
 folder VRAM_WHEELS. Skipped elsewhere. NVIDIA's sizes and places are told by a program of their headers, ours are asserted in our own files."""
 import re
 import subprocess
@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "abi")]
 import api_facts  # noqa: E402
 import check_facts  # noqa: E402
 
-ABI = "../../src/driver/sim/sim_abi.h"
+ABI = "../../simulator/sim/sim_abi.h"
 # (file of ours, our struct, NVIDIA's, pairs of members whose places are compared)
 STRUCTS = [
     ("runtime.h", "rt_memcpy3d", "struct cudaMemcpy3DParms", [("from", "srcPtr"), ("to_array", "dstArray"), ("kind", "kind")]),

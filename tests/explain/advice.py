@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Advice needs grounds: every row of src/analyze/advice.def is said, in the report's text, its JSON, the page's answers and those for agents, where a
+"""Advice needs grounds: every row of recordings/analyze/advice.def is said, in the report's text, its JSON, the page's answers and those for agents, where a
 recording has its grounds, and is not said where one of them is taken away.
 
 usage: advice.py VRAM [SOURCE_DIR]
@@ -376,7 +376,7 @@ ROWS = {
 
 
 def rows_of_table(source):
-    with open(os.path.join(source, "src/analyze/advice.def"), encoding="utf-8") as file:
+    with open(os.path.join(source, "recordings/analyze/advice.def"), encoding="utf-8") as file:
         text = re.sub(r"^//.*$", "", file.read(), flags=re.M).replace("VR_GROUND_", "")
     for macro, first, grounds in re.findall(r"^(VR_\w+)\((\w+), ([^,]+),", text, flags=re.M):
         yield f"{first} {grounds.replace(' ', '')}" if macro == "VR_AFTER" else first

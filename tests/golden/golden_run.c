@@ -11,6 +11,7 @@
 #include "driver/driver.h"
 #include "support/world.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 // A private pool: every capture into it holds a reference until `d` releases one.
 struct pool {

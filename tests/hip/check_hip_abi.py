@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Our numbers and structures of HIP (src/driver/hip/hip_abi.h) against its headers, where they are installed; else 77, skipped.
+"""Our numbers and structures of HIP (allocator/driver/hip/hip_abi.h) against its headers, where they are installed; else 77, skipped.
 
 usage: check_hip_abi.py SRC"""
 import os

@@ -13,7 +13,7 @@ libdir=$(dirname "$(find "$prefix" -name libvram.a)")
 "$prefix-consumer/consumer"
 "$prefix-consumer/consumer_static"
 
-for file in bin/vram include/vram/vram.h share/man/man1/vram.1 share/man/man1/vram-run.1 share/bash-completion/completions/vram \
+for file in bin/vram include/vram/vram.h include/vram/replay.h include/vram/sim.h share/man/man1/vram.1 share/man/man1/vram-run.1 share/bash-completion/completions/vram \
     share/zsh/site-functions/_vram share/fish/vendor_completions.d/vram.fish \
     share/doc/vram/LICENSE share/doc/vram/docs/reference/json.md; do
     test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }
@@ -35,7 +35,7 @@ for compiler in g++ clang++; do
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix-consumer"/headers/*.c
     # What the plugs stand on; they themselves need the headers of their libraries (tests/real/plugs).
     "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -fsyntax-only -x c++ "$prefix/include/vram/plug.hpp"
-    "$compiler" -std=c++20 -I"$prefix/include" -x c++ "$consumer/consumer.c" -x none "$libdir/libvram.a" -pthread -ldl -lm \
+    "$compiler" -std=c++20 -I"$prefix/include" -x c++ "$consumer/consumer.c" -x none "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm \
         -o "$prefix-consumer/consumer_cxx"
     "$prefix-consumer/consumer_cxx"
 done
@@ -56,7 +56,7 @@ fi
 # The example of the README (backquotes are Markdown's), and what the README says it prints.
 # shellcheck disable=SC2016
 sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' >"$prefix-consumer/example.c"
-"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/example"
+"$cc" -std=c11 -Wall -Wextra -Werror -I"$prefix/include" "$prefix-consumer/example.c" "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/example"
 printed=$("$prefix-consumer/example" | tr -s ' \n' ' ')
 tr -s ' \n' ' ' <"$readme" | grep -q -F -- "$printed" || { echo "the README does not say: $printed"; exit 1; }
 
@@ -64,8 +64,23 @@ command -v pkg-config >/dev/null || { echo "pkg-config is not there: vram.pc not
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
 # The flags are words on purpose.
 # shellcheck disable=SC2046
-"$cc" "$consumer/consumer.c" $(pkg-config --cflags --libs vram) -o "$prefix-consumer/by-pkg-config"
+"$cc" "$consumer/consumer.c" $(pkg-config --cflags --libs vram vram-sim) -o "$prefix-consumer/by-pkg-config"
 LD_LIBRARY_PATH="$libdir" "$prefix-consumer/by-pkg-config"
+# A snapshot is written where the library for recordings is: linked, or found beside libvram; without it the call says what is missing.
+# shellcheck disable=SC2046
+{
+    "$cc" "$consumer/snapshot.c" $(pkg-config --cflags --libs vram vram-sim) -o "$prefix-consumer/snapshot"
+    "$cc" "$consumer/snapshot.c" $(pkg-config --cflags --libs vram-recordings vram vram-sim) -o "$prefix-consumer/snapshot-linked"
+    "$cc" "$consumer/snapshot.c" $(pkg-config --cflags vram) -Wl,--undefined=vram_recordings_library \
+        "$libdir/libvram-recordings.a" "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/snapshot-static"
+}
+for program in snapshot snapshot-linked snapshot-static; do
+    LD_LIBRARY_PATH="$libdir" "$prefix-consumer/$program" "$prefix-consumer/$program.pickle" written
+    "$prefix/bin/vram" report "$prefix-consumer/$program.pickle" >/dev/null
+done
+mkdir "$prefix-consumer/alone"
+cp -P "$libdir"/libvram.so* "$libdir"/libvram-sim.so* "$prefix-consumer/alone"
+LD_LIBRARY_PATH="$prefix-consumer/alone" "$prefix-consumer/snapshot" "$prefix-consumer/none.pickle" missing
 # Before 1.0 the name that a program looks for at its start has the minor version.
 version=$(pkg-config --modversion vram)
 test -e "$libdir/libvram.so.${version%.*}" || { echo "no libvram.so.${version%.*}"; exit 1; }

@@ -20,43 +20,43 @@ def run(*arguments):
 
 class Floors(unittest.TestCase):
     GOOD = {
-        "include/vram/vram.h": '#include "vram/status.h"\n',
-        "include/vram/status.h": "#include <stdint.h>\n",
-        "include/vram/plug.hpp": "#include <new>\n",
-        "src/base/base.h": '#include "vram/status.h"\n#include <string.h>\n',
-        "src/os/os.h": "",
-        "src/os/posix/threads.c": '#include <pthread.h>\n#include "os/os.h"\n',
-        "src/model/model.h": '#include "base/base.h"\n',
-        "src/config/options.c": '#include "config/options.h"\n#include "os/os.h"\n',
-        "src/config/options.h": '#include "base/base.h"\n',
-        "src/core/index.c": '#include "index.h"\n#include "config/options.h"\n',
-        "src/core/index.h": "",
-        "src/snapshot/read.c": '#include "model/model.h"\n',
-        "src/replay/replay.c": '#include "core/index.h"\n',
+        "allocator/include/vram/vram.h": '#include "vram/status.h"\n',
+        "allocator/include/vram/status.h": "#include <stdint.h>\n",
+        "allocator/include/vram/plug.hpp": "#include <new>\n",
+        "allocator/base/base.h": '#include "vram/status.h"\n#include <string.h>\n',
+        "allocator/os/os.h": "",
+        "allocator/os/posix/threads.c": '#include <pthread.h>\n#include "os/os.h"\n',
+        "recordings/model/model.h": '#include "base/base.h"\n',
+        "allocator/config/options.c": '#include "config/options.h"\n#include "os/os.h"\n',
+        "allocator/config/options.h": '#include "base/base.h"\n',
+        "allocator/core/index.c": '#include "index.h"\n#include "config/options.h"\n',
+        "allocator/core/index.h": "",
+        "recordings/snapshot/read.c": '#include "model/model.h"\n',
+        "replay/replay.c": '#include "core/index.h"\n',
         "cli/main.c": '#include "args.h"\n#include "vram/vram.h"\n#include <unistd.h>\n',
         "cli/args.h": "",
-        "src/driver/driver.h": "",
-        "standins/libcuda/exports.c": '#include "libcuda.h"\n#include <fcntl.h>\n',
-        "standins/libcuda/libcuda.h": '#include "driver/driver.h"\n#include "os/os.h"\n',
+        "allocator/driver/driver.h": "",
+        "simulator/standins/libcuda/exports.c": '#include "libcuda.h"\n#include <fcntl.h>\n',
+        "simulator/standins/libcuda/libcuda.h": '#include "driver/driver.h"\n#include "os/os.h"\n',
     }
     BAD = {
-        "up": ("src/base/base.c", '#include "os/os.h"\n', "base may not look at os"),
-        "sideways": ("src/core/core.c", '#include "model/model.h"\n', "core may not look at model"),
-        "relative path": ("src/base/base.c", '#include "../config/options.h"\n', "base may not look at config"),
-        "core floor": ("src/snapshot/x.c", '#include "core/index.h"\n', "snapshot may not look at core"),
-        "internal header in the command": ("cli/x.c", '#include "../src/base/base.h"\n', "cli may include public headers only"),
-        "internal header in an example": ("examples/x.c", '#  include "../src/base/base.h"\n', "examples may include public"),
-        "internal header in a public one": ("include/vram/x.h", '#include "../../src/base/base.h"\n', "a public header may"),
-        "system header": ("src/core/x.c", "#include <unistd.h>\n", "belong into src/os/posix"),
-        "system header in a public one": ("include/vram/x.h", "#include <sys/mman.h>\n", "belong into src/os/posix"),
-        "header of C++ in one of C": ("include/vram/x.h", '#include "vram/plug.hpp"\n', "a header of C++"),
-        "time": ("src/core/x.c", "#include <time.h>\n", "reached through os/os.h"),
-        "missing file": ("src/core/x.c", '#include "core/none.h"\n', "no such file"),
-        "stand-in above the driver": ("standins/libcuda/x.c", '#include "core/index.h"\n', "standins/libcuda may not look at core"),
-        "stand-in beside a stand-in": ("standins/libcudart/x.c", '#include "../libcuda/libcuda.h"\n', "may not look at standins/libcuda"),
-        "room above a stand-in": ("src/core/x.c", '#include "../../standins/libcuda/libcuda.h"\n', "core may not look at standins/libcuda"),
-        "unknown stand-in": ("standins/libnew/x.c", '#include "base/base.h"\n', "no room that this script knows"),
-        "unknown room": ("src/attic/x.c", '#include "base/base.h"\n', "no room that this script knows"),
+        "up": ("allocator/base/base.c", '#include "os/os.h"\n', "base may not look at os"),
+        "sideways": ("allocator/core/core.c", '#include "model/model.h"\n', "core may not look at model"),
+        "relative path": ("allocator/base/base.c", '#include "../config/options.h"\n', "base may not look at config"),
+        "core floor": ("recordings/snapshot/x.c", '#include "core/index.h"\n', "snapshot may not look at core"),
+        "internal header in the command": ("cli/x.c", '#include "../allocator/base/base.h"\n', "cli may include public headers only"),
+        "internal header in an example": ("examples/x.c", '#  include "../allocator/base/base.h"\n', "examples may include public"),
+        "internal header in a public one": ("allocator/include/vram/x.h", '#include "../../base/base.h"\n', "a public header may"),
+        "system header": ("allocator/core/x.c", "#include <unistd.h>\n", "belong into allocator/os/posix"),
+        "system header in a public one": ("allocator/include/vram/x.h", "#include <sys/mman.h>\n", "belong into allocator/os/posix"),
+        "header of C++ in one of C": ("allocator/include/vram/x.h", '#include "vram/plug.hpp"\n', "a header of C++"),
+        "time": ("allocator/core/x.c", "#include <time.h>\n", "reached through os/os.h"),
+        "missing file": ("allocator/core/x.c", '#include "core/none.h"\n', "no such file"),
+        "stand-in above the driver": ("simulator/standins/libcuda/x.c", '#include "core/index.h"\n', "standins/libcuda may not look at core"),
+        "stand-in beside a stand-in": ("simulator/standins/libcudart/x.c", '#include "../libcuda/libcuda.h"\n', "may not look at standins/libcuda"),
+        "room above a stand-in": ("allocator/core/x.c", '#include "../../simulator/standins/libcuda/libcuda.h"\n', "core may not look at standins/libcuda"),
+        "unknown stand-in": ("simulator/standins/libnew/x.c", '#include "base/base.h"\n', "no room that this script knows"),
+        "unknown room": ("allocator/attic/x.c", '#include "base/base.h"\n', "no room that this script knows"),
     }
 
     def tree(self, extra=None):
@@ -90,29 +90,29 @@ class Floors(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    """A name in src/ means one thing."""
+    """A name in the products means one thing."""
 
     GOOD = {
-        "include/vram/pool.h": "#ifndef VRAM_POOL_H\n#define VRAM_POOL_H\nstruct vram_pool;\n#endif\n",
-        "src/base/json.h": "#ifndef VR_BASE_JSON_H\n#define VR_BASE_JSON_H\nstruct vr_json {\n    int at;\n};\n#endif\n",
-        "src/base/json.c": '#include "base/json.h"\nstruct vr_json *vr_json_find(struct vr_json *json);\n',
-        "src/os/posix/map.c": "struct mapping { int at; };\n",
-        "src/os/wasm/map.c": "struct mapping { int at; };\n",
-        "src/core/slots.def": "X(one)\n",
+        "allocator/include/vram/pool.h": "#ifndef VRAM_POOL_H\n#define VRAM_POOL_H\nstruct vram_pool;\n#endif\n",
+        "allocator/base/json.h": "#ifndef VR_BASE_JSON_H\n#define VR_BASE_JSON_H\nstruct vr_json {\n    int at;\n};\n#endif\n",
+        "allocator/base/json.c": '#include "base/json.h"\nstruct vr_json *vr_json_find(struct vr_json *json);\n',
+        "allocator/os/posix/map.c": "struct mapping { int at; };\n",
+        "allocator/os/wasm/map.c": "struct mapping { int at; };\n",
+        "allocator/core/slots.def": "X(one)\n",
         "cli/slots.c": "// a lot of what was seen: struct vr_json { }\nint slots(void) { return puts(\"vr_lot\"); }\n",
     }
     BAD = {
-        "a guard of another path": ("src/core/json_text.h", "#ifndef VR_JSON_H\n#define VR_JSON_H\n#endif\n", 1,
+        "a guard of another path": ("allocator/core/json_text.h", "#ifndef VR_JSON_H\n#define VR_JSON_H\n#endif\n", 1,
                                     "guard VR_JSON_H, expected VR_CORE_JSON_TEXT_H"),
-        "a guard of a public header": ("include/vram/x.h", "// x\n\n#ifndef VR_X_H\n#define VR_X_H\n#endif\n", 3, "expected VRAM_X_H"),
-        "no guard": ("src/core/x.h", "int vr_x(void);\n", 1, "no guard; VR_CORE_X_H is expected"),
-        "a tag twice": ("src/core/x.c", "int a;\nstruct vr_json {\n    int b;\n};\n", 2, "tag vr_json also stands at src/base/json.h:3"),
-        "a tag of another kind": ("src/core/x.c", "enum vr_json { VR_A };\n", 1, "tag vr_json also stands"),
-        "a file name twice": ("src/snapshot/json.c", "", 1, "file name json also stands at src/base/json.c:1"),
-        "a file name below a folder": ("src/core/share/json.def", "", 1, "file name json also stands"),
-        "a vague word": ("src/core/x.c", "\nint vr_lot_count;\n", 2, "vr_lot_count: 'lot'"),
+        "a guard of a public header": ("allocator/include/vram/x.h", "// x\n\n#ifndef VR_X_H\n#define VR_X_H\n#endif\n", 3, "expected VRAM_X_H"),
+        "no guard": ("allocator/core/x.h", "int vr_x(void);\n", 1, "no guard; VR_CORE_X_H is expected"),
+        "a tag twice": ("allocator/core/x.c", "int a;\nstruct vr_json {\n    int b;\n};\n", 2, "tag vr_json also stands at allocator/base/json.h:3"),
+        "a tag of another kind": ("allocator/core/x.c", "enum vr_json { VR_A };\n", 1, "tag vr_json also stands"),
+        "a file name twice": ("recordings/snapshot/json.c", "", 1, "file name json also stands at allocator/base/json.c:1"),
+        "a file name below a folder": ("allocator/core/share/json.def", "", 1, "file name json also stands"),
+        "a vague word": ("allocator/core/x.c", "\nint vr_lot_count;\n", 2, "vr_lot_count: 'lot'"),
         "a vague constant": ("cli/x.c", "/* here\n */ int VR_SEEN;\n", 2, "VR_SEEN: 'seen'"),
-        "a vague file name": ("src/core/hunt.c", "", 1, "hunt: 'hunt'"),
+        "a vague file name": ("allocator/core/hunt.c", "", 1, "hunt: 'hunt'"),
     }
 
     def check(self, extra=None):
@@ -145,16 +145,16 @@ class Citations(unittest.TestCase):
         "README.md": "# Read me\n[the allocator](docs/internals/allocator.md), https://example.org/elsewhere.md\n",
         "docs/internals/allocator.md": "# The allocator\n\n## Best fit\n\n```\n# no heading\n```\n",
         "docs/formats/recording.md": "# The file\n\nSee [the allocator](../internals/allocator.md), `allocator.md` §best-fit.\n",
-        "src/core/a.c": "// As in allocator.md §best-fit and docs/formats/recording.md; formats/recording.md §the-file.\n// 2.6 MiB, best-fit 3\n",
+        "allocator/core/a.c": "// As in allocator.md §best-fit and docs/formats/recording.md; formats/recording.md §the-file.\n// 2.6 MiB, best-fit 3\n",
     }
     BAD = {
-        "a section that is not there": ("src/a.c", "\n// allocator.md §no-heading\n", 2, "allocator.md has no section §no-heading"),
+        "a section that is not there": ("allocator/a.c", "\n// allocator.md §no-heading\n", 2, "allocator.md has no section §no-heading"),
         "a page that is not there": ("cli/a.h", "// docs/convert.md\n", 1, "there is no page docs/convert.md"),
         "a page of another folder": ("tests/a.py", "# docs/allocator.md\n", 1, "there is no page docs/allocator.md"),
         "a page without a path that is not there": ("docs/x.md", "see `hot-path.md`\n", 1, "there is no page hot-path.md"),
-        "a section of nothing": ("src/a.c", "// x\n// the hot path §3\n", 2, "a section of which page?"),
-        "a number of a document elsewhere": ("src/a.c", "// (allocator-behaviour 3.1.6)\n", 1, "'allocator-behaviour 3.1.6' is not in the tree"),
-        "a chapter of a document elsewhere": ("src/a.c", "// (exact-replay 1)\n", 1, "'exact-replay' is not in the tree"),
+        "a section of nothing": ("allocator/a.c", "// x\n// the hot path §3\n", 2, "a section of which page?"),
+        "a number of a document elsewhere": ("allocator/a.c", "// (allocator-behaviour 3.1.6)\n", 1, "'allocator-behaviour 3.1.6' is not in the tree"),
+        "a chapter of a document elsewhere": ("allocator/a.c", "// (exact-replay 1)\n", 1, "'exact-replay' is not in the tree"),
     }
 
     def check(self, extra=None):
@@ -181,15 +181,15 @@ class Citations(unittest.TestCase):
 
 class Assertions(unittest.TestCase):
     GOOD = {
-        "docs/architecture.md": "# Built\n\n## Assertions\n\n| kind | rooms |\n|---|---|\n| an argument | `src/os` |\n\n## Tests\n",
-        "src/os/os.c": "static_assert(1); _Static_assert(1, \"\");\nvoid f(int a) { assert(a == 1 && a <= 2 && a != 3); } // assert(a = 1)\n",
+        "docs/architecture.md": "# Built\n\n## Assertions\n\n| kind | rooms |\n|---|---|\n| an argument | `allocator/os` |\n\n## Tests\n",
+        "allocator/os/os.c": "static_assert(1); _Static_assert(1, \"\");\nvoid f(int a) { assert(a == 1 && a <= 2 && a != 3); } // assert(a = 1)\n",
         "cli/main.c": "int main(void) { return 0; }\n",
     }
     BAD = {
-        "an assignment": ("src/os/a.c", "\nassert(a = 1);\n", "src/os/a.c:2: an assertion changes something"),
-        "a step": ("src/os/a.c", "assert(a++ == 1);\n", "src/os/a.c:1: an assertion changes something"),
-        "a room that the page does not name": ("src/core/a.c", "assert(a);\n", "docs/architecture.md:1: src/core has assertions and is in no row of the section"),
-        "a room that has none": ("src/os/os.c", "\n", "docs/architecture.md:1: src/os has no assertion"),
+        "an assignment": ("allocator/os/a.c", "\nassert(a = 1);\n", "allocator/os/a.c:2: an assertion changes something"),
+        "a step": ("allocator/os/a.c", "assert(a++ == 1);\n", "allocator/os/a.c:1: an assertion changes something"),
+        "a room that the page does not name": ("allocator/core/a.c", "assert(a);\n", "docs/architecture.md:1: core has assertions and is in no row of the section"),
+        "a room that has none": ("allocator/os/os.c", "\n", "docs/architecture.md:1: os has no assertion"),
         "the command": ("cli/main.c", "\n\nassert(argc > 0);\n", "cli/main.c:3: an assertion where only input is met"),
         "a page without the section": ("docs/architecture.md", "# Built\n", "docs/architecture.md:1: no section"),
     }
@@ -219,13 +219,13 @@ class Circles(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root, objects = Path(folder), Path(folder) / "objects"
             for name, text in files.items():
-                source, target = root / "src" / name, objects / "src" / (name + ".o")
+                source, target = root / "allocator" / name, objects / "allocator/CMakeFiles/vram_objects.dir" / (name + ".o")
                 for path in (source, target):
                     path.parent.mkdir(parents=True, exist_ok=True)
                 source.write_text(text)
                 code, output = run(CC, "-c", source, "-o", target)
                 self.assertEqual(code, 0, output)
-            (objects / "src/core/gone.c.o").write_bytes(b"no object, and no source")
+            (objects / "allocator/CMakeFiles/vram_objects.dir/core/gone.c.o").write_bytes(b"no object, and no source")
             return run(sys.executable, TOOLS / "check_circles.py", root, objects)
 
     GOOD = {
@@ -242,7 +242,7 @@ class Circles(unittest.TestCase):
     def test_a_circle_is_found(self):
         code, text = self.check({**self.GOOD, "core/low.c": "int vr_high(void); int vr_low(void) { return vr_high(); }\n"})
         self.assertEqual(code, 1, text)
-        self.assertIn("src/core: a circle of 2 files: low source/high", text)
+        self.assertIn("core: a circle of 2 files: low source/high", text)
 
     def test_an_empty_folder_fails(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -304,10 +304,10 @@ class Coverage(unittest.TestCase):
     """docs/coverage.md of a small tree: one test of each kind, one name in each list."""
 
     FILES = {
-        "src/config/options.def": "VR_OPTION(speed, SIZE, speed, 0, KEEP, \"MiB\", \"how fast\")\n",
-        "include/vram/stats.h": "#define VRAM_STAT_FAMILIES(X) \\\n    X(count, 0, \"things\")\n\nstruct vram_stats {\n",
-        "include/vram/history.h": "struct vram_history_options {\n    bool loud; // hear it\n};\n",
-        "include/vram/snapshot.h": "struct vram_snapshot_options {\n    const struct vram_pool *pool; // its own\n};\n",
+        "allocator/config/options.def": "VR_OPTION(speed, SIZE, speed, 0, KEEP, \"MiB\", \"how fast\")\n",
+        "allocator/include/vram/stats.h": "#define VRAM_STAT_FAMILIES(X) \\\n    X(count, 0, \"things\")\n\nstruct vram_stats {\n",
+        "allocator/include/vram/history.h": "struct vram_history_options {\n    bool loud; // hear it\n};\n",
+        "allocator/include/vram/snapshot.h": "struct vram_snapshot_options {\n    const struct vram_pool *pool; // its own\n};\n",
         "tests/unit/test_one.c": "static void runs(void **state) {}\nstatic void idle(void **state) {}\ncmocka_unit_test(runs)\n",
         "tests/two/test_two.py": "class Two:\n    def test_it(self):\n",
         "viewer/web/tests/page.test.mjs": "",

@@ -11,7 +11,8 @@ from pathlib import Path
 
 ROOT = Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(ROOT / "tools"))
-from check_citations import anchors_of  # noqa: E402: the checker lies in the tree that is looked at
+import rooms  # noqa: E402: the checkers lie in the tree that is looked at
+from check_citations import anchors_of  # noqa: E402
 
 
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -30,14 +31,14 @@ def words_of(*folders):
 
 class Documents(unittest.TestCase):
     def test_every_option_is_described(self):
-        rows = text("src/config/options.def")
+        rows = text("allocator/config/options.def")
         keys = re.findall(r"^VR_OPTION(?:_ALIAS)?\((\w+),", rows, re.MULTILINE)
         self.assertGreater(len(keys), 20)
         page = text("docs/reference/options.md")
         self.assertEqual([key for key in keys if f"`{key}`" not in page], [])
 
     def test_every_variable_is_described(self):
-        files = [path for folder in ("src", "adapters", "standins", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
+        files = [path for folder in ("allocator", "recordings", "simulator", "replay", "adapters", "cli") for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
         read = {name for path in files
                 for name in re.findall(r'"((?:VRAM|TORCH|PYTORCH|CUBLAS|CUBLASLT)_[A-Z_]+)"', path.read_text(encoding="utf-8"))}
         # Words of a message and statuses are no variables, and VRAM_RUN_* is nobody's to set.
@@ -49,20 +50,12 @@ class Documents(unittest.TestCase):
     def test_every_header_is_described(self):
         rows = re.findall(r"^\| (`vram/.*?) \|", text("docs/reference/headers.md"), re.MULTILINE)
         named = sorted(name for row in rows for name in re.findall(r"`vram/(\w+\.h(?:pp)?)`", row))
-        files = [path.name for path in (ROOT / "include/vram").iterdir()]
-        headers = {name.removesuffix(".h"): text(f"include/vram/{name}") for name in files if name.endswith(".h")}
-        # An old name is a header that only includes the new one.
-        moved = {name: found[1] for name, found in ((name, re.match(r"// vram/\w+\.h: now vram/(\w+)\.h", headers[name])) for name in headers) if found}
-        plugs = [name for name in files if not name.endswith(".h")]
-        self.assertEqual(named, sorted([*plugs, *(f"{name}.h" for name in headers.keys() - moved.keys() - {"vram", "recordings"})]))
-        self.assertEqual([name for name in plugs if text(f"include/vram/{name}").count("\n") > 100], [])
-        names = text("docs/reference/headers.md").partition("Until the next release")[2].partition("\n\n")[0]
-        for old, new in moved.items():
-            self.assertIn(f'#include "vram/{new}.h"', headers[old])
-            self.assertRegex(names, rf"`{old}`[^,]*,?[^,]*to\s`{new}`")
+        headers = rooms.headers(ROOT)
+        self.assertEqual(named, sorted(path.name for path in headers if path.name not in ("vram.h", "recordings.h")))
+        self.assertEqual([path.name for path in headers if path.suffix == ".hpp" and path.read_text(encoding="utf-8").count("\n") > 100], [])
 
     def test_every_counter_is_described(self):
-        rows = re.findall(r"^ +X\((\w+), ", text("include/vram/stats.h"), re.MULTILINE)
+        rows = re.findall(r"^ +X\((\w+), ", text("allocator/include/vram/stats.h"), re.MULTILINE)
         self.assertGreater(len(rows), 15)
         page = text("docs/reference/stats.md")
         self.assertEqual([name for name in rows if f"`{name}`" not in page], [])
@@ -92,7 +85,7 @@ class Documents(unittest.TestCase):
             body = page.read_text(encoding="utf-8")
             links = [(page.parent, name) for name, _ in LINK.findall(body) if name]
             quoted = [(ROOT, name) for name in re.findall(
-                r"`((?:src|include|tests|tools|docs|cli|bench|fuzz|examples|cmake)/[\w./-]+)`", body)]
+                r"`((?:allocator|recordings|simulator|replay|tests|tools|docs|cli|bench|fuzz|examples|cmake)/[\w./-]+)`", body)]
             missing += [f"{page.relative_to(ROOT)}: {name}" for base, name in links + quoted if not (base / name).exists()]
         self.assertEqual(missing, [])
 
@@ -118,15 +111,17 @@ class Documents(unittest.TestCase):
 
     def test_the_architecture_knows_every_room_and_every_test(self):
         page = text("docs/architecture.md")
-        rooms = sorted(re.findall(r"^src/(\w+)/ ", page, re.MULTILINE))
-        self.assertEqual(rooms, sorted(path.name for path in (ROOT / "src").iterdir() if path.is_dir()))
+        described = set(re.findall(r"^((?:allocator|recordings|simulator)/\w+/|replay/) ", page, re.MULTILINE))
+        folders = [path for product in ("allocator", "recordings", "simulator") for path in (ROOT / product).iterdir() if path.is_dir()]
+        self.assertEqual(described, {f"{path.relative_to(ROOT)}/" for path in folders if path.name != "include"} | {"replay/"})
         rows = re.findall(r"^\| .* \| (`tests/.*) \|$", page, re.MULTILINE)
         described = {name for row in rows for name in re.findall(r"`tests/(\w+)`", row)}
         folders = {path.parent.name for path in (ROOT / "tests").glob("*/*") if path.parent.name not in ("support",)}
         self.assertEqual(described, folders)
 
     def test_rooms_have_sources_only(self):
-        strange = [str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*") if path.is_file() and path.suffix not in (".c", ".h", ".def")]
+        names = [path.relative_to(ROOT) for product in rooms.PRODUCTS for path in (ROOT / product).rglob("*") if path.is_file()]
+        strange = [str(name) for name in names if rooms.is_of_products(name) and len(name.parts) > 2 and name.suffix not in (".c", ".h", ".def")]
         self.assertEqual(strange, [])
 
     def test_paths_into_the_build_are_those_of_a_preset(self):
@@ -140,11 +135,11 @@ class Documents(unittest.TestCase):
                 for name in re.findall(pattern, page.read_text(encoding="utf-8")) if name not in words]
 
     def test_functions_in_documents_exist(self):
-        words = words_of("include", "src", "adapters", "standins", "examples")
+        words = words_of(*rooms.PRODUCTS, "adapters", "examples")
         self.assertEqual(self.names_missing(r"\b(v(?:ram|r)_\w+)\(", words), [])
 
     def test_variables_and_constants_in_documents_exist(self):
-        words = words_of("include", "src", "adapters", "standins", "cli", "viewer", "tests", "bindings")
+        words = words_of(*rooms.PRODUCTS, "adapters", "cli", "viewer", "tests", "bindings")
         words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
         self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
 

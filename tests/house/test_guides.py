@@ -24,6 +24,7 @@ AROUND = """#include <stdio.h>
 #include <unistd.h>
 #include <vram/network.h>
 #include <vram/recordings.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
 void use(uint64_t address, uint64_t size_bytes);
 void fragment(struct vram_allocator *allocator, struct vram_error error, uint64_t address, size_t size, void *handle, int pipe, int socket,
@@ -181,7 +182,7 @@ class Code(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "fragment.c"
             path.write_text(source, encoding="utf-8")
-            return subprocess.run([CC, *flags, f"-I{ROOT / 'include'}", path], capture_output=True, text=True, timeout=120)
+            return subprocess.run([CC, *flags, *(f"-I{folder}" for folder in sorted(ROOT.glob("*/include"))), path], capture_output=True, text=True, timeout=120)
 
     def test_c_in_pages_compiles(self):
         count = 0

@@ -21,7 +21,7 @@ def pointers_of(parameters):
 
 
 def functions_with_pointers():
-    for header in sorted((ROOT / "include/vram").glob("*.h")):
+    for header in sorted(ROOT.glob("*/include/vram/*.h")):
         text = re.sub(r"//[^\n]*", "", header.read_text(encoding="utf-8"))
         yield from (name for name, parameters in FUNCTION.findall(text) if pointers_of(parameters))
 

@@ -22,7 +22,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def rounded(value):
-    """As src/base/text.c writes bytes."""
+    """As allocator/base/text.c writes bytes."""
     unit = 0
     while value >= (1024.0 if unit == 0 else 1023.95) and unit + 1 < len(UNITS):
         value, unit = value / 1024.0, unit + 1

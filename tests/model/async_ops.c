@@ -16,6 +16,7 @@
 #include "support/random.h"
 #include "support/world.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { MAX_LIVE = 512, DEVICES = 2, CAPTURES = 2 };
 

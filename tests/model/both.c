@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "driver/driver.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 uint64_t both_draw(struct both *both, uint64_t limit) { return vr_random_below(&both->random, limit); }
 

@@ -5,6 +5,7 @@
 #include "model/conf.h"
 #include "model/naive.h"
 #include "support/world.h"
+#include "vram/sim.h"
 
 enum { BOTH_MAX_LIVE = 2048, BOTH_POOLS = 5, BOTH_ROUTES = 4, BOTH_CAPTURES = 2, BOTH_MORE_STREAMS = 1024 };
 

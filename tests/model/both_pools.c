@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "driver/driver.h"
 #include "model/both.h"
+#include "vram/sim.h"
 
 static bool compare_status(struct both *both, enum vram_status core, enum vram_status naive) {
     return both_compare_step(both, core, naive, 0, 0);

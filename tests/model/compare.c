@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "core/device.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 void both_differ(struct both *both, const char *format, ...) {
     if (both->difference[0]) return;

@@ -1,5 +1,5 @@
 // naive.h: the caching allocator once more, as plainly as it can be written: lists, linear searches, no index, no lock, no cache of
-// anything that can be counted. It is written from the description of PyTorch's allocator alone, apart from src/core, and models the
+// anything that can be counted. It is written from the description of PyTorch's allocator alone, apart from allocator/core, and models the
 // driver's memory (capacity, rising addresses, events) itself. Random operations on both must give the same answers.
 //
 // One thread. It knows default and private pools, routes, captures and checkpoints; no callbacks. Of a captured graph it knows, for each
@@ -14,6 +14,7 @@
 #include "core/record.h"
 #include "vram/driver.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16, NAIVE_MAX_NODES = 256 };
 

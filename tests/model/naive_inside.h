@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "model/naive.h"
+#include "vram/sim.h"
 
 enum { NAIVE_USES = 8, NAIVE_MEMBERS = 8, NAIVE_CAPTURES = 4 };
 

@@ -1,6 +1,7 @@
 // The naive model: the driver's memory, and the ways segments come and go: cudaMalloc segments, expandable segments, garbage
 // collection and release.
 #include "model/naive_inside.h"
+#include "vram/sim.h"
 
 #include <stdlib.h>
 

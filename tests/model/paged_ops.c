@@ -12,6 +12,7 @@
 #include "model/paged_oracle.h"
 #include "support/random.h"
 #include "support/world.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 enum { MIB = 1 << 20, MOST_LIVE = 64 };

@@ -30,7 +30,7 @@ import sites
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
-ROOMS = ["src/core", "src/history", "src/replay", "src/analyze", "src/present", "src/snapshot", "src/config", "src/driver/sim", "standins"]
+ROOMS = ["allocator/core", "allocator/history", "replay", "recordings/analyze", "recordings/present", "recordings/snapshot", "allocator/config", "simulator/sim", "standins"]
 # Leaving one of these out leaks memory or a file: the leak checker of the sanitized build finds that, no test of this build does.
 RELEASES = re.compile(r"\b(free|close|munmap|\w*_(release|destroy|free|close|unmap))\(")
 # These look at the sources or at the time, need a browser, or repeat what others do with more seeds.

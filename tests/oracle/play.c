@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "play.h"
+#include "vram/sim.h"
 
 void play_say(struct play *play, const char *format, ...) {
     struct play_text *text = &play->out;

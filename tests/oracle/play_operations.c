@@ -6,6 +6,7 @@
 
 #include "driver/driver.h"
 #include "play.h"
+#include "vram/sim.h"
 
 enum { MOST_WORDS = 6 };
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # The amalgamation compiles without a warning, in C and under C++, and does what the library does, request for request.
-# Usage: amalgamation.sh PYTHON SOURCE LIBRARY COMMAND OUT COMPILER...
+# Usage: amalgamation.sh PYTHON SOURCE LIBRARY SIMULATOR COMMAND OUT COMPILER...
 set -eu
-python=$1 source=$2 library=$3 command=$4 out=$5
-shift 5
+python=$1 source=$2 library=$3 simulator=$4 command=$5 out=$6
+shift 6
 here=$(dirname "$0")
 rm -rf "$out"
 for kind in alone sim; do
@@ -27,7 +27,7 @@ done
 wait
 # shellcheck disable=SC2086
 {
-    "$cc" $warn -DVRAM_TEST_SIM -I"$source/include" "$here/walk.c" "$library" -pthread -ldl -lm -o "$out/library"
+    "$cc" $warn -DVRAM_TEST_SIM -I"$source/allocator/include" -I"$source/simulator/include" "$here/walk.c" "$simulator" "$library" -pthread -ldl -lm -o "$out/library"
     "$cc" $warn -DVRAM_TEST_SIM -DAMALGAMATED -I"$out/sim" "$here/walk.c" "$out/sim/vram.o" -pthread -ldl -lm -o "$out/sim/walk"
     "$cc" $warn -DAMALGAMATED -I"$out/alone" "$here/walk.c" "$out/alone/vram.o" -pthread -ldl -lm -o "$out/alone/walk"
 }

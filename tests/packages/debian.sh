@@ -20,7 +20,7 @@ echo "from nothing to the first answer: $(date +%s.%N | awk -v begun="$begun" '{
 
 # The library, by pkg-config; the command, with a program on the simulated device; its page and manual.
 inside sh -ec 'cd /try
-    gcc consumer.c $(pkg-config --cflags --libs vram) -o consumer && ./consumer
+    gcc consumer.c $(pkg-config --cflags --libs vram vram-sim) -o consumer && ./consumer
     gcc device.c -o device -ldl
     vram sim -- ./device
     vram sim -- vram run -o device.vram -- ./device >/dev/null 2>&1

@@ -6,6 +6,7 @@
 #ifdef AMALGAMATED
 #include "vram.h"
 #else
+#include <vram/sim.h>
 #include <vram/vram.h>
 #endif
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "driver/driver.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { DEVICE = 0, LIVE_MAX = 200, POOLS_MAX = 8 };
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "core/record.h"
 #include "vram/recording.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 struct selfmade_options {

@@ -5,6 +5,7 @@
 #include "model/recording.h"
 #include "support/apart.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 // Where segments come at falling addresses the rules differ. Pool ids of events are keys of about 2.12 and later.
 static void rules_are_inferred(void **state) {

@@ -1,6 +1,7 @@
 // test_replay.c: what is recorded is what is replayed: recordings made by ourselves, whole and cut, replayed exactly.
 #include "replay/replaying.h"
 #include "replay/selfmade.h"
+#include "vram/sim.h"
 
 // How many ages of segments it took.
 static uint64_t replay_from(const struct selfmade *made, size_t cut, uint64_t seed) {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "vram/accounts.h"
 #include "vram/oom.h"
 
 static const char *fake;

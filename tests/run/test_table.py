@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The table of doors against the driver API's names, versions, and the width of every argument, as standins/facts/cuda.def has them."""
+"""The table of doors against the driver API's names, versions, and the width of every argument, as simulator/standins/facts/cuda.def has them."""
 import re
 import sys
 import unittest
@@ -9,7 +9,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools"))
 import api_facts  # noqa: E402
 
-FACTS = api_facts.read_committed(HERE.parents[1] / "standins/facts/cuda.def")
+FACTS = api_facts.read_committed(HERE.parents[1] / "simulator/standins/facts/cuda.def")
 TWIN = re.compile("_pt[sd][sz]$")
 ROW = re.compile(r"^X\((\w+), (\w+), (\w+), (\d+), (\d),\s*\((.*?)\),\s*\((.*?)\)\)$", re.M | re.S)
 # Bytes of a parameter on a 64-bit system by the words that end its type; a pointer, a handle or a size has 8.

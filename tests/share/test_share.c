@@ -10,6 +10,7 @@
 #include "os/os.h"
 #include "pair.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 // Both ways: what there is written is read here, and the reverse.
 static void same_bytes(struct pair *pair, uint64_t theirs, uint64_t ours, uint64_t size_bytes, uint64_t seed) {

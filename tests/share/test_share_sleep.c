@@ -6,6 +6,7 @@
 
 #include "pair.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 static const char *const paged_confs[] = {"expandable_segments:True", "paged:True"};

@@ -4,6 +4,7 @@
 
 #include "os/os.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static void none_is_said_so(void **state) {
     struct vram_driver *driver = NULL;

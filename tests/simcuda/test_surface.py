@@ -14,7 +14,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import api_facts  # noqa: E402
 
-# What vram's own parts of a program ask for (standins/libcuda/results.c).
+# What vram's own parts of a program ask for (simulator/standins/libcuda/results.c).
 OWN = [f"vram_sim_results_{name}" for name in ("answer", "begin", "end", "forget", "look", "put", "shield")]
 NAMES = api_facts.read_committed(os.path.join(ROOT, "standins", "facts", "cuda.def"))
 
@@ -42,8 +42,8 @@ class Surface(unittest.TestCase):
         self.assertGreater(len(twins), 20)
 
     def test_the_rows_of_what_is_simulated_are_as_in_the_facts(self):
-        tables = {"src/driver/calls.def": 1, "src/driver/sim/program_calls.def": 1, "standins/libcuda/companions.def": 0,
-                  "standins/libcuda/per_thread.def": 0}
+        tables = {"allocator/driver/calls.def": 1, "simulator/sim/program_calls.def": 1, "simulator/standins/libcuda/companions.def": 0,
+                  "simulator/standins/libcuda/per_thread.def": 0}
         read = 0
         for path, skipped in tables.items():
             with open(os.path.join(ROOT, path), encoding="utf-8") as file:

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "driver/abi.h"
-#include "driver/sim/sim_abi.h"
+#include "sim/sim_abi.h"
 #include "libcuda.h"
 
 enum { MIB = 1 << 20, ROW = 64, ROWS = 4, PITCH = 512 };

@@ -4,6 +4,7 @@
 
 #include "support/waits.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 VR_INLINE struct vram_pool *expect_graph_pool(struct vr_world *world) {
     const struct vram_pool_options options = {.for_graph = true};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "vram/sim.h"
 
 static void remember(const struct vr_record *record, void *user) {
     struct vr_world *world = user;

@@ -10,6 +10,7 @@
 #include "core/record.h"
 #include "vram/allocator.h"
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 #define VR_WORLD_DEVICES 2
 #define VR_WORLD_STREAMS 4

@@ -4,6 +4,7 @@
 
 #include "sim_fixture.h"
 
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 #define expect_ok(expression) assert_int_equal(expression, VRAM_OK)

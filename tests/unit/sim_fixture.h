@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "driver/driver.h"
 #include "vram/driver.h"
+#include "vram/sim.h"
 
 #define assert_cu(call, name) assert_string_equal(vr_cu_result_name(call), vr_cu_result_name(VR_CU_##name))
 

@@ -11,6 +11,7 @@
 #include "analyze/oom_accounts.h"
 #include "live/live_accounts.h"
 #include "model/builder.h"
+#include "vram/accounts.h"
 #include "vram/recording.h"
 
 #define M *VR_MIB

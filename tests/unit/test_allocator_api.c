@@ -5,6 +5,7 @@
 
 #include "driver/driver.h"
 #include "support/expect.h"
+#include "vram/sim.h"
 
 // --- creating -----------------------------------------------------------------------------------------------------------
 

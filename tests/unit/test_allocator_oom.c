@@ -1,6 +1,7 @@
 // When memory runs out, by vram/allocator.h: the report of a failure, the observers, and the callbacks that free before new memory is asked
 // for.
 #include "support/expect.h"
+#include "vram/sim.h"
 
 static void report_of_a_failure(void **state) {
     (void)state;

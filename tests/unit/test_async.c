@@ -3,6 +3,7 @@
 
 #include "driver/driver.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 #define CHUNK (32 * VR_MIB) // what the driver's pool grows by
 

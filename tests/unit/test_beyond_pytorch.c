@@ -1,6 +1,7 @@
 // Options that PyTorch has not: reclaim_streams, share_live_pools, expandable_segments_reuse_oversize.
 #include "support/captures.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { MIB = 1 << 20, MILLISECOND = 1000000 };
 

@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 #include "support/waits.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 static void two_devices(struct vr_world *world) {
     const struct vr_world_options options = {.sim = {.device_count = 2, .manual_completion = true}};

@@ -1,6 +1,7 @@
 // The checklist of observable behaviours (allocator.md §checklist), as far as it needs neither capture nor private pools. The number in a
 // test's name is the checklist's.
 #include "support/expect.h"
+#include "vram/sim.h"
 
 // Allocates on an empty cache, and says what the block and its segment are.
 static void expect_sizes(const char *conf, uint64_t request, uint64_t block_bytes, uint64_t segment_bytes) {

@@ -3,6 +3,7 @@
 #include "support/table.h"
 #include "support/waits.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 static void open_world(struct vr_world *world, const char *conf, uint64_t memory_bytes) {
     const struct vr_world_options options = {.sim = {.memory_bytes = memory_bytes}, .conf = conf};

@@ -4,6 +4,7 @@
 
 #include "driver/driver.h"
 #include "support/expect.h"
+#include "vram/sim.h"
 #include "vram/workspace.h"
 
 enum { MILLISECOND = 1000000 };

@@ -1,5 +1,6 @@
 // What PyTorch's guides say of the allocator's options, where no other test shows it. docs/coverage.md has every claim with its test.
 #include "support/expect.h"
+#include "vram/sim.h"
 
 static uint64_t address_after_free(const char *conf, uint64_t cached_mib, uint64_t request_mib, uint64_t *cached) {
     struct vr_world world;

@@ -9,6 +9,7 @@
 #include "core/drive.h"
 #include "core/shards.h"
 #include "support/random.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 // Of a table of 16,384 slots that is half full the longest run of used ones has about 60.

@@ -5,6 +5,7 @@
 #include "support/random.h"
 #include "vram/events.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { MIB = 1 << 20, MOST = 4096 };
 

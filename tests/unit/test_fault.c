@@ -1,5 +1,6 @@
 // The driver that fails chosen calls.
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static void the_nth_call_fails_once(void **state) {
     struct vram_driver *sim = open_sim(NULL), *driver;

@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "driver/fault/fault.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 #define CONTEXT_BYTES (50 * VR_MIB)

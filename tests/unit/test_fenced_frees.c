@@ -9,6 +9,7 @@
 #include "support/expect.h"
 #include "support/random.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { STREAMS = VR_WORLD_STREAMS, SIZES = 6, LIVE = 24, PICTURES = 300 };
 

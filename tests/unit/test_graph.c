@@ -1,10 +1,11 @@
-// vram/graph.h: right bytes through a thousand launches while everything else allocates, the mistakes it names, and that nothing is
+// vram/pool.h: right bytes through a thousand launches while everything else allocates, the mistakes it names, and that nothing is
 // left behind, whatever fails.
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "support/random.h"
 #include "vram/host.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { VALUES = 1024, LAUNCHES = 1000, OTHERS = 64 };
 

@@ -4,6 +4,7 @@
 #include "core/drive.h"
 #include "support/expect.h"
 #include "support/random.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 enum { MOST_LIVE = 2000, STEPS = 20000, ASKED = 12 };

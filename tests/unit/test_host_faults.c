@@ -7,6 +7,7 @@
 #include "model/recording.h"
 #include "vram/history.h"
 #include "vram/recording.h"
+#include "vram/sim.h"
 #include "vram/snapshot.h"
 
 struct round {

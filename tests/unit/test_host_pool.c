@@ -2,6 +2,7 @@
 #include "host_fixture.h"
 
 #include "os/os.h"
+#include "vram/sim.h"
 
 static struct vram_host_pool *new_pool(const struct fixture *fixture, bool for_graph) {
     struct vram_host_pool *pool = NULL;

@@ -2,6 +2,7 @@
 // statistics after every operation, and no byte that two live blocks share.
 #include "host_fixture.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { BLOCKS = 4096, STREAMS = 4, POOLS = 3, ROUNDS = 2000, PAGE = 4096 };
 

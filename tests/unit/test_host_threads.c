@@ -6,6 +6,7 @@
 
 #include "os/os.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { THREADS = 4, STREAMS = 3, MAILBOXES = 16, OWN = 16, ROUNDS = 6000 };
 

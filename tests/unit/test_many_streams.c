@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { STREAMS = 200, LIVE = 300, THREADS = 4, ROUNDS = 8000 };
 

@@ -1,6 +1,7 @@
 // The worked micro-traces of the specification (allocator.md §worked-examples) that need no private pool: records and statistics, step by
 // step.
 #include "support/expect.h"
+#include "vram/sim.h"
 
 #define SEGMENT_ALLOC VR_RECORD_SEGMENT_ALLOC
 #define SEGMENT_FREE  VR_RECORD_SEGMENT_FREE

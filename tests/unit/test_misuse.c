@@ -12,7 +12,9 @@
 #include <cmocka.h>
 
 #include "driver/driver.h"
+#include "vram/accounts.h"
 #include "vram/recordings.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 #define expect_ok(expression) assert_int_equal(expression, VRAM_OK)

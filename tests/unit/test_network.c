@@ -1,5 +1,6 @@
 // A watching driver: every piece of memory is told before it goes, whatever the segments are; registrations are never stale.
 #include "vram/network.h"
+#include "vram/sim.h"
 
 #include <string.h>
 #include <unistd.h>

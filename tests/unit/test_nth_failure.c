@@ -7,6 +7,7 @@
 #include "model/recording.h"
 #include "support/random.h"
 #include "vram/history.h"
+#include "vram/sim.h"
 #include "vram/snapshot.h"
 
 // What one round found.

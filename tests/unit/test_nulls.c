@@ -8,8 +8,10 @@
 
 #include <cmocka.h>
 
+#include "vram/accounts.h"
 #include "vram/network.h"
 #include "vram/recordings.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 enum { UNTOUCHED = 0xA5 };

@@ -8,6 +8,7 @@
 #include "vram/oom.h"
 #include "vram/recording.h"
 #include "vram/report.h"
+#include "vram/sim.h"
 
 #define M *VR_MIB
 

@@ -4,6 +4,7 @@
 
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
+#include "vram/sim.h"
 
 enum { MIB = 1 << 20, MILLISECOND = 1000000, MAX_LIVE = 96 };
 #define GIB ((uint64_t)1 << 30)

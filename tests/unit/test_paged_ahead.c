@@ -9,6 +9,7 @@
 #include "driver/abi.h"
 #include "support/captures.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { MIB = 1 << 20 };
 

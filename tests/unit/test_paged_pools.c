@@ -5,6 +5,7 @@
 #include "core/state.h"
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 enum { MIB = 1 << 20, MILLISECOND = 1000000 };

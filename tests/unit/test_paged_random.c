@@ -11,7 +11,8 @@
 #include "base/map.h"
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie.

@@ -3,6 +3,7 @@
 
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie.

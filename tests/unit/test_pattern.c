@@ -4,6 +4,7 @@
 #include "support/expect.h"
 #include "driver/driver.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie: these tests are skipped under it.
 #if defined(__SANITIZE_THREAD__)

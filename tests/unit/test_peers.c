@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "driver/driver.h"
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "vram/share.h"
+#include "vram/sim.h"
 
 static const char *const confs[] = {"", "expandable_segments:True", "paged:True"};
 

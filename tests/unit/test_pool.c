@@ -1,6 +1,7 @@
 // Private pools without captures: routing, lifetime, memory of the user's own, loans in need, checkpoints, exact addresses.
 #include "support/expect.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 static struct vram_pool *expect_pool(struct vr_world *world, const struct vram_pool_options *options) {
     struct vram_pool *pool = NULL;

@@ -6,6 +6,7 @@
 #include "support/expect.h"
 #include "support/random.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { THREADS = 4, ROUNDS = 3000, HELD = 16 };
 

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "../../standins/common/read_operations.h"
-#include "../../standins/common/read_values.h"
+#include "../../simulator/standins/common/read_operations.h"
+#include "../../simulator/standins/common/read_values.h"
 
 static void expect_wrong(const char *text, size_t line, const char *why) {
     struct vr_read_values values = {.rule_count = 77};

@@ -3,6 +3,7 @@
 
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
+#include "vram/sim.h"
 
 enum { MIB = 1 << 20 };
 

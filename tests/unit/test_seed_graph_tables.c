@@ -1,4 +1,4 @@
-// The tables of the guides whose programs capture a graph: the same operations through vram/graph.h give the same rows. The first
+// The tables of the guides whose programs capture a graph: the same operations through vram/pool.h give the same rows. The first
 // graph of a program captures on a stream of its own, as torch.cuda.graph() does.
 #include "support/table.h"
 #include "support/waits.h"

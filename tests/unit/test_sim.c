@@ -1,5 +1,6 @@
 // The simulated driver: memory, contexts, counting, determinism.
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static void alloc_counts_exact_bytes(void **state) {
     struct vram_sim_options options = {.memory_bytes = 10000};

@@ -1,9 +1,10 @@
 // Host functions on their own thread.
 #include <stdatomic.h>
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "os/os.h"
 #include "sim_fixture.h"
+#include "vram/sim.h"
 
 enum { MANY = 200 };
 

@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 enum {
     GLOBAL = VR_CU_STREAM_CAPTURE_MODE_GLOBAL,

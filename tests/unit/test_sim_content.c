@@ -6,8 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "os/os.h"
+#include "vram/sim.h"
 
 #define PAGE VR_SIM_GRANULARITY
 

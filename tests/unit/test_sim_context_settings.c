@@ -1,6 +1,7 @@
 // What programs set of a context and read back, and where devices sit.
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static struct vram_driver *open_devices(const char *text, struct vr_sim **sim) {
     struct vram_sim_options options = {0};

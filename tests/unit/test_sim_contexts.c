@@ -1,7 +1,8 @@
 // What contexts of the simulated driver take of the device, how a primary one is reset, and what needs none that is current.
-#include "driver/sim/sim.h"
-#include "driver/sim/streams/sim_streams.h"
+#include "sim/sim.h"
+#include "sim/streams/sim_streams.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static void a_context_takes_its_memory_and_gives_it_back(void **state) {
     (void)state;

@@ -1,6 +1,7 @@
 // Devices that the simulator knows: what they answer, what they have, who is whose peer, what a context takes.
-#include "driver/sim/device/sim_card.h"
+#include "sim/device/sim_card.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static struct vram_driver *open_text(const char *text) {
     struct vram_sim_options options;
@@ -39,7 +40,7 @@ static void the_attributes_are_nvidias(void **state) {
         int number;
     } facts[] = {
 #define V(enumeration, name, value, first, last) {#name, value},
-#include "../../standins/facts/cuda_values.def"
+#include "../../simulator/standins/facts/cuda_values.def"
 #undef V
     };
     static const struct {
@@ -47,7 +48,7 @@ static void the_attributes_are_nvidias(void **state) {
         int number;
     } rows[] = {
 #define X(number, name, value) {"CU_DEVICE_ATTRIBUTE_" #name, number},
-#include "driver/sim/device/attributes.def"
+#include "sim/device/attributes.def"
 #undef X
     };
     int most = 0;

@@ -1,7 +1,8 @@
 // Kernels of PyTorch's that only fill memory, known by their names: what they write is there.
 #include "sim_fixture.h"
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
+#include "vram/sim.h"
 
 #define VECTORIZED(type) "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorI" type "EESt5arrayIPcLm1EEEEviT0_T1_"
 #define UNROLLED(type, store)                                                                                                              \

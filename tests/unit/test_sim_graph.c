@@ -1,6 +1,7 @@
 // The simulated driver: graphs. Nodes and edges, launches on the virtual clock, and captured programs against a naive model.
 #include "support/random.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 enum { APART = VR_CU_STREAM_NON_BLOCKING, RELAXED = VR_CU_STREAM_CAPTURE_MODE_RELAXED };
 

@@ -1,7 +1,8 @@
 // Green contexts: parts of a device's multiprocessors.
-#include "driver/sim/sim.h"
-#include "driver/sim/sim_abi.h"
+#include "sim/sim.h"
+#include "sim/sim_abi.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static struct vram_driver *open_device(const char *text, struct vr_sim **sim) {
     struct vram_sim_options options = {0};

@@ -2,8 +2,9 @@
 // nothing but the system. (tests/share has two processes.)
 #include "sim_fixture.h"
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "os/os.h"
+#include "vram/sim.h"
 
 #include <stdatomic.h>
 

@@ -1,8 +1,9 @@
 // Modules, libraries, functions and launches of the simulated driver.
 #include "code_fixture.h"
-#include "driver/sim/modules/sim_launch.h"
-#include "driver/sim/sim.h"
+#include "sim/modules/sim_launch.h"
+#include "sim/sim.h"
 #include "sim_fixture.h"
+#include "vram/sim.h"
 
 enum { REGISTERS = 4, PTX_VERSION = 5, BINARY_VERSION = 6, MOST_THREADS = 0, SHARED = 1, LOCAL = 3, MOST_DYNAMIC = 8 };
 

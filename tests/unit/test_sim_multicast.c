@@ -1,9 +1,10 @@
 // Multicast objects: sizes and errors as CUDA documents them, what is bound and for how long, and objects of another process.
 #include <unistd.h>
 
-#include "driver/sim/sim.h"
-#include "driver/sim/sim_abi.h"
+#include "sim/sim.h"
+#include "sim/sim_abi.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 #define PAGE (2 * VR_MIB)
 

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "code_fixture.h"
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "sim_fixture.h"
+#include "vram/sim.h"
 
 struct fixture {
     struct vram_driver *driver;

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-#include "driver/sim/modules/sim_outputs.h"
-#include "driver/sim/modules/sim_signature.h"
-#include "driver/sim/sim.h"
+#include "sim/modules/sim_outputs.h"
+#include "sim/modules/sim_signature.h"
+#include "sim/sim.h"
+#include "vram/sim.h"
 
 // A letter a parameter: c pointer to const, p another pointer, v what is none.
 static void check_signature(const char *name, const char *expected) {

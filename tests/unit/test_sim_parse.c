@@ -1,5 +1,6 @@
 // The text form of simulator options.
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 static void every_key_is_read(void **state) {
     struct vram_sim_options options;

@@ -3,8 +3,9 @@
 
 #include <unistd.h>
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "os/os.h"
+#include "vram/sim.h"
 
 enum { DESCRIPTOR = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR };
 

@@ -1,5 +1,6 @@
 // The simulated driver: memory pools, in stream order on the virtual clock, and memory of graphs.
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 enum { APART = VR_CU_STREAM_NON_BLOCKING, RELAXED = VR_CU_STREAM_CAPTURE_MODE_RELAXED };
 

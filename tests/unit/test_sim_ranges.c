@@ -1,5 +1,5 @@
 // The set of address ranges against a plain array that does the same the slow way.
-#include "driver/sim/sim_ranges.h"
+#include "sim/sim_ranges.h"
 #include "unit/sim_fixture.h"
 
 #define CELLS 512 // the array: cells of the address space, each 0 or the number of its range

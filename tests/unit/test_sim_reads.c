@@ -3,8 +3,9 @@
 
 #include "sim_fixture.h"
 
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "os/os.h"
+#include "vram/sim.h"
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".visible .entry work(.param .u64 first, .param .align 8 .b8 rest[24])\n{\n ret;\n}\n";

@@ -1,7 +1,8 @@
 // Addresses as NVIDIA's driver gives them: regions of 32 MiB from the top, the newest first, the tightest gap, low end.
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "support/random.h"
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 #define TOP UINT64_C(0x7d0000000000)
 

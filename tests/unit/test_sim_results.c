@@ -1,8 +1,9 @@
 // Results computed on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
-#include "driver/sim/sim.h"
-#include "driver/sim/streams/sim_answers.h"
-#include "driver/sim/streams/sim_results.h"
+#include "sim/sim.h"
+#include "sim/streams/sim_answers.h"
+#include "sim/streams/sim_results.h"
 #include "sim_fixture.h"
+#include "vram/sim.h"
 
 enum { COUNT = 8 };
 

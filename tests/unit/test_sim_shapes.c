@@ -1,8 +1,9 @@
 // Copies in two and three dimensions, arrays, textures, sets of elements and managed memory of the simulated driver.
-#include "driver/sim/memory/sim_arrays.h"
-#include "driver/sim/memory/sim_managed.h"
-#include "driver/sim/sim.h"
+#include "sim/memory/sim_arrays.h"
+#include "sim/memory/sim_managed.h"
+#include "sim/sim.h"
 #include "sim_fixture.h"
+#include "vram/sim.h"
 
 enum { FLOAT = 0x20, BYTES = 0x01, LAYERED = 1 };
 

@@ -1,5 +1,5 @@
 // The tables behind handles: random objects come and go; a handle finds its object until that goes, and never another one.
-#include "driver/sim/sim_slots.h"
+#include "sim/sim_slots.h"
 #include "support/random.h"
 #include "unit/sim_fixture.h"
 

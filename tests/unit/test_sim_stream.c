@@ -1,5 +1,6 @@
 // The simulated driver: streams, events and the virtual clock.
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 #define DEFAULT_FLAGS 0
 

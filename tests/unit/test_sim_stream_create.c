@@ -1,6 +1,7 @@
 // test_sim_stream_create.c: streams for programs that use the public headers only.
 #include "support/expect.h"
 
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 static void a_stream_delays_the_reuse_of_a_block(void **state) {

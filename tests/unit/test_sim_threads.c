@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 #define THREADS 4
 #define ROUNDS  2000

@@ -1,6 +1,7 @@
 // Values in memory that streams write and wait for, user objects, limits and attributes, on the simulated driver.
-#include "driver/sim/sim.h"
+#include "sim/sim.h"
 #include "sim_fixture.h"
+#include "vram/sim.h"
 
 static struct vram_driver *open_backed(uint64_t *memory, uint64_t size_bytes) {
     const struct vram_sim_options options = {.backed = true, .device_count = 2};

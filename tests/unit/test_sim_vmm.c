@@ -1,5 +1,6 @@
 // The simulated driver: virtual memory management, real bytes, host memory and copies.
 #include "unit/sim_fixture.h"
+#include "vram/sim.h"
 
 #define PAGE (2 * VR_MIB)
 

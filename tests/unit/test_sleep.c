@@ -8,6 +8,7 @@
 #include "support/random.h"
 #include "vram/sleep.h"
 #include "vram/recordings.h"
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie.

@@ -4,6 +4,7 @@
 #include "driver/driver.h"
 #include "driver/fault/fault.h"
 #include "driver/abi.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie.

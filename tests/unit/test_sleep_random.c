@@ -8,6 +8,7 @@
 
 #include "driver/driver.h"
 #include "support/random.h"
+#include "vram/sim.h"
 #include "vram/sleep.h"
 
 // The thread sanitizer keeps its shadow where the device addresses lie.

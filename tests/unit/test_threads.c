@@ -7,6 +7,7 @@
 
 #include "support/expect.h"
 #include "support/random.h"
+#include "vram/sim.h"
 
 enum { THREADS = 4, MAILBOXES = 64, ROUNDS = 40000 };
 

@@ -6,6 +6,7 @@
 #include "driver/driver.h"
 #include "os/os.h"
 #include "support/expect.h"
+#include "vram/sim.h"
 
 static struct vram_driver *unified(uint64_t page_cache_bytes, const char *key) {
     struct vram_sim_options options = {.page_cache_bytes = page_cache_bytes, .model_count = 1};

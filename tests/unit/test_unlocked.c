@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "support/expect.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 static struct vram_pool *expect_pool(struct vr_world *world) {
     struct vram_pool *pool = NULL;

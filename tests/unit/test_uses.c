@@ -2,6 +2,7 @@
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 enum { MILLISECOND = 1000000 };
 

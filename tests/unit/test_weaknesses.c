@@ -3,6 +3,7 @@
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 
 static struct vram_pool *expect_pool(struct vr_world *world, const struct vram_pool_options *options) {
     struct vram_pool *pool = NULL;

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L // setenv
 #include "support/expect.h"
 #include "vram/pool.h"
+#include "vram/sim.h"
 #include "vram/workspace.h"
 
 enum { DEFAULT = 8519680, MIB = 1 << 20, KIB = 1 << 10 };

@@ -1,4 +1,4 @@
-//! Where libvram is: in VRAM_LIB_DIR, or where pkg-config says, or where the linker looks anyway. VRAM_STATIC=1 links libvram.a.
+//! Where libvram is: in VRAM_LIB_DIR, or where pkg-config says, or where the linker looks anyway. VRAM_STATIC=1 links the archives.
 use std::env;
 use std::path::Path;
 use std::process::Command;
@@ -33,11 +33,15 @@ fn main() {
         }
     }
     if fixed {
-        println!("cargo:rustc-link-lib=static=vram");
+        for library in ["vram-sim", "vram"] {
+            println!("cargo:rustc-link-lib=static={library}");
+        }
         for library in ["pthread", "dl", "m"] {
             println!("cargo:rustc-link-lib={library}");
         }
     } else {
-        println!("cargo:rustc-link-lib=dylib=vram");
+        for library in ["vram-sim", "vram"] {
+            println!("cargo:rustc-link-lib=dylib={library}");
+        }
     }
 }

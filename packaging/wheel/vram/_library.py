@@ -30,10 +30,10 @@ class CColumn(ctypes.Structure):
 
 
 class Native:
-    """libvram.so."""
+    """libvram-recordings.so."""
 
     def __init__(self):
-        c = self.c = ctypes.CDLL(str(_places.library()))
+        c = self.c = ctypes.CDLL(str(_places.library("libvram-recordings")))
         pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
         for name, result, *arguments in [
                 ("vram_recording_read_file", ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(pointer), ctypes.POINTER(Error)),

@@ -13,11 +13,11 @@ def is_native():
     return COMMAND.is_file()
 
 
-def library():
-    """The shared library, by whichever version it has."""
-    return next(iter(sorted((NATIVE / "lib").glob("libvram.so.*"))))
+def library(name="libvram"):
+    """A shared library of the wheel, by whichever version it has."""
+    return next(iter(sorted((NATIVE / "lib").glob(f"{name}.so.*"))))
 
 
 def shared_library():
-    """The same, or what VRAM_LIBRARY names; None where there is none."""
+    """The allocator's, or what VRAM_LIBRARY names; None where there is none."""
     return os.environ.get("VRAM_LIBRARY") or (str(library()) if is_native() else None)

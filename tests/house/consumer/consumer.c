@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <vram/sim.h>
 #include <vram/vram.h>
 
 int main(void) {

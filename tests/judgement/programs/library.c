@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "vram/sim.h"
 #include "vram/vram.h"
 
 enum { DEVICES = 2 };

@@ -1,26 +1,26 @@
-//! The functions of vram/vram.h, as C has them: written by tools/rust_bindings.py. The crate `vram` is what programs use.
+//! The functions of vram/vram.h and vram/sim.h, as C has them: written by tools/rust_bindings.py. The crate `vram` is what programs use.
 #![allow(non_camel_case_types, clippy::missing_safety_doc)]
 use std::os::raw::{c_char, c_int, c_uint, c_void};
 
-pub const VRAM_MAX_DEVICES: usize = 64;
-pub const VRAM_FABRIC_BYTES: usize = 64;
 pub const VRAM_PROCESS_NAME: usize = 64;
 pub const VRAM_MOST_PROCESSES: usize = 128;
 pub const VRAM_ACCOUNTS_SLOTS: usize = 16;
-pub const VRAM_FORECAST_MOST: usize = 3;
-pub const VRAM_WHATIF_CALLS: usize = 96;
-pub const VRAM_PAGED_MOST_EVENTS: usize = 200000;
-pub const VRAM_REPORT_OOM_PICTURES: usize = 16;
-pub const VRAM_REPORT_STATES: usize = 5;
-pub const VRAM_REPORT_MISMATCHES: usize = 5;
-pub const VRAM_REPORT_POINTS: usize = 240;
+pub const VRAM_MAX_DEVICES: usize = 64;
+pub const VRAM_FABRIC_BYTES: usize = 64;
 pub const VRAM_HANDLE_BYTES: usize = 256;
 pub const VRAM_VERSION_MAJOR: usize = 0;
 pub const VRAM_VERSION_MINOR: usize = 1;
 pub const VRAM_VERSION_PATCH: usize = 0;
 pub const VRAM_PLAN_CACHE_DEFAULT: usize = 4096;
-pub const VRAM_SIM_CONTEXT_OF_DEVICE: u64 = u64::MAX;
+pub const VRAM_FORECAST_MOST: usize = 3;
+pub const VRAM_REPORT_OOM_PICTURES: usize = 16;
+pub const VRAM_REPORT_STATES: usize = 5;
+pub const VRAM_REPORT_MISMATCHES: usize = 5;
+pub const VRAM_REPORT_POINTS: usize = 240;
+pub const VRAM_WHATIF_CALLS: usize = 96;
+pub const VRAM_PAGED_MOST_EVENTS: usize = 200000;
 pub const VRAM_NO_OFFSET: u64 = u64::MAX;
+pub const VRAM_SIM_CONTEXT_OF_DEVICE: u64 = u64::MAX;
 pub type vram_status = c_uint;
 pub const VRAM_OK: vram_status = 0;
 pub const VRAM_INVALID_ARGUMENT: vram_status = 1;

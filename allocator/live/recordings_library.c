@@ -1,0 +1,40 @@
+#include "live/recordings_library.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "os/os.h"
+#include "vram/vram.h"
+
+#define TEXT_OF(number)       #number
+#define FILE_OF(major, minor) "libvram-recordings.so." TEXT_OF(major) "." TEXT_OF(minor)
+#define LIBRARY               FILE_OF(VRAM_VERSION_MAJOR, VRAM_VERSION_MINOR)
+
+// Of a program that is linked with the library; the address is NULL in any other.
+extern VRAM_API const struct vr_recordings_library vram_recordings_library __attribute__((weak));
+
+// The loader counts how often a library is opened: a second thread that opens it, too, finds the same one.
+static const struct vr_recordings_library *load(const char **reason) {
+    static _Atomic(const struct vr_recordings_library *) loaded;
+    const struct vr_recordings_library *library = atomic_load_explicit(&loaded, memory_order_acquire);
+    if (library != NULL) return library;
+    void *handle = vr_os_dlopen(LIBRARY, reason);
+    if (handle == NULL) return NULL;
+    library = vr_os_dlsym(handle, "vram_recordings_library");
+    if (library == NULL) *reason = "it is another library of this name";
+    atomic_store_explicit(&loaded, library, memory_order_release);
+    return library;
+}
+
+enum vram_status vr_recordings_library_find(const struct vr_recordings_library **library, struct vram_error *error) {
+    const char *reason = "";
+    const struct vr_recordings_library *found = &vram_recordings_library;
+    if (found == NULL) found = load(&reason);
+    if (found == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "cannot load %s: %s", LIBRARY, reason);
+    if (strcmp(found->version, VRAM_VERSION_STRING) != 0)
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "libvram-recordings is version %s, libvram is version %s", found->version,
+                       VRAM_VERSION_STRING);
+    *library = found;
+    return VRAM_OK;
+}

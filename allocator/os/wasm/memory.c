@@ -1,0 +1,77 @@
+// memory.c: address space that costs nothing until it is touched, of a linear memory that only grows.
+//
+// What memory.grow gives is zero, and the host's to provide when it is touched. What was given back is kept for the next reservation, so
+// it is made zero again: only the pages that are not zero already are written, since a page that is read only costs nothing.
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+
+enum { WASM_PAGE = 65536, HOST_PAGE = 4096, LEAST_SHIFT = 20, MOST_SHIFT = 26 };
+
+// Ranges given back, by the power of two that is their size.
+struct range {
+    void *base;
+    struct range *next;
+};
+static struct range *spare[MOST_SHIFT + 1];
+
+// The power of two that holds so much; 0: what malloc() serves better.
+static unsigned shift_of(size_t size_bytes) {
+    unsigned shift = LEAST_SHIFT;
+    if (size_bytes <= (size_t)1 << (LEAST_SHIFT - 4)) return 0;
+    while (((size_t)1 << shift) < size_bytes && shift <= MOST_SHIFT) shift++;
+    return shift;
+}
+
+// Whoever can do with less asks again (allocator/core/slab.c): of a whole memory of 4 GiB nobody gets more than 64 MiB in one piece.
+enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
+    const unsigned shift = shift_of(size_bytes);
+    if (shift > MOST_SHIFT) return VRAM_NO_HOST_MEMORY;
+    if (shift == 0) {
+        void *made = calloc(1, size_bytes);
+        if (made == NULL) return VRAM_NO_HOST_MEMORY;
+        *base = made;
+        return VRAM_OK;
+    }
+    struct range *kept = spare[shift];
+    if (kept != NULL) {
+        spare[shift] = kept->next;
+        *base = kept->base;
+        free(kept);
+        return VRAM_OK;
+    }
+    const size_t grown = __builtin_wasm_memory_grow(0, ((size_t)1 << shift) / WASM_PAGE);
+    if (grown == SIZE_MAX) return VRAM_NO_HOST_MEMORY;
+    *base = (void *)(grown * WASM_PAGE);
+    return VRAM_OK;
+}
+
+// Of whole pages: what lies past the last byte is the range's own.
+static void make_zero(unsigned char *base, size_t size_bytes) {
+    for (size_t at = 0; at < size_bytes; at += HOST_PAGE) {
+        const uint64_t *words = (const uint64_t *)(const void *)(base + at);
+        uint64_t any = 0;
+        for (size_t i = 0; i < HOST_PAGE / sizeof *words; i++) any |= words[i];
+        if (any != 0) memset(base + at, 0, HOST_PAGE);
+    }
+}
+
+void vr_os_unreserve_touched(void *base, size_t size_bytes, size_t touched_bytes) {
+    if (base == NULL) return;
+    const unsigned shift = shift_of(size_bytes);
+    struct range *range = shift == 0 ? NULL : malloc(sizeof *range);
+    if (shift == 0) free(base);
+    if (range == NULL) return; // without memory for the list the range is lost
+    make_zero(base, touched_bytes);
+    *range = (struct range){.base = base, .next = spare[shift]};
+    spare[shift] = range;
+}
+
+// Kept in any case.
+void vr_os_keep_begin(void) {}
+void vr_os_keep_end(void) {}
+
+void vr_os_prefer_large_pages(void *base, size_t size_bytes) { (void)base, (void)size_bytes; }
+
+void vr_os_unreserve(void *base, size_t size_bytes) { vr_os_unreserve_touched(base, size_bytes, size_bytes); }

@@ -1,0 +1,53 @@
+// What libvram-recordings does for a running allocator: files of its snapshots, and the report after an out of memory.
+#include <string.h>
+
+#include "live/recordings_library.h"
+#include "vram/oom.h"
+#include "vram/report.h"
+#include "vram/vram.h"
+
+#define MOST_SEARCH_NS     2000000000u
+#define MOST_SEARCH_EVENTS 1000000u // about the most that one replay gets through in the time
+
+static bool is_short(const struct vram_report *report) {
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].events > MOST_SEARCH_EVENTS) return false;
+    return true;
+}
+
+static bool has_event(const struct vram_report *report) {
+    for (size_t i = 0; i < report->device_count; i++)
+        if (report->devices[i].oom_count != 0) return true;
+    return false;
+}
+
+// What the report cannot say, and what would let it.
+static const char *hint(const struct vram_report *report, bool streams) {
+    if (!has_event(report) && streams)
+        return "\n  The history is in the file that VRAM_HISTORY names: `vram report` says why it came to this, and the cure.\n";
+    if (!has_event(report))
+        return "\n  No history was recorded: with VRAM_HISTORY=all this page says why it came to this, and what would have helped.\n";
+    if (!is_short(report))
+        return "\n  The history is too long to be replayed here: with VRAM_ON_OOM=dump it is kept, and `vram report` finds the cure.\n";
+    return "";
+}
+
+static enum vram_status write_oom_report(const struct vram_recording *recording, bool streams, vram_write write, void *user,
+                                         struct vram_error *error) {
+    struct vram_report *report = NULL;
+    struct vram_cures *cures = NULL;
+    enum vram_status status = vram_report_create(recording, NULL, &report, error);
+    if (status != VRAM_OK) return status;
+    // Without a cure the report says why all the same.
+    if (has_event(report) && is_short(report)) (void)!vram_cures_find_within(recording, report, MOST_SEARCH_NS, &cures, NULL);
+    const struct vram_report_source source = {.cures = cures == NULL ? NULL : cures->cures, .cure_count = cures == NULL ? 0 : cures->count};
+    status = vram_report_text(report, &source, NULL, write, user);
+    const char *text = hint(report, streams);
+    if (status == VRAM_OK && !write(user, text, strlen(text))) status = VRAM_IO;
+    vram_cures_destroy(cures);
+    vram_report_destroy(report);
+    return status;
+}
+
+VRAM_API const struct vr_recordings_library vram_recordings_library = {
+    .version = VRAM_VERSION_STRING, .write_recording = vram_recording_write, .write_oom_report = write_oom_report};

@@ -1,0 +1,339 @@
+// exact_alloc.c: one allocation of a recorded history (replay.md §segments-and-allocations).
+#include "core/size_rules.h"
+#include "replay/exact_replay.h"
+#include "vram/sim.h"
+
+enum { DEVICE = 0 };
+
+static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->address[event]; }
+static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->size_bytes[event]; }
+// Our stream for the event's.
+static uint64_t stream_of(struct vr_exact *exact, size_t event) {
+    return vr_stage_stream(&exact->stage, vr_entry_stream(exact->recorded->history, event));
+}
+
+static enum vram_status note_placement(struct vr_exact *exact, size_t event, uint64_t address) {
+    struct vram_exact_device *device = exact->device;
+    device->allocations++;
+    if (vr_recorded_device_pool(exact->recorded, event) != 0) device->private_allocations++;
+    if (address == address_of(exact, event)) device->at_recorded_address++;
+    if (!exact->options->keep_placements) return VRAM_OK;
+    VR_TRY(vr_grow((void **)&device->placements, &exact->placement_capacity, device->placement_count + 1, sizeof *device->placements));
+    device->placements[device->placement_count++] = (struct vram_placement){event, address};
+    return VRAM_OK;
+}
+
+// --- after a difference -------------------------------------------------------------------------------------------------------
+// Makes the recorded segment or range as free memory, wherever the allocator stands. What it refuses is part of the difference
+// that was booked already.
+static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
+    const uint64_t address = address_of(exact, event), size = size_of(exact, event), stream = stream_of(exact, event);
+    const bool small = size == 2 * VR_MIB;
+    uint64_t made = 0;
+    if (size == 0 || (address | size) % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
+    VR_TRY(vr_exact_enter(exact, event));
+    if (exact->recorded->history->action[event] == VR_ACTION_SEGMENT_ALLOC) {
+        VR_TRY(vram_sim_queue_address(exact->stage.driver, address));
+        return vr_drive_add_segment(exact->stage.allocator, DEVICE, stream, small, size, &made);
+    }
+    if (vr_drive_map(exact->stage.allocator, address, size) == VRAM_OK) return VRAM_OK;
+    VR_TRY(vram_sim_queue_reservation(exact->stage.driver, address));
+    const uint64_t reserve = size > exact->reserve_bytes ? size : exact->reserve_bytes;
+    VR_TRY(vr_drive_add_expandable(exact->stage.allocator, DEVICE, stream, small, reserve, &made));
+    return vr_drive_map(exact->stage.allocator, address, size);
+}
+
+enum vram_status vr_exact_add_pending(struct vr_exact *exact, size_t event) {
+    VR_TRY(vr_grow((void **)&exact->pending, &exact->pending_capacity, exact->pending_count + 1, sizeof *exact->pending));
+    exact->pending[exact->pending_count++] = (uint32_t)event;
+    exact->device->segment_events++;
+    return VRAM_OK;
+}
+
+enum vram_status vr_exact_flush_pending(struct vr_exact *exact) {
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < exact->pending_count && !vr_exact_is_fatal(status); i++) {
+        status = make_recorded(exact, exact->pending[i]);
+        if (status == VRAM_OK) {
+            exact->device->segment_events_agreeing++;
+        } else if (!vr_exact_is_fatal(status)) {
+            const struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_SEGMENT, exact->pending[i]);
+            status = vr_exact_differ(exact, &difference);
+        }
+    }
+    exact->pending_count = 0;
+    if (vr_exact_is_fatal(status)) return status;
+    return vram_sim_clear_queues(exact->stage.driver);
+}
+
+// The segments of a difference: made without counting them as agreeing.
+static enum vram_status make_pending(struct vr_exact *exact) {
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < exact->pending_count && !vr_exact_is_fatal(status); i++) status = make_recorded(exact, exact->pending[i]);
+    exact->pending_count = 0;
+    if (vr_exact_is_fatal(status)) return status;
+    return vram_sim_clear_queues(exact->stage.driver);
+}
+
+// Puts the block where the recording has it, so that later events are judged on their own.
+static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
+    const uint64_t address = address_of(exact, event), size = size_of(exact, event);
+    const uint64_t rounded = vr_start_round(exact->recorded->options, size);
+    VR_TRY(vr_exact_enter(exact, event));
+    enum vram_status status = vram_malloc_at(exact->stage.allocator, DEVICE, size, stream_of(exact, event), address);
+    if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
+    status = vr_drive_malloc_at(exact->stage.allocator, DEVICE, stream_of(exact, event), rounded <= VR_MIB, address, rounded, size);
+    if (status == VRAM_OK || vr_exact_is_fatal(status)) return status;
+    return vr_map_set(&exact->lost, address, 1);
+}
+
+static enum vram_status misplaced(struct vr_exact *exact, size_t event, enum vram_difference_kind kind, uint64_t ours) {
+    struct vram_difference difference = vr_exact_difference(exact, kind, event);
+    difference.our_address = ours;
+    VR_TRY(vr_exact_differ(exact, &difference));
+    VR_TRY(note_placement(exact, event, ours));
+    VR_TRY(make_pending(exact));
+    return put_at_recorded(exact, event);
+}
+
+// --- allocations that waited -------------------------------------------------------------------------------------------------
+enum vram_status vr_exact_hide(struct vr_exact *exact, size_t event, struct vr_exact_hiders *hiders) {
+    struct vram_allocator *allocator = exact->stage.allocator;
+    for (hiders->count = 0; hiders->count < VR_EXACT_HIDERS; hiders->count++) {
+        uint64_t found = 0;
+        VR_TRY(vr_drive_peek(allocator, DEVICE, vr_exact_request(exact, event), stream_of(exact, event), &found));
+        if (found == 0) break;
+        VR_TRY(vram_malloc(allocator, DEVICE, vr_exact_request(exact, event), stream_of(exact, event), &hiders->addresses[hiders->count]));
+    }
+    return VRAM_OK;
+}
+
+// In reverse, so that every split is undone as it was made.
+enum vram_status vr_exact_unhide(struct vr_exact *exact, struct vr_exact_hiders *hiders) {
+    enum vram_status status = VRAM_OK;
+    while (hiders->count > 0 && status == VRAM_OK) {
+        const uint64_t address = hiders->addresses[--hiders->count];
+        status = vr_drive_free_request(exact->stage.allocator, address);
+        if (status == VRAM_OK) status = vr_drive_free_complete(exact->stage.allocator, address);
+    }
+    return status;
+}
+
+// Of the open segment events, those that belong to one allocation.
+struct exact_claim {
+    size_t first;
+    size_t count;
+};
+
+// --- what a first difference tells of the device's memory -------------------------------------------------------------------------
+// The reservation at `base` is no longer than this. Where one of the start state begins is not known for sure, so that it tells of that one
+// alone; any other one tells how long all of them are, which is measured by the memory. Only up to a first difference nothing is in doubt.
+static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool small, uint64_t longest) {
+    const struct vr_options *options = exact->recorded->options;
+    const double fraction = options->expandable_reserve.fraction > 0 ? options->expandable_reserve.fraction : 1.125;
+    if (exact->device->difference_count != 0) return VRAM_OK;
+    if (vr_map_get(&exact->stage.began_with, base) != 0) return vr_hindsight_end(exact->hindsight, base, base + longest);
+    if (options->expandable_reserve.bytes != 0) return VRAM_OK;
+    exact->memory_bound = (uint64_t)((double)vr_round_down(longest, vr_recorded_device_page(options, small)) / fraction);
+    return VRAM_OK;
+}
+
+// We found room in a reservation where the recorded program made another one.
+static enum vram_status bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
+    const uint64_t rounded = vr_start_round(exact->recorded->options, size_of(exact, event));
+    struct vram_block_info found;
+    if (vram_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return VRAM_OK;
+    if (found.segment_address == address_of(exact, exact->pending[claim.first])) return VRAM_OK; // we made it, too
+    return bound_length(exact, found.segment_address, vr_is_small(rounded), found.address - found.segment_address + rounded - 1);
+}
+
+// Two free blocks of expandable segments: ours, and that which was taken in the recording.
+struct rivals {
+    uint64_t ours;
+    uint64_t theirs;
+    uint64_t our_segment;
+    uint64_t their_segment;
+    uint64_t our_end; // where the block behind ours begins; 0: ours is the last of its reservation
+    bool last;        // theirs is the last of its reservation
+    bool small;
+};
+
+static bool look_at_rivals(const struct vram_block_view *view, void *user) {
+    struct rivals *rivals = user;
+    const uint64_t address = view->block.address, segment = view->block.expandable ? view->block.segment_address : 0;
+    if (segment != 0 && segment == rivals->our_segment && rivals->our_end == 0) rivals->our_end = address;
+    if (segment != 0 && segment == rivals->their_segment) rivals->last = false;
+    if (address == rivals->ours) rivals->our_segment = segment;
+    if (address == rivals->theirs) {
+        rivals->their_segment = segment;
+        rivals->last = true;
+        rivals->small = view->small_pool;
+    }
+    return true;
+}
+
+// A free block with less room to grow into is preferred (allocator.md §expandable-segments): theirs, at the end of its reservation, has no
+// more than ours has before the next mapped page.
+static enum vram_status bound_by_choice(struct vr_exact *exact, size_t event, uint64_t found) {
+    struct rivals rivals = {.ours = found, .theirs = address_of(exact, event)};
+    if (exact->device->difference_count != 0) return VRAM_OK; // looks at all blocks
+    if (vram_walk(exact->stage.allocator, DEVICE, look_at_rivals, &rivals) != VRAM_OK) return VRAM_OK;
+    if (rivals.their_segment == 0 || rivals.our_end == 0 || !rivals.last) return VRAM_OK;
+    return bound_length(exact, rivals.their_segment, rivals.small, rivals.our_end - found + rivals.theirs - rivals.their_segment);
+}
+
+// --- the two ways of an allocation ----------------------------------------------------------------------------------------------
+// A cached block serves.
+static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_t found) {
+    if (vr_exact_is_asking(exact)) {
+        // The recorded program went to the driver: its address cannot be ours even if the numbers should be equal.
+        return misplaced(exact, event, VRAM_DIFFERENT_CACHE_HIT, found == address_of(exact, event) ? 0 : found);
+    }
+    VR_TRY(vr_exact_learn_choice(exact, event));
+    if (found != address_of(exact, event)) {
+        VR_TRY(vr_exact_look_for_tie(exact, event));
+        VR_TRY(bound_by_choice(exact, event, found));
+        return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, found);
+    }
+    uint64_t address = 0;
+    VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    return note_placement(exact, event, address);
+}
+
+// All of them, unless the lock was released around cudaMalloc; then the oldest of its stream and pool that could hold it. Pages are mapped
+// under the lock in any case: those of the allocation came last.
+static struct exact_claim claim_pending(struct vr_exact *exact, size_t event) {
+    if (!exact->recorded->options->release_lock_on_malloc) return (struct exact_claim){0, exact->pending_count};
+    size_t first = exact->pending_count;
+    while (first > 0 && vr_exact_is_map(exact, exact->pending[first - 1])) first--;
+    if (first < exact->pending_count) return (struct exact_claim){first, exact->pending_count - first};
+    for (size_t i = 0; i < exact->pending_count; i++) {
+        const uint32_t candidate = exact->pending[i];
+        const uint64_t start = address_of(exact, candidate);
+        if (stream_of(exact, candidate) != stream_of(exact, event) || address_of(exact, event) != start) continue;
+        if (vr_recorded_device_pool(exact->recorded, candidate) != vr_recorded_device_pool(exact->recorded, event)) continue;
+        return (struct exact_claim){i, 1};
+    }
+    return (struct exact_claim){0, 0};
+}
+
+static bool record_agrees(struct vr_exact *exact, const struct vr_record *record, size_t event) {
+    const struct vr_history *history = exact->recorded->history;
+    const enum vr_record_action wanted =
+        history->action[event] == VR_ACTION_SEGMENT_ALLOC ? VR_RECORD_SEGMENT_ALLOC : VR_RECORD_SEGMENT_MAP;
+    return record->action == wanted && record->address == history->address[event] && record->size_bytes == history->size_bytes[event] &&
+           record->stream == stream_of(exact, event);
+}
+
+static const struct vr_record *next_segment_record(const struct vr_exact *exact, size_t *at) {
+    while (*at < exact->heard.count) {
+        const struct vr_record *record = &exact->heard.records[(*at)++];
+        if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) return record;
+    }
+    return NULL;
+}
+
+// Compares what the allocator asked the driver for with the claimed segment events, in order.
+static enum vram_status compare_segments(struct vr_exact *exact, size_t event, struct exact_claim claim) {
+    const uint32_t *claimed = exact->pending + claim.first;
+    size_t at = 0;
+    for (size_t i = 0;; i++) {
+        const struct vr_record *record = next_segment_record(exact, &at);
+        if (record == NULL && i >= claim.count) return VRAM_OK;
+        if (record != NULL && i < claim.count && record_agrees(exact, record, claimed[i])) {
+            exact->device->segment_events_agreeing++;
+            continue;
+        }
+        struct vram_difference difference = vr_exact_difference(exact, VRAM_DIFFERENT_SEGMENT, i < claim.count ? claimed[i] : event);
+        if (record != NULL) {
+            difference.our_address = record->address;
+            difference.our_size_bytes = record->size_bytes;
+        }
+        VR_TRY(vr_exact_differ(exact, &difference));
+    }
+}
+
+static void drop_claimed(struct vr_exact *exact, struct exact_claim claim) {
+    uint32_t *claimed = exact->pending + claim.first;
+    exact->pending_count -= claim.count;
+    memmove(claimed, claimed + claim.count, (exact->pending_count - claim.first) * sizeof *claimed);
+}
+
+static enum vram_status queue_addresses(struct vr_exact *exact, struct exact_claim claim) {
+    const struct vr_history *history = exact->recorded->history;
+    const uint32_t *claimed = exact->pending + claim.first;
+    struct vram_driver *driver = exact->stage.driver;
+    for (size_t i = 0; i < claim.count; i++) {
+        const uint32_t event = claimed[i];
+        if (history->action[event] == VR_ACTION_SEGMENT_ALLOC) VR_TRY(vram_sim_queue_address(driver, address_of(exact, event)));
+    }
+    // A new reservation is first mapped at its base.
+    if (vr_exact_is_map(exact, claimed[0])) VR_TRY(vram_sim_queue_reservation(driver, address_of(exact, claimed[0])));
+    return VRAM_OK;
+}
+
+// Takes back an allocation that went wrong, with the segments it made: statuses do not matter, what stays only costs later matches.
+static void take_back(struct vr_exact *exact, uint64_t address) {
+    struct vram_allocator *allocator = exact->stage.allocator;
+    if (address == 0 || vr_drive_free_request(allocator, address) != VRAM_OK) return;
+    if (vr_drive_free_complete(allocator, address) != VRAM_OK) return;
+    const size_t count = exact->heard.count;
+    for (size_t i = 0; i < count; i++) {
+        const struct vr_record record = exact->heard.records[i];
+        if (record.action == VR_RECORD_SEGMENT_ALLOC) (void)!vr_drive_release(allocator, record.address);
+    }
+}
+
+// The request of an event whose search of the cache is over.
+static enum vram_status malloc_past_cache(struct vr_exact *exact, size_t event, uint64_t *address) {
+    return vr_drive_malloc_past_cache(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), address);
+}
+
+// Nothing cached fits, and the recorded program did not go to the driver either: with max_split_size_mb an expandable segment grows into
+// free memory of its own, which the cache refuses.
+static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
+    uint64_t address = 0;
+    VR_TRY(vr_drive_peek_mapped(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    if (address == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
+    if (address != address_of(exact, event)) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
+    VR_TRY(malloc_past_cache(exact, event, &address));
+    return note_placement(exact, event, address);
+}
+
+// No cached block fits, or what came free since the request's search does, during a wait for other streams or by unmapping pages. The
+// driver is asked, and answers with the recorded addresses.
+static enum vram_status from_driver(struct vr_exact *exact, size_t event, bool searched) {
+    const struct exact_claim claim = claim_pending(exact, event);
+    if (claim.count == 0) return from_mapped(exact, event);
+    uint64_t address = 0;
+    enum vram_status status = queue_addresses(exact, claim);
+    if (status == VRAM_OK) {
+        status = searched ? malloc_past_cache(exact, event, &address)
+                          : vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
+    }
+    VR_TRY(vram_sim_clear_queues(exact->stage.driver));
+    if (vr_exact_is_fatal(status)) return status;
+    if (status == VRAM_OK && address != address_of(exact, event)) VR_TRY(bound_by_room(exact, event, address, claim));
+    VR_TRY(compare_segments(exact, event, claim));
+    if (status == VRAM_OK && address == address_of(exact, event)) {
+        drop_claimed(exact, claim);
+        return note_placement(exact, event, address);
+    }
+    take_back(exact, address);
+    return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
+}
+
+enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
+    uint64_t found = 0;
+    VR_TRY(vr_exact_enter(exact, event));
+    const enum vram_status status = vr_drive_peek(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found);
+    if (vr_exact_is_fatal(status)) return status;
+    const bool asking = exact->pending_count > 0;
+    const bool searched = exact->waits.searched == event
+                              ? asking || found != address_of(exact, event)
+                              : asking && (exact->waits.waited || (exact->waits.completed && exact->waits.released));
+    exact->waits = (struct vr_waits){.last_request = SIZE_MAX, .searched = SIZE_MAX};
+    if (status != VRAM_OK) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, 0);
+    if (found != 0 && !searched) return from_cache(exact, event, found);
+    return from_driver(exact, event, found != 0 || (searched && exact->recorded->options->reclaim_streams));
+}

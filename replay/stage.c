@@ -1,0 +1,385 @@
+// stage.c: see stage.h.
+#include <inttypes.h>
+
+#include "core/allocator.h"
+#include "driver/driver.h"
+#include "replay/hindsight.h"
+#include "replay/recorded_rules.h"
+#include "replay/reservations.h"
+#include "replay/stage.h"
+#include "vram/sim.h"
+
+enum { DEVICE = 0 };
+
+#define HIGH_ALLOC_BASE   VR_STAGE_HIGH
+#define HIGH_RESERVE_BASE (2 * VR_STAGE_HIGH)
+
+// The default stream, 0, is everybody's; the others are made, and sorted, since recorded ones are. The simulated driver refuses that only
+// where the host has no memory.
+static enum vram_status make_streams(struct vr_replay_stage *stage) {
+    const size_t count = stage->recorded->stream_count;
+    uint64_t context = 0;
+    stage->streams = calloc(count, sizeof *stage->streams);
+    if (stage->streams == NULL) return VRAM_NO_HOST_MEMORY;
+    if (vr_cu(stage->driver, primary_ctx_retain, &context, DEVICE) != VR_CU_SUCCESS) return VRAM_NO_HOST_MEMORY;
+    if (vr_cu(stage->driver, ctx_set_current, context) != VR_CU_SUCCESS) return VRAM_NO_HOST_MEMORY;
+    for (size_t i = 1; i < count; i++) {
+        if (vr_cu(stage->driver, stream_create, &stage->streams[i], VR_CU_STREAM_NON_BLOCKING) != VR_CU_SUCCESS) return VRAM_NO_HOST_MEMORY;
+    }
+    qsort(stage->streams, count, sizeof *stage->streams, vr_order_u64);
+    return VRAM_OK;
+}
+
+uint64_t vr_stage_stream(struct vr_replay_stage *stage, uint64_t recorded) {
+    const uint64_t *streams = stage->recorded->streams;
+    if (streams[stage->last] == recorded) return stage->streams[stage->last];
+    size_t above;
+    VR_LOWER_BOUND(above, i, 1, stage->recorded->stream_count, streams[i] <= recorded);
+    stage->last = above - 1;
+    assert(streams[stage->last] == recorded);
+    return stage->streams[stage->last];
+}
+
+// --- private pools --------------------------------------------------------------------------------------------------------------
+static const struct vram_route everything = {.kind = VRAM_ROUTE_ALL};
+
+static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    uint64_t address = 0;
+    (void)device, (void)stream;
+    return vr_cu((struct vram_driver *)user, mem_alloc, &address, size_bytes) == VR_CU_SUCCESS ? address : 0;
+}
+
+static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+    (void)size_bytes, (void)device, (void)stream;
+    (void)vr_cu((struct vram_driver *)user, mem_free, address);
+}
+
+static enum vram_status make_pool(struct vr_replay_stage *stage, uint32_t pool) {
+    struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0,
+                                        .no_split = stage->recorded->no_split != NULL && stage->recorded->no_split[pool]};
+    if (vr_recorded_device_has_functions(stage->recorded, pool)) {
+        options.allocate = allocate;
+        options.deallocate = deallocate;
+        options.user = stage->driver;
+    }
+    return vram_pool_create(stage->allocator, DEVICE, &options, &stage->pools[pool]);
+}
+
+static enum vram_status make_pools(struct vr_replay_stage *stage) {
+    const size_t count = stage->recorded->pools.count;
+    stage->pools = calloc(count, sizeof(struct vram_pool *));
+    if (stage->pools == NULL) return VRAM_NO_HOST_MEMORY;
+    for (uint32_t pool = 1; pool < count; pool++) VR_TRY(make_pool(stage, pool));
+    return VRAM_OK;
+}
+
+enum vram_status vr_stage_enter_other(struct vr_replay_stage *stage, uint32_t pool) {
+    assert(pool < stage->recorded->pools.count);
+    if (stage->entered != 0) VR_TRY(vram_pool_end(stage->pools[stage->entered], &everything));
+    stage->entered = 0;
+    if (pool == 0) return VRAM_OK;
+    if (stage->pools[pool] == NULL) VR_TRY(make_pool(stage, pool));
+    VR_TRY(vram_pool_begin(stage->pools[pool], &everything));
+    stage->entered = pool;
+    return VRAM_OK;
+}
+
+enum vram_status vr_stage_trim(struct vr_replay_stage *stage, uint32_t pool) {
+    return stage->pools[pool] == NULL ? VRAM_OK : vram_pool_trim(stage->pools[pool]);
+}
+
+void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {
+    if (stage->entered == pool) (void)!vr_stage_enter_other(stage, 0); // closing a route that is open cannot fail
+    vram_pool_release(stage->pools[pool]);
+    stage->pools[pool] = NULL;
+}
+
+// --- the rules ----------------------------------------------------------------------------------------------------------------
+// The option string with a version in it.
+static enum vram_status add_rules(const char *conf, uint32_t pytorch, struct vr_text *text) {
+    const bool named = vr_conf_rules(conf) != 0;
+    vr_text_puts(text, conf == NULL ? "" : conf);
+    if (!named) vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", pytorch / 100, pytorch % 100);
+    return vr_text_status(text);
+}
+
+static enum vram_status make_allocator(struct vr_replay_stage *stage, const struct vr_stage_options *options, struct vram_error *error) {
+    struct vr_text conf = {0};
+    enum vram_status status = add_rules(options->conf, options->pytorch, &conf);
+    const struct vram_create_info info = {.driver = stage->driver, .conf = vr_text_string(&conf), .ignore_environment = true};
+    if (status == VRAM_OK) status = vr_allocator_create(&info, &stage->allocator, error);
+    vr_text_release(&conf);
+    if (status == VRAM_OK) vr_allocator_without_threads(stage->allocator);
+    return status;
+}
+
+// --- the stage --------------------------------------------------------------------------------------------------------------------
+enum vram_status vr_stage_open(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
+                               const struct vr_stage_options *options, struct vram_error *error) {
+    *stage = (struct vr_replay_stage){.recorded = recorded};
+    struct vram_sim_options sim = {.memory_bytes = options->memory_bytes, .profile = options->profile};
+    if (options->high_addresses) {
+        sim.alloc_base = HIGH_ALLOC_BASE;
+        sim.reserve_base = HIGH_RESERVE_BASE;
+    }
+    VR_TRY(vram_sim_create(&sim, &stage->driver));
+    VR_TRY(make_streams(stage));
+    VR_TRY(make_allocator(stage, options, error));
+    // Sets the device up now, while the simulated memory is what the reservations are to be measured by.
+    VR_TRY(vram_set_memory_limit(stage->allocator, DEVICE, UINT64_MAX));
+    return make_pools(stage);
+}
+
+void vr_stage_close(struct vr_replay_stage *stage) {
+    if (stage->pools != NULL) {
+        for (uint32_t pool = 1; pool < stage->recorded->pools.count; pool++) vr_stage_give_up(stage, pool);
+    }
+    if (stage->allocator != NULL) vr_allocator_destroy(stage->allocator);
+    vram_driver_destroy(stage->driver);
+    free(stage->pools);
+    free(stage->streams);
+    vr_map_release(&stage->began_with);
+    *stage = (struct vr_replay_stage){0};
+}
+
+// --- address space ----------------------------------------------------------------------------------------------------------
+// The memory for which expandable segments reserve this much.
+static uint64_t memory_of(const struct vr_options *options, uint64_t reserve_bytes) {
+    const double fraction = options->expandable_reserve.bytes == 0 ? options->expandable_reserve.fraction : 0;
+    if (fraction <= 0 || fraction >= 1.125) return reserve_bytes / 9 * 8;
+    const double memory_bytes = (double)reserve_bytes / fraction;
+    return memory_bytes < (double)VR_STAGE_SPACING ? (uint64_t)memory_bytes : VR_STAGE_SPACING;
+}
+
+enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes) {
+    struct vr_reservations reservations;
+    const enum vram_status status = vr_reservations_find(recorded, start, UINT64_MAX, &reservations);
+    const uint64_t most = VR_STAGE_SPACING / 8 * 9, reserve = reservations.shortest < most ? reservations.shortest : most;
+    vr_reservations_release(&reservations);
+    VR_TRY(status);
+    const uint64_t pages = 4 * vr_recorded_device_page(recorded->options, false); // the allocator rounds its reservations up to pages
+    *memory_bytes = reserve > 2 * pages ? memory_of(recorded->options, reserve - pages) : pages;
+    // Options may ask for pages beyond what a device can have: a start state of such pages is refused when it is built.
+    if (*memory_bytes > VR_STAGE_SPACING) *memory_bytes = VR_STAGE_SPACING;
+    if (recorded->capacity_bytes != 0 && recorded->capacity_bytes < *memory_bytes) *memory_bytes = recorded->capacity_bytes;
+    return VRAM_OK;
+}
+
+// --- the start state --------------------------------------------------------------------------------------------------------
+static enum vram_status refuse(struct vram_error *error, enum vram_status status, const char *what, uint64_t address, uint64_t size) {
+    if (status == VRAM_NO_HOST_MEMORY) return status;
+    return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the start state cannot be built: %s 0x%" PRIx64 " of %" PRIu64 " bytes (%s)",
+                   what, address, size, vram_status_text(status));
+}
+
+static enum vram_status build_segment(struct vr_replay_stage *stage, const struct vr_start_segment *segment, struct vram_error *error) {
+    uint64_t address = 0;
+    enum vram_status status = vr_stage_enter(stage, segment->pool);
+    if (status == VRAM_OK) status = vram_sim_queue_address(stage->driver, segment->address);
+    if (status == VRAM_OK)
+        status = vr_drive_add_segment(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, segment->size,
+                                      &address);
+    if (status == VRAM_OK && address != segment->address) status = VRAM_MISMATCH;
+    return status == VRAM_OK ? VRAM_OK : refuse(error, status, "segment", segment->address, segment->size);
+}
+
+static bool same_range_owner(const struct vr_start_segment *a, const struct vr_start_segment *b) {
+    return b->expandable && a->stream == b->stream && a->pool == b->pool && a->small == b->small;
+}
+
+// How long the reservations of the recording are, for a device of this memory: the allocator's rule. *exact: not just what the next thing
+// in use leaves room for.
+static uint64_t reserve_of(const struct vr_recorded_device *recorded, uint64_t memory_bytes, uint64_t page, bool *exact) {
+    const struct vr_reserve wanted = recorded->options->expandable_reserve;
+    const uint64_t full = memory_bytes / 8 * 9;
+    const uint64_t part = wanted.bytes != 0 ? wanted.bytes : (uint64_t)((double)memory_bytes * wanted.fraction);
+    *exact = recorded->capacity_bytes != 0 || (wanted.bytes != 0 && wanted.bytes < full);
+    const uint64_t reserve = part != 0 && part < full ? part : full;
+    return *exact ? vr_round_up(reserve, page) : vr_round_down(reserve, page);
+}
+
+// A place in the mapped ranges of the start state: in this segment, `offset` bytes behind its start.
+struct range_place {
+    size_t segment;
+    uint64_t offset;
+};
+
+// A reservation that is to be made, with the ranges from a place on as far as they lie in it.
+struct reservation {
+    struct range_place from;
+    uint64_t base;
+    uint64_t end;
+    uint64_t counter; // by which the older ones come first
+};
+
+static uint64_t address_of(const struct vr_start *start, struct range_place at) { return start->segments[at.segment].address + at.offset; }
+
+// Where the reservation at `base` ends. Ranges of one stream and pool are of one reservation, and it reaches up to the next thing in use;
+// unless the length is known, or a range begins off its pages: then what lies behind it is of another.
+static uint64_t end_of_reservation(const struct vr_start *start, struct range_place from, uint64_t base, uint64_t page, uint64_t reserve,
+                                   bool exact) {
+    const struct vr_start_segment *first = &start->segments[from.segment];
+    uint64_t end = base + reserve;
+    for (size_t i = from.segment + 1; i < start->segment_count && same_range_owner(first, &start->segments[i]); i++) {
+        const uint64_t distance = start->segments[i].address - base;
+        if (distance % page != 0) return distance < end - base ? base + vr_round_down(distance, page) : end;
+        if (!exact && distance + start->segments[i].size > end - base) end = base + vr_round_up(distance + start->segments[i].size, page);
+    }
+    return end;
+}
+
+// The first mapped byte from here on that does not lie below `end`, of the same ranges; else what comes behind them.
+static struct range_place place_behind(const struct vr_start *start, struct range_place from, uint64_t end) {
+    const struct vr_start_segment *first = &start->segments[from.segment];
+    struct range_place at = from;
+    while (at.segment < start->segment_count && same_range_owner(first, &start->segments[at.segment]) && address_of(start, at) < end) {
+        const uint64_t left = start->segments[at.segment].size - at.offset, room = end - address_of(start, at);
+        at = left <= room ? (struct range_place){at.segment + 1, 0} : (struct range_place){at.segment, at.offset + room};
+    }
+    return at;
+}
+
+static struct reservation reservation_at(const struct vr_recorded_device *recorded, const struct vr_start *start,
+                                         const struct vr_reservations *known, uint64_t memory_bytes, struct range_place from) {
+    const struct vr_start_segment *first = &start->segments[from.segment];
+    const uint64_t page = vr_recorded_device_page(recorded->options, first->small);
+    const uint64_t base = from.offset == 0 ? known->bases[from.segment] : address_of(start, from);
+    bool exact = false;
+    const uint64_t reserve = reserve_of(recorded, memory_bytes, page, &exact);
+    const uint64_t least = exact ? page : vr_round_up(first->address + first->size - base, page);
+    uint64_t end = end_of_reservation(start, from, base, page, reserve < least ? least : reserve, exact);
+    const uint64_t learned = recorded->hindsight == NULL ? 0 : vr_map_get(&recorded->hindsight->ends, base);
+    const uint64_t in_use = from.offset == 0 ? known->ends[from.segment] : UINT64_MAX,
+                   most = learned != 0 && learned < in_use ? learned : in_use;
+    if (end > most && most - base >= page) end = base + vr_round_down(most - base, page);
+    return (struct reservation){from, base, end, first->counter};
+}
+
+static enum vram_status build_reservation(struct vr_replay_stage *stage, const struct vr_start *start,
+                                          const struct reservation *reservation, struct vram_error *error) {
+    const struct vr_start_segment *first = &start->segments[reservation->from.segment];
+    const uint64_t base = reservation->base, bytes = reservation->end - base;
+    uint64_t address = 0;
+    enum vram_status status = vr_stage_enter(stage, first->pool);
+    if (status == VRAM_OK) status = vram_sim_queue_reservation(stage->driver, base);
+    if (status == VRAM_OK)
+        status = vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, first->stream), first->small, bytes, &address);
+    if (status == VRAM_OK && address != base) status = VRAM_MISMATCH;
+    if (status == VRAM_OK) status = vr_map_set(&stage->began_with, base, 1);
+    if (status != VRAM_OK) return refuse(error, status, "address range", base, bytes);
+    for (struct range_place at = reservation->from; at.segment < start->segment_count;) {
+        const struct vr_start_segment *range = &start->segments[at.segment];
+        if (!same_range_owner(first, range) || address_of(start, at) >= reservation->end) break;
+        const uint64_t left = range->size - at.offset, room = reservation->end - address_of(start, at), size = left < room ? left : room;
+        status = vr_drive_map(stage->allocator, address_of(start, at), size);
+        if (status != VRAM_OK) return refuse(error, status, "mapped range", address_of(start, at), size);
+        at = size == left ? (struct range_place){at.segment + 1, 0} : (struct range_place){at.segment, at.offset + size};
+    }
+    return VRAM_OK;
+}
+
+static int reservation_order(const void *left, const void *right) {
+    const struct reservation *a = left, *b = right;
+    if (a->counter != b->counter) return VR_ORDER(a->counter, b->counter);
+    return VR_ORDER(a->base, b->base);
+}
+
+static enum vram_status plan_reservations(const struct vr_recorded_device *recorded, const struct vr_start *start,
+                                          const struct vr_reservations *known, uint64_t memory_bytes, struct reservation **list,
+                                          size_t *count, struct vram_error *error) {
+    size_t capacity = 0;
+    for (struct range_place at = {0, 0}; at.segment < start->segment_count;) {
+        if (!start->segments[at.segment].expandable) {
+            at.segment++;
+            continue;
+        }
+        VR_TRY(vr_grow((void **)list, &capacity, *count + 1, sizeof **list));
+        (*list)[*count] = reservation_at(recorded, start, known, memory_bytes, at);
+        const struct reservation *made = &(*list)[(*count)++];
+        // Ranges less than a page apart, off each other's pages, are of no reservation.
+        if (made->end <= address_of(start, at)) return refuse(error, VRAM_MISMATCH, "address range", made->base, made->end - made->base);
+        at = place_behind(start, at, made->end);
+    }
+    if (*count > 1) qsort(*list, *count, sizeof **list, reservation_order);
+    return VRAM_OK;
+}
+
+// Oldest first, as with segments.
+static enum vram_status build_reservations(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
+                                           const struct vr_start *start, uint64_t memory_bytes, struct vram_error *error) {
+    struct vr_reservations known;
+    struct reservation *list = NULL;
+    size_t count = 0;
+    bool exact = false;
+    const uint64_t reserve = reserve_of(recorded, memory_bytes, vr_recorded_device_page(recorded->options, false), &exact);
+    enum vram_status status = vr_reservations_find(recorded, start, exact ? reserve : UINT64_MAX, &known);
+    if (status == VRAM_OK) status = plan_reservations(recorded, start, &known, memory_bytes, &list, &count, error);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = build_reservation(stage, start, &list[i], error);
+    vr_reservations_release(&known);
+    free(list);
+    return status;
+}
+
+struct ordered {
+    uint64_t counter;
+    uint64_t address;
+    size_t index;
+};
+
+static int by_age(const void *left, const void *right) {
+    const struct ordered *a = left, *b = right;
+    if (a->counter != b->counter) return VR_ORDER(a->counter, b->counter);
+    return VR_ORDER(a->address, b->address);
+}
+
+// Oldest first where the recording tells ages, so that ties between equal blocks fall as they did.
+static enum vram_status build_segments(struct vr_replay_stage *stage, const struct vr_start *start, struct vram_error *error) {
+    struct ordered *order = malloc((start->segment_count + 1) * sizeof *order);
+    if (order == NULL) return VRAM_NO_HOST_MEMORY;
+    size_t count = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        const struct vr_start_segment *segment = &start->segments[i];
+        if (!segment->expandable) order[count++] = (struct ordered){segment->counter, segment->address, i};
+    }
+    if (count > 1) qsort(order, count, sizeof *order, by_age);
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = build_segment(stage, &start->segments[order[i].index], error);
+    free(order);
+    return status;
+}
+
+static enum vram_status build_blocks(struct vr_replay_stage *stage, const struct vr_start *start, struct vram_error *error) {
+    // Downwards: the free block that each one is cut from is then the first of its segment, which is found at once.
+    for (size_t i = start->block_count; i-- > 0;) {
+        const struct vr_start_block *block = &start->blocks[i];
+        const struct vr_start_segment *segment = &start->segments[block->segment];
+        enum vram_status status = vr_stage_enter(stage, segment->pool);
+        if (status == VRAM_OK)
+            status = vr_drive_malloc_at(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, block->address,
+                                        block->size, block->requested);
+        if (status == VRAM_OK && block->pending) status = vr_drive_free_request(stage->allocator, block->address);
+        if (status != VRAM_OK) return refuse(error, status, "block", block->address, block->size);
+    }
+    return VRAM_OK;
+}
+
+// The tables grow with what the start holds: what no device does is not built.
+static enum vram_status check_size(const struct vr_start *start, struct vram_error *error) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < start->segment_count; i++) {
+        if (!vr_add_u64(sum, start->segments[i].size, &sum) || sum > VR_STAGE_SPACING)
+            return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "more than %s is held at the start, which no device holds",
+                           vr_bytes(VR_STAGE_SPACING).text);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_stage_build(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded, const struct vr_start *start,
+                                struct vram_error *error) {
+    uint64_t spacing = 0;
+    VR_TRY(check_size(start, error));
+    VR_TRY(vr_stage_spacing(recorded, start, &spacing));
+    VR_TRY(build_segments(stage, start, error));
+    VR_TRY(build_reservations(stage, recorded, start, spacing, error));
+    return build_blocks(stage, start, error);
+}

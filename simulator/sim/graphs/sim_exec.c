@@ -1,0 +1,322 @@
+// sim_exec.c: executable graphs: a graph laid out as steps in an order that its edges allow, with the graphs inside it taken apart.
+#include "sim/graphs/sim_graphs.h"
+#include "sim/streams/sim_callbacks.h"
+#include "sim/modules/sim_launch.h"
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static struct vr_sim_exec *exec_of(const struct vr_sim *sim, uint64_t exec) { return vr_sim_slots_find(&sim->execs, exec); }
+
+// --- laying out -----------------------------------------------------------------------------------------------------
+
+#define NO_STEP SIZE_MAX
+
+static bool depend_on(struct vr_sim_exec *exec, size_t step) {
+    const size_t needed = exec->dependency_count + 1;
+    if (VR_GROW(exec, dependencies, needed) != VRAM_OK) return false;
+    exec->dependencies[exec->dependency_count++] = step;
+    return true;
+}
+
+// Adds a step that comes after the dependencies from `first` on. NO_STEP when the host has no memory.
+static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work, size_t first) {
+    const size_t needed = exec->step_count + 1;
+    if (VR_GROW(exec, steps, needed) != VRAM_OK) return NO_STEP;
+    exec->steps[exec->step_count] =
+        (struct vr_sim_step){.work = *work, .first_dependency = first, .dependency_count = exec->dependency_count - first};
+    vr_sim_payload_keep(work->payload);
+    exec->calls = exec->calls || work->function != NULL;
+    return exec->step_count++;
+}
+
+// One graph on its way into an executable one. The arrays have an element per node, by place; `starts` one more.
+struct layout {
+    const struct vr_sim *sim;
+    const struct vr_sim_nodes *nodes;
+    size_t *steps;   // the step that ends the node
+    size_t *waiting; // dependencies that have no step yet
+    size_t *starts;  // where the node's successors start in `after`
+    uint32_t *after; // places of successors
+    uint32_t *ready; // places whose dependencies all have steps, in the order in which that came
+    size_t ready_count;
+};
+
+static const struct vr_sim_node *node_in(const struct layout *layout, size_t place) {
+    return vr_sim_node_find(layout->sim, layout->nodes->items[place]);
+}
+
+static void close_layout(struct layout *layout) {
+    free(layout->steps);
+    free(layout->waiting);
+    free(layout->starts);
+    free(layout->after);
+    free(layout->ready);
+}
+
+static bool open_layout(struct layout *layout) {
+    const size_t count = layout->nodes->count;
+    size_t edges = 0;
+    for (size_t i = 0; i < count; i++) edges += node_in(layout, i)->dependencies.count;
+    layout->steps = calloc(count + 1, sizeof *layout->steps);
+    layout->waiting = calloc(count + 1, sizeof *layout->waiting);
+    layout->starts = calloc(count + 2, sizeof *layout->starts);
+    layout->after = calloc(edges + 1, sizeof *layout->after);
+    layout->ready = calloc(count + 1, sizeof *layout->ready);
+    return layout->steps != NULL && layout->waiting != NULL && layout->starts != NULL && layout->after != NULL && layout->ready != NULL;
+}
+
+// Fills waiting, starts and after, and finds the nodes that come after none. starts[p + 1] is where the next successor of p goes until
+// all are there, and then where those of p + 1 start.
+static void sort_edges(struct layout *layout) {
+    const size_t count = layout->nodes->count;
+    for (size_t i = 0; i < count; i++) {
+        const struct vr_sim_nodes *before = &node_in(layout, i)->dependencies;
+        layout->waiting[i] = before->count;
+        if (before->count == 0) layout->ready[layout->ready_count++] = (uint32_t)i;
+        for (size_t d = 0; d < before->count; d++) layout->starts[vr_sim_node_find(layout->sim, before->items[d])->place + 2]++;
+    }
+    for (size_t i = 2; i <= count + 1; i++) layout->starts[i] += layout->starts[i - 1];
+    for (size_t i = 0; i < count; i++) {
+        const struct vr_sim_nodes *before = &node_in(layout, i)->dependencies;
+        for (size_t d = 0; d < before->count; d++)
+            layout->after[layout->starts[vr_sim_node_find(layout->sim, before->items[d])->place + 1]++] = (uint32_t)i;
+    }
+}
+
+static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph, size_t entry, size_t *exit);
+
+// The steps that a node comes after, as dependencies of the next step.
+static bool lay_dependencies(struct vr_sim_exec *exec, const struct layout *layout, const struct vr_sim_node *node, size_t entry) {
+    if (node->dependencies.count == 0) return entry == NO_STEP || depend_on(exec, entry);
+    for (size_t d = 0; d < node->dependencies.count; d++)
+        if (!depend_on(exec, layout->steps[vr_sim_node_find(layout->sim, node->dependencies.items[d])->place])) return false;
+    return true;
+}
+
+// The steps of one node, whose dependencies have theirs. A graph inside becomes an empty step, its own steps, and an empty step.
+static vr_cu_result lay_node(struct vr_sim *sim, struct vr_sim_exec *exec, struct layout *layout, uint32_t place, size_t entry) {
+    const struct vr_sim_node *node = node_in(layout, place);
+    const struct vr_sim_work empty = {.type = VR_CU_GRAPH_NODE_TYPE_EMPTY};
+    uint32_t inside = node->work.child;
+    const bool is_condition = node->work.type == VR_CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    const bool has_graph =
+        node->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH || (is_condition && vr_sim_body_to_run(sim, node->work.payload, &inside));
+    const size_t first = exec->dependency_count;
+    const struct vr_sim_work *work = has_graph || is_condition ? &empty : &node->work;
+    const size_t step = lay_dependencies(exec, layout, node, entry) ? add_step(exec, work, first) : NO_STEP;
+    if (step == NO_STEP) return VR_CU_OUT_OF_MEMORY;
+    exec->steps[step].node = layout->nodes->items[place];
+    layout->steps[place] = step;
+    const vr_cu_result result = has_graph ? lay_graph(sim, exec, inside, step, &layout->steps[place]) : VR_CU_SUCCESS;
+    if (result == VR_CU_SUCCESS && has_graph && !is_condition) exec->steps[step].exit = layout->steps[place];
+    return result;
+}
+
+// What comes after all that no node comes after.
+static vr_cu_result lay_exit(struct vr_sim_exec *exec, const struct layout *layout, size_t entry, size_t *exit) {
+    const struct vr_sim_work empty = {.type = VR_CU_GRAPH_NODE_TYPE_EMPTY};
+    const size_t first = exec->dependency_count;
+    bool fits = depend_on(exec, entry);
+    for (size_t i = 0; i < layout->nodes->count && fits; i++)
+        if (layout->starts[i] == layout->starts[i + 1]) fits = depend_on(exec, layout->steps[i]);
+    const size_t step = fits ? add_step(exec, &empty, first) : NO_STEP;
+    if (step == NO_STEP) return VR_CU_OUT_OF_MEMORY;
+    *exit = step;
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result lay_nodes(struct vr_sim *sim, struct vr_sim_exec *exec, struct layout *layout, size_t entry) {
+    sort_edges(layout);
+    for (size_t i = 0; i < layout->ready_count; i++) {
+        const uint32_t place = layout->ready[i];
+        const vr_cu_result result = lay_node(sim, exec, layout, place, entry);
+        if (result != VR_CU_SUCCESS) return result;
+        for (size_t s = layout->starts[place]; s < layout->starts[place + 1]; s++)
+            if (--layout->waiting[layout->after[s]] == 0) layout->ready[layout->ready_count++] = layout->after[s];
+    }
+    return layout->ready_count == layout->nodes->count ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+}
+
+// The steps of a graph. INVALID_VALUE when its edges go round in a circle. Inside of another graph its steps come after `entry`, and
+// *exit comes after them.
+static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph, size_t entry, size_t *exit) {
+    struct layout layout = {.sim = sim, .nodes = &vr_sim_graph_at(sim, graph)->nodes};
+    if (!vr_sim_holdings_add(sim, &exec->holdings, &vr_sim_graph_at(sim, graph)->holdings)) return VR_CU_OUT_OF_MEMORY;
+    vr_cu_result result = open_layout(&layout) ? lay_nodes(sim, exec, &layout, entry) : VR_CU_OUT_OF_MEMORY;
+    if (result == VR_CU_SUCCESS && entry != NO_STEP) result = lay_exit(exec, &layout, entry, exit);
+    close_layout(&layout);
+    return result;
+}
+
+// --- making and ending ----------------------------------------------------------------------------------------------
+
+void vr_sim_exec_unlay(struct vr_sim *sim, struct vr_sim_exec *exec) {
+    for (size_t i = 0; i < exec->step_count; i++) vr_sim_payload_drop(exec->steps[i].work.payload);
+    free(exec->steps);
+    free(exec->dependencies);
+    vr_sim_holdings_release(sim, &exec->holdings);
+    free(exec->ends_ns);
+}
+
+void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
+    vr_sim_event_forget(sim, &exec->launch);
+    if (exec->claimed) vr_sim_exec_disclaim(sim, exec);
+    vr_sim_exec_unlay(sim, exec);
+    vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
+}
+
+vr_cu_result vr_sim_exec_lay(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph) {
+    return lay_graph(sim, exec, graph, NO_STEP, NULL);
+}
+
+vr_cu_result vr_sim_graph_instantiate(struct vr_sim *sim, uint64_t *exec, uint64_t graph, uint64_t flags) {
+    const uint64_t known = VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH | VR_CU_GRAPH_INSTANTIATE_USE_NODE_PRIORITY;
+    const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
+    if (flags == VR_CU_GRAPH_INSTANTIATE_DEVICE_LAUNCH) return VR_CU_NOT_SUPPORTED;
+    if (exec == NULL || found == NULL || (flags & ~known) != 0) return VR_CU_INVALID_VALUE;
+    vr_cu_result result = vr_sim_unsafe(sim);
+    if (result != VR_CU_SUCCESS) return result;
+    uint32_t index;
+    if (vr_sim_slots_take(&sim->execs, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_exec *made = (struct vr_sim_exec *)(void *)vr_sim_slots_item(&sim->execs, index);
+    result = lay_graph(sim, made, vr_sim_slots_index(&sim->graphs, found), NO_STEP, NULL);
+    if (result == VR_CU_SUCCESS) {
+        made->ends_ns = calloc(made->step_count + 1, sizeof *made->ends_ns);
+        if (made->ends_ns == NULL) result = VR_CU_OUT_OF_MEMORY;
+    }
+    if (result == VR_CU_SUCCESS) result = vr_sim_exec_claim(sim, made);
+    made->claimed = result == VR_CU_SUCCESS;
+    made->flags = flags;
+    made->auto_free = (flags & VR_CU_GRAPH_INSTANTIATE_AUTO_FREE_ON_LAUNCH) != 0;
+    if (result == VR_CU_SUCCESS)
+        *exec = vr_sim_slots_handle(&sim->execs, index);
+    else
+        vr_sim_exec_end(sim, made);
+    return result;
+}
+
+// The work of its launches goes on; ends_ns and the rest belong to no work.
+vr_cu_result vr_sim_graph_exec_destroy(struct vr_sim *sim, uint64_t exec) {
+    struct vr_sim_exec *found = exec_of(sim, exec);
+    if (found == NULL) return VR_CU_INVALID_VALUE;
+    const vr_cu_result result = vr_sim_unsafe(sim);
+    if (result == VR_CU_SUCCESS) vr_sim_exec_end(sim, found);
+    return result;
+}
+
+// --- launching ------------------------------------------------------------------------------------------------------
+
+static struct vr_sim_event *event_of(const struct vr_sim *sim, const struct vr_sim_step *step, int type) {
+    return step->work.type == type ? vr_sim_slots_find(&sim->events, step->work.event) : NULL;
+}
+
+// May the whole of it run? ILLEGAL_ADDRESS where memory is gone, INVALID_VALUE where an event is, or where it would last too long.
+static vr_cu_result check_steps(const struct vr_sim *sim, const struct vr_sim_exec *exec, uint32_t device) {
+    uint64_t sum_ns = 0;
+    for (size_t i = 0; i < exec->step_count; i++) {
+        const struct vr_sim_work *work = &exec->steps[i].work;
+        const bool is_event = work->type == VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT || work->type == VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+        if (is_event && vr_sim_slots_find(&sim->events, work->event) == NULL) return VR_CU_INVALID_VALUE;
+        if (!exec->steps[i].disabled && !vr_sim_work_is_valid(sim, work)) return VR_CU_ILLEGAL_ADDRESS;
+        if (!vr_add_u64(sum_ns, work->cost_ns, &sum_ns)) return VR_CU_INVALID_VALUE;
+    }
+    return vr_sim_fits_in_time(sim, sim->devices[device].tail_ns, sum_ns) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+}
+
+// Launches come after what the stream has, after each other, and, in manual completion, as a whole after the events that steps wait for.
+static vr_cu_result enqueue_start(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_exec *exec, uint64_t *start_ns) {
+    vr_cu_result result = exec->launch.recorded ? vr_sim_enqueue_wait(sim, stream, &exec->launch) : VR_CU_SUCCESS;
+    for (size_t i = 0; i < exec->step_count && sim->options.manual_completion && result == VR_CU_SUCCESS; i++) {
+        const struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+        if (event != NULL && event->recorded) result = vr_sim_enqueue_wait(sim, stream, event);
+    }
+    return result == VR_CU_SUCCESS ? vr_sim_enqueue(sim, stream, 0, start_ns) : result;
+}
+
+// When each step ends, and the last: a step starts when all it depends on have ended.
+static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *exec, uint64_t start_ns) {
+    uint64_t last_ns = start_ns;
+    for (size_t i = 0; i < exec->step_count; i++) {
+        const struct vr_sim_step *step = &exec->steps[i];
+        uint64_t at_ns = start_ns;
+        for (size_t d = 0; d < step->dependency_count; d++)
+            at_ns = later(at_ns, exec->ends_ns[exec->dependencies[step->first_dependency + d]]);
+        const struct vr_sim_event *event = event_of(sim, step, VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+        if (event != NULL && event->recorded) at_ns = later(at_ns, event->complete_ns);
+        exec->ends_ns[i] = at_ns + (step->disabled ? 0 : step->work.cost_ns);
+        last_ns = later(last_ns, exec->ends_ns[i]);
+    }
+    return last_ns;
+}
+
+static vr_cu_result do_step(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+    if (work->type != VR_CU_GRAPH_NODE_TYPE_KERNEL || work->payload == NULL)
+        return vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work});
+    const struct vr_sim_launch *kernel = &((const struct vr_sim_kernel_payload *)(const void *)work->payload)->launch;
+    vr_sim_launch_pass(sim, kernel);
+    return vr_sim_launch_fill(sim, stream, work->device, kernel);
+}
+
+static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
+    vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
+    uint64_t start_ns, end_ns;
+    if (result == VR_CU_SUCCESS && (exec->calls || !vr_sim_callback_done(sim, stream->callback)))
+        result = vr_sim_callbacks_reserve(sim, exec->step_count);
+    if (result == VR_CU_SUCCESS) result = vr_sim_exec_allocate(sim, exec);
+    if (result == VR_CU_SUCCESS) result = enqueue_start(sim, stream, exec, &start_ns);
+    if (result != VR_CU_SUCCESS) return result;
+    result = vr_sim_enqueue(sim, stream, time_steps(sim, exec, start_ns) - start_ns, &end_ns);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_event_set(sim, &exec->launch, stream, end_ns);
+    for (size_t i = 0; i < exec->step_count; i++) {
+        if (exec->steps[i].disabled) continue;
+        struct vr_sim_event *event = event_of(sim, &exec->steps[i], VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+        if (event != NULL) vr_sim_event_set(sim, event, stream, exec->ends_ns[i]);
+        const struct vr_sim_work *work = &exec->steps[i].work;
+        const vr_cu_result done = do_step(sim, stream, work);
+        if (result == VR_CU_SUCCESS) result = done;
+    }
+    vr_sim_exec_free(sim, exec);
+    return result;
+}
+
+// The nodes of a graph that does what the executable one does.
+static vr_cu_result add_steps(struct vr_sim *sim, const struct vr_sim_exec *exec, uint32_t graph) {
+    struct vr_sim_nodes before = {0};
+    vr_cu_result result = VR_CU_SUCCESS;
+    for (size_t i = 0; i < exec->step_count && result == VR_CU_SUCCESS; i++) {
+        const struct vr_sim_step *step = &exec->steps[i];
+        before.count = 0;
+        bool fits = true;
+        for (size_t d = 0; d < step->dependency_count && fits; d++) {
+            const size_t place = exec->dependencies[step->first_dependency + d];
+            fits = vr_sim_nodes_add(&before, vr_sim_graph_at(sim, graph)->nodes.items[place]);
+        }
+        uint64_t node;
+        result = fits ? vr_sim_node_add(sim, graph, &step->work, before.items, before.count, &node) : VR_CU_OUT_OF_MEMORY;
+    }
+    vr_sim_nodes_free(&before);
+    return result;
+}
+
+// A launch into a stream that captures is a graph inside of the captured one.
+static vr_cu_result capture_launch(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_exec *exec) {
+    struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_GRAPH};
+    vr_cu_result result = vr_sim_graph_make(sim, &work.child);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_graph_own(sim, work.child);
+    result = add_steps(sim, exec, work.child);
+    if (result == VR_CU_SUCCESS) result = vr_sim_capture_add(sim, stream, &work);
+    if (result != VR_CU_SUCCESS) vr_sim_graph_end(sim, work.child);
+    return result;
+}
+
+vr_cu_result vr_sim_graph_launch(struct vr_sim *sim, uint64_t exec, uint64_t stream) {
+    struct vr_sim_exec *found = exec_of(sim, exec);
+    if (found == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_stream *queue;
+    const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    if (queue->capture == 0) return launch(sim, queue, found);
+    return vr_sim_exec_has_memory(found) ? VR_CU_NOT_SUPPORTED : capture_launch(sim, queue, found);
+}

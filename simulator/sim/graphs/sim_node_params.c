@@ -1,0 +1,179 @@
+// sim_node_params.c: parameters into work, and back.
+#include "sim/graphs/sim_node_params.h"
+
+#include <stdlib.h>
+
+#include "sim/modules/sim_launch.h"
+#include "sim/streams/sim_memory_ops.h"
+
+// --- into work ------------------------------------------------------------------------------------------------------
+
+// The device of a context that the parameters name, or, where they name none, of the calling thread's.
+static vr_cu_result device_of(struct vr_sim *sim, uint64_t context, uint32_t *device) {
+    struct vr_sim_context *found = vr_sim_context_find(sim, context);
+    if (context != 0 && found == NULL) return VR_CU_INVALID_CONTEXT;
+    const vr_cu_result result = found == NULL ? vr_sim_current(sim, &found) : VR_CU_SUCCESS;
+    if (result == VR_CU_SUCCESS) *device = found->device;
+    return result;
+}
+
+static vr_cu_result kernel_work(struct vr_sim *sim, const struct vr_cu_kernel_node *params, struct vr_sim_work *work) {
+    const struct vr_sim_launch launch = {.function = params->function != 0 ? params->function : params->kernel,
+                                         .grid = {params->grid[0], params->grid[1], params->grid[2]},
+                                         .block = {params->block[0], params->block[1], params->block[2]},
+                                         .shared_bytes = params->shared_bytes,
+                                         .parameters = params->parameters,
+                                         .extra = params->extra};
+    uint32_t device;
+    const vr_cu_result result = device_of(sim, params->context, &device);
+    return result == VR_CU_SUCCESS ? vr_sim_launch_work(sim, device, &launch, work) : result;
+}
+
+static vr_cu_result copy_work(struct vr_sim *sim, const struct vr_cu_memcpy_node *params, struct vr_sim_work *work) {
+    const struct vr_cu_memcpy3d *copy = &params->copy;
+    if (copy->width_bytes == 0 || copy->rows == 0 || copy->planes == 0) return VR_CU_INVALID_VALUE;
+    vr_cu_result result = vr_sim_copy_shape(sim, copy, work);
+    if (result == VR_CU_SUCCESS) result = device_of(sim, params->context, &work->device);
+    if (result != VR_CU_SUCCESS) return result;
+    if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
+    struct vr_sim_copy_payload *payload = malloc(sizeof *payload);
+    if (payload == NULL) return VR_CU_OUT_OF_MEMORY;
+    *payload = (struct vr_sim_copy_payload){{1}, *params};
+    work->payload = &payload->head;
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result set_work(struct vr_sim *sim, const struct vr_cu_memset_node *set, uint64_t context, struct vr_sim_work *work) {
+    const uint32_t element = set->element_bytes;
+    if (set->width_elements == 0 || set->rows == 0) return VR_CU_INVALID_VALUE;
+    if ((element != 1 && element != 2 && element != 4) || set->address % element != 0) return VR_CU_INVALID_VALUE;
+    *work = vr_sim_set_work(set->address, 0, 0);
+    if (!vr_mul_u64(set->width_elements, element, &work->width_bytes)) return VR_CU_INVALID_VALUE;
+    if (set->rows > 1 && (set->pitch_bytes < work->width_bytes || set->pitch_bytes % element != 0)) return VR_CU_INVALID_VALUE;
+    work->value = set->value;
+    work->element_bytes = element;
+    work->rows = set->rows;
+    work->to_pitch = set->pitch_bytes;
+    const vr_cu_result result = device_of(sim, context, &work->device);
+    if (result != VR_CU_SUCCESS) return result;
+    return vr_sim_work_is_valid(sim, work) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+}
+
+static vr_cu_result event_work(const struct vr_sim *sim, int type, uint64_t event, struct vr_sim_work *work) {
+    if (vr_sim_slots_find(&sim->events, event) == NULL) return VR_CU_INVALID_VALUE;
+    *work = (struct vr_sim_work){.type = type, .event = event};
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result batch_work(struct vr_sim *sim, const struct vr_cu_batch_node *params, struct vr_sim_work *work) {
+    *work = (struct vr_sim_work){.type = VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+    vr_cu_result result = device_of(sim, params->context, &work->device);
+    if (result == VR_CU_SUCCESS) result = vr_sim_ops_keep(params->ops, params->count, params->flags, params->context, &work->payload);
+    if (result != VR_CU_SUCCESS || vr_sim_ops_are_valid(sim, params->ops, params->count, work->device)) return result;
+    vr_sim_payload_drop(work->payload);
+    work->payload = NULL;
+    return VR_CU_INVALID_VALUE;
+}
+
+vr_cu_result vr_sim_params_work(struct vr_sim *sim, const struct vr_cu_node_params *params, struct vr_sim_work *work) {
+    *work = (struct vr_sim_work){.type = params->type};
+    switch (params->type) {
+    case VR_CU_GRAPH_NODE_TYPE_KERNEL: return kernel_work(sim, &params->of.kernel, work);
+    case VR_CU_GRAPH_NODE_TYPE_MEMCPY: return copy_work(sim, &params->of.memcpy, work);
+    case VR_CU_GRAPH_NODE_TYPE_MEMSET: return set_work(sim, &params->of.memset.set, params->of.memset.context, work);
+    case VR_CU_GRAPH_NODE_TYPE_HOST:
+        work->function = params->of.host.call.function;
+        work->argument = params->of.host.call.argument;
+        return work->function == NULL ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;
+    case VR_CU_GRAPH_NODE_TYPE_EMPTY: return VR_CU_SUCCESS;
+    case VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD: return event_work(sim, params->type, params->of.event.event, work);
+    case VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return batch_work(sim, &params->of.batch, work);
+    default: return VR_CU_NOT_SUPPORTED;
+    }
+}
+
+// --- and back -------------------------------------------------------------------------------------------------------
+
+static void kernel_params(const struct vr_sim_work *work, struct vr_cu_kernel_node *params) {
+    const struct vr_sim_kernel_payload *payload = (const struct vr_sim_kernel_payload *)(const void *)work->payload;
+    if (payload == NULL) return; // a kernel of vram_sim_launch()
+    *params = (struct vr_cu_kernel_node){.function = payload->launch.function,
+                                         .shared_bytes = payload->launch.shared_bytes,
+                                         .parameters = payload->launch.parameters,
+                                         .extra = payload->launch.extra};
+    memcpy(params->grid, payload->launch.grid, sizeof params->grid);
+    memcpy(params->block, payload->launch.block, sizeof params->block);
+}
+
+static struct vr_cu_memcpy_side side_of(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t pitch) {
+    bool host;
+    (void)vr_sim_is_memory(sim, address, 1, work->device, false, &host);
+    struct vr_cu_memcpy_side side = {.memory_type = host ? VR_CU_MEMORY_TYPE_HOST : VR_CU_MEMORY_TYPE_DEVICE, .rows = work->rows};
+    side.pitch_bytes = pitch == 0 ? work->width_bytes : pitch;
+    if (host)
+        side.host = address;
+    else
+        side.device = address;
+    return side;
+}
+
+static void copy_params(const struct vr_sim *sim, const struct vr_sim_work *work, struct vr_cu_memcpy_node *params) {
+    const struct vr_sim_copy_payload *payload = (const struct vr_sim_copy_payload *)(const void *)work->payload;
+    if (payload != NULL) {
+        *params = payload->params;
+        return;
+    }
+    params->copy = (struct vr_cu_memcpy3d){.from = side_of(sim, work, work->from, work->from_pitch),
+                                           .to = side_of(sim, work, work->to, work->to_pitch),
+                                           .width_bytes = work->width_bytes,
+                                           .rows = work->rows,
+                                           .planes = work->planes};
+}
+
+static void alloc_params(const struct vr_sim *sim, const struct vr_sim_work *work, struct vr_cu_alloc_node *params) {
+    const struct vr_sim_graph_memory *memory =
+        (const struct vr_sim_graph_memory *)(const void *)vr_sim_slots_item(&sim->graph_memories, work->memory);
+    params->pool.type = VR_CU_MEM_ALLOCATION_TYPE_PINNED;
+    params->pool.location = (struct vr_cu_location){VR_CU_MEM_LOCATION_TYPE_DEVICE, (int32_t)memory->device};
+    params->size_bytes = memory->size_bytes;
+    params->address = memory->address;
+}
+
+vr_cu_result vr_sim_params_of(struct vr_sim *sim, const struct vr_sim_node *node, struct vr_cu_node_params *params) {
+    const struct vr_sim_work *work = &node->work;
+    *params = (struct vr_cu_node_params){.type = work->type};
+    switch (work->type) {
+    case VR_CU_GRAPH_NODE_TYPE_KERNEL: kernel_params(work, &params->of.kernel); break;
+    case VR_CU_GRAPH_NODE_TYPE_MEMCPY: copy_params(sim, work, &params->of.memcpy); break;
+    case VR_CU_GRAPH_NODE_TYPE_MEMSET:
+        params->of.memset.set = (struct vr_cu_memset_node){work->to,
+                                                           work->to_pitch,
+                                                           (uint32_t)work->value,
+                                                           work->element_bytes,
+                                                           work->element_bytes == 0 ? 0 : work->width_bytes / work->element_bytes,
+                                                           work->rows};
+        break;
+    case VR_CU_GRAPH_NODE_TYPE_HOST: params->of.host.call = (struct vr_cu_host_node){work->function, work->argument}; break;
+    case VR_CU_GRAPH_NODE_TYPE_GRAPH: params->of.child.graph = vr_sim_slots_handle(&sim->graphs, work->child); break;
+    case VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+    case VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD: params->of.event.event = work->event; break;
+    case VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC: alloc_params(sim, work, &params->of.alloc); break;
+    case VR_CU_GRAPH_NODE_TYPE_MEM_FREE:
+        params->of.freed =
+            ((const struct vr_sim_graph_memory *)(const void *)vr_sim_slots_item(&sim->graph_memories, work->memory))->address;
+        break;
+    case VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+        const struct vr_sim_ops_payload *ops = (const struct vr_sim_ops_payload *)(const void *)work->payload;
+        params->of.batch = (struct vr_cu_batch_node){ops->context, ops->count, ops->ops, ops->flags};
+        break;
+    }
+    case VR_CU_GRAPH_NODE_TYPE_CONDITIONAL: {
+        const struct vr_sim_condition_payload *condition = (const struct vr_sim_condition_payload *)(const void *)work->payload;
+        params->of.conditional = (struct vr_cu_conditional_node){condition->handle, condition->type, condition->size, condition->bodies, 0};
+        break;
+    }
+    default: break;
+    }
+    return VR_CU_SUCCESS;
+}

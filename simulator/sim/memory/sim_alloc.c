@@ -1,0 +1,95 @@
+// sim_alloc.c: cuMemAlloc and its family.
+#include "sim/graphs/sim_graphs.h"
+#include "sim/memory/sim_managed.h"
+#include "sim/memory/sim_pools.h"
+
+vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint64_t *total_bytes) {
+    if (free_bytes == NULL || total_bytes == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_device *device = &sim->devices[context->device];
+    *total_bytes = device->memory_bytes;
+    const uint64_t left = vr_sim_free_bytes(device), files = device->card->kind == VR_SIM_INTEGRATED ? sim->options.page_cache_bytes : 0;
+    *free_bytes = files < left ? left - files : 0;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_alloc(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes) {
+    if (address == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_device *device = &sim->devices[context->device];
+    if (!vr_sim_has_room(device, size_bytes)) vr_sim_managed_make_room(sim, context->device, size_bytes);
+    if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_place place;
+    result = vr_sim_place_alloc(sim, context->device, size_bytes, &place);
+    if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, true);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_range range = {.base = place.address, .span = place.span, .size_bytes = size_bytes, .kind = VR_SIM_ALLOCATION};
+    range.owner = vr_sim_context_handle(sim, context);
+    if (sim->file >= 0) result = vr_sim_back_fill(sim, place.address, place.span, &range.read_mask);
+    if (result == VR_CU_SUCCESS && vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) result = VR_CU_OUT_OF_MEMORY;
+    if (result != VR_CU_SUCCESS) {
+        vr_sim_back_remove(sim, place.address, place.span);
+        vr_sim_place_lost(sim, &place);
+        return result;
+    }
+    device->used_bytes += size_bytes;
+    vr_sim_charge_alloc(sim, device, size_bytes);
+    *address = place.address;
+    return VR_CU_SUCCESS;
+}
+
+static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
+    const uint32_t number = vr_sim_context_find(sim, range->owner)->device;
+    struct vr_sim_device *device = &sim->devices[number];
+    const uint64_t address = range->base, span = range->span;
+    device->used_bytes -= range->size_bytes;
+    vr_sim_charge_free(sim, device, range->size_bytes);
+    vr_sim_back_remove(sim, range->base, range->span);
+    if (sim->file >= 0) vr_sim_back_give(sim, range->write_mask, range->read_mask, vr_sim_back_span(sim, range));
+    vr_sim_ranges_remove(&sim->spaces, address);
+    vr_sim_place_freed(sim, number, address, span);
+}
+
+// The address says whose it is: no context need be current.
+vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
+    vr_cu_result result = vr_sim_unsafe(sim);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+    if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // what pools and graphs have lies in ranges of other kinds
+        if (vr_sim_pool_free_now(sim, address, &result)) return result;
+        if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
+        return VR_CU_INVALID_VALUE;
+    }
+    // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
+    if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
+    free_range(sim, range);
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context) {
+    for (uint64_t next = 0;;) {
+        const struct vr_sim_range *range = vr_sim_ranges_next(&sim->spaces, next);
+        if (range == NULL) return;
+        next = vr_sim_range_end(range);
+        if (range->kind == VR_SIM_ALLOCATION && (context == 0 || range->owner == context)) free_range(sim, range);
+    }
+}
+
+vr_cu_result vr_sim_mem_get_address_range(struct vr_sim *sim, uint64_t *base, uint64_t *size_bytes, uint64_t address) {
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
+    if (range != NULL && range->kind == VR_SIM_RESERVATION) range = vr_sim_ranges_holding(&sim->mappings, address);
+    if (range != NULL && range->kind == VR_SIM_CHUNK) range = vr_sim_ranges_holding(&sim->pooled, address);
+    if (range == NULL) range = vr_sim_ranges_holding(&sim->hosts, address); // one address space
+    if (range == NULL || address - range->base >= range->size_bytes) return VR_CU_NOT_FOUND;
+    if (base != NULL) *base = range->base;
+    if (size_bytes != NULL) *size_bytes = range->size_bytes;
+    return VR_CU_SUCCESS;
+}

@@ -1,0 +1,258 @@
+// sim_pool_calls.c: the rows of calls.def about memory pools.
+#include "sim/graphs/sim_graphs.h"
+#include "sim/memory/sim_pools.h"
+
+// --- which pool -----------------------------------------------------------------------------------------------------
+
+static vr_cu_result default_pool(struct vr_sim *sim, uint32_t device, uint64_t *pool) {
+    struct vr_sim_device *owner = &sim->devices[device];
+    if (owner->default_pool == 0) {
+        uint32_t index;
+        const vr_cu_result result = vr_sim_pool_make(sim, device, &index);
+        if (result != VR_CU_SUCCESS) return result;
+        vr_sim_pool_at(sim, index)->standard = true;
+        owner->default_pool = vr_sim_slots_handle(&sim->pools, index);
+    }
+    *pool = owner->default_pool;
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result current_pool(struct vr_sim *sim, uint32_t device, uint64_t *pool) {
+    if (vr_sim_slots_find(&sim->pools, sim->devices[device].pool) == NULL) return default_pool(sim, device, pool);
+    *pool = sim->devices[device].pool;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_device_get_default_mem_pool(struct vr_sim *sim, uint64_t *pool, int device) {
+    if (pool == NULL) return VR_CU_INVALID_VALUE;
+    return vr_sim_is_device(sim, device) ? default_pool(sim, (uint32_t)device, pool) : VR_CU_INVALID_DEVICE;
+}
+
+vr_cu_result vr_sim_device_get_mem_pool(struct vr_sim *sim, uint64_t *pool, int device) {
+    if (pool == NULL) return VR_CU_INVALID_VALUE;
+    return vr_sim_is_device(sim, device) ? current_pool(sim, (uint32_t)device, pool) : VR_CU_INVALID_DEVICE;
+}
+
+vr_cu_result vr_sim_device_set_mem_pool(struct vr_sim *sim, int device, uint64_t pool) {
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || found->imported || found->device != (uint32_t)device) return VR_CU_INVALID_VALUE;
+    sim->devices[device].pool = pool;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_pool_create(struct vr_sim *sim, uint64_t *pool, const struct vr_cu_pool_props *props) {
+    if (pool == NULL || props == NULL || props->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
+    if (props->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
+    if (!vr_sim_is_device(sim, props->location.id)) return VR_CU_INVALID_DEVICE;
+    const int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    if ((props->handle_types & ~known) != 0) return VR_CU_NOT_SUPPORTED;
+    uint32_t index;
+    const vr_cu_result result = vr_sim_pool_make(sim, (uint32_t)props->location.id, &index);
+    if (result != VR_CU_SUCCESS) return result;
+    vr_sim_pool_at(sim, index)->handle_types = props->handle_types;
+    vr_sim_pool_at(sim, index)->most_bytes = vr_round_down(props->most_bytes, VR_SIM_GRANULARITY);
+    if (props->most_bytes != 0 && props->most_bytes < VR_SIM_GRANULARITY) vr_sim_pool_at(sim, index)->most_bytes = VR_SIM_GRANULARITY;
+    sim->user_pools++;
+    *pool = vr_sim_slots_handle(&sim->pools, index);
+    return VR_CU_SUCCESS;
+}
+
+// What was taken from it stays good; the memory goes when all of it is free.
+vr_cu_result vr_sim_mem_pool_destroy(struct vr_sim *sim, uint64_t pool) {
+    struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || found->standard) return VR_CU_INVALID_VALUE;
+    const uint32_t index = vr_sim_slots_index(&sim->pools, found);
+    found->slot.named = false;
+    sim->user_pools--;
+    vr_sim_pool_unshare(sim, found);
+    vr_sim_pool_trim(sim, index, 0);
+    vr_sim_pool_end_unused(sim, index);
+    return VR_CU_SUCCESS;
+}
+
+// --- attributes and access ------------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_mem_pool_trim_to(struct vr_sim *sim, uint64_t pool, uint64_t keep_bytes) {
+    const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL) return VR_CU_INVALID_VALUE;
+    vr_sim_pool_trim(sim, vr_sim_slots_index(&sim->pools, found), keep_bytes);
+    return VR_CU_SUCCESS;
+}
+
+static bool *flag_of(struct vr_sim_pool *pool, int attribute) {
+    switch (attribute) {
+    case VR_CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: return &pool->follow_events;
+    case VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: return &pool->opportunistic;
+    case VR_CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: return &pool->add_dependencies;
+    default: return NULL;
+    }
+}
+
+static uint64_t *amount_of(struct vr_sim_pool *pool, int attribute) {
+    switch (attribute) {
+    case VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: return &pool->keep_bytes;
+    case VR_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: return &pool->reserved_bytes;
+    case VR_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: return &pool->reserved_high_bytes;
+    case VR_CU_MEMPOOL_ATTR_USED_MEM_CURRENT: return &pool->used_bytes;
+    case VR_CU_MEMPOOL_ATTR_USED_MEM_HIGH: return &pool->used_high_bytes;
+    default: return NULL;
+    }
+}
+
+// Flags are int, amounts uint64_t.
+vr_cu_result vr_sim_mem_pool_get_attribute(struct vr_sim *sim, uint64_t pool, int attribute, void *value) {
+    struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || value == NULL) return VR_CU_INVALID_VALUE;
+    const bool *flag = flag_of(found, attribute);
+    const uint64_t *amount = amount_of(found, attribute);
+    const int number = flag != NULL && *flag;
+    if (flag != NULL)
+        memcpy(value, &number, sizeof number);
+    else if (amount != NULL)
+        memcpy(value, amount, sizeof *amount);
+    return flag != NULL || amount != NULL ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+}
+
+// A high mark takes 0 only and falls to what is current.
+static vr_cu_result set_amount(struct vr_sim_pool *pool, int attribute, uint64_t amount) {
+    switch (attribute) {
+    case VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->keep_bytes = amount; return VR_CU_SUCCESS;
+    case VR_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: pool->reserved_high_bytes = pool->reserved_bytes; break;
+    case VR_CU_MEMPOOL_ATTR_USED_MEM_HIGH: pool->used_high_bytes = pool->used_bytes; break;
+    default: return VR_CU_INVALID_VALUE;
+    }
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_pool_set_attribute(struct vr_sim *sim, uint64_t pool, int attribute, void *value) {
+    struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || value == NULL) return VR_CU_INVALID_VALUE;
+    bool *flag = flag_of(found, attribute);
+    int number;
+    uint64_t amount;
+    if (flag != NULL) {
+        memcpy(&number, value, sizeof number);
+        *flag = number != 0;
+        return VR_CU_SUCCESS;
+    }
+    memcpy(&amount, value, sizeof amount);
+    const bool high = attribute == VR_CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH || attribute == VR_CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+    return high && amount != 0 ? VR_CU_INVALID_VALUE : set_amount(found, attribute, amount);
+}
+
+static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_sim_pool *pool, const struct vr_cu_access_desc *access) {
+    const bool none = access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    const bool known = none || access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READ || access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    if (access->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE || !known) return VR_CU_INVALID_VALUE;
+    if (!vr_sim_is_device(sim, access->location.id)) return VR_CU_INVALID_DEVICE;
+    const uint32_t device = (uint32_t)access->location.id;
+    if (device == pool->device) return access->flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+    return none || vr_sim_are_peers(sim, device, pool->device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
+}
+
+// All of it or nothing.
+vr_cu_result vr_sim_mem_pool_set_access(struct vr_sim *sim, uint64_t pool, const struct vr_cu_access_desc *access, uint64_t count) {
+    struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || access == NULL || count == 0) return VR_CU_INVALID_VALUE;
+    for (uint64_t i = 0; i < count; i++) {
+        const vr_cu_result result = check_access(sim, found, &access[i]);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t bit = (uint64_t)1 << access[i].location.id;
+        const bool read = access[i].flags != VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        const bool write = access[i].flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        found->read_mask = read ? found->read_mask | bit : found->read_mask & ~bit;
+        found->write_mask = write ? found->write_mask | bit : found->write_mask & ~bit;
+    }
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_pool_get_access(struct vr_sim *sim, int *flags, uint64_t pool, const struct vr_cu_location *location) {
+    const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || flags == NULL || location == NULL || location->type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_INVALID_VALUE;
+    if (!vr_sim_is_device(sim, location->id)) return VR_CU_INVALID_DEVICE;
+    const bool read = (found->read_mask >> location->id & 1) != 0, write = (found->write_mask >> location->id & 1) != 0;
+    *flags = write ? VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE : read ? VR_CU_MEM_ACCESS_FLAGS_PROT_READ : VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    return VR_CU_SUCCESS;
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------
+
+static vr_cu_result take(struct vr_sim *sim, struct vr_sim_stream *queue, uint64_t pool, uint64_t size_bytes, uint64_t *address) {
+    const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
+    if (found == NULL || found->imported) return VR_CU_INVALID_VALUE;
+    if (queue->capture != 0) return vr_sim_capture_alloc(sim, queue, found->device, size_bytes, address);
+    uint64_t end_ns;
+    const uint32_t index = vr_sim_slots_index(&sim->pools, found);
+    const vr_cu_result result = vr_sim_enqueue(sim, queue, 0, &end_ns);
+    return result == VR_CU_SUCCESS ? vr_sim_pool_take(sim, index, queue, size_bytes, address) : result;
+}
+
+vr_cu_result vr_sim_mem_alloc_async(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes, uint64_t stream) {
+    if (address == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_stream *queue;
+    vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    uint64_t pool;
+    result = current_pool(sim, vr_sim_context_find(sim, queue->context)->device, &pool);
+    return result == VR_CU_SUCCESS ? take(sim, queue, pool, size_bytes, address) : result;
+}
+
+vr_cu_result vr_sim_mem_alloc_from_pool_async(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes, uint64_t pool, uint64_t stream) {
+    if (address == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_stream *queue;
+    const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    return result == VR_CU_SUCCESS ? take(sim, queue, pool, size_bytes, address) : result;
+}
+
+// Memory of cuMemAlloc is freed by cuMemFree only.
+vr_cu_result vr_sim_mem_free_async(struct vr_sim *sim, uint64_t address, uint64_t stream) {
+    struct vr_sim_stream *queue;
+    vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    if (queue->capture != 0) return vr_sim_capture_free(sim, queue, address);
+    struct vr_sim_piece *piece = vr_sim_piece_at(sim, address);
+    struct vr_sim_range *imported = vr_sim_pool_import_at(sim, address);
+    if (piece == NULL && imported == NULL) return vr_sim_graph_memory_free(sim, address);
+    struct vr_sim_point point = {.serial = queue->serial, .stream = vr_sim_slots_index(&sim->streams, queue)};
+    result = vr_sim_enqueue(sim, queue, 0, &point.end_ns);
+    if (result != VR_CU_SUCCESS) return result;
+    point.work = queue->work;
+    if (imported != NULL)
+        vr_sim_pool_import_close(sim, imported);
+    else
+        vr_sim_piece_free(sim, piece, &point);
+    return VR_CU_SUCCESS;
+}
+
+bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *result) {
+    struct vr_sim_piece *piece = vr_sim_piece_at(sim, address);
+    *result = VR_CU_SUCCESS;
+    if (piece == NULL) {
+        struct vr_sim_range *imported = vr_sim_pool_import_at(sim, address);
+        if (imported != NULL) {
+            if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_pool_at(sim, imported->owner)->device);
+            vr_sim_pool_import_close(sim, imported);
+            return true;
+        }
+        const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+        if (range == NULL || range->kind != VR_SIM_GRAPH_MEMORY) return false;
+        *result = vr_sim_graph_memory_free(sim, address);
+        return true;
+    }
+    struct vr_sim_point now = {0};
+    const struct vr_sim_context *context = vr_sim_context_find(sim, piece->context);
+    if (!sim->options.manual_completion) {
+        vr_sim_wait_device(sim, context->device);
+    } else {
+        // Nothing is waited for then: as if the legacy stream, which comes after all that blocking streams have, freed it.
+        struct vr_sim_stream *legacy = (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, context->legacy);
+        *result = vr_sim_enqueue(sim, legacy, 0, &now.end_ns);
+        if (*result != VR_CU_SUCCESS) return true;
+        now = (struct vr_sim_point){.serial = legacy->serial, .work = legacy->work, .end_ns = now.end_ns, .stream = context->legacy};
+    }
+    vr_sim_piece_free(sim, piece, &now);
+    return true;
+}

@@ -1,0 +1,165 @@
+// sim_transfer.c: bytes from address to address where content is kept apart from the addresses (bytes=sparse, bytes=none).
+#include "sim/sim.h"
+
+// What lies behind an address: bytes of the host, or a place of the instance's content, and for how long that goes on.
+struct spot {
+    unsigned char *host; // NULL: at the place
+    bool foreign;        // device memory of another process, though the host sees it
+    uint64_t place;      // 0: nothing is kept there
+    uint64_t size_bytes;
+};
+
+static struct spot on_host(uint64_t host, uint64_t size_bytes) {
+    return (struct spot){.host = (unsigned char *)(uintptr_t)host, .size_bytes = size_bytes};
+}
+
+// Of a range whose memory another process has as well: host memory as soon as somebody looks. False when the host has no memory.
+static bool find_shared(struct vr_sim *sim, uint32_t shared, uint64_t within, uint64_t size_bytes, struct spot *spot) {
+    uint64_t view;
+    if (!vr_sim_shared_view(sim, shared, &view)) return false;
+    *spot = on_host(view + within, size_bytes);
+    spot->foreign = true;
+    return true;
+}
+
+static bool find_mapped(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, struct spot *spot) {
+    const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
+    if (mapping == NULL) return false;
+    const struct vr_sim_physical *physical =
+        (const struct vr_sim_physical *)(const void *)vr_sim_slots_item(&sim->physicals, (uint32_t)mapping->owner);
+    const uint64_t within = address - mapping->base, rest = mapping->span - within;
+    if (rest < size_bytes) size_bytes = rest;
+    if (physical->shared != 0) return find_shared(sim, physical->shared - 1, within, size_bytes, spot);
+    *spot = (struct spot){.place = physical->file_offset + within, .size_bytes = size_bytes};
+    return true;
+}
+
+static bool find(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, struct spot *spot) {
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
+    if (range == NULL) {
+        *spot = on_host(address, size_bytes);
+        return true;
+    }
+    if (range->kind == VR_SIM_RESERVATION) return find_mapped(sim, address, size_bytes, spot);
+    const uint64_t within = address - range->base, rest = range->span - within;
+    if (rest < size_bytes) size_bytes = rest;
+    if (range->kind == VR_SIM_IMPORT || range->kind == VR_SIM_POOL_IMPORT)
+        return find_shared(sim, (uint32_t)range->read_mask, range->base % VR_SIM_PAGE_BYTES + within, size_bytes, spot);
+    *spot = (struct spot){.place = range->read_mask == 0 ? 0 : range->read_mask + within, .size_bytes = size_bytes};
+    return true;
+}
+
+static bool move_piece(struct vr_sim *sim, const struct spot *to, const struct spot *from, uint64_t size_bytes, bool keep) {
+    struct vr_sim_content *content = &sim->content;
+    if (to->host != NULL && from->host != NULL) {
+        memmove(to->host, from->host, (size_t)size_bytes);
+        return true;
+    }
+    if (to->host != NULL && from->place == 0) {
+        memset(to->host, 0, (size_t)size_bytes);
+        return true;
+    }
+    if (to->host != NULL) {
+        struct vr_sim_read unseen = {0};
+        return vr_sim_content_read(content, from->place, size_bytes, to->host, to->foreign ? &unseen : &sim->read);
+    }
+    if (to->place == 0 || (from->host == NULL && from->place == 0)) return true;
+    if (from->host == NULL) return vr_sim_content_copy(content, to->place, from->place, size_bytes);
+    return keep ? vr_sim_content_write(content, to->place, size_bytes, from->host) : vr_sim_content_forget(content, to->place, size_bytes);
+}
+
+// --- what was written -----------------------------------------------------------------------------------------------
+
+// A bit for each 2 MiB of addresses, 2 TiB of them; what is farther apart shares one. Set where a copy or a fill ever wrote, so that a
+// launch looks no further for what nobody wrote. Without the host's memory for it everything counts as written.
+#define WRITTEN_BITS ((uint64_t)1 << 20)
+
+static uint64_t written_bit(uint64_t address) { return address / VR_SIM_GRANULARITY % WRITTEN_BITS; }
+
+static void note_written(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    if (!vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address)) return;
+    if (sim->written == NULL) sim->written = calloc(WRITTEN_BITS / 64, sizeof *sim->written);
+    if (sim->written == NULL) return;
+    const uint64_t last = (address + size_bytes - 1) / VR_SIM_GRANULARITY;
+    for (uint64_t at = address / VR_SIM_GRANULARITY; at <= last; at++) sim->written[at % WRITTEN_BITS / 64] |= (uint64_t)1 << at % 64;
+}
+
+static bool may_be_written(const struct vr_sim *sim, uint64_t address) {
+    const uint64_t bit = written_bit(address);
+    return sim->written == NULL || (sim->written[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+// --- moving ---------------------------------------------------------------------------------------------------------
+
+bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64_t size_bytes, bool keep) {
+    if (size_bytes > 0) note_written(sim, to, size_bytes);
+    while (size_bytes > 0) {
+        struct spot into, out;
+        if (!find(sim, to, size_bytes, &into) || !find(sim, from, into.size_bytes, &out)) return false;
+        if (!move_piece(sim, &into, &out, out.size_bytes, keep)) return false;
+        to += out.size_bytes;
+        from += out.size_bytes;
+        size_bytes -= out.size_bytes;
+    }
+    return true;
+}
+
+bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, uint32_t pattern) {
+    if (size_bytes > 0) note_written(sim, to, size_bytes);
+    for (uint64_t done = 0; done < size_bytes;) {
+        struct spot spot;
+        if (!find(sim, to + done, size_bytes - done, &spot)) return false;
+        const uint32_t turned = vr_sim_content_word(pattern, 4 - done % 4); // its first byte is the one at to + done
+        if (spot.host != NULL)
+            vr_sim_content_paint(spot.host, 0, spot.size_bytes, turned);
+        else if (spot.place != 0 &&
+                 !vr_sim_content_fill(&sim->content, spot.place, spot.size_bytes, vr_sim_content_word(turned, spot.place)))
+            return false;
+        done += spot.size_bytes;
+    }
+    return true;
+}
+
+void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates) {
+    struct spot spot;
+    if (VR_LIKELY(!may_be_written(sim, address)) || size_bytes == 0) return;
+    // Without memory for it, what was written before stays.
+    if (find(sim, address, size_bytes, &spot) && spot.place != 0)
+        (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes, updates);
+}
+
+// --- what is computed ------------------------------------------------------------------------------------------------
+
+static bool look_at(struct vr_sim *sim, const struct spot *spot, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
+    if (spot->host == NULL && spot->place != 0) return vr_sim_content_look(&sim->content, spot->place, size_bytes, bytes, levels);
+    if (spot->host != NULL)
+        memcpy(bytes, spot->host, (size_t)size_bytes);
+    else
+        memset(bytes, 0, (size_t)size_bytes);
+    memset(levels, spot->host != NULL ? VR_SIM_KNOWN : VR_SIM_UNKNOWN, (size_t)size_bytes);
+    return true;
+}
+
+bool vr_sim_transfer_look(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
+    for (uint64_t done = 0; done < size_bytes;) {
+        struct spot spot;
+        if (!find(sim, address + done, size_bytes - done, &spot)) return false;
+        if (!look_at(sim, &spot, spot.size_bytes, bytes + done, levels + done)) return false;
+        done += spot.size_bytes;
+    }
+    return true;
+}
+
+bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, const unsigned char *bytes, uint8_t level) {
+    if (size_bytes > 0) note_written(sim, address, size_bytes);
+    for (uint64_t done = 0; done < size_bytes;) {
+        struct spot spot;
+        if (!find(sim, address + done, size_bytes - done, &spot)) return false;
+        const unsigned char *from = bytes == NULL ? NULL : bytes + done;
+        if (spot.host != NULL && from != NULL) memcpy(spot.host, from, (size_t)spot.size_bytes);
+        if (spot.place != 0 && !vr_sim_content_result(&sim->content, spot.place, spot.size_bytes, from, (enum vr_sim_level)level))
+            return false;
+        done += spot.size_bytes;
+    }
+    return true;
+}

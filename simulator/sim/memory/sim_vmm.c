@@ -1,0 +1,238 @@
+// sim_vmm.c: virtual memory management. Physical allocations, reservations, and mappings between them.
+#include "sim/sim.h"
+
+static bool is_granular(uint64_t value) { return value % VR_SIM_GRANULARITY == 0; }
+
+static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint64_t owner) {
+    return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)owner);
+}
+
+// --- physical allocations -------------------------------------------------------------------------------------------
+
+static vr_cu_result check_prop(const struct vr_sim *sim, const struct vr_cu_allocation_prop *prop) {
+    if (prop == NULL || prop->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
+    if (prop->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
+    if (prop->location.id < 0 || (uint32_t)prop->location.id >= sim->options.device_count) return VR_CU_INVALID_DEVICE;
+    int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    if (known != 0 && sim->options.network) known |= VR_CU_MEM_HANDLE_TYPE_FABRIC;
+    return (prop->requested_handle_types & ~known) == 0 ? VR_CU_SUCCESS : VR_CU_NOT_SUPPORTED;
+}
+
+vr_cu_result vr_sim_mem_get_allocation_granularity(struct vr_sim *sim, uint64_t *granularity, const struct vr_cu_allocation_prop *prop,
+                                                   int option) {
+    if (granularity == NULL || option < VR_CU_MEM_GRANULARITY_MINIMUM || option > VR_CU_MEM_GRANULARITY_RECOMMENDED)
+        return VR_CU_INVALID_VALUE;
+    vr_cu_result result = check_prop(sim, prop);
+    if (result == VR_CU_SUCCESS) *granularity = VR_SIM_GRANULARITY;
+    return result;
+}
+
+vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t size_bytes, const struct vr_cu_allocation_prop *prop,
+                               uint64_t flags) {
+    if (handle == NULL || size_bytes == 0 || !is_granular(size_bytes) || flags != 0) return VR_CU_INVALID_VALUE;
+    vr_cu_result result = check_prop(sim, prop);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_device *device = &sim->devices[prop->location.id];
+    if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
+    uint32_t index;
+    if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_physical *physical = physical_at(sim, index);
+    physical->device = (uint32_t)prop->location.id;
+    physical->size_bytes = size_bytes;
+    physical->references = 1;
+    physical->handle_types = prop->requested_handle_types;
+    physical->rdma = prop->gpu_direct_rdma_capable;
+    physical->compress = prop->compression_type;
+    result = vr_sim_back_create(sim, physical);
+    if (result != VR_CU_SUCCESS) {
+        vr_sim_slots_give(&sim->physicals, index);
+        return result;
+    }
+    device->used_bytes += size_bytes;
+    sim->named_physicals++;
+    vr_sim_charge_create(sim, size_bytes);
+    *handle = vr_sim_slots_handle(&sim->physicals, index);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_release(struct vr_sim *sim, uint64_t handle) {
+    struct vr_sim_physical *physical = vr_sim_slots_find(&sim->physicals, handle);
+    if (physical == NULL) return VR_CU_INVALID_VALUE;
+    if (--physical->references > 0) return VR_CU_SUCCESS;
+    physical->slot.named = false;
+    sim->named_physicals--;
+    vr_sim_physical_collect(sim, physical);
+    return VR_CU_SUCCESS;
+}
+
+// --- reservations ---------------------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_mem_address_reserve(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
+                                        uint64_t flags) {
+    if (address == NULL || size_bytes == 0 || !is_granular(size_bytes) || flags != 0) return VR_CU_INVALID_VALUE;
+    if ((alignment != 0 && !vr_is_power_of_2(alignment)) || hint % VR_SIM_PAGE_BYTES != 0) return VR_CU_INVALID_VALUE;
+    if (size_bytes >= VR_SIM_LIMIT || alignment >= VR_SIM_LIMIT) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_place place;
+    vr_cu_result result = vr_sim_place_reservation(sim, size_bytes, alignment, hint, &place);
+    if (result == VR_CU_SUCCESS) result = vr_sim_back_place(sim, &place, false);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_range range = {.base = place.address, .span = size_bytes, .size_bytes = size_bytes, .kind = VR_SIM_RESERVATION};
+    if (vr_sim_ranges_insert(&sim->spaces, &range) != VRAM_OK) {
+        vr_sim_back_remove(sim, place.address, place.span);
+        return VR_CU_OUT_OF_MEMORY;
+    }
+    *address = place.address;
+    return VR_CU_SUCCESS;
+}
+
+// The whole of a reservation that nothing is mapped in.
+vr_cu_result vr_sim_mem_address_free(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
+    if (range == NULL || range->kind != VR_SIM_RESERVATION || range->size_bytes != size_bytes) return VR_CU_INVALID_VALUE;
+    if (vr_sim_ranges_overlap(&sim->mappings, address, size_bytes) != NULL) return VR_CU_INVALID_VALUE;
+    vr_sim_back_remove(sim, address, size_bytes);
+    vr_sim_ranges_remove(&sim->spaces, address);
+    return VR_CU_SUCCESS;
+}
+
+// --- mappings -------------------------------------------------------------------------------------------------------
+
+// The driver maps from the start of a handle only.
+vr_cu_result vr_sim_mem_map(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint64_t offset_bytes, uint64_t handle,
+                            uint64_t flags) {
+    if (size_bytes == 0 || !is_granular(address) || !is_granular(size_bytes) || offset_bytes != 0 || flags != 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_physical *physical = vr_sim_slots_find(&sim->physicals, handle);
+    if (physical == NULL || size_bytes > physical->size_bytes) return VR_CU_INVALID_VALUE;
+    const struct vr_sim_range *space = vr_sim_ranges_holding(&sim->spaces, address);
+    if (space == NULL || space->kind != VR_SIM_RESERVATION || size_bytes > vr_sim_range_end(space) - address) return VR_CU_INVALID_VALUE;
+    if (vr_sim_ranges_overlap(&sim->mappings, address, size_bytes) != NULL) return VR_CU_INVALID_VALUE;
+    struct vr_sim_range range = {.base = address, .span = size_bytes, .size_bytes = size_bytes};
+    range.owner = vr_sim_slots_index(&sim->physicals, physical);
+    vr_cu_result result = vr_sim_back_map(sim, physical, address, size_bytes);
+    if (result != VR_CU_SUCCESS) return result;
+    if (vr_sim_ranges_insert(&sim->mappings, &range) != VRAM_OK) {
+        (void)vr_sim_back_unmap(sim, address, size_bytes);
+        return VR_CU_OUT_OF_MEMORY;
+    }
+    physical->mappings++;
+    return VR_CU_SUCCESS;
+}
+
+// How many mappings [address, address + size_bytes) is made of: whole ones, one after the other. 0 when it is not.
+static uint64_t count_mappings(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    if (size_bytes == 0 || address >= VR_SIM_LIMIT || size_bytes > VR_SIM_LIMIT) return 0;
+    uint64_t count = 0, at = address;
+    while (at < address + size_bytes) {
+        const struct vr_sim_range *mapping = vr_sim_ranges_at(&sim->mappings, at);
+        if (mapping == NULL) return 0;
+        at = vr_sim_range_end(mapping);
+        count++;
+    }
+    return at == address + size_bytes ? count : 0;
+}
+
+static void remove_mapping(struct vr_sim *sim, const struct vr_sim_range *mapping) {
+    struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
+    vr_sim_ranges_remove(&sim->mappings, mapping->base);
+    physical->mappings--;
+    vr_sim_physical_collect(sim, physical);
+}
+
+vr_cu_result vr_sim_mem_unmap(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    uint64_t count = count_mappings(sim, address, size_bytes);
+    if (count == 0) return VR_CU_INVALID_VALUE;
+    vr_cu_result result = vr_sim_back_unmap(sim, address, size_bytes);
+    if (result != VR_CU_SUCCESS) return result;
+    for (uint64_t at = address; at < address + size_bytes;) {
+        const struct vr_sim_range *mapping = vr_sim_ranges_at(&sim->mappings, at);
+        at = vr_sim_range_end(mapping);
+        remove_mapping(sim, mapping);
+    }
+    vr_sim_charge_unmap(sim, count);
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_cu_access_desc *access, uint64_t count) {
+    if (access == NULL || count == 0 || count > VR_SIM_MAX_DEVICES) return VR_CU_INVALID_VALUE;
+    for (uint64_t i = 0; i < count; i++) {
+        int32_t flags = access[i].flags;
+        bool known = flags == VR_CU_MEM_ACCESS_FLAGS_PROT_NONE || flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READ ||
+                     flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        if (!known) return VR_CU_INVALID_VALUE;
+        if (access[i].location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
+        if (access[i].location.id < 0 || (uint32_t)access[i].location.id >= sim->options.device_count) return VR_CU_INVALID_DEVICE;
+    }
+    return VR_CU_SUCCESS;
+}
+
+// Access needs a peer of the memory's device, not that peer access is enabled; of a multicast object, one of its devices.
+static bool can_have_access(const struct vr_sim *sim, const struct vr_sim_range *mapping, const struct vr_cu_access_desc *access,
+                            uint64_t count) {
+    const struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
+    const uint32_t owner = physical->device;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t device = (uint32_t)access[i].location.id;
+        if (access[i].flags == VR_CU_MEM_ACCESS_FLAGS_PROT_NONE) continue;
+        if (physical->team != 0 && (physical->members >> device & 1) == 0) return false;
+        if (physical->team == 0 && device != owner && !vr_sim_are_peers(sim, device, owner)) return false;
+    }
+    return true;
+}
+
+vr_cu_result vr_sim_mem_set_access(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, const struct vr_cu_access_desc *access,
+                                   uint64_t count) {
+    vr_cu_result result = check_access(sim, access, count);
+    if (result != VR_CU_SUCCESS) return result;
+    if (count_mappings(sim, address, size_bytes) == 0) return VR_CU_INVALID_VALUE;
+    for (uint64_t at = address; at < address + size_bytes;) {
+        const struct vr_sim_range *mapping = vr_sim_ranges_at(&sim->mappings, at);
+        if (!can_have_access(sim, mapping, access, count)) return VR_CU_INVALID_DEVICE;
+        at = vr_sim_range_end(mapping);
+    }
+    for (uint64_t at = address; at < address + size_bytes;) {
+        struct vr_sim_range *mapping = vr_sim_ranges_at(&sim->mappings, at);
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t bit = (uint64_t)1 << access[i].location.id;
+            bool read = access[i].flags != VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+            bool write = access[i].flags == VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            mapping->read_mask = read ? mapping->read_mask | bit : mapping->read_mask & ~bit;
+            mapping->write_mask = write ? mapping->write_mask | bit : mapping->write_mask & ~bit;
+        }
+        result = vr_sim_back_protect(sim, mapping->base, mapping->span, mapping->read_mask != 0, mapping->write_mask != 0);
+        if (result != VR_CU_SUCCESS) return result;
+        at = vr_sim_range_end(mapping);
+    }
+    vr_sim_charge_set_access(sim, size_bytes, count);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_mem_get_access(struct vr_sim *sim, uint64_t *flags, const struct vr_cu_location *location, uint64_t address) {
+    if (flags == NULL || location == NULL) return VR_CU_INVALID_VALUE;
+    const struct vr_cu_access_desc asked = {.location = *location};
+    const vr_cu_result result = check_access(sim, &asked, 1);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
+    if (mapping == NULL) return VR_CU_INVALID_VALUE;
+    const uint64_t bit = (uint64_t)1 << location->id;
+    *flags = VR_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if ((mapping->read_mask & bit) != 0) *flags = VR_CU_MEM_ACCESS_FLAGS_PROT_READ;
+    if ((mapping->write_mask & bit) != 0) *flags = VR_CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_free_vmm(struct vr_sim *sim) {
+    const struct vr_sim_range *range;
+    while ((range = vr_sim_ranges_next(&sim->mappings, 0)) != NULL) remove_mapping(sim, range);
+    while ((range = vr_sim_ranges_next(&sim->spaces, 0)) != NULL) { // allocations are gone
+        vr_sim_back_remove(sim, range->base, range->span);
+        vr_sim_ranges_remove(&sim->spaces, range->base);
+    }
+    for (uint32_t i = 0; i < sim->physicals.used; i++)
+        if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) vr_sim_unbind_all(sim, i);
+    for (uint32_t i = 0; i < sim->physicals.used; i++) { // what was not released
+        struct vr_sim_physical *physical = physical_at(sim, i);
+        if (!physical->slot.live) continue;
+        physical->slot.named = false;
+        vr_sim_physical_collect(sim, physical);
+    }
+}

@@ -1,0 +1,295 @@
+// sim_launch.c: launches of kernels. The path of one outside of captures is short: nothing is copied or allocated.
+#include <stdlib.h>
+
+#include "sim/modules/sim_launch.h"
+
+// The same on every device since 3.0.
+#define GRID_X_MAX      2147483647u
+#define GRID_YZ_MAX     65535u
+#define BLOCK_XY_MAX    1024u
+#define BLOCK_Z_MAX     64u
+#define SPIN_MOST_NS    ((uint64_t)1 << 50) // 13 days: no argument makes a kernel last longer
+#define NS_OF_SECOND    1000000u            // cycles by kHz
+#define ATTRIBUTES_MOST 64u
+
+// --- what is allowed ------------------------------------------------------------------------------------------------
+
+static bool fits_limits(const struct vr_sim_launch *launch) {
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    const bool some = grid[0] != 0 && grid[1] != 0 && grid[2] != 0 && block[0] != 0 && block[1] != 0 && block[2] != 0;
+    return some && grid[0] <= GRID_X_MAX && grid[1] <= GRID_YZ_MAX && grid[2] <= GRID_YZ_MAX && block[0] <= BLOCK_XY_MAX &&
+           block[1] <= BLOCK_XY_MAX && block[2] <= BLOCK_Z_MAX;
+}
+
+static uint64_t product(const uint32_t numbers[3]) { return (uint64_t)numbers[0] * numbers[1] * numbers[2]; }
+
+// A grid has up to 2^31 * 2^32 blocks: this is no product that overflows 64 bits.
+static vr_cu_result check_cooperative(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
+                                      struct vr_sim_function *function) {
+    const int blocks = vr_sim_active_blocks(sim, device, function, product(launch->block), launch->shared_bytes);
+    const int all = vr_sim_device_value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
+    return product(launch->grid) <= (uint64_t)blocks * (uint64_t)all ? VR_CU_SUCCESS : VR_CU_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
+static vr_cu_result check_cluster(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_function *function,
+                                  const uint32_t cluster[3]) {
+    if (cluster[0] == 0 || cluster[1] == 0 || cluster[2] == 0) return VR_CU_INVALID_VALUE;
+    if (cluster[0] > 16 || cluster[1] > 16 || cluster[2] > 16) return VR_CU_INVALID_CLUSTER_SIZE;
+    for (int i = 0; i < 3; i++)
+        if (launch->grid[i] % cluster[i] != 0) return VR_CU_INVALID_VALUE;
+    const uint64_t blocks = product(cluster);
+    if (blocks == 1) return VR_CU_SUCCESS;
+    if (vr_sim_architecture(sim, device) < 90) return VR_CU_NOT_SUPPORTED;
+    return blocks <= (vr_sim_function_settings_of(sim, function)->wide_clusters ? 16 : 8) ? VR_CU_SUCCESS : VR_CU_INVALID_CLUSTER_SIZE;
+}
+
+static vr_cu_result check_attributes(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
+                                     struct vr_sim_function *function) {
+    if (launch->attributes == NULL || launch->attribute_count > ATTRIBUTES_MOST) return VR_CU_INVALID_VALUE;
+    for (uint32_t i = 0; i < launch->attribute_count; i++) {
+        const struct vr_cu_launch_attribute *attribute = &launch->attributes[i];
+        vr_cu_result result = VR_CU_SUCCESS;
+        if (attribute->id < 0 || attribute->id >= VR_CU_LAUNCH_ATTRIBUTE_MOST) return VR_CU_INVALID_VALUE;
+        if (attribute->id == VR_CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            result = check_cluster(sim, device, launch, function, attribute->value.cluster);
+        if (attribute->id == VR_CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.number != 0)
+            result = check_cooperative(sim, device, launch, function);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_launch_check(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
+                                 struct vr_sim_function *function) {
+    if (!fits_limits(launch)) return VR_CU_INVALID_VALUE;
+    const uint64_t threads = product(launch->block);
+    if (threads > BLOCK_XY_MAX) return VR_CU_INVALID_VALUE;
+    if (threads > vr_sim_function_most_threads(function)) return VR_CU_LAUNCH_OUT_OF_RESOURCES;
+    const struct vr_sim_function_settings *settings = vr_sim_function_settings_of(sim, function);
+    if (launch->shared_bytes > (uint32_t)settings->dynamic_shared_bytes) return VR_CU_INVALID_VALUE;
+    if (launch->parameters != NULL && launch->extra != NULL) return VR_CU_INVALID_VALUE;
+    const vr_cu_result result = launch->cooperative ? check_cooperative(sim, device, launch, function) : VR_CU_SUCCESS;
+    return result != VR_CU_SUCCESS || launch->attribute_count == 0 ? result : check_attributes(sim, device, launch, function);
+}
+
+// --- what it takes --------------------------------------------------------------------------------------------------
+
+// The value of BUFFER_POINTER or BUFFER_SIZE in `extra`.
+static void *extra_value(void *const *extra, uint64_t key) {
+    for (unsigned i = 0; extra != NULL && i < 8 && (uint64_t)(uintptr_t)extra[i] != VR_CU_LAUNCH_PARAM_END; i += 2)
+        if ((uint64_t)(uintptr_t)extra[i] == key) return extra[i + 1];
+    return NULL;
+}
+
+// The first argument, which is 8 bytes long, of a kernel that spins. 0 where there is none.
+static uint64_t first_argument(const struct vr_sim_launch *launch) {
+    const void *at = launch->parameters != NULL ? launch->parameters[0] : extra_value(launch->extra, VR_CU_LAUNCH_PARAM_BUFFER_POINTER);
+    int64_t value = 0;
+    if (at != NULL) memcpy(&value, at, sizeof value);
+    return value < 0 ? 0 : (uint64_t)value;
+}
+
+uint64_t vr_sim_launch_cost_ns(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
+                               const struct vr_sim_function *function) {
+    if (sim->options.kernel_ns == 0 || VR_LIKELY(!vr_sim_function_kernel(function)->spins)) return sim->options.kernel_ns;
+    const uint64_t cycles = first_argument(launch);
+    const uint64_t khz = (uint64_t)vr_sim_device_value(sim, device, VR_CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1000000);
+    return cycles >= SPIN_MOST_NS / NS_OF_SECOND ? SPIN_MOST_NS : cycles * NS_OF_SECOND / khz;
+}
+
+// --- what a node keeps ----------------------------------------------------------------------------------------------
+
+static size_t parameter_bytes(const struct vr_sim_kernel *kernel) {
+    size_t end = 0;
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        const size_t last = (size_t)kernel->parameters[i].offset_bytes + kernel->parameters[i].size_bytes;
+        if (last > end) end = last;
+    }
+    return end;
+}
+
+struct copied {
+    size_t attributes, list, values; // bytes of each part
+};
+
+static void copy_parameters(struct vr_sim_kernel_payload *payload, const struct vr_sim_launch *launch, const struct vr_sim_kernel *kernel,
+                            char *at, const struct copied *copied) {
+    void **list = (void **)(void *)at;
+    char *values = at + copied->list;
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        list[i] = values + kernel->parameters[i].offset_bytes;
+        memcpy(list[i], launch->parameters[i], kernel->parameters[i].size_bytes);
+    }
+    payload->launch.parameters = list;
+    payload->has_parameters = true;
+}
+
+static void copy_buffer(struct vr_sim_kernel_payload *payload, const void *buffer, size_t size_bytes, char *at) {
+    memcpy(at, buffer, size_bytes);
+    payload->buffer_bytes = size_bytes;
+    payload->extra_list[0] = (void *)(uintptr_t)VR_CU_LAUNCH_PARAM_BUFFER_POINTER;
+    payload->extra_list[1] = at;
+    payload->extra_list[2] = (void *)(uintptr_t)VR_CU_LAUNCH_PARAM_BUFFER_SIZE;
+    payload->extra_list[3] = &payload->buffer_bytes;
+    payload->extra_list[4] = NULL;
+    payload->launch.extra = payload->extra_list;
+    payload->has_parameters = true;
+}
+
+// How many parameters there are, and how long they are, only the code says: where that cannot be read, a node keeps none.
+vr_cu_result vr_sim_launch_keep(const struct vr_sim_launch *launch, const struct vr_sim_function *function, struct vr_sim_payload **made) {
+    const struct vr_sim_kernel *kernel = vr_sim_function_kernel(function);
+    const void *buffer = extra_value(launch->extra, VR_CU_LAUNCH_PARAM_BUFFER_POINTER);
+    const uint64_t *length = extra_value(launch->extra, VR_CU_LAUNCH_PARAM_BUFFER_SIZE);
+    struct copied copied = {.attributes = launch->attribute_count * sizeof *launch->attributes};
+    if (launch->parameters != NULL && kernel->has_parameters) {
+        copied.list = (kernel->parameter_count + 1) * sizeof(void *);
+        copied.values = parameter_bytes(kernel);
+    } else if (buffer != NULL && length != NULL) {
+        if (*length > 65536) return VR_CU_INVALID_VALUE;
+        copied.values = (size_t)*length;
+    }
+    struct vr_sim_kernel_payload *payload = malloc(sizeof *payload + copied.attributes + copied.list + copied.values);
+    if (payload == NULL) return VR_CU_OUT_OF_MEMORY;
+    *payload = (struct vr_sim_kernel_payload){.head = {1}, .launch = *launch};
+    payload->launch.parameters = payload->launch.extra = NULL;
+    char *at = (char *)(payload + 1);
+    if (copied.attributes > 0) memcpy(at, launch->attributes, copied.attributes);
+    payload->launch.attributes = copied.attributes == 0 ? NULL : (const struct vr_cu_launch_attribute *)(const void *)at;
+    at += copied.attributes;
+    if (copied.list > 0)
+        copy_parameters(payload, launch, kernel, at, &copied);
+    else if (copied.values > 0)
+        copy_buffer(payload, buffer, copied.values, at);
+    *made = &payload->head;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_work *work) {
+    struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
+    if (function == NULL) return VR_CU_INVALID_HANDLE;
+    vr_cu_result result = vr_sim_launch_check(sim, device, launch, function);
+    if (result != VR_CU_SUCCESS) return result;
+    *work = (struct vr_sim_work){.type = VR_CU_GRAPH_NODE_TYPE_KERNEL, .device = device};
+    work->cost_ns = vr_sim_launch_cost_ns(sim, device, launch, function);
+    return vr_sim_launch_keep(launch, function, &work->payload);
+}
+
+// --- launching ------------------------------------------------------------------------------------------------------
+
+static vr_cu_result capture(struct vr_sim *sim, struct vr_sim_stream *queue, uint32_t device, const struct vr_sim_launch *launch) {
+    struct vr_sim_work work;
+    vr_cu_result result = vr_sim_launch_work(sim, device, launch, &work);
+    if (result != VR_CU_SUCCESS) return result;
+    result = vr_sim_capture_add(sim, queue, &work);
+    vr_sim_payload_drop(work.payload);
+    return result;
+}
+
+// Events that the launch itself records: when it has begun, or is over.
+static void record_events(struct vr_sim *sim, const struct vr_sim_stream *queue, const struct vr_sim_launch *launch, uint64_t end_ns) {
+    for (uint32_t i = 0; i < launch->attribute_count; i++) {
+        const int id = launch->attributes[i].id;
+        if (id != VR_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT && id != VR_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) continue;
+        struct vr_sim_event *event = vr_sim_slots_find(&sim->events, launch->attributes[i].value.event);
+        if (event != NULL) vr_sim_event_set(sim, event, queue, end_ns);
+    }
+}
+
+static vr_cu_result launch_on(struct vr_sim *sim, const struct vr_sim_launch *launch, uint64_t stream) {
+    struct vr_sim_stream *queue;
+    vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (VR_UNLIKELY(result != VR_CU_SUCCESS)) return result;
+    struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
+    if (VR_UNLIKELY(function == NULL)) return VR_CU_INVALID_HANDLE;
+    const uint32_t device = vr_sim_context_find(sim, queue->context)->device;
+    if (VR_UNLIKELY(queue->capture != 0)) return capture(sim, queue, device, launch);
+    result = vr_sim_launch_check(sim, device, launch, function);
+    if (VR_UNLIKELY(result != VR_CU_SUCCESS)) return result;
+    const uint64_t cost_ns = vr_sim_launch_cost_ns(sim, device, launch, function);
+    if (VR_UNLIKELY(!vr_sim_fits_in_time(sim, queue->tail_ns, cost_ns))) return VR_CU_INVALID_VALUE;
+    uint64_t end_ns;
+    function->loaded = true;
+    vr_sim_launch_pass(sim, launch);
+    result = vr_sim_enqueue(sim, queue, cost_ns, &end_ns);
+    if (VR_UNLIKELY(vr_sim_function_kernel(function)->fill_value_bytes != 0) && result == VR_CU_SUCCESS)
+        result = vr_sim_launch_fill(sim, queue, device, launch);
+    if (VR_UNLIKELY(launch->attribute_count > 0) && result == VR_CU_SUCCESS) record_events(sim, queue, launch, end_ns);
+    return result;
+}
+
+vr_cu_result vr_sim_launch_kernel(struct vr_sim *sim, uint64_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, uint64_t stream,
+                                  void **parameters, void **extra) {
+    const struct vr_sim_launch launch = {.function = function,
+                                         .grid = {grid_x, grid_y, grid_z},
+                                         .block = {block_x, block_y, block_z},
+                                         .shared_bytes = shared_bytes,
+                                         .parameters = parameters,
+                                         .extra = extra};
+    return launch_on(sim, &launch, stream);
+}
+
+vr_cu_result vr_sim_launch_kernel_ex(struct vr_sim *sim, const struct vr_cu_launch_config *config, uint64_t function, void **parameters,
+                                     void **extra) {
+    if (config == NULL) return VR_CU_INVALID_VALUE;
+    const struct vr_sim_launch launch = {.function = function,
+                                         .grid = {config->grid[0], config->grid[1], config->grid[2]},
+                                         .block = {config->block[0], config->block[1], config->block[2]},
+                                         .shared_bytes = config->shared_bytes,
+                                         .parameters = parameters,
+                                         .extra = extra,
+                                         .attributes = config->attributes,
+                                         .attribute_count = config->attribute_count};
+    return launch_on(sim, &launch, config->stream);
+}
+
+vr_cu_result vr_sim_launch_cooperative_kernel(struct vr_sim *sim, uint64_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                              unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, uint64_t stream,
+                                              void **parameters) {
+    const struct vr_sim_launch launch = {.function = function,
+                                         .grid = {grid_x, grid_y, grid_z},
+                                         .block = {block_x, block_y, block_z},
+                                         .shared_bytes = shared_bytes,
+                                         .parameters = parameters,
+                                         .cooperative = true};
+    return launch_on(sim, &launch, stream);
+}
+
+// One launch for each device, each on a stream of its own.
+vr_cu_result vr_sim_launch_cooperative_kernel_multi_device(struct vr_sim *sim, struct vr_cu_launch_params *list, unsigned count,
+                                                           unsigned flags) {
+    if (list == NULL || count == 0 || count > sim->options.device_count || flags > 3) return VR_CU_INVALID_VALUE;
+    for (unsigned i = 0; i < count; i++) {
+        const struct vr_sim_launch launch = {.function = list[i].function,
+                                             .grid = {list[i].grid[0], list[i].grid[1], list[i].grid[2]},
+                                             .block = {list[i].block[0], list[i].block[1], list[i].block[2]},
+                                             .shared_bytes = list[i].shared_bytes,
+                                             .parameters = list[i].parameters,
+                                             .cooperative = true};
+        const vr_cu_result result = launch_on(sim, &launch, list[i].stream);
+        if (result != VR_CU_SUCCESS) return result;
+    }
+    return VR_CU_SUCCESS;
+}
+
+// --- the launches of CUDA 2 -----------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_launch_grid_async(struct vr_sim *sim, uint64_t function, int width, int height, uint64_t stream) {
+    struct vr_sim_function *found = vr_sim_function_find(sim, function);
+    if (width <= 0 || height <= 0) return VR_CU_INVALID_VALUE;
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    const struct vr_sim_function_settings *settings = vr_sim_function_settings_of(sim, found);
+    const int32_t *block = settings->block;
+    const struct vr_sim_launch launch = {.function = function,
+                                         .grid = {(uint32_t)width, (uint32_t)height, 1},
+                                         .block = {(uint32_t)block[0], (uint32_t)block[1], (uint32_t)block[2]},
+                                         .shared_bytes = settings->old_shared_bytes};
+    return launch_on(sim, &launch, stream);
+}
+
+vr_cu_result vr_sim_launch_grid(struct vr_sim *sim, uint64_t function, int width, int height) {
+    return vr_sim_launch_grid_async(sim, function, width, height, 0);
+}
+
+vr_cu_result vr_sim_launch_one(struct vr_sim *sim, uint64_t function) { return vr_sim_launch_grid(sim, function, 1, 1); }

@@ -1,0 +1,48 @@
+// sim_launch.h: one launch of a kernel, and what a graph's node keeps of it.
+#ifndef VR_SIM_MODULES_SIM_LAUNCH_H
+#define VR_SIM_MODULES_SIM_LAUNCH_H
+
+#include "sim/modules/sim_modules.h"
+
+// What one call asks for. The pointers are the caller's.
+struct vr_sim_launch {
+    uint64_t function;
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    void **parameters, **extra;
+    const struct vr_cu_launch_attribute *attributes;
+    uint32_t attribute_count;
+    bool cooperative;
+};
+
+// What a node keeps: the launch with copies of everything.
+struct vr_sim_kernel_payload {
+    struct vr_sim_payload head;
+    struct vr_sim_launch launch; // its pointers point behind the struct
+    bool has_parameters;         // they could be copied: the kernel's are known, or they came in one piece
+    uint64_t buffer_bytes;       // of `extra`
+    void *extra_list[5];
+};
+
+// May a device run it? INVALID_HANDLE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, INVALID_CLUSTER_SIZE, COOPERATIVE_LAUNCH_TOO_LARGE.
+vr_cu_result vr_sim_launch_check(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_function *function);
+// How long it takes.
+uint64_t vr_sim_launch_cost_ns(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
+                               const struct vr_sim_function *function);
+// A copy of a checked launch, with one reference.
+vr_cu_result vr_sim_launch_keep(const struct vr_sim_launch *launch, const struct vr_sim_function *function, struct vr_sim_payload **made);
+// A launch as a node's work: checked, priced and with a payload that the caller drops.
+vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_work *work);
+
+// --- sim_launch_fill.c ----------------------------------------------------------------------------------------------
+
+// What a kernel that only fills memory writes is written, in the stream's order, where content is kept apart from the addresses.
+// OUT_OF_MEMORY of the host.
+vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct vr_sim_launch *launch);
+
+// --- sim_launch_pass.c ----------------------------------------------------------------------------------------------
+
+// What device memory holds at the outputs of the kernel (sim_outputs.h) is not known from now on.
+void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch);
+
+#endif

@@ -1,0 +1,203 @@
+#include "sim/modules/sim_outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/modules/sim_signature.h"
+
+enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
+
+// --- families -------------------------------------------------------------------------------------------------------
+
+// Where addresses lie in an argument. Places that nobody set may hold anything, addresses as well: no more is looked at than that.
+enum where {
+    EVERYWHERE,
+    BEHIND_STRIDES, // the first word behind an OffsetCalculator of as many operands as fit
+    AFTER_STRIDES,  // from behind one of three operands on, or of two where the argument is short
+    RESULTS         // of a ReduceOp: five words, before its last two
+};
+
+// Kernels whose arguments are a struct or a lambda: in which argument addresses are looked for, and which of those found are written.
+struct family {
+    const char *part; // of the name
+    int parameter;    // -1: the last; ALL: each
+    enum where place;
+    uint32_t first, count;
+    int elements; // the argument that says how many are written, one after the other; -1: none does
+};
+
+// PyTorch's (aten/src/ATen/native/cuda: Loops.cuh, CUDALoops.cuh, Reduce.cuh, DistributionTemplates.h, ScatterGatherKernel.cu,
+// IndexKernel.cu, MultiTensorApply.cuh), as of 2.6 and 2.15: an iterator's outputs come first among its operands, where a kernel has their
+// strides behind those. The norms of a list of tensors are written where pointers outside of the list say.
+static const struct family families[] = {
+    {"unrolled_elementwise_kernel_for_multi_outputsILi2E", 2, EVERYWHERE, 0, 2, 0},
+    {"unrolled_elementwise_kernel_for_multi_outputsILi3E", 2, EVERYWHERE, 0, 3, 0},
+    {"unrolled_elementwise_kernel_for_multi_outputs", 2, EVERYWHERE, 0, 4, 0},
+    {"vectorized_elementwise_kernel", 2, EVERYWHERE, 0, 1, 0},
+    {"unrolled_elementwise_kernel", 2, EVERYWHERE, 0, 1, 0},
+    {"vectorized_templated_elementwise_kernel", 2, EVERYWHERE, 0, 1, 0},
+    {"vectorized_gather_kernel", 0, EVERYWHERE, 0, 1, -1},
+    {"index_elementwise_kernel", 1, AFTER_STRIDES, 0, 1, -1},
+    {"distribution_elementwise_grid_stride_kernel", LAST, BEHIND_STRIDES, 0, 1, -1},
+    {"elementwise_kernel_with_index", LAST, EVERYWHERE, 0, 1, 0},
+    {"_scatter_gather_elementwise_kernel", 1, AFTER_STRIDES, 1, 1, -1},
+    {"18elementwise_kernelI", 1, BEHIND_STRIDES, 0, 1, -1},
+    {"legacy_elementwise_kernel", 1, BEHIND_STRIDES, 0, 1, -1},
+    {"13reduce_kernelI", 0, RESULTS, 0, ALL, -1},
+    {"LpNormFunctor", ALL, EVERYWHERE, 0, 0, -1},
+    {"multi_tensor_apply_kernel", ALL, EVERYWHERE, 0, ALL, -1},
+};
+
+// Bytes of an OffsetCalculator with 32-bit indices: a number of dimensions, 25 divisors of 12 bytes, and 25 strides an operand.
+static uint32_t strides_bytes(uint32_t operands) { return (uint32_t)vr_round_up(4 + 25 * 12 + operands * 25 * 4, WORD); }
+
+// The words that a place means in an argument; an argument of another form is looked at everywhere.
+static void choose_words(struct vr_sim_output *output, enum where place) {
+    const uint32_t all = output->words, two = strides_bytes(2) / WORD, three = strides_bytes(3) / WORD;
+    uint32_t operands = 4;
+    if (place == AFTER_STRIDES && all > two) output->from = all > three + 3 ? three : two;
+    if (place == RESULTS && all > 8) output->from = all - 7;
+    while (operands > 0 && strides_bytes(operands) / WORD + operands > all) operands--;
+    if (place == BEHIND_STRIDES && operands > 0) output->from = strides_bytes(operands) / WORD;
+    output->words = all - output->from;
+    if (output->from > 0 && place == BEHIND_STRIDES) output->words = 1;
+    if (output->from > 0 && place == RESULTS) output->words = 5;
+}
+
+static const struct family *family_of(const char *name) {
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        if (strstr(name, families[i].part) != NULL) return &families[i];
+    return NULL;
+}
+
+// The width of an element by the first type of a functor in the name: FillFunctorIfE. The widest usual one where none is found.
+static uint32_t element_bytes(const char *name) {
+    static const struct {
+        const char *part;
+        uint32_t bytes;
+    } widths[] = {{"FunctorIfE", 4},
+                  {"FunctorIdE", 8},
+                  {"FunctorIiE", 4},
+                  {"FunctorIlE", 8},
+                  {"FunctorIsE", 2},
+                  {"FunctorIaE", 1},
+                  {"FunctorIhE", 1},
+                  {"FunctorIbE", 1},
+                  {"addIfE", 4},
+                  {"FunctorIN3c104HalfEE", 2},
+                  {"FunctorIN3c108BFloat16EE", 2}};
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
+        if (strstr(name, widths[i].part) != NULL) return widths[i].bytes;
+    return strstr(name, "complexIdE") != NULL ? 2 * USUAL_ELEMENT : USUAL_ELEMENT;
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+static bool add(struct vr_sim_kernel *kernel, size_t parameter, uint32_t first, uint32_t count) {
+    const uint32_t words = kernel->parameters[parameter].size_bytes / WORD;
+    if (words == 0 || count == 0) return true;
+    if (VR_GROW(kernel, outputs, kernel->output_count + 1) != VRAM_OK) return false;
+    kernel->outputs[kernel->output_count++] =
+        (struct vr_sim_output){.parameter = (uint32_t)parameter, .words = words, .first = first, .count = count};
+    return true;
+}
+
+static bool add_family(struct vr_sim_kernel *kernel, const struct family *family) {
+    const size_t count = kernel->parameter_count;
+    if (family->parameter == ALL) {
+        for (size_t i = 0; i < count; i++)
+            if (!add(kernel, i, family->first, family->count)) return false;
+        return true;
+    }
+    const size_t parameter = family->parameter == LAST ? count - 1 : (size_t)family->parameter;
+    if (parameter >= count) return true;
+    if (!add(kernel, parameter, family->first, family->count)) return false;
+    if (kernel->output_count == 0) return true;
+    struct vr_sim_output *output = &kernel->outputs[kernel->output_count - 1];
+    choose_words(output, family->place);
+    if (family->elements < 0) return true;
+    output->elements = (uint32_t)family->elements + 1;
+    output->element_bytes = element_bytes(kernel->name);
+    return true;
+}
+
+// --- by the types of parameters -------------------------------------------------------------------------------------
+
+enum access { READ, WRITTEN, TENSOR, UNKNOWN }; // TENSOR: what its first word points at is written
+
+// What follows that in a text, or NULL.
+static const char *find(const char *text, size_t length, const char *part) {
+    const size_t width = strlen(part);
+    for (size_t at = 0; at + width <= length; at++)
+        if (memcmp(text + at, part, width) == 0) return text + at + width;
+    return NULL;
+}
+
+// The type of an element of ATen's structs that stand for a tensor, NULL where it is none. Their address comes first, then what may not be
+// set.
+static const char *element_of(const struct vr_sim_mangled_type *type) {
+    static const char *const tensors[] = {"10TensorInfo", "TensorAccessor", "TensorAccessor32", "TensorAccessor64"};
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+        const char *own = find(type->text, type->length, tensors[i]);
+        const bool known = type->template_text != NULL && find(type->template_text, type->template_length, tensors[i]) != NULL;
+        if (known && own == NULL) own = memchr(type->text, 'I', type->length);
+        if (own != NULL && own + 1 < type->text + type->length && *own == 'I') return own + 1;
+    }
+    return NULL;
+}
+
+static enum access access_of(const struct vr_sim_mangled_type *type) {
+    if (type->pack) return UNKNOWN;
+    if (type->pointer) return type->to_constant ? READ : WRITTEN;
+    const char *element = element_of(type);
+    if (element != NULL) return *element == 'K' ? READ : TENSOR;
+    return type->length == 1 ? READ : UNKNOWN; // a number
+}
+
+static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangled_type *types, size_t count) {
+    bool some = false;
+    for (size_t i = 0; i < kernel->parameter_count && i < count; i++) {
+        const enum access access = access_of(&types[i]);
+        some = some || access == WRITTEN || access == TENSOR;
+    }
+    for (size_t i = 0; i < kernel->parameter_count; i++) {
+        const enum access access = i < count ? access_of(&types[i]) : UNKNOWN; // those of a pack
+        if (access == READ || (access == UNKNOWN && some)) continue;
+        const size_t before = kernel->output_count;
+        if (!add(kernel, i, 0, ALL)) return false;
+        if (access == TENSOR && kernel->output_count > before) kernel->outputs[before].words = 1;
+    }
+    return true;
+}
+
+// CUB's kernels by which PyTorch counts what is not zero or not the same, as of 2.6 and 2.15; the second one also moves what it found,
+// after it was counted.
+static uint32_t counting_argument(const char *name) {
+    const bool nonzero = strstr(name, "Nonzero") != NULL || strstr(name, "NonZero") != NULL;
+    if (nonzero && strstr(name, "DeviceReduce") != NULL) return 2 + 1;
+    return !nonzero && strstr(name, "DeviceSelectSweepKernel") != NULL ? 7 + 1 : 0;
+}
+
+static bool find_outputs(struct vr_sim_kernel *kernel) {
+    struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST];
+    const struct family *family = family_of(kernel->name);
+    kernel->counts = counting_argument(kernel->name);
+    if (kernel->counts > kernel->parameter_count) kernel->counts = 0;
+    kernel->updates = strncmp(kernel->name, "_Z", 2) != 0;
+    if (kernel->parameter_count == 0 || !kernel->has_parameters) return true;
+    if (family != NULL) return add_family(kernel, family);
+    size_t count = vr_sim_signature(kernel->name, types);
+    if (count == SIZE_MAX || (count != kernel->parameter_count && (count == 0 || !types[count - 1].pack))) count = 0;
+    if (count > kernel->parameter_count) count = kernel->parameter_count;
+    return add_by_types(kernel, types, count);
+}
+
+bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel) {
+    if (kernel->has_outputs) return true;
+    if (!find_outputs(kernel)) {
+        kernel->output_count = 0;
+        return false;
+    }
+    kernel->has_outputs = true;
+    return true;
+}

@@ -1,0 +1,414 @@
+// sim_signature.c: a reader of mangled names that keeps types only as far as sim_signature.h tells them. Every step is checked against the
+// end of the name; how deep names nest and how much they substitute is bounded.
+#include "sim/modules/sim_signature.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MOST = 96, SUBSTITUTIONS_MOST = 1024, ARGUMENTS_MOST = 64 };
+
+struct mangled {
+    const char *at, *end;
+    int depth;
+    bool inside; // of a template's arguments or another function's name: what stands there is not the kernel's own
+    struct vr_sim_mangled_type substitutions[SUBSTITUTIONS_MOST], arguments[ARGUMENTS_MOST];
+    size_t substitution_count, argument_count;
+    struct vr_sim_mangled_type nested; // the substitution that is the template of the nested name read last; no text: none is
+};
+
+static bool read_type(struct mangled *name, struct vr_sim_mangled_type *type);
+static bool read_name(struct mangled *name, bool *is_template);
+static bool read_encoding(struct mangled *name);
+
+static char next(const struct mangled *name) { return name->at < name->end ? *name->at : '\0'; }
+
+static char second(const struct mangled *name) { return name->end - name->at > 1 ? name->at[1] : '\0'; }
+
+static bool skip(struct mangled *name, char what) {
+    if (next(name) != what) return false;
+    name->at++;
+    return true;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
+
+static bool push(struct mangled *name, struct vr_sim_mangled_type type) {
+    if (name->substitution_count == SUBSTITUTIONS_MOST) return false;
+    name->substitutions[name->substitution_count++] = type;
+    return true;
+}
+
+static bool push_from(struct mangled *name, const char *from) {
+    return push(name, (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)});
+}
+
+// --- parts ----------------------------------------------------------------------------------------------------------
+
+static bool read_source_name(struct mangled *name) {
+    size_t length = 0;
+    if (!is_digit(next(name))) return false;
+    while (is_digit(next(name)) && length < (size_t)1 << 20) length = length * 10 + (size_t)(*name->at++ - '0');
+    if (length > (size_t)(name->end - name->at)) return false;
+    name->at += length;
+    return true;
+}
+
+// "_" is 0, "0_" is 1 and so on, in a base.
+static bool read_sequence(struct mangled *name, unsigned base, size_t *number) {
+    size_t value = 0;
+    if (skip(name, '_')) {
+        *number = 0;
+        return true;
+    }
+    for (; next(name) != '_' && value < 100000; name->at++) {
+        const char c = next(name);
+        if (!is_digit(c) && !(base == 36 && c >= 'A' && c <= 'Z')) return false;
+        value = value * base + (size_t)(is_digit(c) ? c - '0' : c - 'A' + 10);
+    }
+    *number = value + 1;
+    return skip(name, '_');
+}
+
+static bool read_types_to_end(struct mangled *name) {
+    struct vr_sim_mangled_type type;
+    while (next(name) != 'E')
+        if (!read_type(name, &type)) return false;
+    return skip(name, 'E');
+}
+
+// A lambda or another type without a name.
+static bool read_unnamed(struct mangled *name) {
+    size_t number;
+    name->at++;
+    if (skip(name, 't')) return read_sequence(name, 10, &number);
+    return skip(name, 'l') && read_types_to_end(name) && read_sequence(name, 10, &number);
+}
+
+static bool read_unqualified(struct mangled *name) {
+    (void)skip(name, 'L'); // of internal linkage
+    const char first = next(name);
+    bool read;
+    if (is_digit(first)) {
+        read = read_source_name(name);
+    } else if (first == 'U') {
+        read = read_unnamed(name);
+    } else if (first == 'C' || first == 'D') {
+        name->at++;
+        read = is_digit(next(name));
+        name->at += read;
+    } else if (first == 'c' && second(name) == 'v') {
+        struct vr_sim_mangled_type type;
+        name->at += 2;
+        read = read_type(name, &type);
+    } else {
+        read = is_small(first) && (is_small(second(name)) || (second(name) >= 'A' && second(name) <= 'Z')); // an operator
+        name->at += read ? 2 : 0;
+    }
+    while (read && skip(name, 'B')) read = read_source_name(name);
+    return read;
+}
+
+// The rest of a substitution after its S.
+static bool read_substitution(struct mangled *name, struct vr_sim_mangled_type *type) {
+    size_t number;
+    const char first = next(name);
+    *type = (struct vr_sim_mangled_type){.text = name->at - 1, .length = 2};
+    if (is_small(first)) { // std::allocator, basic_string, string, istream, ostream, iostream
+        name->at++;
+        return strchr("absiod", first) != NULL;
+    }
+    if (!read_sequence(name, 36, &number) || number >= name->substitution_count) return false;
+    *type = name->substitutions[number];
+    return true;
+}
+
+static bool read_template_parameter(struct mangled *name, struct vr_sim_mangled_type *type) {
+    size_t number;
+    const char *from = name->at++; // behind the T
+    if (!read_sequence(name, 10, &number)) return false;
+    *type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)};
+    if (!name->inside && number < name->argument_count) *type = name->arguments[number];
+    return true;
+}
+
+// --- arguments of templates -----------------------------------------------------------------------------------------
+
+// A value, or the name of something: L ... E.
+static bool read_literal(struct mangled *name) {
+    struct vr_sim_mangled_type type;
+    name->at++;
+    if (skip(name, '_')) return skip(name, 'Z') && read_encoding(name) && skip(name, 'E');
+    if (!read_type(name, &type)) return false;
+    while (is_digit(next(name)) || is_small(next(name))) name->at++;
+    return skip(name, 'E');
+}
+
+// Of expressions only a template's parameter and the address of something.
+static bool read_expression(struct mangled *name) {
+    struct vr_sim_mangled_type type;
+    name->at++;
+    if (next(name) == 'T') return read_template_parameter(name, &type) && skip(name, 'E');
+    if (next(name) == 'a' && second(name) == 'd') name->at += 2;
+    return next(name) == 'L' && read_literal(name) && skip(name, 'E');
+}
+
+static bool read_argument(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at;
+    bool read = true;
+    *type = (struct vr_sim_mangled_type){.text = from};
+    if (next(name) == 'L') {
+        read = read_literal(name);
+    } else if (next(name) == 'X') {
+        read = read_expression(name);
+    } else if (skip(name, 'J')) {
+        struct vr_sim_mangled_type one;
+        while (read && next(name) != 'E') read = read_argument(name, &one);
+        read = read && skip(name, 'E');
+    } else {
+        return read_type(name, type);
+    }
+    type->length = (size_t)(name->at - from);
+    return read;
+}
+
+// I ... E. The kernel's own, which its last template has, are what T_ and its kin stand for.
+static bool read_arguments(struct mangled *name) {
+    struct vr_sim_mangled_type type;
+    const bool inside = name->inside;
+    name->at++;
+    name->inside = true;
+    if (!inside) name->argument_count = 0;
+    while (next(name) != 'E') {
+        if (!read_argument(name, &type)) return false;
+        if (!inside && name->argument_count < ARGUMENTS_MOST) name->arguments[name->argument_count++] = type;
+    }
+    name->inside = inside;
+    return skip(name, 'E');
+}
+
+// --- names ----------------------------------------------------------------------------------------------------------
+
+// One step of a nested name. *type: where that is a substitution.
+static bool read_component(struct mangled *name, bool *substituted, struct vr_sim_mangled_type *type) {
+    *substituted = false;
+    if (next(name) == 'T') return read_template_parameter(name, type);
+    if (next(name) != 'S') return next(name) == 'I' ? read_arguments(name) : read_unqualified(name);
+    *substituted = true;
+    name->at++;
+    return skip(name, 't') || read_substitution(name, type);
+}
+
+static bool read_nested(struct mangled *name, bool *is_template) {
+    const char *from = name->at++;
+    struct vr_sim_mangled_type nested = {0};
+    bool substituted;
+    while (next(name) == 'r' || next(name) == 'V' || next(name) == 'K') name->at++;
+    if (next(name) == 'R' || next(name) == 'O') name->at++;
+    while (next(name) != 'E') {
+        *is_template = next(name) == 'I';
+        struct vr_sim_mangled_type type = {0};
+        if (!read_component(name, &substituted, &type)) return false;
+        if (!*is_template) nested = type;
+        if (next(name) != 'E' && !substituted && !push_from(name, from)) return false;
+    }
+    name->nested = nested;
+    return skip(name, 'E');
+}
+
+// Something inside of a function: Z encoding E name.
+static bool read_local(struct mangled *name, bool *is_template) {
+    size_t number;
+    const bool inside = name->inside;
+    name->at++;
+    name->inside = true;
+    if (!read_encoding(name) || !skip(name, 'E')) return false;
+    name->inside = inside;
+    if (skip(name, 's')) {
+        *is_template = false; // a string
+    } else {
+        if (skip(name, 'd') && !read_sequence(name, 10, &number)) return false;
+        if (!read_name(name, is_template)) return false;
+    }
+    if (!skip(name, '_')) return true;
+    if (!skip(name, '_')) { // which of several: one digit, or more between underscores
+        const bool digit = is_digit(next(name));
+        name->at += digit;
+        return digit;
+    }
+    return read_sequence(name, 10, &number);
+}
+
+static bool read_unscoped(struct mangled *name, bool *is_template) {
+    const char *from = name->at;
+    struct vr_sim_mangled_type type;
+    bool substituted = false;
+    if (next(name) == 'S' && second(name) != 't') {
+        name->at++;
+        substituted = true;
+        if (!read_substitution(name, &type)) return false;
+    } else {
+        if (next(name) == 'S') name->at += 2;
+        if (!read_unqualified(name)) return false;
+    }
+    *is_template = next(name) == 'I';
+    if (!*is_template) return true;
+    return (substituted || push_from(name, from)) && read_arguments(name);
+}
+
+static bool read_name(struct mangled *name, bool *is_template) {
+    if (name->depth == DEPTH_MOST) return false;
+    name->depth++;
+    *is_template = false;
+    const char first = next(name);
+    const bool read = first == 'N'   ? read_nested(name, is_template)
+                      : first == 'Z' ? read_local(name, is_template)
+                                     : read_unscoped(name, is_template);
+    name->depth--;
+    return read;
+}
+
+// A function's name and its parameters, up to the E behind it. The one of a template tells what it returns first: that is a type, too.
+static bool read_encoding(struct mangled *name) {
+    struct vr_sim_mangled_type type;
+    bool is_template;
+    if (!read_name(name, &is_template)) return false;
+    while (name->at < name->end && next(name) != 'E')
+        if (!read_type(name, &type)) return false;
+    return true;
+}
+
+// --- types ----------------------------------------------------------------------------------------------------------
+
+static bool read_class(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at;
+    bool is_template;
+    if (!read_name(name, &is_template)) return false;
+    *type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)};
+    if (*from == 'N' && is_template) {
+        type->template_text = name->nested.text;
+        type->template_length = name->nested.length;
+    }
+    return push(name, *type);
+}
+
+// What begins with S: a name of std, a substitution, or a template that is one.
+static bool read_known(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at;
+    if (second(name) == 't') return read_class(name, type);
+    name->at++;
+    if (!read_substitution(name, type)) return false;
+    if (next(name) != 'I') return true;
+    const struct vr_sim_mangled_type known = *type;
+    if (!read_arguments(name)) return false;
+    *type = (struct vr_sim_mangled_type){.template_text = known.text, .template_length = known.length, .text = from};
+    type->length = (size_t)(name->at - from);
+    return push(name, *type);
+}
+
+static bool read_parameter_type(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at;
+    if (!read_template_parameter(name, type) || !push(name, *type)) return false;
+    return next(name) != 'I' || (read_arguments(name) && push_from(name, from));
+}
+
+// Types with a D before them: half, char8_t, nullptr, _FloatN, and what a pack expands to.
+static bool read_d(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at++;
+    const char first = next(name);
+    *type = (struct vr_sim_mangled_type){.text = from, .length = 2};
+    name->at++;
+    if (first == 'p') {
+        const bool read = read_type(name, type) && push(name, *type);
+        type->pack = true;
+        return read;
+    }
+    if (first != 'F') return first != '\0' && strchr("hfdeisucan", first) != NULL;
+    while (is_digit(next(name))) name->at++;
+    return skip(name, '_') || skip(name, 'b') || skip(name, 'x');
+}
+
+static bool read_array(struct mangled *name) {
+    struct vr_sim_mangled_type element;
+    name->at++;
+    while (is_digit(next(name))) name->at++;
+    return skip(name, '_') && read_type(name, &element);
+}
+
+static bool read_function(struct mangled *name) {
+    name->at++;
+    (void)skip(name, 'Y');
+    return read_types_to_end(name);
+}
+
+// What stands around another type.
+static bool read_around(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at;
+    const char first = next(name);
+    struct vr_sim_mangled_type inner;
+    if (first == 'r' || first == 'V' || first == 'K') {
+        bool constant = false;
+        for (; next(name) == 'r' || next(name) == 'V' || next(name) == 'K'; name->at++) constant = constant || next(name) == 'K';
+        if (!read_type(name, type)) return false;
+        type->constant = type->constant || constant;
+        return push(name, *type);
+    }
+    name->at++;
+    if (!read_type(name, &inner) || (first == 'M' && !read_type(name, &inner))) return false;
+    *type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)};
+    type->pointer = first == 'P';
+    type->to_constant = inner.constant;
+    return push(name, *type);
+}
+
+static bool read_one(struct mangled *name, struct vr_sim_mangled_type *type) {
+    const char *from = name->at;
+    const char first = next(name);
+    *type = (struct vr_sim_mangled_type){.text = from, .length = 1};
+    if (first == 'N' || first == 'Z' || is_digit(first)) return read_class(name, type);
+    if (first == 'S') return read_known(name, type);
+    if (first == 'T') return read_parameter_type(name, type);
+    if (first == 'D') return read_d(name, type);
+    if (first == 'A' || first == 'F') return (first == 'A' ? read_array(name) : read_function(name)) && push_from(name, from);
+    if (first != '\0' && strchr("rVKPROCGM", first) != NULL) return read_around(name, type);
+    if (first != '\0' && strchr("vwbcahstijlmxynofdegz", first) != NULL) return skip(name, first);
+    return false;
+}
+
+static bool read_type(struct mangled *name, struct vr_sim_mangled_type *type) {
+    if (name->depth == DEPTH_MOST) return false;
+    name->depth++;
+    const bool read = read_one(name, type);
+    name->depth--;
+    return read;
+}
+
+// --- the kernel -----------------------------------------------------------------------------------------------------
+
+static size_t read_kernel(struct mangled *name, struct vr_sim_mangled_type *types) {
+    struct vr_sim_mangled_type type;
+    bool is_template;
+    size_t count = 0;
+    if (!skip(name, '_') || !skip(name, 'Z') || !read_name(name, &is_template)) return SIZE_MAX;
+    if (is_template && !read_type(name, &type)) return SIZE_MAX; // what it returns
+    while (name->at < name->end) {
+        if (!read_type(name, &type) || count == VR_SIM_PARAMETERS_MOST) return SIZE_MAX;
+        types[count++] = type;
+    }
+    return count == 1 && types[0].length == 1 && types[0].text[0] == 'v' ? 0 : count;
+}
+
+size_t vr_sim_signature(const char *text, struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST]) {
+    if (text[0] != '_' || text[1] != 'Z') return SIZE_MAX;
+    struct mangled *name = malloc(sizeof *name); // not on the stack: it has some 60 KiB
+    if (name == NULL) return SIZE_MAX;
+    name->at = text;
+    name->end = text + strlen(text);
+    name->depth = 0;
+    name->inside = false;
+    name->substitution_count = name->argument_count = 0;
+    name->nested = (struct vr_sim_mangled_type){0};
+    const size_t count = read_kernel(name, types);
+    free(name);
+    return count;
+}

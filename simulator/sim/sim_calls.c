@@ -1,0 +1,80 @@
+// sim_calls.c: the table of the simulated driver. Every row of calls.def gets a function that takes the lock, counts the call,
+// runs vr_sim_<member>() and moves the clock by what it cost.
+#include "sim/streams/sim_callbacks.h"
+
+// Calls that an allocator makes while it looks at its fences, and which complete nothing: one that does is counted, if it takes no time.
+VR_INLINE bool is_question(const char *member) {
+    return strcmp(member, "event_query") == 0 || strncmp(member, "ctx_get_", 8) == 0 || strcmp(member, "ctx_set_current") == 0 ||
+           strcmp(member, "stream_is_capturing") == 0 || strcmp(member, "thread_exchange_capture_mode") == 0;
+}
+
+static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns, bool question) {
+    sim->clock_ns += sim->charge_ns;
+    if (!question || sim->clock_ns != entered_ns) vr_sim_moved(sim);
+    sim->counts[call]++;
+    vr_sim_publish(sim);
+    sim->costs_ns[call] += sim->clock_ns - entered_ns;
+#if VRAM_CHECK >= 3
+    // The check looks at everything: rarer the more there is, so that its share stays bounded.
+    uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live + sim->nodes.live;
+    assert(sim->counts[call] % (1 + objects / 64) != 0 || vr_sim_check(sim));
+#endif
+    if (VR_LIKELY(sim->watch == NULL || !vr_sim_read_any(&sim->read))) {
+        vr_mutex_unlock(&sim->lock);
+        return;
+    }
+    const struct vr_sim_read read = sim->read;
+    const struct vr_sim_reader reader = sim->reader;
+    sim->counted = 0; // of one read only
+    sim->read = (struct vr_sim_read){0};
+    vr_mutex_unlock(&sim->lock);
+    sim->watch->notify(&reader, &read);
+}
+
+// Of this member, may device memory come to the host's? The compiler answers.
+VR_INLINE bool may_read(const char *member) {
+    return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
+}
+
+VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) {
+    struct vr_sim_reader reader = {0};
+    if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->watch->come(&reader);
+    vr_mutex_lock(&sim->lock);
+    if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->reader = reader;
+    sim->charge_ns = vr_sim_base_cost_ns(sim, call);
+    return sim->clock_ns;
+}
+
+// clang-format off
+#define WITH_SELF(...) (struct vram_driver *self, __VA_ARGS__)
+#define WITH_SIM(...) (sim, __VA_ARGS__)
+#define X(member, symbol, exported, version, parameters, arguments)      \
+    static vr_cu_result call_sim_##member WITH_SELF parameters {             \
+        struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
+        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
+        const bool refused = vr_sim_is_callback_thread(sim);             \
+        vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
+        leave(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
+        return result;                                                   \
+    }
+#include "driver/calls.def"
+#undef X
+
+#define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
+#define X(member, symbol, exported, version, parameters, arguments)      \
+    vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
+        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
+        const bool refused = vr_sim_is_callback_thread(sim);             \
+        vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
+        leave(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
+        return result;                                                   \
+    }
+#include "sim/program_calls.def"
+#undef X
+
+const struct vr_driver_calls vr_sim_calls = {
+#define X(member, symbol, exported, version, parameters, arguments) call_sim_##member,
+#include "driver/calls.def"
+#undef X
+};
+// clang-format on

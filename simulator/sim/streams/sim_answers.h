@@ -1,0 +1,21 @@
+// sim_answers.h: an operation that is computed on the host knows beforehand how many elements its kernel will have counted. It says so, and
+// the copies to the host of one number, made by its thread, give the numbers one after the other.
+#ifndef VR_SIM_STREAMS_SIM_ANSWERS_H
+#define VR_SIM_STREAMS_SIM_ANSWERS_H
+
+#include "sim/streams/sim_streams.h"
+
+// The calling thread's; NULL without the host's memory for it. Only that thread reads and writes it. Borrowed until the next thread calls.
+struct vr_sim_results *vr_sim_results_here(struct vr_sim *sim);
+
+// The next copies of one number by the calling thread give these; at most VR_SIM_ANSWERS_MOST are kept.
+void vr_sim_answers_say(struct vr_sim *sim, const int64_t *numbers, unsigned count, enum vr_sim_level level);
+// After a copy: where it is one to the host of one number, and there is an answer.
+void vr_sim_answers_give(struct vr_sim *sim, const struct vr_sim_work *work);
+
+// From now on the thread's kernels leave a range as it is; VR_SIM_SHIELDS_MOST at most are kept. cut: the last ones go, so many stay.
+void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+void vr_sim_shields_cut(struct vr_sim *sim, uint32_t count);
+bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address);
+
+#endif

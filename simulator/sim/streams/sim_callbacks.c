@@ -1,0 +1,142 @@
+// sim_callbacks.c: the thread that calls host functions.
+#include "sim/streams/sim_callbacks.h"
+
+#include <stdlib.h>
+
+#define GRACE_NS 20000000u // 20 ms
+
+static bool is_bytes(const struct vr_sim_work *work) {
+    return work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY || work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET ||
+           work->type == VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+}
+
+// --- the thread -----------------------------------------------------------------------------------------------------
+
+// Memory may have gone since the call, as it may under a copy on hardware: then nothing is done.
+// What it reads is its own call's, and told in that one's name.
+static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback) {
+    sim->read = (struct vr_sim_read){0};
+    sim->reader = callback->reader;
+    if (vr_sim_work_is_valid(sim, &callback->work)) (void)vr_sim_work_do(sim, &callback->work);
+    const struct vr_sim_read read = sim->read;
+    sim->read = (struct vr_sim_read){0};
+    if (sim->watch == NULL || !vr_sim_read_any(&read)) return;
+    sim->counted = 0;
+    vr_mutex_unlock(&sim->lock);
+    sim->watch->notify(&callback->reader, &read);
+    vr_mutex_lock(&sim->lock);
+}
+
+// Functions are called without the lock; bytes move with it.
+static void do_entry(struct vr_sim *sim, const struct vr_sim_callback *callback) {
+    if (callback->stream_function == NULL && is_bytes(&callback->work)) {
+        do_bytes(sim, callback);
+        vr_sim_payload_drop(callback->work.payload);
+        return;
+    }
+    vr_mutex_unlock(&sim->lock);
+    if (callback->stream_function != NULL)
+        callback->stream_function(callback->stream, VR_CU_SUCCESS, callback->work.argument);
+    else
+        callback->work.function(callback->work.argument);
+    vr_mutex_lock(&sim->lock);
+}
+
+static void run(void *argument) {
+    struct vr_sim *sim = argument;
+    struct vr_sim_callbacks *callbacks = &sim->callbacks;
+    vr_mutex_lock(&sim->lock);
+    callbacks->thread_id = vr_os_thread_id();
+    for (;;) {
+        while (callbacks->first == callbacks->count && !callbacks->ending) vr_signal_wait(&callbacks->changed, &sim->lock, UINT64_MAX);
+        if (callbacks->first == callbacks->count) break;
+        const struct vr_sim_callback callback = callbacks->items[callbacks->first++];
+        if (callbacks->first == callbacks->count) callbacks->first = callbacks->count = 0;
+        do_entry(sim, &callback);
+        callbacks->done++;
+        vr_sim_moved(sim);
+        vr_signal_raise(&callbacks->changed);
+    }
+    vr_mutex_unlock(&sim->lock);
+}
+
+void vr_sim_callbacks_end(struct vr_sim *sim) {
+    struct vr_sim_callbacks *callbacks = &sim->callbacks;
+    if (callbacks->running) {
+        vr_mutex_lock(&sim->lock);
+        callbacks->ending = true;
+        vr_signal_raise(&callbacks->changed);
+        vr_mutex_unlock(&sim->lock);
+        vr_thread_join(&callbacks->thread);
+        vr_signal_destroy(&callbacks->changed);
+    }
+    free(callbacks->items);
+}
+
+// --- entries --------------------------------------------------------------------------------------------------------
+
+static vr_cu_result start_thread(struct vr_sim *sim) {
+    struct vr_sim_callbacks *callbacks = &sim->callbacks;
+    if (callbacks->running) return VR_CU_SUCCESS;
+    vr_signal_init(&callbacks->changed);
+    if (vr_thread_start(&callbacks->thread, run, sim) != VRAM_OK) {
+        vr_signal_destroy(&callbacks->changed);
+        return VR_CU_OUT_OF_MEMORY;
+    }
+    callbacks->running = true;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_callbacks_reserve(struct vr_sim *sim, size_t more) {
+    struct vr_sim_callbacks *callbacks = &sim->callbacks;
+    if (!sim->options.host_thread) return VR_CU_SUCCESS;
+    if (VR_GROW(callbacks, items, callbacks->count + more) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    return start_thread(sim);
+}
+
+static uint64_t post(struct vr_sim *sim, const struct vr_sim_callback *callback) {
+    struct vr_sim_callbacks *callbacks = &sim->callbacks;
+    assert(callbacks->count < callbacks->items_capacity);
+    callbacks->items[callbacks->count] = *callback;
+    callbacks->items[callbacks->count++].reader = sim->reader;
+    vr_signal_raise(&callbacks->changed);
+    return ++callbacks->posted;
+}
+
+vr_cu_result vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
+    const bool bytes = callback->stream_function == NULL && is_bytes(&callback->work);
+    if (!bytes && callback->stream_function == NULL && callback->work.function == NULL) return VR_CU_SUCCESS;
+    if (!sim->options.host_thread || (bytes && vr_sim_callback_done(sim, stream->callback))) {
+        if (callback->stream_function == NULL) return vr_sim_work_do(sim, &callback->work);
+        callback->stream_function(callback->stream, VR_CU_SUCCESS, callback->work.argument);
+        return VR_CU_SUCCESS;
+    }
+    if (!bytes && sim->clock_ns < stream->tail_ns) sim->clock_ns = stream->tail_ns;
+    if (bytes) vr_sim_payload_keep(callback->work.payload);
+    stream->callback = post(sim, callback);
+    vr_sim_note_callback(sim, stream);
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, void *argument) {
+    const struct vr_sim_callback callback = {.work = {.type = VR_CU_GRAPH_NODE_TYPE_HOST, .function = function, .argument = argument}};
+    if (!sim->options.host_thread || vr_sim_callbacks_reserve(sim, 1) != VR_CU_SUCCESS)
+        function(argument);
+    else
+        (void)post(sim, &callback);
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+void vr_sim_callback_wait(struct vr_sim *sim, uint64_t number) {
+    while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim)) vr_sim_wait(sim, &sim->callbacks.changed, UINT64_MAX);
+}
+
+void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number) {
+    const uint64_t until_ns = vr_os_monotonic_ns() + GRACE_NS;
+    while (!vr_sim_callback_done(sim, number) && !vr_sim_is_callback_thread(sim)) {
+        const uint64_t now_ns = vr_os_monotonic_ns();
+        if (now_ns >= until_ns) return;
+        vr_sim_wait(sim, &sim->callbacks.changed, until_ns - now_ns);
+    }
+}

@@ -1,0 +1,253 @@
+// sim_copy_shapes.c: copies in two and three dimensions, to and from arrays and between devices; sets of elements and of rows. Each is one
+// piece of work, whatever its shape.
+#include "sim/memory/sim_arrays.h"
+#include "sim/graphs/sim_graphs.h"
+
+// --- giving them to a stream ----------------------------------------------------------------------------------------
+
+static vr_cu_result submit(struct vr_sim *sim, struct vr_sim_work *work, uint64_t stream) {
+    struct vr_sim_stream *queue;
+    const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS || work->width_bytes == 0 || work->rows == 0 || work->planes == 0) return result;
+    work->device = vr_sim_context_find(sim, queue->context)->device;
+    return vr_sim_work_is_valid(sim, work) ? vr_sim_submit(sim, queue, work) : VR_CU_INVALID_VALUE;
+}
+
+// A copy that is over when the call is.
+static vr_cu_result submit_and_wait(struct vr_sim *sim, struct vr_sim_work *work) {
+    vr_cu_result result = vr_sim_unsafe(sim);
+    if (result == VR_CU_SUCCESS) result = submit(sim, work, 0);
+    return result == VR_CU_SUCCESS ? vr_sim_stream_synchronize(sim, 0) : result;
+}
+
+// --- shapes ---------------------------------------------------------------------------------------------------------
+
+struct side {
+    uint64_t address, pitch_bytes, plane_bytes;
+};
+
+static vr_cu_result side_of_array(struct vr_sim *sim, const struct vr_cu_memcpy_side *from, const struct vr_cu_memcpy3d *copy,
+                                  struct side *side) {
+    const struct vr_sim_array *array = vr_sim_array_find(sim, from->array);
+    if (array == NULL) return VR_CU_INVALID_HANDLE;
+    if (from->x_bytes > array->row_bytes || copy->width_bytes > array->row_bytes - from->x_bytes) return VR_CU_INVALID_VALUE;
+    if (from->y > array->rows || copy->rows > array->rows - from->y) return VR_CU_INVALID_VALUE;
+    if (from->z > array->planes || copy->planes > array->planes - from->z) return VR_CU_INVALID_VALUE;
+    side->pitch_bytes = array->pitch_bytes;
+    side->plane_bytes = array->pitch_bytes * array->rows;
+    side->address = array->address + from->x_bytes + from->y * side->pitch_bytes + from->z * side->plane_bytes;
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result side_of(struct vr_sim *sim, const struct vr_cu_memcpy_side *from, const struct vr_cu_memcpy3d *copy,
+                            struct side *side) {
+    const bool host = from->memory_type == VR_CU_MEMORY_TYPE_HOST;
+    if (from->memory_type == VR_CU_MEMORY_TYPE_ARRAY) return side_of_array(sim, from, copy, side);
+    if (!host && from->memory_type != VR_CU_MEMORY_TYPE_DEVICE && from->memory_type != VR_CU_MEMORY_TYPE_UNIFIED)
+        return VR_CU_INVALID_VALUE;
+    const bool pitched = copy->rows > 1 || copy->planes > 1 || from->y > 0 || from->z > 0;
+    if (pitched && from->pitch_bytes < copy->width_bytes) return VR_CU_INVALID_VALUE;
+    if ((copy->planes > 1 || from->z > 0) && from->rows < copy->rows) return VR_CU_INVALID_VALUE;
+    uint64_t planes, rows;
+    side->pitch_bytes = from->pitch_bytes;
+    bool fits = vr_mul_u64(from->pitch_bytes, from->rows, &side->plane_bytes) && vr_mul_u64(from->z, side->plane_bytes, &planes) &&
+                vr_mul_u64(from->y, from->pitch_bytes, &rows);
+    fits = fits && vr_add_u64(host ? from->host : from->device, from->x_bytes, &side->address) &&
+           vr_add_u64(side->address, rows, &side->address);
+    return fits && vr_add_u64(side->address, planes, &side->address) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+}
+
+vr_cu_result vr_sim_copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, struct vr_sim_work *work) {
+    struct side to, from;
+    if (copy == NULL) return VR_CU_INVALID_VALUE;
+    vr_cu_result result = side_of(sim, &copy->to, copy, &to);
+    if (result == VR_CU_SUCCESS) result = side_of(sim, &copy->from, copy, &from);
+    if (result != VR_CU_SUCCESS) return result;
+    *work = vr_sim_copy_work(to.address, from.address, copy->width_bytes);
+    work->rows = copy->rows;
+    work->planes = copy->planes;
+    work->to_pitch = to.pitch_bytes;
+    work->to_plane = to.plane_bytes;
+    work->from_pitch = from.pitch_bytes;
+    work->from_plane = from.plane_bytes;
+    work->to_device = copy->to.memory_type == VR_CU_MEMORY_TYPE_DEVICE;
+    work->from_device = copy->from.memory_type == VR_CU_MEMORY_TYPE_DEVICE;
+    return VR_CU_SUCCESS;
+}
+
+static vr_cu_result copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, bool wait, uint64_t stream) {
+    struct vr_sim_work work;
+    const vr_cu_result result = vr_sim_copy_shape(sim, copy, &work);
+    if (result != VR_CU_SUCCESS) return result;
+    return wait ? submit_and_wait(sim, &work) : submit(sim, &work, stream);
+}
+
+vr_cu_result vr_sim_memcpy_3d(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy) { return copy_shape(sim, copy, true, 0); }
+vr_cu_result vr_sim_memcpy_3d_async(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, uint64_t stream) {
+    return copy_shape(sim, copy, false, stream);
+}
+
+// Between devices: the contexts stand where the other struct has nothing. Addresses say where the memory lies.
+static vr_cu_result copy_peer(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, bool wait, uint64_t stream) {
+    if (copy == NULL) return VR_CU_INVALID_VALUE;
+    const bool known = vr_sim_context_find(sim, copy->to.reserved) != NULL && vr_sim_context_find(sim, copy->from.reserved) != NULL;
+    return known ? copy_shape(sim, copy, wait, stream) : VR_CU_INVALID_CONTEXT;
+}
+
+vr_cu_result vr_sim_memcpy_3d_peer(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy) { return copy_peer(sim, copy, true, 0); }
+vr_cu_result vr_sim_memcpy_3d_peer_async(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, uint64_t stream) {
+    return copy_peer(sim, copy, false, stream);
+}
+
+static vr_cu_result copy_line_peer(struct vr_sim *sim, uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context,
+                                   uint64_t size_bytes, bool wait, uint64_t stream) {
+    if (vr_sim_context_find(sim, to_context) == NULL || vr_sim_context_find(sim, from_context) == NULL) return VR_CU_INVALID_CONTEXT;
+    struct vr_sim_work work = vr_sim_copy_work(to, from, size_bytes);
+    work.to_device = work.from_device = true;
+    return wait ? submit_and_wait(sim, &work) : submit(sim, &work, stream);
+}
+
+vr_cu_result vr_sim_memcpy_peer(struct vr_sim *sim, uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context,
+                                uint64_t size_bytes) {
+    return copy_line_peer(sim, to, to_context, from, from_context, size_bytes, true, 0);
+}
+
+vr_cu_result vr_sim_memcpy_peer_async(struct vr_sim *sim, uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context,
+                                      uint64_t size_bytes, uint64_t stream) {
+    return copy_line_peer(sim, to, to_context, from, from_context, size_bytes, false, stream);
+}
+
+static struct vr_cu_memcpy_side side_2d(const struct vr_cu_memcpy2d_side *side) {
+    return (struct vr_cu_memcpy_side){.x_bytes = side->x_bytes,
+                                      .y = side->y,
+                                      .memory_type = side->memory_type,
+                                      .host = side->host,
+                                      .device = side->device,
+                                      .array = side->array,
+                                      .pitch_bytes = side->pitch_bytes};
+}
+
+static vr_cu_result copy_2d(struct vr_sim *sim, const struct vr_cu_memcpy2d *copy, bool wait, uint64_t stream) {
+    if (copy == NULL) return VR_CU_INVALID_VALUE;
+    const struct vr_cu_memcpy3d whole = {
+        .from = side_2d(&copy->from), .to = side_2d(&copy->to), .width_bytes = copy->width_bytes, .rows = copy->rows, .planes = 1};
+    return copy_shape(sim, &whole, wait, stream);
+}
+
+vr_cu_result vr_sim_memcpy_2d(struct vr_sim *sim, const struct vr_cu_memcpy2d *copy) { return copy_2d(sim, copy, true, 0); }
+vr_cu_result vr_sim_memcpy_2d_unaligned(struct vr_sim *sim, const struct vr_cu_memcpy2d *copy) { return copy_2d(sim, copy, true, 0); }
+vr_cu_result vr_sim_memcpy_2d_async(struct vr_sim *sim, const struct vr_cu_memcpy2d *copy, uint64_t stream) {
+    return copy_2d(sim, copy, false, stream);
+}
+
+// --- bytes of the first row of an array -----------------------------------------------------------------------------
+
+static struct vr_cu_memcpy_side array_side(uint64_t array, uint64_t offset_bytes) {
+    return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_ARRAY, .array = array, .x_bytes = offset_bytes};
+}
+
+static struct vr_cu_memcpy_side device_side(uint64_t address) {
+    return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_DEVICE, .device = address};
+}
+
+static struct vr_cu_memcpy_side host_side(const void *host) {
+    return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_HOST, .host = (uint64_t)(uintptr_t)host};
+}
+
+static struct vr_cu_memcpy3d line(struct vr_cu_memcpy_side to, struct vr_cu_memcpy_side from, uint64_t size_bytes) {
+    return (struct vr_cu_memcpy3d){.to = to, .from = from, .width_bytes = size_bytes, .rows = 1, .planes = 1};
+}
+
+vr_cu_result vr_sim_memcpy_dtoa(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, uint64_t from, uint64_t size_bytes) {
+    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), device_side(from), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
+}
+
+vr_cu_result vr_sim_memcpy_atod(struct vr_sim *sim, uint64_t to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes) {
+    const struct vr_cu_memcpy3d copy = line(device_side(to), array_side(array, offset_bytes), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
+}
+
+vr_cu_result vr_sim_memcpy_htoa(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, const void *from, uint64_t size_bytes) {
+    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), host_side(from), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
+}
+
+vr_cu_result vr_sim_memcpy_atoh(struct vr_sim *sim, void *to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes) {
+    const struct vr_cu_memcpy3d copy = line(host_side(to), array_side(array, offset_bytes), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
+}
+
+vr_cu_result vr_sim_memcpy_atoa(struct vr_sim *sim, uint64_t to, uint64_t to_offset, uint64_t from, uint64_t from_offset,
+                                uint64_t size_bytes) {
+    const struct vr_cu_memcpy3d copy = line(array_side(to, to_offset), array_side(from, from_offset), size_bytes);
+    return copy_shape(sim, &copy, true, 0);
+}
+
+vr_cu_result vr_sim_memcpy_htoa_async(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, const void *from, uint64_t size_bytes,
+                                      uint64_t stream) {
+    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), host_side(from), size_bytes);
+    return copy_shape(sim, &copy, false, stream);
+}
+
+vr_cu_result vr_sim_memcpy_atoh_async(struct vr_sim *sim, void *to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes,
+                                      uint64_t stream) {
+    const struct vr_cu_memcpy3d copy = line(host_side(to), array_side(array, offset_bytes), size_bytes);
+    return copy_shape(sim, &copy, false, stream);
+}
+
+// --- sets -----------------------------------------------------------------------------------------------------------
+
+struct set {
+    uint64_t address, pitch_bytes, width, rows; // width in elements
+    uint32_t value, element_bytes;
+};
+
+static vr_cu_result set_elements(struct vr_sim *sim, const struct set *set, uint64_t stream) {
+    struct vr_sim_work work = vr_sim_set_work(set->address, 0, 0);
+    if (set->address % set->element_bytes != 0 || !vr_mul_u64(set->width, set->element_bytes, &work.width_bytes))
+        return VR_CU_INVALID_VALUE;
+    if (set->rows > 1 && (set->pitch_bytes < work.width_bytes || set->pitch_bytes % set->element_bytes != 0)) return VR_CU_INVALID_VALUE;
+    work.value = set->value;
+    work.element_bytes = set->element_bytes;
+    work.rows = set->rows;
+    work.to_pitch = set->pitch_bytes;
+    return submit(sim, &work, stream);
+}
+
+vr_cu_result vr_sim_memset_d16_async(struct vr_sim *sim, uint64_t address, uint16_t value, uint64_t count, uint64_t stream) {
+    return set_elements(sim, &(const struct set){address, 0, count, 1, value, 2}, stream);
+}
+vr_cu_result vr_sim_memset_d32_async(struct vr_sim *sim, uint64_t address, uint32_t value, uint64_t count, uint64_t stream) {
+    return set_elements(sim, &(const struct set){address, 0, count, 1, value, 4}, stream);
+}
+vr_cu_result vr_sim_memset_d16(struct vr_sim *sim, uint64_t address, uint16_t value, uint64_t count) {
+    return vr_sim_memset_d16_async(sim, address, value, count, 0);
+}
+vr_cu_result vr_sim_memset_d32(struct vr_sim *sim, uint64_t address, uint32_t value, uint64_t count) {
+    return vr_sim_memset_d32_async(sim, address, value, count, 0);
+}
+
+vr_cu_result vr_sim_memset_d2d8_async(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint8_t value, uint64_t width,
+                                      uint64_t rows, uint64_t stream) {
+    return set_elements(sim, &(const struct set){address, pitch_bytes, width, rows, value, 1}, stream);
+}
+vr_cu_result vr_sim_memset_d2d16_async(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint16_t value, uint64_t width,
+                                       uint64_t rows, uint64_t stream) {
+    return set_elements(sim, &(const struct set){address, pitch_bytes, width, rows, value, 2}, stream);
+}
+vr_cu_result vr_sim_memset_d2d32_async(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint32_t value, uint64_t width,
+                                       uint64_t rows, uint64_t stream) {
+    return set_elements(sim, &(const struct set){address, pitch_bytes, width, rows, value, 4}, stream);
+}
+vr_cu_result vr_sim_memset_d2d8(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint8_t value, uint64_t width, uint64_t rows) {
+    return vr_sim_memset_d2d8_async(sim, address, pitch_bytes, value, width, rows, 0);
+}
+vr_cu_result vr_sim_memset_d2d16(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint16_t value, uint64_t width,
+                                 uint64_t rows) {
+    return vr_sim_memset_d2d16_async(sim, address, pitch_bytes, value, width, rows, 0);
+}
+vr_cu_result vr_sim_memset_d2d32(struct vr_sim *sim, uint64_t address, uint64_t pitch_bytes, uint32_t value, uint64_t width,
+                                 uint64_t rows) {
+    return vr_sim_memset_d2d32_async(sim, address, pitch_bytes, value, width, rows, 0);
+}

@@ -1,0 +1,133 @@
+// sim_event.c: events. An event knows when the work before its record ends, and, for manual completion, which work that was.
+#include "sim/graphs/sim_graphs.h"
+#include "sim/memory/sim_pools.h"
+#include "sim/streams/sim_callbacks.h"
+
+static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
+
+static bool is_complete(const struct vr_sim *sim, const struct vr_sim_event *event) {
+    if (!event->recorded) return true;
+    if (event->callback > sim->callbacks.done || (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold))) return false;
+    if (sim->options.manual_completion) return vr_sim_work_complete(sim, event->stream, event->work);
+    return event->complete_ns <= sim->clock_ns;
+}
+
+static void end_event(struct vr_sim *sim, struct vr_sim_event *event) {
+    vr_sim_event_forget(sim, event);
+    vr_sim_nodes_free(&event->frontier);
+    if (event->ticket != 0) vr_sim_ticket_end(sim, event->ticket, 0, 0);
+    vr_sim_slots_give(&sim->events, vr_sim_slots_index(&sim->events, event));
+}
+
+void vr_sim_end_events(struct vr_sim *sim, uint64_t context) {
+    for (uint32_t i = 0; i < sim->events.used; i++) {
+        struct vr_sim_event *event = (struct vr_sim_event *)(void *)vr_sim_slots_item(&sim->events, i);
+        if (event->slot.live && event->context == context) end_event(sim, event);
+    }
+}
+
+vr_cu_result vr_sim_event_create(struct vr_sim *sim, uint64_t *event, unsigned flags) {
+    const unsigned known = VR_CU_EVENT_BLOCKING_SYNC | VR_CU_EVENT_DISABLE_TIMING | VR_CU_EVENT_INTERPROCESS;
+    if (event == NULL || (flags & ~known) != 0) return VR_CU_INVALID_VALUE;
+    bool timed = (flags & VR_CU_EVENT_DISABLE_TIMING) == 0;
+    if ((flags & VR_CU_EVENT_INTERPROCESS) != 0 && timed) return VR_CU_INVALID_VALUE;
+    struct vr_sim_context *context;
+    vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    uint32_t index;
+    if (vr_sim_slots_take(&sim->events, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_event *made = (struct vr_sim_event *)(void *)vr_sim_slots_item(&sim->events, index);
+    made->context = vr_sim_context_handle(sim, context);
+    made->flags = flags;
+    *event = vr_sim_slots_handle(&sim->events, index);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_event_destroy(struct vr_sim *sim, uint64_t event) {
+    struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    end_event(sim, found);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_event_record(struct vr_sim *sim, uint64_t event, uint64_t stream) {
+    return vr_sim_event_record_with_flags(sim, event, stream, 0);
+}
+
+vr_cu_result vr_sim_event_record_with_flags(struct vr_sim *sim, uint64_t event, uint64_t stream, unsigned flags) {
+    struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    struct vr_sim_stream *queue;
+    vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    if (queue->context != found->context) return VR_CU_INVALID_HANDLE;
+    const bool external = flags == VR_CU_EVENT_RECORD_EXTERNAL;
+    if (flags != 0 && !(external && queue->capture != 0)) return VR_CU_INVALID_VALUE;
+    vr_sim_charge_record(sim, found->flags);
+    if (queue->capture != 0) return vr_sim_capture_record(sim, queue, event, flags);
+    uint64_t end_ns;
+    result = vr_sim_enqueue(sim, queue, 0, &end_ns);
+    if (result == VR_CU_SUCCESS) vr_sim_event_set(sim, found, queue, end_ns);
+    return result;
+}
+
+vr_cu_result vr_sim_event_query(struct vr_sim *sim, uint64_t event) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
+    if (result != VR_CU_SUCCESS) return result;
+    if (found->recorded && found->callback > sim->callbacks.done) {
+        vr_sim_callback_grace(sim, found->callback);
+        found = event_of(sim, event);
+        if (found == NULL) return VR_CU_INVALID_HANDLE;
+    }
+    return is_complete(sim, found) ? VR_CU_SUCCESS : VR_CU_NOT_READY;
+}
+
+vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    const vr_cu_result result = vr_sim_event_for_waiting(sim, found);
+    if (result != VR_CU_SUCCESS) return result;
+    if (found->recorded && (found->callback > sim->callbacks.done || found->hold.width != 0)) {
+        const uint64_t callback = found->callback;
+        vr_sim_hold_wait(sim, &found->hold);
+        vr_sim_callback_wait(sim, callback);
+        found = event_of(sim, event);
+        if (found == NULL) return VR_CU_INVALID_HANDLE;
+    }
+    if (!is_complete(sim, found)) vr_sim_wait_work(sim, found->stream, found->work, found->complete_ns);
+    vr_sim_pools_synchronized(sim);
+    return VR_CU_SUCCESS;
+}
+
+// A wait for an event that was never recorded is no wait.
+vr_cu_result vr_sim_stream_wait_event(struct vr_sim *sim, uint64_t stream, uint64_t event, unsigned flags) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    struct vr_sim_stream *queue;
+    const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
+    if (result != VR_CU_SUCCESS) return result;
+    const bool external = flags == VR_CU_EVENT_WAIT_EXTERNAL;
+    if (flags != 0 && !(external && queue->capture != 0)) return VR_CU_INVALID_VALUE;
+    if (queue->capture != 0 || found->capture != 0) return vr_sim_capture_wait(sim, queue, event, flags);
+    return found->recorded ? vr_sim_enqueue_wait(sim, queue, found) : VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_event_elapsed_ms(struct vr_sim *sim, float *elapsed_ms, uint64_t start, uint64_t end) {
+    const struct vr_sim_event *from = event_of(sim, start), *to = event_of(sim, end);
+    if (elapsed_ms == NULL) return VR_CU_INVALID_VALUE;
+    if (from == NULL || to == NULL) return VR_CU_INVALID_HANDLE;
+    if (from->capture != 0 || to->capture != 0) return VR_CU_CAPTURED_EVENT;
+    if (!from->recorded || !to->recorded) return VR_CU_INVALID_HANDLE;
+    if (vr_sim_context_find(sim, from->context)->device != vr_sim_context_find(sim, to->context)->device) return VR_CU_INVALID_HANDLE;
+    if (((from->flags | to->flags) & VR_CU_EVENT_DISABLE_TIMING) != 0) return VR_CU_INVALID_HANDLE;
+    if (!is_complete(sim, from) || !is_complete(sim, to)) return VR_CU_NOT_READY;
+    *elapsed_ms = (float)(((double)to->complete_ns - (double)from->complete_ns) / 1e6);
+    return VR_CU_SUCCESS;
+}
+
+// The second version tells the time as far as it is known, and answers NOT_READY as the first does.
+vr_cu_result vr_sim_event_elapsed_ms_v2(struct vr_sim *sim, float *elapsed_ms, uint64_t start, uint64_t end) {
+    return vr_sim_event_elapsed_ms(sim, elapsed_ms, start, end);
+}

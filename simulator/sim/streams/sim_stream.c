@@ -1,0 +1,297 @@
+// sim_stream.c: streams as queues on the virtual clock.
+//
+// With the clock, all that matters of a stream's work is when it ends: tail_ns. With manual completion time says nothing, and
+// work is numbered instead: work n of a stream is complete when done_work >= n. What must come first is kept as edges, so that
+// completing a stream also completes what its work waited for, and nothing else.
+#include "sim/streams/sim_streams.h"
+
+#define TIME_MAX ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint32_t index_of(const struct vr_sim *sim, const struct vr_sim_stream *stream) { return vr_sim_slots_index(&sim->streams, stream); }
+
+vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint32_t *index) {
+    if (vr_sim_slots_take(&sim->streams, index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_stream *stream = vr_sim_stream_at(sim, *index);
+    stream->context = context;
+    stream->kind = kind;
+    stream->serial = ++sim->last_stream_serial;
+    return VR_CU_SUCCESS;
+}
+
+// --- manual completion: edges ---------------------------------------------------------------------------------------
+
+void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream) { vr_sim_stream_at(sim, stream)->references++; }
+
+void vr_sim_stream_free(struct vr_sim_stream *stream) {
+    free(stream->edges);
+    free(stream->edge_data);
+    free(stream->waited);
+    vr_sim_nodes_free(&stream->frontier);
+}
+
+// Takes the object away once neither a handle nor an event nor an edge names it.
+void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index) {
+    struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
+    if (stream->slot.named || stream->references > 0 || stream->edge_count > 0) return;
+    vr_sim_stream_free(stream);
+    vr_sim_slots_give(&sim->streams, index);
+}
+
+void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream) {
+    vr_sim_stream_at(sim, stream)->references--;
+    vr_sim_stream_collect(sim, stream);
+}
+
+// The work of `stream` from `at` on waits for work `target_work` of `target`. Nothing to note when that is complete or noted already.
+static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t at, uint32_t target, uint64_t target_work) {
+    if (vr_sim_stream_at(sim, target)->done_work >= target_work || target == index_of(sim, stream)) return true;
+    for (size_t i = stream->edge_count; i-- > 0;) {
+        if (stream->edges[i].target != target) continue;
+        if (stream->edges[i].target_work >= target_work) return true;
+        break;
+    }
+    size_t needed = stream->edge_count + 1;
+    if (VR_GROW(stream, edges, needed) != VRAM_OK) return false;
+    stream->edges[stream->edge_count++] = (struct vr_sim_edge){at, target_work, target};
+    vr_sim_stream_reference(sim, target);
+    return true;
+}
+
+// The edges that the legacy default stream brings: its work comes after that of all blocking streams, and theirs after its.
+static bool add_default_edges(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_context *context) {
+    uint64_t at = stream->work + 1;
+    if (stream->kind == VR_SIM_STREAM_BLOCKING)
+        return add_edge(sim, stream, at, context->legacy, vr_sim_stream_at(sim, context->legacy)->work);
+    if (stream->kind == VR_SIM_STREAM_NON_BLOCKING) return true;
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        struct vr_sim_stream *other = vr_sim_stream_at(sim, i);
+        if (!other->slot.live || other->context != stream->context || other->kind != VR_SIM_STREAM_BLOCKING) continue;
+        if (!add_edge(sim, stream, at, i, other->work)) return false;
+    }
+    return true;
+}
+
+// Completes what the complete work of one stream waited for. True when a stream's done_work rose.
+static bool follow_edges(struct vr_sim *sim, uint32_t index) {
+    struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
+    size_t followed = 0;
+    bool rose = false;
+    for (; followed < stream->edge_count && stream->edges[followed].at <= stream->done_work; followed++) {
+        struct vr_sim_edge edge = stream->edges[followed];
+        struct vr_sim_stream *target = vr_sim_stream_at(sim, edge.target);
+        if (target->done_work < edge.target_work) {
+            target->done_work = edge.target_work;
+            rose = true;
+        }
+        target->references--; // settle() collects
+    }
+    if (followed == 0) return rose;
+    stream->edge_count -= followed;
+    memmove(stream->edges, stream->edges + followed, stream->edge_count * sizeof *stream->edges);
+    return rose;
+}
+
+// After some done_work rose: completes all that must have come before, until nothing changes.
+static void settle(struct vr_sim *sim) {
+    for (bool rose = true; rose;) {
+        rose = false;
+        for (uint32_t i = 0; i < sim->streams.used; i++)
+            if (vr_sim_stream_at(sim, i)->slot.live) rose |= follow_edges(sim, i);
+    }
+    for (uint32_t i = 0; i < sim->streams.used; i++)
+        if (vr_sim_stream_at(sim, i)->slot.live) vr_sim_stream_collect(sim, i);
+}
+
+// --- queueing -------------------------------------------------------------------------------------------------------
+
+vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t work_ns, uint64_t *end_ns) {
+    struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
+    assert(context != NULL);
+    if (sim->options.manual_completion && !add_default_edges(sim, stream, context)) return VR_CU_OUT_OF_MEMORY;
+    uint64_t start_ns = later(sim->clock_ns, stream->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_LEGACY) start_ns = later(start_ns, context->blocking_tail_ns);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) start_ns = later(start_ns, vr_sim_stream_at(sim, context->legacy)->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_LEGACY) stream->callback = later(stream->callback, context->blocking_callback);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING)
+        stream->callback = later(stream->callback, vr_sim_stream_at(sim, context->legacy)->callback);
+    stream->work++;
+    stream->tail_ns = start_ns + work_ns;
+    context->tail_ns = later(context->tail_ns, stream->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_tail_ns = later(context->blocking_tail_ns, stream->tail_ns);
+    struct vr_sim_device *device = &sim->devices[context->device];
+    device->tail_ns = later(device->tail_ns, stream->tail_ns);
+    if (end_ns != NULL) *end_ns = stream->tail_ns;
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_callback = later(context->blocking_callback, stream->callback);
+}
+
+// Notes what the stream's next work comes after. What the host has no memory for is not known: pools then find less to reuse.
+static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event *event) {
+    size_t at = 0;
+    while (at < stream->waited_count && stream->waited[at].serial != event->serial) at++;
+    if (at == stream->waited_count) {
+        if (VR_GROW(stream, waited, at + 1) != VRAM_OK) return;
+        stream->waited[stream->waited_count++] = (struct vr_sim_waited){event->serial, 0};
+    }
+    if (stream->waited[at].work < event->work) stream->waited[at].work = event->work;
+}
+
+vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
+    if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
+    if (sim->pools.live != 0) note_waited(stream, event);
+    stream->tail_ns = later(stream->tail_ns, event->complete_ns);
+    if (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold)) stream->hold = event->hold;
+    if (event->callback > stream->callback) {
+        stream->callback = event->callback;
+        vr_sim_note_callback(sim, stream);
+    }
+    return vr_sim_enqueue(sim, stream, 0, NULL);
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+static bool is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    if (stream->callback > sim->callbacks.done || (stream->hold.width != 0 && !vr_sim_hold_is_over(sim, &stream->hold))) return false;
+    return sim->options.manual_completion ? stream->done_work == stream->work : stream->tail_ns <= sim->clock_ns;
+}
+
+// The legacy stream is idle when all blocking streams are, too.
+bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
+    if (stream->kind != VR_SIM_STREAM_LEGACY || !is_idle(sim, stream)) return is_idle(sim, stream);
+    const struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
+    if (context->blocking_callback > sim->callbacks.done) return false;
+    if (!sim->options.manual_completion) return context->blocking_tail_ns <= sim->clock_ns;
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        const struct vr_sim_stream *other = vr_sim_stream_at(sim, i);
+        bool counts = other->slot.live && other->context == stream->context && other->kind == VR_SIM_STREAM_BLOCKING;
+        if (counts && !is_idle(sim, other)) return false;
+    }
+    return true;
+}
+
+bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t work) {
+    return vr_sim_stream_at(sim, stream)->done_work >= work;
+}
+
+void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64_t end_ns) {
+    sim->clock_ns = later(sim->clock_ns, end_ns);
+    if (!sim->options.manual_completion || vr_sim_work_complete(sim, stream, work)) return;
+    vr_sim_stream_at(sim, stream)->done_work = work;
+    settle(sim);
+}
+
+void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
+    vr_sim_wait_work(sim, index_of(sim, stream), stream->work, stream->tail_ns);
+}
+
+// Waiting for the legacy stream is work of it: the blocking streams are waited for, too. Where the host has no memory to note that, its
+// own work is still completed.
+void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
+    if (stream->kind == VR_SIM_STREAM_LEGACY) (void)vr_sim_enqueue(sim, stream, 0, NULL);
+    vr_sim_complete_stream(sim, stream);
+}
+
+// Completes the streams that `context` (0: of all), and `device` (UINT32_MAX: of all) name.
+static void complete_streams(struct vr_sim *sim, uint64_t context, uint32_t device) {
+    if (!sim->options.manual_completion) return;
+    for (uint32_t i = 0; i < sim->streams.used; i++) {
+        struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
+        if (!stream->slot.live || (context != 0 && stream->context != context)) continue;
+        const struct vr_sim_context *owner = vr_sim_context_find(sim, stream->context);
+        if (device != UINT32_MAX && (owner == NULL || owner->device != device)) continue;
+        stream->done_work = stream->work;
+    }
+    settle(sim);
+}
+
+void vr_sim_wait_context(struct vr_sim *sim, uint64_t context) {
+    sim->clock_ns = later(sim->clock_ns, vr_sim_context_find(sim, context)->tail_ns);
+    complete_streams(sim, context, UINT32_MAX);
+}
+
+void vr_sim_wait_device(struct vr_sim *sim, uint32_t device) {
+    sim->clock_ns = later(sim->clock_ns, sim->devices[device].tail_ns);
+    complete_streams(sim, 0, device);
+}
+
+void vr_sim_wait_all(struct vr_sim *sim) {
+    for (uint32_t i = 0; i < sim->options.device_count; i++) sim->clock_ns = later(sim->clock_ns, sim->devices[i].tail_ns);
+    complete_streams(sim, 0, UINT32_MAX);
+}
+
+// --- handles --------------------------------------------------------------------------------------------------------
+
+// The calling thread's default stream in a context, made on first use.
+static vr_cu_result per_thread_stream(struct vr_sim *sim, uint64_t context, struct vr_sim_stream **stream) {
+    struct vr_sim_thread *thread = vr_sim_this_thread(sim);
+    if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
+    for (size_t i = 0; i < thread->stream_count; i++) {
+        if (thread->streams[i].context != context) continue;
+        *stream = vr_sim_stream_at(sim, thread->streams[i].stream);
+        return VR_CU_SUCCESS;
+    }
+    size_t needed = thread->stream_count + 1;
+    if (VR_GROW(thread, streams, needed) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    uint32_t index;
+    vr_cu_result result = vr_sim_stream_make(sim, context, VR_SIM_STREAM_BLOCKING, &index);
+    if (result != VR_CU_SUCCESS) return result;
+    thread->streams[thread->stream_count++] = (struct vr_sim_thread_stream){context, index};
+    *stream = vr_sim_stream_at(sim, index);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_stream_in(struct vr_sim *sim, uint64_t context, uint64_t handle, struct vr_sim_stream **stream) {
+    if (handle == 0 || handle == VR_CU_STREAM_LEGACY) {
+        *stream = vr_sim_stream_at(sim, vr_sim_context_find(sim, context)->legacy);
+        return VR_CU_SUCCESS;
+    }
+    if (handle == VR_CU_STREAM_PER_THREAD) return per_thread_stream(sim, context, stream);
+    struct vr_sim_stream *found = vr_sim_slots_find(&sim->streams, handle);
+    if (found == NULL) return VR_CU_INVALID_HANDLE;
+    *stream = found;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream) {
+    struct vr_sim_context *context;
+    const vr_cu_result result = vr_sim_current(sim, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    struct vr_sim_stream *named = vr_sim_slots_find(&sim->streams, handle);
+    if (VR_UNLIKELY(named == NULL)) return vr_sim_stream_in(sim, vr_sim_context_handle(sim, context), handle, stream);
+    *stream = named;
+    return VR_CU_SUCCESS;
+}
+
+// --- time and records of events --------------------------------------------------------------------------------------
+
+bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
+    if (from_ns < sim->clock_ns) from_ns = sim->clock_ns;
+    return from_ns < TIME_MAX && more_ns <= TIME_MAX - from_ns;
+}
+
+void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
+    if (event->recorded && sim->options.manual_completion) vr_sim_stream_unreference(sim, event->stream);
+    event->recorded = false;
+    event->capture = 0;
+    event->frontier.count = 0;
+}
+
+void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns) {
+    const uint32_t index = vr_sim_slots_index(&sim->streams, stream);
+    const uint64_t work = stream->work;
+    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
+    vr_sim_event_forget(sim, event);
+    event->recorded = true;
+    event->complete_ns = end_ns;
+    event->stream = index;
+    event->work = work;
+    event->serial = stream->serial;
+    event->callback = stream->callback;
+    event->hold = stream->hold;
+}

@@ -1,0 +1,179 @@
+// exports.c: the process's simulator, and every row of calls.def and every per-thread twin under its exported name.
+#define _GNU_SOURCE // dladdr()
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libcuda.h"
+#include "names.h"
+#include "vram/sim.h"
+
+static _Atomic(struct vram_driver *) instance;
+
+struct vr_sim *vr_libcuda_sim(void) {
+    return (struct vr_sim *)(void *)atomic_load_explicit(&instance, memory_order_acquire);
+}
+
+// --- the call that fails ------------------------------------------------------------------------------------------------
+
+// VRAM_SIM_FAIL=N or N:RESULT: the Nth call of the process (1 = the first) fails once, with RESULT (2, out of memory). So whoever stands on
+// this driver is tried against each failure in turn.
+static _Atomic(uint64_t) calls_until_failure; // 0: none
+static vr_cu_result failure;
+
+static __attribute__((constructor)) void read_failure(void) {
+    const char *text = vr_os_getenv("VRAM_SIM_FAIL");
+    if (text == NULL) return;
+    char *end;
+    const unsigned long long nth = strtoull(text, &end, 10);
+    const long result = *end == ':' ? strtol(end + 1, NULL, 10) : VR_CU_OUT_OF_MEMORY;
+    failure = result > 0 && result < 1000 ? (vr_cu_result)result : VR_CU_UNKNOWN;
+    atomic_store(&calls_until_failure, nth);
+}
+
+// Which call it was, for whoever asked for it.
+static void print_failure(const void *caller) {
+    Dl_info facts;
+    const bool named = dladdr(caller, &facts) != 0 && facts.dli_sname != NULL;
+    (void)fprintf(stderr, "vram sim: VRAM_SIM_FAIL: %s fails with %d\n", named ? facts.dli_sname : "a call", (int)failure);
+}
+
+static vr_cu_result injected(const void *caller) {
+    if (atomic_load_explicit(&calls_until_failure, memory_order_relaxed) == 0) return VR_CU_SUCCESS;
+    // Threads that come after the failing one must not count down from 0.
+    uint64_t left = atomic_load(&calls_until_failure);
+    while (left != 0 && !atomic_compare_exchange_weak(&calls_until_failure, &left, left - 1)) {
+    }
+    if (left != 1) return VR_CU_SUCCESS;
+    print_failure(caller);
+    return failure;
+}
+
+// Not inlined: its return address says which function it is.
+__attribute__((noinline)) vr_cu_result vr_libcuda_enter(struct vr_sim **sim) {
+    struct vr_sim *found = vr_libcuda_sim();
+    if (found == NULL) return VR_CU_NOT_INITIALIZED;
+    vr_cu_result result = injected(__builtin_return_address(0));
+    if (result == VR_CU_SUCCESS) *sim = found;
+    return result;
+}
+
+// --- the instance -------------------------------------------------------------------------------------------------------
+
+static int newest_version(void) {
+    int newest = 0;
+    for (size_t i = 0; i < vr_libcuda_name_count; i++) newest = vr_libcuda_names[i].last > newest ? vr_libcuda_names[i].last : newest;
+    return newest;
+}
+
+// What VRAM_SIM says; what it leaves out as a foreign program expects it. False: it cannot be read.
+static bool read_options(struct vram_sim_options *options) {
+    const char *text = vr_os_getenv("VRAM_SIM");
+    *options = (struct vram_sim_options){.backed = true, .host_thread = true, .driver_version = (uint32_t)newest_version()};
+    return text == NULL || vr_sim_parse_into(text, options, NULL) == VRAM_OK;
+}
+
+int vr_libcuda_version(void) {
+    static _Atomic(int) known; // asked at each lookup of a name
+    const struct vr_sim *sim = vr_libcuda_sim();
+    if (sim != NULL) return (int)sim->options.driver_version;
+    int version = atomic_load_explicit(&known, memory_order_relaxed);
+    if (version != 0) return version;
+    struct vram_sim_options options;
+    version = read_options(&options) ? (int)options.driver_version : newest_version();
+    atomic_store_explicit(&known, version, memory_order_relaxed);
+    return version;
+}
+
+// Makes the simulator from the variable VRAM_SIM; with bytes=all unless it says otherwise. A variable that cannot be read is an invalid
+// value.
+vr_cu_result cuInit(unsigned flags) {
+    if (flags != 0) return VR_CU_INVALID_VALUE;
+    if (vr_libcuda_sim() != NULL) return VR_CU_SUCCESS;
+    const vr_cu_result failed = injected((const void *)(uintptr_t)cuInit);
+    if (failed != VR_CU_SUCCESS) return failed;
+    struct vram_sim_options options;
+    if (!read_options(&options)) return VR_CU_INVALID_VALUE;
+    if (!vr_libcuda_see(vr_os_getenv("CUDA_VISIBLE_DEVICES"), &options)) return VR_CU_NO_DEVICE;
+    struct vram_driver *made, *none = NULL;
+    enum vram_status status = vram_sim_create(&options, &made);
+    if (status != VRAM_OK) return status == VRAM_INVALID_ARGUMENT ? VR_CU_INVALID_VALUE : VR_CU_OUT_OF_MEMORY;
+    ((struct vr_sim *)(void *)made)->unpack_zstd = vr_libcuda_unpack_zstd;
+    if (!vr_libcuda_watch_reads((struct vr_sim *)(void *)made)) {
+        vram_driver_destroy(made);
+        return VR_CU_INVALID_VALUE;
+    }
+    if (atomic_compare_exchange_strong(&instance, &none, made))
+        vr_libcuda_publish((struct vr_sim *)(void *)made);
+    else
+        vram_driver_destroy(made); // another thread was first
+    return VR_CU_SUCCESS;
+}
+
+// A copy between any two places that is over when the call is.
+static vr_cu_result copy_and_wait(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
+    vr_cu_result result = cuMemcpyAsync(to, from, size_bytes, stream);
+    return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
+}
+
+// The same of the functions that say which sides are the device's.
+static vr_cu_result end_of_copy(vr_cu_result result, uint64_t stream) {
+    return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
+}
+static vr_cu_result htod_and_wait(uint64_t to, const void *from, uint64_t size_bytes, uint64_t stream) {
+    return end_of_copy(cuMemcpyHtoDAsync_v2(to, from, size_bytes, stream), stream);
+}
+static vr_cu_result dtoh_and_wait(void *to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
+    return end_of_copy(cuMemcpyDtoHAsync_v2(to, from, size_bytes, stream), stream);
+}
+static vr_cu_result dtod_and_wait(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
+    return end_of_copy(cuMemcpyDtoDAsync_v2(to, from, size_bytes, stream), stream);
+}
+
+vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return copy_and_wait(to, from, size_bytes, 0); }
+
+// clang-format off
+#define WITH_SELF(...) (self, __VA_ARGS__)
+#define ONLY(...)      __VA_ARGS__
+#define X(member, symbol, exported, version, parameters, arguments)                                      \
+    vr_cu_result exported parameters {                                                                   \
+        struct vr_sim *sim;                                                                              \
+        vr_cu_result result = vr_libcuda_enter(&sim);                                                    \
+        if (result != VR_CU_SUCCESS) return result;                                                      \
+        struct vram_driver *self = &sim->head;                                                           \
+        result = self->calls->member WITH_SELF arguments;                                                \
+        if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
+        return result;                                                                                   \
+    }
+// The version is told without cuInit, the current context without the lock: the rows' own functions have other names.
+static vr_cu_result version_of_instance(int *version);
+static vr_cu_result current_of_instance(uint64_t *context);
+#define cuDriverGetVersion version_of_instance
+#define cuCtxGetCurrent    current_of_instance
+#include "driver/calls.def"
+#undef cuDriverGetVersion
+#undef cuCtxGetCurrent
+#undef X
+
+vr_cu_result cuDriverGetVersion(int *version) {
+    if (vr_libcuda_sim() != NULL) return version_of_instance(version);
+    if (version == NULL) return VR_CU_INVALID_VALUE;
+    *version = vr_libcuda_version();
+    return VR_CU_SUCCESS;
+}
+
+// What a thread is told again and again, at no cost of the device: NVIDIA's driver, too, has it in the thread.
+vr_cu_result cuCtxGetCurrent(uint64_t *context) {
+    const struct vr_sim *sim = vr_libcuda_sim();
+    const bool counted = atomic_load_explicit(&calls_until_failure, memory_order_relaxed) != 0; // towards the one that fails
+    if (sim != NULL && context != NULL && !counted && vr_sim_ctx_cached(sim, context)) return VR_CU_SUCCESS;
+    return current_of_instance(context);
+}
+
+#define OWN(stream) ((stream) == 0 ? (uint64_t)VR_CU_STREAM_PER_THREAD : (uint64_t)(stream))
+#define X(symbol, exported, version, parameters, target, arguments) \
+    vr_cu_result exported parameters { return target arguments; }
+#include "per_thread.def"
+#undef X
+// clang-format on

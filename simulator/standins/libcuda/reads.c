@@ -1,0 +1,316 @@
+// reads.c: the counting half of simulator/standins/common/reads.h, and what reads give by simulator/standins/common/read_values.h. Frames
+// come from libvram where VRAM_SIM_STACKS names it, Python's too; else they are modules and offsets.
+#define _GNU_SOURCE // dladdr()
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../common/read_operations.h"
+#include "../common/read_values.h"
+#include "../common/reads.h"
+#include "../common/shared_file.h"
+#include "base/map.h"
+#include "libcuda.h"
+#include "vram/stack.h"
+
+enum { FRAMES_MOST = 64, OPERATION_FRAMES = 128, LINES_MOST = 16, API_FRAMES = 24 };
+
+static struct vr_reads_file *file; // set before the simulator is known to anyone
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vr_read_values values; // as the file
+static struct vr_map rows;           // under the lock: a stack's number -> its row's + 1
+static struct vr_map rules;          // under the lock: a stack's number -> the rule that it is at + 1, or NO_RULE
+enum { NO_RULE = 1 };
+
+// libvram, where it is there.
+static struct vram_stacks *stacks;
+static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
+static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
+static const char *(*module_of)(struct vram_stacks *, uint32_t, const char *const *, size_t);
+
+#define NOT_COUNTED UINT64_MAX // in place of a row
+
+// --- text -----------------------------------------------------------------------------------------------------------
+
+struct place {
+    char text[sizeof((struct vr_reads_row *)0)->place];
+    size_t length, lines;
+};
+
+static void add_line(struct place *place, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_line(struct place *place, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const size_t rest = sizeof place->text - place->length;
+    const int length = vsnprintf(place->text + place->length, rest, format, arguments);
+    va_end(arguments);
+    if (place->lines >= LINES_MOST || length < 0 || (size_t)length + 1 >= rest) {
+        place->text[place->length] = '\0'; // whole lines only
+        place->lines = LINES_MOST;
+        return;
+    }
+    place->length += (size_t)length;
+    place->text[place->length++] = '\n';
+    place->text[place->length] = '\0';
+    place->lines++;
+}
+
+// cuMemcpyDtoH_v2, cudaMemcpyAsync: a function of the driver or the runtime.
+static bool is_api(const char *name) {
+    const char first = strncmp(name, "cuda", 4) == 0 ? name[4] : strncmp(name, "cu", 2) == 0 ? name[2] : '\0';
+    return first >= 'A' && first <= 'Z';
+}
+
+// A frame of adapters/fit/vram_values.py, which is called in the place of PyTorch's kernels.
+static bool is_own(const struct vram_frame *frame) {
+    const char *name = strrchr(frame->filename, '/');
+    return name != NULL && strncmp(name, "/vram_values", sizeof "/vram_values" - 1) == 0;
+}
+
+// Machine code is told from the caller of the outermost function of the API on.
+static void describe(uint32_t stack, struct place *place) {
+    struct vram_frame frames[FRAMES_MOST];
+    size_t count = frames_of(stacks, stack, frames, FRAMES_MOST), first = 0;
+    if (count > FRAMES_MOST) count = FRAMES_MOST;
+    for (size_t i = 0; i < count && i < API_FRAMES; i++)
+        if (is_api(frames[i].name)) first = i + 1;
+    while (first < count && is_own(&frames[first])) first++;
+    for (size_t i = first; i < count; i++) {
+        const char *name = frames[i].name[0] == '\0' ? "?" : frames[i].name;
+        if (frames[i].line > 0)
+            add_line(place, "%s at %s:%" PRId64, name, frames[i].filename, frames[i].line);
+        else
+            add_line(place, "%s in %s", name, frames[i].filename[0] == '\0' ? "?" : frames[i].filename);
+    }
+}
+
+// Without libvram: from the first frame that is not of this library on.
+static void describe_plainly(struct place *place) {
+    void *frames[FRAMES_MOST];
+    Dl_info own, facts;
+    const int count = backtrace(frames, FRAMES_MOST);
+    if (dladdr((void *)&lock, &own) == 0) return;
+    for (int i = 0; i < count; i++) {
+        if (dladdr(frames[i], &facts) == 0 || facts.dli_fbase == own.dli_fbase) continue;
+        const uintptr_t offset = (uintptr_t)frames[i] - (uintptr_t)facts.dli_fbase;
+        if (facts.dli_sname != NULL)
+            add_line(place, "%s in %s+0x%" PRIxPTR, facts.dli_sname, facts.dli_fname, offset);
+        else
+            add_line(place, "%s+0x%" PRIxPTR, facts.dli_fname, offset);
+    }
+}
+
+// --- operations -----------------------------------------------------------------------------------------------------
+
+// Of one stack of machine code; innermost first, a blank between.
+struct operations {
+    char text[400];
+};
+static struct vr_map operations_of_stack; // under the lock: a stack's number -> its row's + 1
+static struct operations *operation_rows;
+static size_t operation_count, operation_capacity;
+
+static void find_operations(uint32_t stack, struct operations *found) {
+    struct vram_frame frames[OPERATION_FRAMES];
+    size_t count = frames_of(stacks, stack, frames, OPERATION_FRAMES);
+    if (count > OPERATION_FRAMES) count = OPERATION_FRAMES;
+    for (size_t i = 0; i < count; i++) vr_read_operations_add(frames[i].name, found->text, sizeof found->text);
+}
+
+// What is found once is kept where there is memory for it. The stack's number; 0: there is none.
+static uint32_t take_operations(struct operations *found) {
+    *found = (struct operations){.text = ""};
+    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
+    if (stack == 0) return 0;
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t row = vr_map_get(&operations_of_stack, stack);
+    if (row != 0) *found = operation_rows[row - 1];
+    (void)pthread_mutex_unlock(&lock);
+    if (row != 0) return stack;
+    find_operations(stack, found);
+    (void)pthread_mutex_lock(&lock);
+    if (vr_grow((void **)&operation_rows, &operation_capacity, operation_count + 1, sizeof *operation_rows) == VRAM_OK) {
+        operation_rows[operation_count++] = *found;
+        (void)!vr_map_set(&operations_of_stack, stack, operation_count);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return stack;
+}
+
+// --- rows -----------------------------------------------------------------------------------------------------------
+
+static uint64_t find_row(const char *place) {
+    struct operations operations;
+    uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
+    for (uint64_t i = 0; i < used && i < VR_READS_ROWS; i++) {
+        const struct vr_reads_row *row = &file->rows[i];
+        if (atomic_load_explicit(&row->state, memory_order_acquire) == VR_READS_READY && strcmp(row->place, place) == 0) return i;
+    }
+    used = atomic_fetch_add(&file->used, 1);
+    if (used >= VR_READS_ROWS) return VR_READS_ROWS;
+    struct vr_reads_row *row = &file->rows[used];
+    (void)snprintf(row->place, sizeof row->place, "%s", place);
+    (void)take_operations(&operations);
+    size_t length;
+    const char *operation = vr_read_operations_main(operations.text, &length);
+    (void)snprintf(row->operation, sizeof row->operation, "%.*s", (int)(length < 200 ? length : 200), operation);
+    atomic_store_explicit(&row->state, VR_READS_READY, memory_order_release);
+    return used;
+}
+
+// Frames of Python say more than the machine's below them, which are the interpreter's.
+static uint32_t take_stack(void) {
+    if (stacks == NULL) return 0;
+    const uint32_t python = take(stacks, VRAM_STACK_PYTHON, 0);
+    return python != 0 ? python : take(stacks, VRAM_STACK_C, 0);
+}
+
+static uint64_t known_row(uint32_t stack) {
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t row = stack == 0 ? 0 : vr_map_get(&rows, stack);
+    (void)pthread_mutex_unlock(&lock);
+    return row;
+}
+
+// What a collective sends to other ranks the program does not look at: the stand-in for NCCL reads it.
+static bool is_collective(void) {
+    static const char *const below[] = {"libcuda.so", "libvram.so"};
+    const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
+    return stack != 0 && strncmp(module_of(stacks, stack, below, sizeof below / sizeof *below), "libnccl.so", sizeof "libnccl.so" - 1) == 0;
+}
+
+static uint64_t new_row(uint32_t stack) {
+    struct place place = {.text = ""};
+    if (is_collective()) {
+        (void)pthread_mutex_lock(&lock);
+        if (stack != 0) (void)!vr_map_set(&rows, stack, NOT_COUNTED);
+        (void)pthread_mutex_unlock(&lock);
+        return NOT_COUNTED;
+    }
+    if (stack != 0)
+        describe(stack, &place);
+    else
+        describe_plainly(&place);
+    const uint64_t row = find_row(place.text) + 1;
+    (void)pthread_mutex_lock(&lock);
+    // Without memory for it, it is described and found again the next time.
+    if (stack != 0) (void)!vr_map_set(&rows, stack, row);
+    (void)pthread_mutex_unlock(&lock);
+    return row;
+}
+
+static void count_read(uint32_t stack, const struct vr_sim_read *read) {
+    uint64_t row = known_row(stack);
+    if (row == 0) row = new_row(stack);
+    if (row == NOT_COUNTED) return;
+    struct vr_reads_count *count = row > VR_READS_ROWS ? &file->elsewhere : &file->rows[row - 1].count;
+    (void)atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&count->unwritten_bytes, read->unwritten_bytes, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&count->passed_bytes, read->passed_bytes, memory_order_relaxed);
+    (void)atomic_fetch_add_explicit(&count->not_kept_bytes, read->not_kept_bytes, memory_order_relaxed);
+}
+
+// --- values ---------------------------------------------------------------------------------------------------------
+
+static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *frames, size_t count) {
+    if (rule->kind == VR_READ_ANYWHERE) return true;
+    for (size_t i = 0; i < count; i++)
+        if (vr_read_rule_matches(rule, frames[i].name, frames[i].filename, frames[i].line)) return true;
+    return false;
+}
+
+// The first rule that a frame of the stack is at, or that is for an operation that reads; NULL: none.
+static struct vr_read_rule *match(uint32_t stack, const struct operations *operations) {
+    struct vram_frame frames[FRAMES_MOST];
+    size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
+    if (count > FRAMES_MOST) count = FRAMES_MOST;
+    for (size_t i = 0; i < values.rule_count; i++)
+        if (vr_read_rule_is_of(&values.rules[i], operations->text) || is_at(&values.rules[i], frames, count)) return &values.rules[i];
+    return NULL;
+}
+
+// The same, once for the two stacks of a place.
+static struct vr_read_rule *find_rule(uint32_t stack, uint32_t machine_stack, const struct operations *operations) {
+    const uint64_t place = (uint64_t)machine_stack << 32 | stack;
+    (void)pthread_mutex_lock(&lock);
+    const uint64_t known = place == 0 ? 0 : vr_map_get(&rules, place);
+    (void)pthread_mutex_unlock(&lock);
+    if (known != 0) return known == NO_RULE ? NULL : &values.rules[known - NO_RULE - 1];
+    struct vr_read_rule *rule = match(stack, operations);
+    if (place == 0) return rule;
+    (void)pthread_mutex_lock(&lock);
+    (void)!vr_map_set(&rules, place, rule == NULL ? NO_RULE : (uint64_t)(rule - values.rules) + 1 + NO_RULE);
+    (void)pthread_mutex_unlock(&lock);
+    return rule;
+}
+
+// --- watching -------------------------------------------------------------------------------------------------------
+
+static void come(struct vr_sim_reader *reader) {
+    struct operations operations = {.text = ""};
+    reader->place = take_stack();
+    if (values.rule_count == 0) return;
+    const uint32_t machine_stack = values.by_operation ? take_operations(&operations) : 0;
+    reader->rule = find_rule((uint32_t)reader->place, machine_stack, &operations);
+    reader->counts = vr_read_operations_count(operations.text);
+}
+
+// All copies of a call are one read of its rule.
+static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (reader->rule == NULL) return;
+    if (reader->value == NULL) reader->value = vr_read_rule_next(&values, reader->rule);
+    const struct vr_read_value *value = reader->value;
+    // A part of what nobody counts is not known.
+    if (value->part && !reader->counts) return;
+    for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->counted, read->gaps[i].bytes, read->gaps[i].size_bytes);
+}
+
+static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+    if (file != NULL) count_read((uint32_t)reader->place, read);
+}
+
+static const struct vr_sim_watch watch = {come, give, notify};
+
+// --- opening --------------------------------------------------------------------------------------------------------
+
+static void open_stacks(void) {
+    const char *path = vr_os_getenv("VRAM_SIM_STACKS");
+    void *library = path == NULL ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return;
+    enum vram_status (*create)(const struct vram_stack_options *, struct vram_stacks **);
+    void *const found[] = {dlsym(library, "vram_stacks_create"), dlsym(library, "vram_stack_take"), dlsym(library, "vram_stack_frames"),
+                           dlsym(library, "vram_stack_module")};
+    for (size_t i = 0; i < sizeof found / sizeof *found; i++)
+        if (found[i] == NULL) return;
+    memcpy(&create, &found[0], sizeof create);
+    memcpy(&take, &found[1], sizeof take);
+    memcpy(&frames_of, &found[2], sizeof frames_of);
+    memcpy(&module_of, &found[3], sizeof module_of);
+    if (create(NULL, &stacks) != VRAM_OK) stacks = NULL;
+}
+
+static bool open_values(void) {
+    const char *text = vr_os_getenv("VRAM_SIM_VALUES");
+    struct vr_read_wrong wrong;
+    if (text == NULL || vr_read_values_parse(text, &values, &wrong)) return true;
+    (void)fprintf(stderr, "vram sim: VRAM_SIM_VALUES: line %zu: %s\n", wrong.line, wrong.why);
+    return false;
+}
+
+bool vr_libcuda_watch_reads(struct vr_sim *sim) {
+    static bool opened; // under the lock
+    bool good = true;
+    (void)pthread_mutex_lock(&lock);
+    if (!opened) {
+        good = opened = open_values();
+        if (good) file = vr_shared_file("VRAM_SIM_READS", sizeof *file, VR_READS_MAGIC);
+        if (file != NULL || values.rule_count > 0) open_stacks();
+    }
+    if (file != NULL || values.rule_count > 0) sim->watch = &watch;
+    (void)pthread_mutex_unlock(&lock);
+    return good;
+}

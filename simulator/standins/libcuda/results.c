@@ -1,0 +1,88 @@
+// results.c: what adapters/fit/vram_values.py asks of the simulated driver, by names that no driver of NVIDIA's has. Any thread may call
+// them. None takes time on the virtual clock, and none is counted as a call.
+#include "sim/streams/sim_results.h"
+#include "libcuda.h"
+#include "vram/sim.h"
+
+EXPORT int vram_sim_results_begin(uint32_t device, uint64_t stream);
+EXPORT int vram_sim_results_look(uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes, uint8_t *levels);
+EXPORT int vram_sim_results_put(uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes, const uint8_t *levels);
+EXPORT int vram_sim_results_forget(uint64_t address, uint64_t size_bytes);
+EXPORT void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level);
+EXPORT unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *sizes, unsigned count);
+EXPORT void vram_sim_results_end(unsigned shields);
+
+// May an operation's results be put behind the work of a stream of a device? 0, or the driver's error.
+int vram_sim_results_begin(uint32_t device, uint64_t stream) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_results_after(sim, device, stream);
+    vr_mutex_unlock(&sim->lock);
+    return (int)result;
+}
+
+// `bytes` and `levels` have room for elements * element_bytes each; the first `elements` levels are the elements'. Returns a bit for each
+// level that occurs (bit 0: known), or the driver's error, negative.
+int vram_sim_results_look(uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes, uint8_t *levels) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return -VR_CU_NOT_INITIALIZED;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_results_look(sim, address, elements, element_bytes, bytes, levels);
+    vr_mutex_unlock(&sim->lock);
+    if (result != VR_CU_SUCCESS) return -(int)result;
+    int found = 0;
+    for (uint64_t i = 0; i < elements; i++) found |= 1 << levels[i];
+    return found;
+}
+
+// levels NULL: all are known; 3 among them: the element stays as it is. 0, or the driver's error.
+int vram_sim_results_put(uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes, const uint8_t *levels) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_results_put(sim, address, elements, element_bytes, bytes, levels);
+    vr_mutex_unlock(&sim->lock);
+    return (int)result;
+}
+
+// A large result, which was not computed. 0, or the driver's error.
+int vram_sim_results_forget(uint64_t address, uint64_t size_bytes) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return VR_CU_NOT_INITIALIZED;
+    vr_mutex_lock(&sim->lock);
+    const vr_cu_result result = vr_sim_results_forget(sim, address, size_bytes);
+    vr_mutex_unlock(&sim->lock);
+    return (int)result;
+}
+
+// What the next copies of one number to the host give, made by this thread before it ends the operation.
+void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_answers_say(sim, numbers, count, level > VR_SIM_KNOWN ? VR_SIM_LIKELY : VR_SIM_KNOWN);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// The thread's kernels leave what lies there as it is, until vram_sim_results_end() is given what this returns: operations call others.
+unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *sizes, unsigned count) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return 0;
+    vr_mutex_lock(&sim->lock);
+    const struct vr_sim_results *results = vr_sim_results_here(sim);
+    const unsigned before = results == NULL ? 0 : results->shield_count;
+    for (unsigned i = 0; i < count; i++) vr_sim_shields_add(sim, addresses[i], sizes[i]);
+    vr_mutex_unlock(&sim->lock);
+    return before;
+}
+
+// The operation is over: answers are forgotten, and so many shields stay.
+void vram_sim_results_end(unsigned shields) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_answers_say(sim, NULL, 0, VR_SIM_KNOWN);
+    vr_sim_shields_cut(sim, shields);
+    vr_mutex_unlock(&sim->lock);
+}

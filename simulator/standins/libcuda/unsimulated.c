@@ -1,0 +1,28 @@
+// unsimulated.c: every name that libcuda ever exported, from simulator/standins/facts/cuda.def. Here each is a weak function that answers
+// "not supported" and is counted; a definition in another file takes its place, and that is all it takes to simulate one. This file
+// includes no header with the prototypes: arguments are taken as they come.
+#include "../common/missing.h"
+#include "driver/abi.h"
+#include "names.h"
+
+#define UNSIMULATED __attribute__((weak, visibility("default")))
+
+// clang-format off
+#define X(exported, base, first, last, result, parameters)                                   \
+    UNSIMULATED int exported(void);                                                          \
+    int exported(void) {                                                                     \
+        vr_missing_count("libcuda", #exported, __builtin_return_address(0));                 \
+        return VR_CU_NOT_SUPPORTED;                                                          \
+    }
+#include "../facts/cuda.def"
+#undef X
+
+// Sorted by base name, as the table is.
+const struct vr_libcuda_name vr_libcuda_names[] = {
+#define X(exported, base, first, last, result, parameters) {#base, #exported, (vr_libcuda_function *)exported, first, last},
+#include "../facts/cuda.def"
+#undef X
+};
+// clang-format on
+
+const size_t vr_libcuda_name_count = sizeof vr_libcuda_names / sizeof vr_libcuda_names[0];

@@ -1,0 +1,50 @@
+// visible.c: CUDA_VISIBLE_DEVICES, which NVIDIA's driver reads: numbers and beginnings of UUIDs with commas between them. What comes after
+// the first that names no device is not seen either; a device named twice hides all.
+#include <stdlib.h>
+
+#include "libcuda.h"
+#include "vram/sim.h"
+
+// The device that [text, text + length) names, or UINT32_MAX.
+static uint32_t device_named(const char *text, size_t length, uint32_t count) {
+    char uuid[41];
+    if (length >= 4 && memcmp(text, "GPU-", 4) == 0 && length < sizeof uuid) {
+        uint32_t found = UINT32_MAX;
+        for (uint32_t i = 0; i < count; i++) {
+            vr_sim_card_uuid_text(i, uuid);
+            if (memcmp(uuid, text, length) != 0) continue;
+            if (found != UINT32_MAX) return UINT32_MAX; // the beginning of more than one
+            found = i;
+        }
+        return found;
+    }
+    uint32_t number = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9' || number > VRAM_SIM_MOST_DEVICES) return UINT32_MAX;
+        number = number * 10 + (uint32_t)(text[i] - '0');
+    }
+    return length > 0 && number < count ? number : UINT32_MAX;
+}
+
+bool vr_libcuda_see(const char *text, struct vram_sim_options *options) {
+    struct vram_sim_options complete = *options;
+    if (text == NULL) return true;
+    if (!vr_sim_options_complete(&complete)) return true; // the simulator refuses them
+    uint64_t listed = 0;
+    uint32_t count = 0;
+    for (;;) {
+        text += strspn(text, " \t");
+        size_t length = strcspn(text, ",");
+        const char *next = text[length] == ',' ? text + length + 1 : NULL;
+        while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) length--;
+        const uint32_t device = device_named(text, length, complete.device_count);
+        if (device == UINT32_MAX) break;
+        if ((listed >> device & 1) != 0) return false;
+        listed |= (uint64_t)1 << device;
+        options->visible[count++] = (uint8_t)device;
+        if (next == NULL) break;
+        text = next;
+    }
+    options->visible_count = count;
+    return count > 0;
+}

@@ -1,0 +1,16 @@
+// unsupported.c: every name that NVML ever exported, from simulator/standins/facts/nvml.def. Here each is a weak function that answers "not
+// supported" and is counted; a definition in another file takes its place. This file includes no header with the prototypes.
+#include "../common/missing.h"
+
+#define NOT_SUPPORTED 3
+
+// clang-format off
+#define X(exported, base, first, last, result, parameters)                                    \
+    __attribute__((weak, visibility("default"))) int exported(void);                          \
+    int exported(void) {                                                                      \
+        vr_missing_count("libnvidia-ml", #exported, __builtin_return_address(0));             \
+        return NOT_SUPPORTED;                                                                 \
+    }
+#include "../facts/nvml.def"
+#undef X
+// clang-format on
