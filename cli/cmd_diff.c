@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "args.h"
 #include "input.h"
 #include "input_files.h"
@@ -20,7 +21,7 @@ struct settings {
     double fail_over_share; // of what the first holds; < 0: the bytes count
     bool json;
     struct verdicts verdicts;
-    size_t compared; // pairs
+    struct answers answers;
 };
 
 // "100MiB" or "5%".
@@ -69,11 +70,10 @@ static int compare(struct settings *settings, const char *const paths[2]) {
                                        .options = {settings->options, settings->options}};
         const struct vram_style style = ui_style();
         struct vram_diff_result result = {.most_grown_bytes = 0};
-        if (settings->compared++ > 0) printf(settings->json ? "," : "\n"); // what cannot be read has no place in the array
-        const enum vram_status status = settings->json ? vram_diff_json(&diff, ui_write, NULL, &result, &error)
-                                                       : vram_diff_text(&diff, &style, ui_write, NULL, &result, &error);
+        answers_expect(&settings->answers);
+        const enum vram_status status = settings->json ? vram_diff_json(&diff, answers_write, &settings->answers, &result, &error)
+                                                       : vram_diff_text(&diff, &style, answers_write, &settings->answers, &result, &error);
         if (status == VRAM_OK && settings->fail_over != NULL) judge(settings, input_base_name(facts[1].name), result.bytes);
-        if (status == VRAM_OK && settings->json) printf("\n");
         code = ui_result(status, false, NULL, &error);
     }
     vram_recording_destroy(recording[0]);
@@ -88,12 +88,12 @@ static int compare_all(struct settings *settings, const struct input_files files
         ui_say("vram: %d recordings before and %d after: each needs its partner", files[0].count, files[1].count);
         return CLI_USAGE;
     }
-    if (settings->json && files[0].count > 1) printf("[");
+    answers_open(&settings->answers, settings->json, files[0].count > 1, "\n");
     for (int i = 0; i < files[0].count; i++) {
         const int code = compare(settings, (const char *const[]){files[0].paths[i], files[1].paths[i]});
         if (code > worst) worst = code;
     }
-    if (settings->json && files[0].count > 1) printf("]\n");
+    answers_close(&settings->answers);
     return worst;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "args.h"
 #include "beside.h"
 #include "doctor.h"
@@ -13,20 +14,25 @@
 int cmd_doctor(int argc, char **argv);
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------
-static void print_json(const struct doctor *doctor) {
-    printf("{\n  \"version\": \"%s\",\n  \"checks\": [", vram_version());
+static int print_json(const struct doctor *doctor) {
+    struct answer_json answer;
+    struct vr_json *json = answer_json_begin(&answer);
+    vr_json_object(json, NULL);
+    vr_json_string(json, "version", vram_version());
+    vr_json_array(json, "checks");
     for (size_t i = 0; i < doctor->count; i++) {
         const struct doctor_row *row = &doctor->rows[i];
-        const char *const parts[][2] = {
-            {"area", row->area}, {"name", row->name}, {"state", doctor_state_name(row->state)}, {"value", row->value}, {"text", row->text}};
-        printf("%s\n    {", i == 0 ? "" : ",");
-        for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
-            printf("%s\"%s\": ", p == 0 ? "" : ", ", parts[p][0]);
-            ui_json_string(parts[p][1]);
-        }
-        printf("}");
+        vr_json_object(json, NULL);
+        vr_json_string(json, "area", row->area);
+        vr_json_string(json, "name", row->name);
+        vr_json_string(json, "state", doctor_state_name(row->state));
+        vr_json_string(json, "value", row->value);
+        vr_json_string(json, "text", row->text);
+        vr_json_object_end(json);
     }
-    printf("\n  ]\n}\n");
+    vr_json_array_end(json);
+    vr_json_object_end(json);
+    return answer_json_end(&answer, NULL);
 }
 
 // --- for people ---------------------------------------------------------------------------------------------------------------
@@ -58,7 +64,7 @@ static void print_row(const struct vram_style *style, const struct doctor_row *r
     printf("\n");
 }
 
-static void print_text(const struct doctor *doctor) {
+static int print_text(const struct doctor *doctor) {
     const struct vram_style style = ui_style();
     for (size_t i = 0; i < doctor->count; i++) {
         const struct doctor_row *row = &doctor->rows[i];
@@ -69,6 +75,7 @@ static void print_text(const struct doctor *doctor) {
         }
         print_row(&style, row);
     }
+    return CLI_OK;
 }
 
 // The version of CUDA that the shared simulator says it is: the newest that a name of the driver API is known of.
@@ -135,8 +142,8 @@ int cmd_doctor(int argc, char **argv) {
     doctor_look_at_system(doctor);
     vram_driver_destroy(driver);
     for (size_t i = 0; i < doctor->count; i++) doctor->wrong = doctor->wrong || doctor->rows[i].state == DOCTOR_WRONG;
-    (json ? print_json : print_text)(doctor);
-    code = doctor->no_driver ? CLI_DEVICE : doctor->wrong ? CLI_FINDING : CLI_OK;
+    code = (json ? print_json : print_text)(doctor);
+    if (code == CLI_OK) code = doctor->no_driver ? CLI_DEVICE : doctor->wrong ? CLI_FINDING : CLI_OK;
     free(doctor);
     return code;
 }

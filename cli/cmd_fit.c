@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "answers.h"
 #include "args.h"
 #include "fit_cards.h"
 #include "fit_fold.h"
@@ -35,8 +36,8 @@ struct settings {
     struct sim_values values;
     const char *folds; // which ranks run; NULL: all, or a few of very many
     struct fit_fold fold;
-    char unrunnable[32]; // of `largest`, before another took its place; "": it did not
-    size_t answers;      // printed, of --vary and --exact
+    char unrunnable[32];     // of `largest`, before another took its place; "": it did not
+    struct answers *answers; // one; of --vary and --exact several
 };
 
 #define USUAL_DEVICE "h100"
@@ -130,11 +131,6 @@ static bool is_unsure(const struct fit_answer *answer) {
     return false;
 }
 
-// Between the answers of several runs.
-static void separate_answers(struct settings *settings) {
-    if (settings->answers++ > 0) printf(settings->json ? ",\n" : "\n");
-}
-
 // In a memory in which it cannot run out.
 static void find_stake(const struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, struct fit_stake *stake) {
     struct fit_plan larger = *plan;
@@ -215,6 +211,13 @@ static void complete(const struct settings *settings, const struct fit_plan *pla
     fit_try_batch(&larger, verdict, &answer->setting, &answer->batch);
 }
 
+static int print_answer(const struct settings *settings, const struct fit_answer *answer) {
+    answers_expect(settings->answers);
+    if (settings->json) return fit_json_answer(answer, settings->answers);
+    answers_begin(settings->answers);
+    return fit_print_text(answer);
+}
+
 static int answer_run(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     struct fit_verdict verdict;
     int code = fit_judge(run, settings->largest, settings->asked, &verdict);
@@ -237,8 +240,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
     fit_serving_find(&verdict, &answer.serving);
     fit_serving_judge(&answer.serving, &verdict);
     complete(settings, plan, &verdict, &answer);
-    separate_answers(settings);
-    code = settings->json ? fit_print_json(&answer) : fit_print_text(&answer);
+    code = print_answer(settings, &answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
     fit_remedies_release(&answer.remedies);
@@ -250,11 +252,13 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
 static int answer_nothing(struct settings *settings, const struct fit_run *run) {
     const bool failed = run->exit_code != 0 || run->signal != 0;
     char unreached[1000];
-    separate_answers(settings);
-    if (settings->json)
-        fit_print_nothing_json(run, settings->varied);
-    else if (failed)
+    answers_expect(settings->answers);
+    if (settings->json) {
+        (void)fit_json_nothing(run, settings->varied, settings->answers);
+    } else if (failed) {
+        answers_begin(settings->answers);
         fit_print_nothing(run, settings->varied);
+    }
     if (fit_unreached_text(run, true, unreached, sizeof unreached))
         ui_say("vram fit: nothing was recorded: %s", unreached);
     else if (run->began)
@@ -358,14 +362,12 @@ static int fit_exactly(struct settings *settings, char **program) {
     const uint64_t asked = settings->asked;
     struct vram_sim_model model;
     int worst = CLI_OK;
-    if (settings->json) printf("[");
     for (uint32_t i = 0; worst <= CLI_FINDING && vram_sim_model_at(i, &model); i++) {
         if ((asked >> i & 1) == 0) continue;
         const int code = run_on(settings, &model, i, program);
         if (code > worst) worst = code;
         (void)fflush(stdout);
     }
-    if (settings->json) printf("]\n");
     return worst;
 }
 
@@ -373,8 +375,6 @@ static int fit_exactly(struct settings *settings, char **program) {
 static int fit_varied(struct settings *settings, char **program) {
     const size_t length = strcspn(settings->vary, "=");
     bool joined = false;
-    if (length == 0 || settings->vary[length] != '=')
-        return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
     int place = find_argument(program, settings->vary, length, &joined);
     if (place == 0) {
         // The program has it by default; there is room for one more (cmd_fit).
@@ -383,7 +383,6 @@ static int fit_varied(struct settings *settings, char **program) {
         program[place + 1] = NULL;
     }
     int best = CLI_DEVICE;
-    if (settings->json) printf("[");
     for (const char *at = settings->vary + length + 1; best != CLI_BAD_INPUT; at++) {
         char value[512], argument[600];
         (void)snprintf(value, sizeof value, "%.*s", (int)strcspn(at, ","), at);
@@ -397,8 +396,18 @@ static int fit_varied(struct settings *settings, char **program) {
         at += strcspn(at, ",");
         if (*at == '\0') break;
     }
-    if (settings->json) printf("]\n");
     return best;
+}
+
+static int fit_all(struct settings *settings, char **program) {
+    struct answers answers;
+    answers_open(&answers, settings->json, settings->exact || settings->vary != NULL, "\n");
+    settings->answers = &answers;
+    const int code = settings->exact          ? fit_exactly(settings, program)
+                     : settings->vary == NULL ? fit(settings, program)
+                                              : fit_varied(settings, program);
+    answers_close(&answers);
+    return code;
 }
 
 int cmd_fit(int argc, char **argv) {
@@ -511,7 +520,8 @@ int cmd_fit(int argc, char **argv) {
     const char *wrong = fit_fold_begin(&settings.fold, settings.folds, argv + 1);
     if (wrong != NULL) return usage_problem(wrong);
     if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
+    if (settings.vary != NULL && (settings.vary[0] == '=' || strchr(settings.vary, '=') == NULL))
+        return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
     if (settings.exact && settings.vary != NULL) return usage_problem("--exact and --vary do not go together");
-    if (settings.exact) return fit_exactly(&settings, argv + 1);
-    return settings.vary == NULL ? fit(&settings, argv + 1) : fit_varied(&settings, argv + 1);
+    return fit_all(&settings, argv + 1);
 }

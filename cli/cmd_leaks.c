@@ -18,7 +18,7 @@ struct settings {
     bool json;
 };
 
-static int find_leaks(const char *path, const char *before, void *context) {
+static int find_leaks(const char *path, struct answers *answers, void *context) {
     const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
@@ -28,12 +28,10 @@ static int find_leaks(const char *path, const char *before, void *context) {
     const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     size_t leaks = 0;
-    printf("%s", before);
-    const enum vram_status status = settings->json
-                                        ? vram_leaks_json(recording, &settings->options, name, ui_write, NULL, &leaks, &error)
-                                        : vram_leaks_text(recording, &settings->options, name, &style, ui_write, NULL, &leaks, &error);
+    const enum vram_status status =
+        settings->json ? vram_leaks_json(recording, &settings->options, name, answers_write, answers, &leaks, &error)
+                       : vram_leaks_text(recording, &settings->options, name, &style, answers_write, answers, &leaks, &error);
     vram_recording_destroy(recording);
-    if (status == VRAM_OK && settings->json) printf("\n");
     return ui_result(status, leaks != 0, name, &error);
 }
 

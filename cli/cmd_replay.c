@@ -36,7 +36,8 @@ static int write_placements(const char *path, const struct vram_exact_result *re
     return code != CLI_OK || status == VRAM_OK ? code : vram_status_exit_code(status);
 }
 
-static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {
+static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings,
+                        struct answers *answers) {
     struct vram_exact_result *result;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const struct vram_exact_options options = {.keep_placements = settings->placements != NULL,
@@ -45,8 +46,8 @@ static int replay_exact(const struct vram_recording *recording, const char *path
     if (status != VRAM_OK) return ui_error(path, &error);
     const struct vram_style style = ui_style();
     const char *name = shown_name(settings, path);
-    printf("%s", before);
-    status = settings->json ? vram_exact_json(result, name, ui_write, NULL) : vram_exact_text(result, name, &style, ui_write, NULL);
+    status = settings->json ? vram_exact_json(result, name, answers_write, answers)
+                            : vram_exact_text(result, name, &style, answers_write, answers);
     int code = status != VRAM_OK || settings->placements == NULL ? CLI_OK : write_placements(settings->placements, result);
     if (code == CLI_OK) code = ui_result(status, !result->agrees, path, NULL);
     vram_exact_result_destroy(result);
@@ -75,7 +76,8 @@ static int run_confs(const struct vram_recording *recording, const char *path, c
     return CLI_OK;
 }
 
-static int replay_whatif(const struct vram_recording *recording, const char *path, const struct settings *settings, const char *before) {
+static int replay_whatif(const struct vram_recording *recording, const char *path, const struct settings *settings,
+                         struct answers *answers) {
     struct vram_whatif_result *results[ARGS_LIST_MAX] = {NULL};
     const struct vram_whatif_result *readable[ARGS_LIST_MAX];
     const size_t count = settings->confs.count == 0 ? 1 : settings->confs.count;
@@ -83,10 +85,9 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
     if (code == CLI_OK) {
         const struct vram_style style = ui_style();
         const char *name = shown_name(settings, path);
-        printf("%s", before);
         for (size_t i = 0; i < count; i++) readable[i] = results[i];
-        const enum vram_status status = settings->json ? vram_whatif_json(readable, count, name, ui_write, NULL)
-                                                       : vram_whatif_text(readable, count, name, &style, ui_write, NULL);
+        const enum vram_status status = settings->json ? vram_whatif_json(readable, count, name, answers_write, answers)
+                                                       : vram_whatif_text(readable, count, name, &style, answers_write, answers);
         bool finished = true;
         for (size_t i = 0; i < count; i++) finished = finished && results[i]->finished;
         code = ui_result(status, !finished, path, NULL);
@@ -95,14 +96,14 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
     return code;
 }
 
-// `before` is printed before the result, if there is one.
-static int replay_file(const char *path, const char *before, void *context) {
+static int replay_file(const char *path, struct answers *answers, void *context) {
     const struct settings *settings = context;
     struct vram_recording *recording;
     struct input_facts facts;
     int code = input_recording(path, &recording, &facts);
     if (code != CLI_OK) return code;
-    code = settings->exact ? replay_exact(recording, facts.name, settings, before) : replay_whatif(recording, facts.name, settings, before);
+    code =
+        settings->exact ? replay_exact(recording, facts.name, settings, answers) : replay_whatif(recording, facts.name, settings, answers);
     vram_recording_destroy(recording);
     return code;
 }

@@ -89,15 +89,15 @@ static const struct vram_report_source *replay(void *user) {
     return source;
 }
 
-static enum vram_status print_report(struct reported *reported) {
+static enum vram_status print_report(struct reported *reported, struct answers *answers) {
     const struct vram_style style = ui_style();
-    if (!reported->settings->json) return vram_report_text(reported->report, &reported->source, &style, ui_write, NULL);
+    if (!reported->settings->json) return vram_report_text(reported->report, &reported->source, &style, answers_write, answers);
     if (reported->source.replay != NULL) (void)replay(reported);
-    return vram_report_json(reported->report, &reported->source, ui_write, NULL);
+    return vram_report_json(reported->report, &reported->source, answers_write, answers);
 }
 
 // Reads, reports and prints one file.
-static int report_file(const char *path, const char *before, void *context) {
+static int report_file(const char *path, struct answers *answers, void *context) {
     struct settings *settings = context;
     struct reported reported = {.settings = settings};
     struct input_facts facts;
@@ -118,10 +118,7 @@ static int report_file(const char *path, const char *before, void *context) {
         reported.source.replay = replay;
         reported.source.replay_user = &reported;
     }
-    if (!settings->summary) {
-        printf("%s", before);
-        status = print_report(&reported);
-    }
+    if (!settings->summary) status = print_report(&reported, answers);
     if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, reported.report);
     if (settings->fail_over_bytes != UINT64_MAX) judge(settings, reported.source.file, reported.report);
     const bool found = settings->check && has_oom(reported.report);
@@ -133,7 +130,7 @@ static int report_file(const char *path, const char *before, void *context) {
 }
 
 // Reads one file and lists what it holds.
-static int list_file(const char *path, const char *before, void *context) {
+static int list_file(const char *path, struct answers *answers, void *context) {
     const struct settings *settings = context;
     const enum vram_listing listing = (enum vram_listing)settings->list;
     struct vram_recording *recording;
@@ -143,9 +140,8 @@ static int list_file(const char *path, const char *before, void *context) {
     const char *name = settings->json ? input_base_name(facts.name) : facts.name;
     const struct vram_style style = ui_style();
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    printf("%s", before);
-    const enum vram_status status = settings->json ? vram_listing_json(recording, listing, name, ui_write, NULL, &error)
-                                                   : vram_listing_text(recording, listing, &style, ui_write, NULL, &error);
+    const enum vram_status status = settings->json ? vram_listing_json(recording, listing, name, answers_write, answers, &error)
+                                                   : vram_listing_text(recording, listing, &style, answers_write, answers, &error);
     vram_recording_destroy(recording);
     return ui_result(status, false, facts.name, &error);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers.h"
 #include "args.h"
 #include "input.h"
 #include "output.h"
@@ -49,19 +50,27 @@ static int write_file(const struct vram_recording *recording, const char *path, 
     return closed == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : closed;
 }
 
-static void print_counts(const struct vram_symbols_counts *counts, bool json) {
-    if (json) {
-        printf("{\"frames\": %" PRIu64 ", \"named\": %" PRIu64 ", \"lined\": %" PRIu64 ", \"modules\": %" PRIu64
-               ", \"modules_missing\": %" PRIu64 "}\n",
-               counts->frames, counts->named, counts->lined, counts->modules, counts->modules_missing);
-        return;
-    }
+static int print_json(const struct vram_symbols_counts *counts) {
+    struct answer_json answer;
+    struct vr_json *json = answer_json_begin(&answer);
+    vr_json_object(json, NULL);
+    vr_json_u64(json, "frames", counts->frames);
+    vr_json_u64(json, "named", counts->named);
+    vr_json_u64(json, "lined", counts->lined);
+    vr_json_u64(json, "modules", counts->modules);
+    vr_json_u64(json, "modules_missing", counts->modules_missing);
+    vr_json_object_end(json);
+    return answer_json_end(&answer, NULL);
+}
+
+static int print_counts(const struct vram_symbols_counts *counts) {
     printf("%" PRIu64 " frame%s in %" PRIu64 " module%s: %" PRIu64 " named, %" PRIu64 " with a line", counts->frames,
            counts->frames == 1 ? "" : "s", counts->modules, counts->modules == 1 ? "" : "s", counts->named, counts->lined);
     if (counts->modules_missing != 0)
         printf("; no file with the build id of %" PRIu64 " module%s is here", counts->modules_missing,
                counts->modules_missing == 1 ? "" : "s");
     printf("\n");
+    return CLI_OK;
 }
 
 static int symbolize(const char *input, const struct settings *settings) {
@@ -87,7 +96,7 @@ static int symbolize(const char *input, const struct settings *settings) {
         code = write_file(recording, settings->path, format, facts.name);
     }
     vram_recording_destroy(recording);
-    if (code == CLI_OK) print_counts(&counts, settings->json);
+    if (code == CLI_OK) code = settings->json ? print_json(&counts) : print_counts(&counts);
     return code;
 }
 

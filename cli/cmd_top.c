@@ -9,6 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "args.h"
 #include "recorded.h"
 #include "top_draw.h"
@@ -153,42 +154,48 @@ static int watch_once(struct watch *watch, struct top_view *view, bool json) {
     if (status != VRAM_OK) return ui_error(view->path, &error);
     if (view->by == WATCH_SITE) watch_name_sites(watch);
     measure(view);
-    if (json)
-        top_json(watch, view);
-    else
-        top_draw(watch, view, false);
+    if (json) return top_json(watch, view);
+    top_draw(watch, view, false);
+    return CLI_OK;
+}
+
+static int list_json(const struct recorded *list, size_t count) {
+    struct answer_json answer;
+    struct vr_json *json = answer_json_begin(&answer);
+    vr_json_array(json, NULL);
+    for (size_t i = 0; i < count; i++) {
+        vr_json_object(json, NULL);
+        vr_json_i64(json, "pid", list[i].pid);
+        vr_json_string(json, "program", list[i].program);
+        vr_json_string(json, "recording", list[i].path);
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+    return answer_json_end(&answer, NULL);
+}
+
+static int list_text(const struct recorded *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        printf("%7d  ", list[i].pid);
+        ui_put(stdout, list[i].program);
+        printf("%*s  ", strlen(list[i].program) < 16 ? (int)(16 - strlen(list[i].program)) : 0, "");
+        ui_put(stdout, list[i].path);
+        printf("\n");
+    }
+    if (count == 0)
+        printf("No process that you may look at is being recorded. `vram run -- PROGRAM` records one, so does "
+               "VRAM_HISTORY=...,file=PATTERN.\n");
+    else if (count > 1)
+        printf("\n`vram top PID` shows one of them.\n");
     return CLI_OK;
 }
 
 static int list_processes(bool json) {
     struct recorded *list = calloc(MOST_PROCESSES, sizeof *list);
     if (list == NULL) return CLI_BAD_INPUT;
-    const size_t count = recorded_list(list, MOST_PROCESSES);
-    if (json) printf("[");
-    for (size_t i = 0; i < count; i++) {
-        if (json) {
-            printf("%s{\"pid\": %d, \"program\": ", i == 0 ? "" : ", ", list[i].pid);
-            ui_json_string(list[i].program);
-            printf(", \"recording\": ");
-            ui_json_string(list[i].path);
-            printf("}");
-        } else {
-            printf("%7d  ", list[i].pid);
-            ui_put(stdout, list[i].program);
-            printf("%*s  ", strlen(list[i].program) < 16 ? (int)(16 - strlen(list[i].program)) : 0, "");
-            ui_put(stdout, list[i].path);
-            printf("\n");
-        }
-    }
-    if (json)
-        printf("]\n");
-    else if (count == 0)
-        printf("No process that you may look at is being recorded. `vram run -- PROGRAM` records one, so does "
-               "VRAM_HISTORY=...,file=PATTERN.\n");
-    else if (count > 1)
-        printf("\n`vram top PID` shows one of them.\n");
+    const int code = (json ? list_json : list_text)(list, recorded_list(list, MOST_PROCESSES));
     free(list);
-    return CLI_OK;
+    return code;
 }
 
 static int show(const char *target, struct top_view *view, bool once, bool json) {

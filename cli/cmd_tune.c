@@ -32,7 +32,7 @@ static void clear_progress(void) {
 }
 
 static int tune(const struct vram_recording *const *recordings, size_t count, const char *name, const struct settings *settings,
-                const char *before) {
+                struct answers *answers) {
     const struct vram_tune_options options = {.memory_bytes = settings->world.memory_bytes,
                                               .threads = (unsigned)settings->threads,
                                               .start = whatif_start(&settings->world),
@@ -44,35 +44,38 @@ static int tune(const struct vram_recording *const *recordings, size_t count, co
     clear_progress();
     if (status != VRAM_OK) return ui_error(name, &error);
     const struct vram_style style = ui_style();
-    printf("%s", before);
-    status = settings->json ? vram_tune_json(result, name, ui_write, NULL) : vram_tune_text(result, name, &style, ui_write, NULL);
+    status = settings->json ? vram_tune_json(result, name, answers_write, answers)
+                            : vram_tune_text(result, name, &style, answers_write, answers);
     const bool fits = result->settings[result->best].fits && result->settings[result->best].needed_bytes != 0;
     vram_tune_result_destroy(result);
     return ui_result(status, !fits, name, NULL);
 }
 
 static int tune_together(char **paths, int count, const struct settings *settings) {
+    struct answers answers;
     struct vram_recording **recordings = calloc((size_t)count, sizeof *recordings);
     int code = recordings == NULL ? CLI_BAD_INPUT : CLI_OK, opened = 0;
     struct input_facts facts = {0};
     for (; opened < count && code == CLI_OK; opened += code == CLI_OK) code = input_recording(paths[opened], &recordings[opened], &facts);
     char name[64];
     snprintf(name, sizeof name, "%d recordings", count);
+    answers_open(&answers, settings->json, false, "");
+    answers_expect(&answers);
     if (code == CLI_OK)
-        code = tune((const struct vram_recording *const *)recordings, (size_t)count, count == 1 ? facts.name : name, settings, "");
+        code = tune((const struct vram_recording *const *)recordings, (size_t)count, count == 1 ? facts.name : name, settings, &answers);
+    answers_close(&answers);
     for (int i = 0; i < opened; i++) vram_recording_destroy(recordings[i]);
     free(recordings);
-    if (settings->json && code <= CLI_FINDING) printf("\n");
     return code;
 }
 
-static int tune_one(const char *path, const char *before, void *context) {
+static int tune_one(const char *path, struct answers *answers, void *context) {
     struct vram_recording *recording;
     struct input_facts facts;
     const int read = input_recording(path, &recording, &facts);
     if (read != CLI_OK) return read;
     const struct vram_recording *const one = recording;
-    const int code = tune(&one, 1, facts.name, context, before);
+    const int code = tune(&one, 1, facts.name, context, answers);
     vram_recording_destroy(recording);
     return code;
 }

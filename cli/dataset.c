@@ -160,8 +160,8 @@ static bool is_new(struct progress *progress, uint64_t rank, const char *name) {
     return true;
 }
 
-static int add_recording(const char *path, const char *before, void *context) {
-    (void)before;
+static int add_recording(const char *path, struct answers *answers, void *context) {
+    (void)answers;
     struct progress *progress = context;
     struct vram_recording *recording;
     struct input_facts facts;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../simulator/standins/common/read_operations.h"
+#include "base/json.h"
 #include "fit_place.h"
 #include "fit_run.h"
 #include "ui.h"
@@ -128,23 +129,20 @@ bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, c
     return true;
 }
 
-void fit_failure_print_json(const struct fit_run *run) {
+void fit_failure_json(struct vr_json *json, const struct fit_run *run) {
     char site[2 * FIT_FRAME_CAPACITY + 20], option[FIT_FRAME_CAPACITY + 60], text[2000];
     const struct fit_failure *failure = fit_failure_of(run);
-    printf(", \"failure\": ");
     if (!fit_run_failed(run)) {
-        printf("null");
+        vr_json_null(json, "failure");
         return;
     }
     fit_failure_text(run, text, sizeof text);
-    printf("{\"text\": ");
-    ui_json_string(text);
-    printf(", \"exception\": ");
-    ui_json_string(failure == NULL ? "" : failure->what);
+    vr_json_object(json, "failure");
+    vr_json_string(json, "text", text);
+    vr_json_string(json, "exception", failure == NULL ? "" : failure->what);
     find_site(failure, site, sizeof site);
-    printf(", \"site\": ");
-    ui_json_string(site);
-    printf(", \"signal\": %d, \"try\": ", run->signal != 0 ? run->signal : run->exit_code > 128 ? run->exit_code - 128 : 0);
-    ui_json_string(fit_failure_try(run, option, sizeof option, site, sizeof site) ? option : "");
-    printf("}");
+    vr_json_string(json, "site", site);
+    vr_json_i64(json, "signal", run->signal != 0 ? run->signal : run->exit_code > 128 ? run->exit_code - 128 : 0);
+    vr_json_string(json, "try", fit_failure_try(run, option, sizeof option, site, sizeof site) ? option : "");
+    vr_json_object_end(json);
 }

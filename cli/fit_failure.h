@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct vr_json;
+
 struct fit_run;
 
 // What the program's process told of itself: facts (adapters/fit/vram_fit_failure.py).
@@ -27,6 +29,6 @@ void fit_failure_text(const struct fit_run *run, char *text, size_t capacity);
 bool fit_failure_try(const struct fit_run *run, char *option, size_t capacity, char *site, size_t site_capacity);
 
 // The object `failure` of the answer, or null.
-void fit_failure_print_json(const struct fit_run *run);
+void fit_failure_json(struct vr_json *json, const struct fit_run *run);
 
 #endif

@@ -9,6 +9,8 @@
 #include "fit_settings.h"
 #include "fit_stake.h"
 
+struct answers;
+
 struct fit_answer {
     const struct fit_run *run;
     const struct fit_verdict *verdict;
@@ -37,9 +39,11 @@ void fit_print_headline(const struct fit_answer *answer);
 
 // On standard output. The exit code.
 int fit_print_text(const struct fit_answer *answer);
-int fit_print_json(const struct fit_answer *answer); // keys: docs/reference/json.md
 // Of a program that left no recording.
 void fit_print_nothing(const struct fit_run *run, const char *varied);
-void fit_print_nothing_json(const struct fit_run *run, const char *varied);
+
+// The same as JSON (keys: docs/reference/json.md), as the expected answer.
+int fit_json_answer(const struct fit_answer *answer, struct answers *answers);
+int fit_json_nothing(const struct fit_run *run, const char *varied, struct answers *answers);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "fit_place.h"
 #include "ui.h"
 #include "vram/demand.h"
@@ -58,22 +59,22 @@ void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed)
     }
 }
 
-void fit_remedies_print_json(const struct fit_remedies *remedies) {
-    printf(", \"remedies\": ");
+void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies) {
     if (remedies->demand == NULL) {
-        printf("null");
+        vr_json_null(json, "remedies");
         return;
     }
-    printf("[");
+    vr_json_array(json, "remedies");
     for (size_t i = 0; i < remedies->demand->remedy_count; i++) {
         const struct vram_report_remedy *remedy = &remedies->demand->remedies[i];
-        printf("%s{\"remedy\": \"%s\", \"fits\": %s, \"saved_bytes\": %" PRIu64 ", \"left_bytes\": %" PRIu64 ", \"site\": ",
-               i == 0 ? "" : ", ", vram_remedy_name(remedy->remedy), remedy->fits ? "true" : "false", remedy->saved_bytes,
-               remedy->left_bytes);
-        ui_json_string(remedy->site);
-        printf(", \"text\": ");
-        ui_json_string(remedy->text);
-        printf("}");
+        vr_json_object(json, NULL);
+        vr_json_string(json, "remedy", vram_remedy_name(remedy->remedy));
+        vr_json_bool(json, "fits", remedy->fits);
+        vr_json_u64(json, "saved_bytes", remedy->saved_bytes);
+        vr_json_u64(json, "left_bytes", remedy->left_bytes);
+        vr_json_string(json, "site", remedy->site);
+        vr_json_string(json, "text", remedy->text);
+        vr_json_object_end(json);
     }
-    printf("]");
+    vr_json_array_end(json);
 }

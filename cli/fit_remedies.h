@@ -4,6 +4,8 @@
 
 #include "fit_settings.h"
 
+struct vr_json;
+
 struct vram_report;
 struct vram_report_demand;
 
@@ -20,6 +22,6 @@ bool fit_remedies_know_passes(const struct fit_remedies *remedies);
 // The largest three, a sentence each, under the setting; that of the batch only where `batch_printed` is false.
 void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed);
 // The member "remedies": an array of objects, or null.
-void fit_remedies_print_json(const struct fit_remedies *remedies);
+void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies);
 
 #endif

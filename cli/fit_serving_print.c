@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answers.h"
 #include "fit_cards.h"
 #include "fit_run.h"
 #include "fit_serving.h"
@@ -132,40 +133,49 @@ void fit_serving_print(const struct fit_serving *serving, const struct fit_verdi
 
 // --- JSON -----------------------------------------------------------------------------------------------------------------------------
 
-static void print_json_cards(const struct fit_serving *serving, const struct fit_verdict *verdict) {
-    bool first = true;
-    printf(", \"cards\": [");
+static void put_cards(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict) {
+    vr_json_array(json, "cards");
     for (size_t i = 0; fit_serving_by_share(serving) && i < verdict->card_count; i++) {
         const struct fit_serving_card on = fit_serving_on(serving, verdict, &verdict->cards[i]);
         if (!verdict->cards[i].asked) continue;
-        printf("%s{\"key\": \"%s\", \"most_share\": %.4f, \"cache_bytes\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"fits\": %s}",
-               first ? "" : ", ", verdict->cards[i].model.key, on.most_share, on.cache_bytes, on.tokens, on.fits ? "true" : "false");
-        first = false;
+        vr_json_object(json, NULL);
+        vr_json_string(json, "key", verdict->cards[i].model.key);
+        answer_json_decimal(json, "most_share", on.most_share, 4);
+        vr_json_u64(json, "cache_bytes", on.cache_bytes);
+        vr_json_u64(json, "tokens", on.tokens);
+        vr_json_bool(json, "fits", on.fits);
+        vr_json_object_end(json);
     }
-    printf("]");
+    vr_json_array_end(json);
 }
 
-void fit_serving_print_json(const struct fit_serving *serving, const struct fit_verdict *verdict) {
+void fit_serving_json(struct vr_json *json, const struct fit_serving *serving, const struct fit_verdict *verdict) {
     const struct fit_served *served = serving->served;
-    printf(",\n \"serving\": ");
     if (!serving->any) {
-        printf("null");
+        vr_json_null(json, "serving");
         return;
     }
-    printf("{\"engine\": ");
-    ui_json_string(served->engine);
-    printf(", \"share_option\": ");
-    ui_json_string(served->share_option);
-    printf(", \"share\": %.4f, \"weight_bytes\": %" PRIu64 ", \"cache_bytes\": %" PRIu64 ", \"tokens\": %" PRIu64 ", \"blocks\": %" PRIu64
-           ", \"block_tokens\": %" PRIu64 ", \"token_bytes\": %" PRIu64 ", \"length\": %" PRIu64 ", \"sequences\": %" PRIu64,
-           served->share, serving->weight_bytes, serving->cache_bytes, served->tokens, served->blocks, served->block_tokens,
-           serving->token_bytes, served->length, served->sequences);
-    printf(", \"loading_bytes\": %" PRIu64 ", \"profiling_bytes\": %" PRIu64 ", \"capture_bytes\": %" PRIu64 ", \"graphs\": %" PRIu64
-           ", \"graph_bytes\": %" PRIu64 ", \"held_bytes\": %" PRIu64 ", \"beyond_bytes\": %" PRId64,
-           serving->loading_bytes, serving->profiling_bytes, serving->capture_bytes, served->captures, served->graph_bytes,
-           serving->held_bytes, fit_serving_by_share(serving) ? serving->beyond_bytes : 0);
-    print_json_cards(serving, verdict);
-    printf("}");
+    vr_json_object(json, "serving");
+    vr_json_string(json, "engine", served->engine);
+    vr_json_string(json, "share_option", served->share_option);
+    answer_json_decimal(json, "share", served->share, 4);
+    vr_json_u64(json, "weight_bytes", serving->weight_bytes);
+    vr_json_u64(json, "cache_bytes", serving->cache_bytes);
+    vr_json_u64(json, "tokens", served->tokens);
+    vr_json_u64(json, "blocks", served->blocks);
+    vr_json_u64(json, "block_tokens", served->block_tokens);
+    vr_json_u64(json, "token_bytes", serving->token_bytes);
+    vr_json_u64(json, "length", served->length);
+    vr_json_u64(json, "sequences", served->sequences);
+    vr_json_u64(json, "loading_bytes", serving->loading_bytes);
+    vr_json_u64(json, "profiling_bytes", serving->profiling_bytes);
+    vr_json_u64(json, "capture_bytes", serving->capture_bytes);
+    vr_json_u64(json, "graphs", served->captures);
+    vr_json_u64(json, "graph_bytes", served->graph_bytes);
+    vr_json_u64(json, "held_bytes", serving->held_bytes);
+    vr_json_i64(json, "beyond_bytes", fit_serving_by_share(serving) ? serving->beyond_bytes : 0);
+    put_cards(json, serving, verdict);
+    vr_json_object_end(json);
 }
 
 // --- the host --------------------------------------------------------------------------------------------------------------------------

@@ -157,16 +157,16 @@ void input_files_close(struct input_files *files) {
 }
 
 int input_files_each(const struct input_files *files, bool json, const char *between, input_visit *visit, void *context) {
-    int printed = 0, result = CLI_OK;
+    struct answers answers;
+    int result = CLI_OK;
     // A folder is an array, however many recordings are in it.
-    const bool is_array = json && (files->count > 1 || files->had_folder);
-    if (is_array) printf("[\n");
+    answers_open(&answers, json, files->count > 1 || files->had_folder, between);
     for (int i = 0; i < files->count; i++) {
-        const int code = visit(files->paths[i], printed == 0 ? "" : json ? ",\n" : between, context);
+        answers_expect(&answers);
+        const int code = visit(files->paths[i], &answers, context);
         if (code > result) result = code;
-        printed += code <= CLI_FINDING;
     }
-    if (json) printf(is_array ? "\n]\n" : printed != 0 ? "\n" : "");
+    answers_close(&answers);
     return result;
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "answers.h"
+
 // Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it, in place of a page of
 // `vram view` with several of them each, as PAGE#NAME.
 struct input_files {
@@ -19,8 +21,8 @@ struct input_files {
 int input_files_open(char **operands, int count, struct input_files *files);
 void input_files_close(struct input_files *files);
 
-// Works on one recording. `before` is printed before its result, if there is one. The exit code; up to CLI_FINDING something was printed.
-typedef int input_visit(const char *path, const char *before, void *context);
+// Works on one recording and prints its answer. The exit code.
+typedef int input_visit(const char *path, struct answers *answers, void *context);
 // Calls `visit` for every recording of the list; files that cannot be read are left out. With `json` several results are one array; else
 // `between` is printed between two. Returns the highest exit code.
 int input_files_each(const struct input_files *files, bool json, const char *between, input_visit *visit, void *context);

@@ -30,17 +30,18 @@ bool report_profile_settle(struct report_profile *profile) {
     return profile->rules != NULL;
 }
 
-static enum vram_status print_timeline(const struct vram_recording *recording, const char *name, struct vram_error *error) {
+static enum vram_status print_timeline(const struct vram_recording *recording, const char *name, struct answers *answers,
+                                       struct vram_error *error) {
     struct vram_report *report;
     const struct vram_style style = ui_style();
     enum vram_status status = vram_report_create(recording, NULL, &report, error);
     if (status != VRAM_OK) return status;
-    status = vram_timeline_text(report, name, CHART_ROWS, &style, ui_write, NULL);
+    status = vram_timeline_text(report, name, CHART_ROWS, &style, answers_write, answers);
     vram_report_destroy(report);
     return status;
 }
 
-static int show_file(const char *path, const char *before, void *context) {
+static int show_file(const char *path, struct answers *answers, void *context) {
     const struct report_profile *profile = context;
     struct vram_recording *recording;
     struct input_facts facts;
@@ -50,15 +51,13 @@ static int show_file(const char *path, const char *before, void *context) {
     const char *name = input_base_name(facts.name);
     const struct vram_style style = ui_style();
     enum vram_status status;
-    printf("%s", before);
     if (profile->timeline)
-        status = print_timeline(recording, name, &error);
+        status = print_timeline(recording, name, answers, &error);
     else if (profile->json)
-        status = vram_profile_json(recording, &profile->options, name, ui_write, NULL, &error);
+        status = vram_profile_json(recording, &profile->options, name, answers_write, answers, &error);
     else
-        status = vram_profile_text(recording, &profile->options, name, &style, ui_write, NULL, &error);
+        status = vram_profile_text(recording, &profile->options, name, &style, answers_write, answers, &error);
     vram_recording_destroy(recording);
-    if (status == VRAM_OK && profile->json) printf("\n");
     return ui_result(status, false, name, &error);
 }
 

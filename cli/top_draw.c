@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "ui.h"
 #include "vram/log.h"
 
@@ -156,33 +157,50 @@ void top_draw(const struct watch *watch, struct top_view *view, bool live) {
 }
 
 // --- JSON -------------------------------------------------------------------------------------------------------------------------------
-void top_json(const struct watch *watch, const struct top_view *view) {
+static void put_device(struct vr_json *json, const struct watch_device *device) {
+    vr_json_object(json, NULL);
+    if (device->device == VRAM_LOG_HOST)
+        vr_json_string(json, "device", "host");
+    else
+        vr_json_u64(json, "device", device->device);
+    vr_json_u64(json, "live_bytes", device->live_bytes);
+    vr_json_u64(json, "live_count", device->live_count);
+    vr_json_u64(json, "peak_bytes", device->peak_bytes);
+    vr_json_u64(json, "reserved_bytes", device->reserved_bytes);
+    vr_json_u64(json, "ooms", device->ooms);
+    vr_json_object_end(json);
+}
+
+static void put_group(struct vr_json *json, const struct watch_group *group) {
+    vr_json_object(json, NULL);
+    vr_json_string(json, "label", group->label);
+    vr_json_u64(json, "live_bytes", group->bytes);
+    vr_json_u64(json, "live_count", group->count);
+    vr_json_u64(json, "peak_bytes", group->peak_bytes);
+    vr_json_u64(json, "made", group->made);
+    vr_json_object_end(json);
+}
+
+int top_json(const struct watch *watch, const struct top_view *view) {
     const struct watch_group **shown = NULL;
     size_t count = 0;
     const struct watch_device *devices = watch_devices(watch, &count);
-    printf("{\"pid\": %d, \"recording\": ", view->pid);
-    ui_json_string(view->path);
-    printf(", \"events\": %" PRIu64 ", \"ended\": %s,\n \"devices\": [", watch_events(watch), watch_ended(watch) ? "true" : "false");
-    for (size_t i = 0; i < count; i++) {
-        printf("%s\n  {\"device\": ", i == 0 ? "" : ",");
-        if (devices[i].device == VRAM_LOG_HOST)
-            printf("\"host\"");
-        else
-            printf("%" PRIu32, devices[i].device);
-        printf(", \"live_bytes\": %" PRIu64 ", \"live_count\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 ", \"reserved_bytes\": %" PRIu64
-               ", \"ooms\": %" PRIu64 "}",
-               devices[i].live_bytes, devices[i].live_count, devices[i].peak_bytes, devices[i].reserved_bytes, devices[i].ooms);
-    }
-    printf("],\n \"by\": ");
-    ui_json_string(watch_by_name(view->by));
-    printf(",\n \"groups\": [");
+    struct answer_json answer;
+    struct vr_json *json = answer_json_begin(&answer);
+    vr_json_object(json, NULL);
+    vr_json_i64(json, "pid", view->pid);
+    vr_json_string(json, "recording", view->path);
+    vr_json_u64(json, "events", watch_events(watch));
+    vr_json_bool(json, "ended", watch_ended(watch));
+    vr_json_array(json, "devices");
+    for (size_t i = 0; i < count; i++) put_device(json, &devices[i]);
+    vr_json_array_end(json);
+    vr_json_string(json, "by", watch_by_name(view->by));
+    vr_json_array(json, "groups");
     const size_t groups = select_groups(watch, view, &shown);
-    for (size_t i = 0; i < groups; i++) {
-        printf("%s\n  {\"label\": ", i == 0 ? "" : ",");
-        ui_json_string(shown[i]->label);
-        printf(", \"live_bytes\": %" PRIu64 ", \"live_count\": %" PRIu64 ", \"peak_bytes\": %" PRIu64 ", \"made\": %" PRIu64 "}",
-               shown[i]->bytes, shown[i]->count, shown[i]->peak_bytes, shown[i]->made);
-    }
-    printf("]}\n");
+    for (size_t i = 0; i < groups; i++) put_group(json, shown[i]);
+    vr_json_array_end(json);
+    vr_json_object_end(json);
     free(shown);
+    return answer_json_end(&answer, NULL);
 }

@@ -21,7 +21,7 @@ struct top_view {
 
 // Prints the frame; with `live` over the one before, as many rows as the terminal has.
 void top_draw(const struct watch *watch, struct top_view *view, bool live);
-// The same as one JSON object.
-void top_json(const struct watch *watch, const struct top_view *view);
+// The same as one JSON object. The exit code.
+int top_json(const struct watch *watch, const struct top_view *view);
 
 #endif

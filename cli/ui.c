@@ -166,23 +166,6 @@ int ui_result(enum vram_status status, bool found, const char *file, const struc
     return status == VRAM_IO || error == NULL ? CLI_BAD_INPUT : ui_error(file, error);
 }
 
-void ui_json_string(const char *text) {
-    putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
-        const size_t length = character(c);
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < 0x20 || *c == 0x7F)
-            printf("\\u%04x", *c);
-        else if (length == 0)
-            printf("\\ufffd");
-        else
-            fwrite(c, 1, length, stdout);
-        c += length == 0 ? 1 : length;
-    }
-    putchar('"');
-}
-
 const char *ui_size(uint64_t bytes, char text[UI_SIZE_CAPACITY]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     // A unit is left when one decimal would round up to 1024.0 of it.

@@ -33,8 +33,6 @@ int ui_error(const char *file, const struct vram_error *error);
 // The exit code of a command whose result went to standard output: CLI_FINDING for one that was found, else CLI_OK; a failure is told by
 // ui_error(), but what went wrong with standard output is said once, at the end, and what has no error was said already (error NULL).
 int ui_result(enum vram_status status, bool found, const char *file, const struct vram_error *error);
-// A string of JSON on standard output. Control characters are escaped, what is no UTF-8 is U+FFFD.
-void ui_json_string(const char *text);
 // Flushes standard output. False, with a line on standard error (once), when something could not be written.
 bool ui_finish(void);
 

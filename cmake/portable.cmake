@@ -14,6 +14,7 @@ list(FILTER cli_sources EXCLUDE REGEX
 add_executable(vram_cli ${cli_sources})
 set_target_properties(vram_cli PROPERTIES OUTPUT_NAME vram)
 target_include_directories(vram_cli BEFORE PRIVATE cli/wasi)
+target_include_directories(vram_cli PRIVATE src)
 target_compile_definitions(vram_cli PRIVATE _POSIX_C_SOURCE=200809L _WASI_EMULATED_SIGNAL VRAM_CHECK=0)
 target_compile_options(vram_cli PRIVATE -include ${PROJECT_SOURCE_DIR}/cli/wasi/posix_gaps.h)
 target_link_libraries(vram_cli PRIVATE portable_objects vram_bundled wasi-emulated-signal m)

@@ -51,6 +51,19 @@ def make_folders(folder):
     return kinds
 
 
+def check_devices(folder):
+    """What fails only after the recording was read leaves no comma: a device that some ranks do not have."""
+    event = {"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1}
+    for number, counts in enumerate(((1, 2), (2, 1), (2, 1, 2), (1, 2, 2), (1, 1), (2, 2))):
+        job = folder / f"devices{number}"
+        job.mkdir()
+        for rank, count in enumerate(counts):
+            (job / f"rank{rank}.json").write_text(json.dumps({"segments": [], "device_traces": [[event]] * count}))
+        for words in (("leaks",), ("report", "--site"), ("replay",), ("replay", "--conf", "")):
+            answers = check(*words, "--json", "--device", 1, job, codes=(0, 1, 2, 3))
+            assert len(answers) == counts.count(2), (words, counts, answers)
+
+
 def commands_with_json():
     names = re.findall(r"^  ([a-z]+)  ", run("--help")[1].split("Commands:")[1], re.M)
     return [name for name in names if "--json" in run(name, "--help")[1]]
@@ -72,8 +85,14 @@ def main():
                 answers = check("diff", "--json", folder / kind, folder / other)
                 readable = sum(one == other == "g" for one, other in zip(kinds[kind], kinds[other]))
                 assert answers is None or len(answers) == readable, (kind, other, answers)
+            for words in (("--site",), ("--by", "role"), ("--list", "stats"), ("--list", "trace"), ("--at", "end"), ("--no-cure",)):
+                check("report", "--json", *words, folder / kind)
+            for words in (("--exact",), ("--conf", ""), ("--conf", "", "--conf", "expandable_segments:True")):
+                check("replay", "--json", *words, folder / kind)
+            check("tune", "--json", "--each", folder / kind)
             files = [f"{2 << rank}={folder / kind / f'rank{rank}.pickle.gz'}" for rank in range(3)]
             check("forecast", "--json", "--at", 16, *files)
+        check_devices(folder)
     print("ok")
 
 
