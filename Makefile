@@ -1,5 +1,6 @@
 # The commands of everyday work. CMake does the building (CMakePresets.json); this file only names what to run.
-#   make                   build what is shipped (command, libraries, viewer), into build/release
+#   make                   build what is shipped (command, libraries, simulator; the viewer's page where its tools are), into build/release
+#   make viewer            the same with the viewer's page, and what its build needs
 #   make demo              report, replay and tune a recording (RECORDING=path for your own)
 #   make test              everything that has to hold before a change lands
 #   make check-asan        the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -33,18 +34,32 @@ ROWS ?=
 VERSIONS ?=
 TESTS ?=
 SHOTS ?=
+# What tools/setup.sh installs: what a target needs, and no more.
+NEEDS = build
+viewer: NEEDS = viewer
+test check-asan check-asan-gcc check-tsan fuzz nightly check-packages torch-native: NEEDS = test
+prove: NEEDS = prove
+mutate: NEEDS = mutate
+bench: NEEDS = bench
+check-real: NEEDS = real
+check-arm64: NEEDS = arm64
+deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl: NEEDS = packages
 export FUZZ_SECONDS
 
 VRAM_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vram
 VRAM_SOURCES ?= $(VRAM_CACHE)/sources
-.PHONY: all setup demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove mutate bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
+.PHONY: all setup viewer demo test check-asan check-asan-gcc check-tsan check-real check-arm64 torch-native fuzz prove mutate bench nightly amalgamation deb check-deb release wheel npx vscode check-vscode check-jupyter check-musl check-packages format install clean
 
 all: setup
-	cmake --preset release --log-level=WARNING
-	cmake --build --preset release --target shipped
+	@generator=$$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' build/release/CMakeCache.txt 2>/dev/null); \
+	command -v ninja >/dev/null || generator=$${generator:-Unix Makefiles}; \
+	cmake --preset release --log-level=NOTICE -G "$${generator:-Ninja}"
+	cmake --build build/release --parallel --target shipped
+
+viewer: all
 
 setup:
-	@tools/setup.sh
+	@tools/setup.sh $(NEEDS)
 
 demo: all
 	@tools/demo.sh $(if $(RECORDING),"$(RECORDING)")
@@ -65,20 +80,16 @@ fuzz: setup
 	@tools/fuzz.sh
 
 prove: setup
-	@tools/setup.sh prove
 	@tools/prove.sh
 
 mutate: setup
-	@tools/setup.sh mutate
 	/usr/bin/python3 tests/mutation/mutate.py $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT))
 
 bench: all
-	@tools/setup.sh bench
-	cmake --build --preset release
+	cmake --build build/release --parallel
 	@tools/bench.sh
 
 check-real: all
-	@tools/setup.sh real
 	python3 tests/real/check_real.py $(ROWS)
 
 torch-native: all
@@ -89,7 +100,6 @@ amalgamation:
 	python3 packaging/amalgamation/amalgamate.py --sim . build/packages/amalgamation/sim
 
 deb: all
-	@tools/setup.sh packages
 	packaging/archive.sh build/release/viewer/viewer.html build/packages/release
 	packaging/deb.sh build/packages/release/vram-*.tar.gz build/packages/deb
 
@@ -99,11 +109,9 @@ check-deb: deb
 release: deb amalgamation
 	packaging/release.sh build/packages/release build/packages/deb build/packages/amalgamation
 wheel: all
-	@tools/setup.sh packages
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/wheel/build.sh
 
 npx: all
-	@tools/setup.sh packages
 	VRAM_SOURCES="$(VRAM_SOURCES)" packaging/npx/build.sh
 
 vscode: all
@@ -116,13 +124,11 @@ check-jupyter: wheel
 	tests/packages/jupyter.sh "$(VRAM_CACHE)/jupyter" build/packages $(abspath $(SHOTS))
 
 check-musl: all
-	@tools/setup.sh packages
 	tests/packages/musl.sh build/packages/musl
 	python3 tests/packages/check_npx.py build/release/cli/vram build/packages build/packages/musl/node
 	python3 tests/packages/check_wheel.py portable build/release/cli/vram build/packages build/packages/musl/python
 
 check-arm64: all
-	@tools/setup.sh arm64
 	tools/check_arm64.sh "$(TESTS)"
 
 check-packages: all

@@ -80,7 +80,7 @@ static void look_at_parts(struct doctor *doctor) {
     const bool page = page_text(&bytes) != NULL;
     struct doctor_row *row =
         doctor_add(doctor, "vram", "viewer", page ? DOCTOR_OK : DOCTOR_OFF, page ? "%zu KiB" : "left out", bytes / 1024);
-    if (!page) doctor_explain(row, "the command was built without node or WebAssembly tools: tools/setup.sh installs them");
+    if (!page) doctor_explain(row, "the command was built without the page: make viewer installs what that needs, and builds it");
     char path[4096];
     const bool preload = beside_preload(path, sizeof path);
     row = doctor_add(doctor, "vram", "libvram_preload.so", preload ? DOCTOR_OK : DOCTOR_OFF, "%s", preload ? path : "not found");

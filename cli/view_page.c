@@ -33,7 +33,7 @@ int view_page_write(bool served, view_page_filler *fill, void *context, vram_wri
     size_t length;
     const char *page = page_text(&length);
     if (page == NULL) {
-        ui_say("vram: this command was built without the viewer's page (tools/setup.sh installs what its build needs)");
+        ui_say("vram: this command was built without the viewer's page (make viewer installs what its build needs)");
         return CLI_DEVICE;
     }
     const char *end = page + length;
