@@ -1,7 +1,9 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "ui.h"
@@ -12,38 +14,60 @@ static int usage_error(const struct args_command *command) {
     return CLI_USAGE;
 }
 
-bool args_size(const char *text, uint64_t *bytes) {
+static bool is_digits(const char *text) { return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0'; }
+
+// False where 64 bits cannot hold it.
+static bool read_whole(const char *digits, uint64_t *number) {
+    errno = 0;
+    const unsigned long long whole = strtoull(digits, NULL, 10);
+    if (errno == 0) *number = whole;
+    return errno == 0;
+}
+
+// How many bytes the unit stands for, in any case of letters; 0 for none that is known.
+static double unit_bytes(const char *unit) {
     static const struct {
         const char *name;
-        double factor;
-    } units[] = {{"", 1},         {"b", 1},        {"k", 0x1p10},   {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}, {"kib", 0x1p10},
-                 {"mib", 0x1p20}, {"gib", 0x1p30}, {"tib", 0x1p40}, {"kb", 1e3},   {"mb", 1e6},   {"gb", 1e9},   {"tb", 1e12}};
+        double bytes;
+    } units[] = {{"b", 1},        {"k", 0x1p10},   {"m", 0x1p20}, {"g", 0x1p30}, {"t", 0x1p40}, {"kib", 0x1p10}, {"mib", 0x1p20},
+                 {"gib", 0x1p30}, {"tib", 0x1p40}, {"kb", 1e3},   {"mb", 1e6},   {"gb", 1e9},   {"tb", 1e12}};
+    char lower[5] = "";
+    for (size_t i = 0; unit[i] != '\0'; i++) {
+        if (i + 1 >= sizeof lower) return 0;
+        lower[i] = (char)(unit[i] >= 'A' && unit[i] <= 'Z' ? unit[i] - 'A' + 'a' : unit[i]);
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(lower, units[i].name) == 0) return units[i].bytes;
+    return 0;
+}
+
+bool args_size(const char *text, uint64_t *bytes) {
     if (text[0] < '0' || text[0] > '9') return false;
     const size_t digits = strspn(text, "0123456789");
     const size_t number = digits + (text[digits] == '.' ? 1 + strspn(text + digits + 1, "0123456789") : 0);
-    char unit[5] = "";
-    const char *rest = text + number;
-    while (*rest == ' ') rest++;
-    if (*rest == '\0' && rest != text + number) return false; // spaces lead to a unit
-    for (size_t i = 0; rest[i] != '\0'; i++) {
-        if (i + 1 >= sizeof unit) return false;
-        unit[i] = (char)(rest[i] >= 'A' && rest[i] <= 'Z' ? rest[i] - 'A' + 'a' : rest[i]);
-    }
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(unit, units[i].name) != 0) continue;
-        if (number == digits && units[i].factor == 1) {
-            errno = 0;
-            const unsigned long long whole = strtoull(text, NULL, 10);
-            if (errno != 0) return false;
-            *bytes = whole;
-            return true;
-        }
-        const double value = strtod(text, NULL) * units[i].factor;
-        if (value >= 0x1p64) return false;
-        *bytes = (uint64_t)value;
+    if (strspn(text, "0") == strlen(text)) { // nothing, in every unit
+        *bytes = 0;
         return true;
     }
-    return false;
+    const double unit = unit_bytes(text + number + strspn(text + number, " "));
+    if (unit == 0) return false;
+    if (number == digits && unit == 1) return read_whole(text, bytes);
+    const double value = strtod(text, NULL) * unit;
+    if (value >= 0x1p64) return false;
+    *bytes = (uint64_t)value;
+    return true;
+}
+
+void args_size_say_wrong(const char *option, const char *text) {
+    char bytes[40];
+    (void)snprintf(bytes, sizeof bytes, "%.30sB", text);
+    uint64_t size;
+    if (!is_digits(text))
+        ui_say("vram: --%s: '%s' is not a size such as 24GiB, 80GB or 512MiB", option, text);
+    else if (args_size(bytes, &size))
+        ui_say("vram: --%s: '%s' has no unit: write %sGiB, %sMiB or, for bytes, %sB", option, text, text, text, text);
+    else
+        ui_say("vram: --%s: '%s' is more than 64 bits can hold", option, text);
 }
 
 const char *args_nearest(const char *text, const char *const *first, size_t stride) {
@@ -60,25 +84,56 @@ const char *args_nearest(const char *text, const char *const *first, size_t stri
     return best;
 }
 
+// A name with a longer value has a line to itself.
+enum { WIDEST_NAME = 30 };
+
+static size_t name_width(const struct args_option *option) {
+    return 2 + strlen(option->name) + (option->value == NULL ? 0 : 1 + strlen(option->value));
+}
+
+// A list of values that is wider than the terminal goes on below its beginning; programs read it in one line.
+static void print_name(const struct args_option *option, const char *name, unsigned columns) {
+    const unsigned begin = 6 + 2 + (unsigned)strlen(option->name) + 1;
+    unsigned at = 6;
+    for (const char *part = name; *part != '\0';) {
+        const size_t word = strcspn(part, "|"), length = word + (part[word] == '|');
+        if (at + length > columns && at > begin) {
+            printf("\n%*s", (int)begin, "");
+            at = begin;
+        }
+        printf("%.*s", (int)length, part);
+        at += (unsigned)length;
+        part += length;
+    }
+}
+
+static void print_option(const struct args_option *option, size_t width) {
+    char name[160];
+    const unsigned at = (unsigned)width + 8;
+    (void)snprintf(name, sizeof name, "--%s%s%s", option->name, option->value == NULL ? "" : " ",
+                   option->value == NULL ? "" : option->value);
+    if (option->letter != 0)
+        printf("  -%c, ", option->letter);
+    else
+        printf("      ");
+    print_name(option, name, isatty(STDOUT_FILENO) ? ui_style().columns : UINT_MAX);
+    printf("%*s", strlen(name) < width ? (int)(width - strlen(name)) : 0, "");
+    if (strlen(name) > width)
+        printf("\n%*s", (int)at, "");
+    else
+        printf("  ");
+    ui_wrap(stdout, option->help, at, ui_style().columns);
+    printf("\n");
+}
+
 static void print_options(const struct args_option *options) {
     size_t width = strlen("--help");
     for (const struct args_option *option = options; option->name != NULL; option++) {
-        const size_t own = 2 + strlen(option->name) + (option->value == NULL ? 0 : 1 + strlen(option->value));
-        if (own > width) width = own;
+        const size_t own = name_width(option);
+        if (own > width && own <= WIDEST_NAME) width = own;
     }
-    const unsigned columns = ui_style().columns, at = (unsigned)width + 8;
     printf("Options:\n");
-    for (const struct args_option *option = options; option->name != NULL; option++) {
-        char name[80];
-        (void)snprintf(name, sizeof name, "--%s%s%s", option->name, option->value == NULL ? "" : " ",
-                       option->value == NULL ? "" : option->value);
-        if (option->letter != 0)
-            printf("  -%c, %-*s  ", option->letter, (int)width, name);
-        else
-            printf("      %-*s  ", (int)width, name);
-        ui_wrap(stdout, option->help, at, columns);
-        printf("\n");
-    }
+    for (const struct args_option *option = options; option->name != NULL; option++) print_option(option, width);
     printf("  -h, %-*s  this text\n", (int)width, "--help");
 }
 
@@ -100,8 +155,6 @@ static bool take_choice(const struct args_option *option, const char *value) {
     return false;
 }
 
-static bool is_digits(const char *text) { return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0'; }
-
 // Stores the value in the option's target. False with a message when it does not fit the kind.
 static bool take(const struct args_option *option, const char *value) {
     switch (option->kind) {
@@ -117,13 +170,12 @@ static bool take(const struct args_option *option, const char *value) {
         return false;
     }
     case ARGS_COUNT:
-        if (is_digits(value) && args_size(value, option->target)) return true;
+        if (is_digits(value) && read_whole(value, option->target)) return true;
         ui_say("vram: --%s: '%s' is %s", option->name, value, is_digits(value) ? "more than 64 bits can hold" : "not a whole number");
         return false;
     case ARGS_SIZE:
         if (args_size(value, option->target)) return true;
-        ui_say("vram: --%s: '%s' is %s", option->name, value,
-               is_digits(value) ? "more than 64 bits can hold" : "not a size such as 24GiB, 80GB or 1048576");
+        args_size_say_wrong(option->name, value);
         return false;
     case ARGS_CHOICE: return take_choice(option, value);
     }
@@ -144,10 +196,28 @@ static const struct args_option *find(const struct args_option *options, const c
 
 enum outcome { GOING, HELPED, WRONG };
 
+static bool is_among(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; *at != '\0'; at += strspn(at, " ")) {
+        const size_t next = strcspn(at, " ");
+        if (next == length && memcmp(at, word, length) == 0) return true;
+        at += next;
+    }
+    return false;
+}
+
+// The option that has the text among its other words; NULL where none has.
+static const char *named_otherwise(const struct args_option *options, const char *text) {
+    for (const struct args_option *option = options; option->name != NULL; option++)
+        if (option->also != NULL && is_among(option->also, text)) return option->name;
+    return NULL;
+}
+
 static enum outcome unknown_long(const struct args_command *command, const char *name, size_t length) {
     char text[64];
     (void)snprintf(text, sizeof text, "%.*s", (int)(length < 60 ? length : 60), name);
-    const char *nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);
+    const char *nearest = named_otherwise(command->options, text);
+    if (nearest == NULL) nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);
     ui_say(nearest == NULL ? "vram: unknown option '--%s'" : "vram: unknown option '--%s'; did you mean '--%s'?", text, nearest);
     return WRONG;
 }
@@ -200,7 +270,7 @@ static bool count_fits(const struct args_command *command, char **argv, int coun
         return false;
     }
     if (command->max_operands >= 0 && count > command->max_operands) {
-        ui_say("vram: '%s' is one too many", argv[1 + command->max_operands]);
+        ui_say("vram: unexpected argument '%s'", argv[1 + command->max_operands]);
         return false;
     }
     return true;

@@ -74,6 +74,11 @@ bool beside_fit(char *path, size_t capacity) {
     return find_folder(folders, COUNT_OF(folders), "sitecustomize.py", path, capacity);
 }
 
+bool beside_documents(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_DOCUMENTS_DIR, "../../.."};
+    return find_folder(folders, COUNT_OF(folders), "docs/README.md", path, capacity);
+}
+
 bool beside_stacks(char *path, size_t capacity) {
     static const char *const folders[] = {VRAM_PRELOAD_DIR "/..", ".."};
     if (!find_folder(folders, COUNT_OF(folders), VRAM_LIBRARY_FILE, path, capacity)) return false;

@@ -17,6 +17,8 @@ bool beside_standins(char *path, size_t capacity);
 bool beside_front(char *path, size_t capacity);
 // The folder with what Python programs import at their start under `vram fit` (adapters/fit).
 bool beside_fit(char *path, size_t capacity);
+// The folder in which docs/ is.
+bool beside_documents(char *path, size_t capacity);
 // libvram, whose stacks the simulated driver takes.
 bool beside_stacks(char *path, size_t capacity);
 

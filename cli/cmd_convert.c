@@ -140,6 +140,11 @@ static int convert(const char *input, const struct format *format, struct conver
 }
 
 int cmd_convert(int argc, char **argv) {
+    static const char names_apart[] =
+#define FORMAT(name, extensions, is_text, function, help) "|" #name
+#include "formats.def"
+#undef FORMAT
+        ;
     const char *path = NULL, *name = NULL;
     struct dataset dataset = {.job = NULL};
     struct convert_options settings = {.pretty = false};
@@ -152,7 +157,7 @@ int cmd_convert(int argc, char **argv) {
          .value = "OUT",
          .help = "the file to write, - for standard output; its extension tells the format (.gz, .zst and .xz compress)",
          .target = &path},
-        {.name = "to", .kind = ARGS_STRING, .value = "FORMAT", .help = "the format, whatever the extension", .target = &name},
+        {.name = "to", .kind = ARGS_STRING, .value = names_apart + 1, .help = "the format, whatever the extension", .target = &name},
         {.name = "pretty",
          .kind = ARGS_FLAG,
          .help = "JSON with a line for every segment, block, event and annotation",
@@ -211,7 +216,7 @@ int cmd_convert(int argc, char **argv) {
         return dataset_labels_are_good(&dataset) ? dataset_write(argv + 1, count, &dataset) : CLI_USAGE;
     }
     if (count > 1)
-        return ui_usage("convert", "vram: '%s' is one too many: several recordings go into a folder (--to arrow -o OUT/)", argv[2]);
+        return ui_usage("convert", "vram: unexpected argument '%s': several recordings go into a folder (--to arrow -o OUT/)", argv[2]);
     if (dataset.job != NULL || dataset.labels.count != 0) {
         return ui_usage("convert", "vram: --job and --label are for a folder (--to arrow -o OUT/)");
     }

@@ -36,7 +36,10 @@ static bool settle_fail_over(struct settings *settings) {
         settings->fail_over_share = strtod(text, NULL) / 100;
         return true;
     }
-    ui_say("vram: --fail-over: '%s' is neither a size such as 100MiB nor a share such as 5%%", text);
+    if (whole == strlen(text))
+        args_size_say_wrong("fail-over", text);
+    else
+        ui_say("vram: --fail-over: '%s' is neither a size such as 100MiB nor a share such as 5%%", text);
     return false;
 }
 
@@ -105,11 +108,6 @@ int cmd_diff(int argc, char **argv) {
          .kind = ARGS_STRING,
          .value = "SIZE|N%",
          .help = "exit code 1 when the second holds more than so much above the first, e.g. 100MiB or 5%",
-         .target = &settings.fail_over},
-        {.name = "threshold",
-         .kind = ARGS_STRING,
-         .value = "SIZE|N%",
-         .help = "the older name of --fail-over",
          .target = &settings.fail_over},
         VERDICT_OPTIONS(&settings.verdicts),
         MOMENT_OPTIONS(&settings.moment),

@@ -113,7 +113,7 @@ int cmd_doctor(int argc, char **argv) {
     bool json = false, sim = false;
     const struct args_option options[] = {
         {.name = "sim", .kind = ARGS_FLAG, .help = "look at the simulated driver instead of the machine's", .target = &sim},
-        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in reference/json.md", .target = &json},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &json},
         {.name = NULL},
     };
     const struct args_command command = {

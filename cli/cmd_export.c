@@ -237,12 +237,10 @@ int cmd_export(int argc, char **argv) {
     struct exporter *exporter = calloc(1, sizeof *exporter);
     const char *interval = NULL;
     uint64_t port = UINT64_MAX;
-    bool prometheus = false;
     int count, code;
     if (exporter == NULL) return CLI_BAD_INPUT;
     exporter->output = "-";
     const struct args_option options[] = {
-        {.name = "prometheus", .kind = ARGS_FLAG, .help = "Prometheus' text format (the only one, and the default)", .target = &prometheus},
         {.name = "output",
          .letter = 'o',
          .kind = ARGS_STRING,

@@ -24,7 +24,7 @@ int cmd_fit(int argc, char **argv);
 
 struct settings {
     struct args_list devices;
-    bool all, exact, json, quiet, dummy_weights;
+    bool all, each, json, quiet, dummy_weights;
     const char *steps, *until, *seconds, *output, *more;
     uint64_t limit_bytes;
     uint64_t asked;   // bits: numbers of models
@@ -37,7 +37,7 @@ struct settings {
     const char *folds; // which ranks run; NULL: all, or a few of very many
     struct fit_fold fold;
     char unrunnable[32];     // of `largest`, before another took its place; "": it did not
-    struct answers *answers; // one; of --vary and --exact several
+    struct answers *answers; // one; of --vary and --each several
 };
 
 #define USUAL_DEVICE "h100"
@@ -56,7 +56,8 @@ static bool ask_for(struct settings *settings, const char *key, size_t length, u
             (void)snprintf(wrong, sizeof wrong, "'%.*s' is AMD's, which only 'vram sim --hip' can be", (int)length, key);
         else
             sim_card_say_unknown(key, length, wrong, sizeof wrong);
-        (void)usage_problem(wrong);
+        ui_say("vram fit: %s", wrong);
+        sim_cards_say_known();
         return false;
     }
     settings->asked |= UINT64_C(1) << number;
@@ -358,7 +359,7 @@ static int run_on(struct settings *settings, const struct vram_sim_model *model,
 }
 
 // A run and an answer for each of the cards.
-static int fit_exactly(struct settings *settings, char **program) {
+static int fit_each(struct settings *settings, char **program) {
     const uint64_t asked = settings->asked;
     struct vram_sim_model model;
     int worst = CLI_OK;
@@ -401,9 +402,9 @@ static int fit_varied(struct settings *settings, char **program) {
 
 static int fit_all(struct settings *settings, char **program) {
     struct answers answers;
-    answers_open(&answers, settings->json, settings->exact || settings->vary != NULL, "\n");
+    answers_open(&answers, settings->json, settings->each || settings->vary != NULL, "\n");
     settings->answers = &answers;
-    const int code = settings->exact          ? fit_exactly(settings, program)
+    const int code = settings->each           ? fit_each(settings, program)
                      : settings->vary == NULL ? fit(settings, program)
                                               : fit_varied(settings, program);
     answers_close(&answers);
@@ -413,17 +414,17 @@ static int fit_all(struct settings *settings, char **program) {
 int cmd_fit(int argc, char **argv) {
     struct settings settings = {.steps = "auto", .limit_bytes = UINT64_MAX, .values = {.compute_bytes = SIM_VALUES_COMPUTED}};
     const struct args_option options[] = {
-        {.name = "device",
-         .letter = 'd',
+        {.name = "card",
          .kind = ARGS_STRINGS,
          .value = "NAME,...",
-         .help = "on which devices: t4, a100-80, rtx4090, ... (default h100; vram sim --cards lists them)",
-         .target = &settings.devices},
-        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every device that is known", .target = &settings.all},
+         .help = "on which cards: t4, a100-80, rtx4090, ... (default h100; vram sim --cards lists them)",
+         .target = &settings.devices,
+         .also = "device gpu model"},
+        {.name = "all", .letter = 'a', .kind = ARGS_FLAG, .help = "on every card that is known", .target = &settings.all},
         {.name = "devices",
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "so many of it (default: 1, or what --nproc-per-node and the like among the program's options say)",
+         .help = "number of devices (default: 1, or what --nproc-per-node and the like among the program's options say)",
          .target = &settings.device_count},
         {.name = "fold",
          .kind = ARGS_STRING,
@@ -431,16 +432,18 @@ int cmd_fit(int argc, char **argv) {
          .help = "of the ranks that a launcher is told of, only these run, the others are taken to be like them (default: all run, of more "
                  "than 16 a few)",
          .target = &settings.folds},
-        {.name = "exact",
-         .letter = 'x',
+        {.name = "each",
          .kind = ARGS_FLAG,
          .help = "a run and an answer for every card asked for, rather than one run that is judged for all",
-         .target = &settings.exact},
-        {.name = "limit",
+         .target = &settings.each,
+         .also = "exact"},
+        {.name = "memory",
+         .letter = 'm',
          .kind = ARGS_SIZE,
          .value = "SIZE",
-         .help = "whether it completes in so much memory of a device, context and libraries included, e.g. 22GiB",
-         .target = &settings.limit_bytes},
+         .help = "memory of each device, context and libraries included, e.g. 22GiB: does it complete in so much?",
+         .target = &settings.limit_bytes,
+         .also = "limit vram"},
         {.name = "steps",
          .kind = ARGS_STRING,
          .value = "N|auto|all",
@@ -455,7 +458,8 @@ int cmd_fit(int argc, char **argv) {
          .kind = ARGS_STRING,
          .value = "TIME",
          .help = "ends the program after so long: 90s, 5m",
-         .target = &settings.seconds},
+         .target = &settings.seconds,
+         .also = "timeout time"},
         {.name = "vary",
          .kind = ARGS_STRING,
          .value = "ARGUMENT=A,B,C",
@@ -483,7 +487,7 @@ int cmd_fit(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "shows the program's output only when it fails",
          .target = &settings.quiet},
-        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in reference/json.md", .target = &settings.json},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &settings.json},
         {.name = NULL},
     };
     const struct args_command command = {
@@ -497,10 +501,10 @@ int cmd_fit(int argc, char **argv) {
             "another\n"
             "reason: then nothing is sure. With --vary: 0 when one of the values fits, 1 when none does, 3 at the first that fails.",
         .examples = "  vram fit -- python train.py\n"
-                    "  vram fit --device rtx4090,a100-40 -- python train.py --batch-size 8\n"
+                    "  vram fit --card rtx4090,a100-40 -- python train.py --batch-size 8\n"
                     "  vram fit --all --json -- torchrun --nproc-per-node 8 train.py\n"
-                    "  vram fit --device rtx4090 --vary '--batch-size=16,8,4' -q -- python train.py --batch-size 16\n"
-                    "  vram fit --limit 22GiB -q -- python train.py   # in CI: exit code 1 when it needs more\n",
+                    "  vram fit --card rtx4090 --vary '--batch-size=16,8,4' -q -- python train.py --batch-size 16\n"
+                    "  vram fit --memory 22GiB -q -- python train.py   # in CI: exit code 1 when it needs more\n",
         .options = options,
         .min_operands = 1,
         .max_operands = -1,
@@ -522,6 +526,6 @@ int cmd_fit(int argc, char **argv) {
     if (settings.device_count == 0) settings.device_count = fit_count_devices(argv + 1);
     if (settings.vary != NULL && (settings.vary[0] == '=' || strchr(settings.vary, '=') == NULL))
         return usage_problem("--vary takes an argument of the program and values: '--batch-size=16,8,4'");
-    if (settings.exact && settings.vary != NULL) return usage_problem("--exact and --vary do not go together");
+    if (settings.each && settings.vary != NULL) return usage_problem("--each and --vary do not go together");
     return fit_all(&settings, argv + 1);
 }

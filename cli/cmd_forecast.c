@@ -40,7 +40,7 @@ static int forecast_from(const struct settings *settings, char **operands, size_
     struct vram_forecast forecast = {.options = *options};
     char *end;
     forecast.wanted = strtod(settings->wanted, &end);
-    if (end == settings->wanted || *end != '\0') return ui_usage("forecast", "vram: --at: '%s' is no size", settings->wanted);
+    if (end == settings->wanted || *end != '\0') return ui_usage("forecast", "vram: --size: '%s' is no size", settings->wanted);
     int code = CLI_OK;
     for (; forecast.count < count && code == CLI_OK; forecast.count++) {
         const size_t i = forecast.count;
@@ -61,7 +61,12 @@ static int forecast_from(const struct settings *settings, char **operands, size_
 int cmd_forecast(int argc, char **argv) {
     struct settings settings = {.wanted = NULL};
     const struct args_option options[] = {
-        {.name = "at", .kind = ARGS_STRING, .value = "SIZE", .help = "the size whose peak is asked for", .target = &settings.wanted},
+        {.name = "size",
+         .kind = ARGS_STRING,
+         .value = "SIZE",
+         .help = "the size whose peak is asked for",
+         .target = &settings.wanted,
+         .also = "at"},
         ARGS_JSON("of the forecast", &settings.json),
         DEVICE_OPTION(&settings.moment),
         GROUP_OPTIONS(&settings.moment),
@@ -71,13 +76,13 @@ int cmd_forecast(int argc, char **argv) {
     };
     const struct args_command command = {
         .name = "forecast",
-        .usage = "--at SIZE [options] SIZE=FILE SIZE=FILE [SIZE=FILE]",
+        .usage = "--size SIZE [options] SIZE=FILE SIZE=FILE [SIZE=FILE]",
         .summary = "From recordings of a program in two or three sizes (of the batch, the sequence, the ranks) the peak of another: the\n"
                    "moments that may be the peak are followed through the runs, each call site goes on along the simplest curve that it\n"
                    "lies on, and the range says what else would be possible. Three sizes tell curves from straight lines. vram fit\n"
                    "makes such recordings without a GPU.",
-        .examples = "  vram forecast --at 64 8=batch8.pickle 16=batch16.pickle\n"
-                    "  vram forecast --at 8192 --by role 1024=a.vram 2048=b.vram 4096=c.vram\n",
+        .examples = "  vram forecast --size 64 8=batch8.pickle 16=batch16.pickle\n"
+                    "  vram forecast --size 8192 --by role 1024=a.vram 2048=b.vram 4096=c.vram\n",
         .options = options,
         .min_operands = 2,
         .max_operands = VRAM_FORECAST_MOST,
@@ -86,7 +91,7 @@ int cmd_forecast(int argc, char **argv) {
     int count, code;
     struct vram_profile_options profile = {.device = -1};
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.wanted == NULL) return ui_usage("forecast", "vram: --at SIZE is missing: which size is asked for?");
+    if (settings.wanted == NULL) return ui_usage("forecast", "vram: --size SIZE is missing: which size is asked for?");
     if (!moment_options(&settings.moment, &profile)) return CLI_USAGE;
     return forecast_from(&settings, argv + 1, (size_t)count, &profile);
 }

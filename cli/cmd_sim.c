@@ -55,22 +55,22 @@ static int run(const char *values, const struct asked *asked, char **program) {
 
 int cmd_sim(int argc, char **argv) {
     struct sim_settings settings = {.devices = SIM_UNSET, .memory_bytes = SIM_UNSET};
-    unsigned profile = 0;
+    unsigned costs = 0;
     struct asked asked = {0};
     bool cards = false;
     struct sim_values rules = {.compute_bytes = SIM_VALUES_COMPUTED};
     const struct args_option options[] = {
-        {.name = "device",
+        {.name = "card",
          .kind = ARGS_STRING,
          .value = "NAME,...",
-         .help = "what the devices are: t4, a100-80, rtx4090, ... (default h100; --cards lists them)",
-         .target = &settings.models},
-        {.name = "cards", .kind = ARGS_FLAG, .help = "list the devices that are known, and what of each is estimated", .target = &cards},
+         .help = "which cards the devices are: t4, a100-80, rtx4090, ... (default h100; --cards lists them)",
+         .target = &settings.models,
+         .also = "device gpu model"},
+        {.name = "cards", .kind = ARGS_FLAG, .help = "list the cards that are known, and what of each is estimated", .target = &cards},
         {.name = "devices",
-         .letter = 'd',
          .kind = ARGS_COUNT,
          .value = "N",
-         .help = "number of devices (default: as many as --device names)",
+         .help = "number of devices (default: as many as --card names)",
          .target = &settings.devices},
         {.name = "memory",
          .letter = 'm',
@@ -78,12 +78,13 @@ int cmd_sim(int argc, char **argv) {
          .value = "SIZE",
          .help = "memory of each device (default: the device's own)",
          .target = &settings.memory_bytes},
-        {.name = "profile",
+        {.name = "costs",
          .kind = ARGS_CHOICE,
          .value = "cheap|dear|free",
          .help = "what driver calls cost on the virtual clock (default cheap)",
-         .target = &profile,
-         .choices = profiles},
+         .target = &costs,
+         .choices = profiles,
+         .also = "profile"},
         {.name = "set",
          .kind = ARGS_STRING,
          .value = "KEY=VALUE,...",
@@ -114,9 +115,9 @@ int cmd_sim(int argc, char **argv) {
             "they are loaded, and no file is changed. NVIDIA's own runtime linked into a program refuses any driver but NVIDIA's; it\n"
             "is named, and not made to do otherwise. The exit code is the program's.",
         .examples = "  vram sim -- ./program\n"
-                    "  vram sim --device rtx4090 -- python train.py\n"
+                    "  vram sim --card rtx4090 -- python train.py\n"
                     "  vram sim --devices 2 --memory 16GiB -- torchrun --nproc-per-node 2 train.py\n"
-                    "  vram sim --device b200 --set bytes=none,kernel=50us -- python train.py\n"
+                    "  vram sim --card b200 --set bytes=none,kernel=50us -- python train.py\n"
                     "  vram sim --missing --reads -- python train.py\n"
                     "  vram sim --value 'sample.py:31=0,0,0,1' -- python sample.py\n"
                     "  vram sim --cards\n"
@@ -135,7 +136,7 @@ int cmd_sim(int argc, char **argv) {
     if (count == 0) return ui_usage("sim", "vram: sim needs a program");
     settings.hip = asked.hip;
     char values[4096], wrong[400];
-    settings.profile = profiles[profile];
+    settings.profile = profiles[costs];
     if (!sim_settings_text(&settings, values, sizeof values, wrong, sizeof wrong)) {
         (void)ui_usage("sim", "vram: %s", wrong);
         return CLI_USAGE;

@@ -118,7 +118,7 @@ int cmd_symbolize(int argc, char **argv) {
          .kind = ARGS_FLAG,
          .help = "from symbol tables, without lines and inlined functions; quicker",
          .target = &settings.names_only},
-        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in reference/json.md", .target = &settings.json},
+        {.name = "json", .kind = ARGS_FLAG, .help = "one JSON object; keys in docs/reference/json.md", .target = &settings.json},
         INPUT_OPTION,
         {.name = NULL},
     };

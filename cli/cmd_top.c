@@ -233,7 +233,7 @@ int cmd_top(int argc, char **argv) {
          .target = &by,
          .choices = choices},
         {.name = "once", .kind = ARGS_FLAG, .help = "print what is alive now, and end", .target = &once},
-        {.name = "json", .kind = ARGS_FLAG, .help = "the same as one JSON object; keys in reference/json.md", .target = &json},
+        {.name = "json", .kind = ARGS_FLAG, .help = "the same as one JSON object; keys in docs/reference/json.md", .target = &json},
         {.name = NULL},
     };
     const struct args_command command = {

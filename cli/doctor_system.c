@@ -85,6 +85,9 @@ static void look_at_parts(struct doctor *doctor) {
     const bool preload = beside_preload(path, sizeof path);
     row = doctor_add(doctor, "vram", "libvram_preload.so", preload ? DOCTOR_OK : DOCTOR_OFF, "%s", preload ? path : "not found");
     if (!preload) doctor_explain(row, "vram run cannot record: name the file in VRAM_PRELOAD");
+    const bool documents = beside_documents(path, sizeof path);
+    row = doctor_add(doctor, "vram", "documents", documents ? DOCTOR_OK : DOCTOR_OFF, documents ? "%s/docs" : "not found", path);
+    if (!documents) doctor_explain(row, "what help calls docs/... comes with the Debian package, make install and the sources");
     const char *others = getenv("LD_PRELOAD");
     if (others != NULL && others[0] != '\0')
         doctor_explain(doctor_add(doctor, "vram", "LD_PRELOAD", DOCTOR_NOTE, "%s", others), "vram run adds to it");

@@ -43,15 +43,27 @@ static void print_help(FILE *file) {
     fprintf(file, "\n");
     ui_wrap(file, more, 0, columns);
     fprintf(file, "\n");
-    ui_wrap(file, "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.", 0, columns);
+    ui_wrap(file,
+            "Exit codes: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device. `vram --version` prints the version; `vram doctor` says where "
+            "the documents (docs/...) are that help names.",
+            0, columns);
     fprintf(file, "\n");
 }
 
 static int unknown(const char *name) {
-    const char *nearest = args_nearest(name, &commands[0].name, sizeof commands[0]);
-    ui_say(nearest == NULL ? "vram: unknown command '%s'" : "vram: unknown command '%s'; did you mean '%s'?", name, nearest);
+    static const char *const others[] = {"help", "version", NULL}, *const flags[] = {"--help", "--version", NULL};
+    const bool is_option = name[0] == '-';
+    const char *nearest =
+        is_option ? args_nearest(name, flags, sizeof flags[0]) : args_nearest(name, &commands[0].name, sizeof commands[0]);
+    if (nearest == NULL && !is_option) nearest = args_nearest(name, others, sizeof others[0]);
+    const char *kind = is_option ? "option" : "command";
+    ui_say(nearest == NULL ? "vram: unknown %s '%s'" : "vram: unknown %s '%s'; did you mean '%s'?", kind, name, nearest);
     fprintf(stderr, "Try 'vram --help'.\n");
     return CLI_USAGE;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c) {
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
 static int run(int argc, char **argv) {
@@ -59,11 +71,11 @@ static int run(int argc, char **argv) {
         print_help(stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (is_one_of(argv[1], "--version", "-V", "version") && argc == 2) {
         printf("vram %s\n", vram_version());
         return CLI_OK;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (strcmp(argv[1], "help") == 0 && argc == 2)) {
+    if (is_one_of(argv[1], "--help", "-h", argc == 2 ? "help" : "-h")) {
         print_help(stdout);
         return CLI_OK;
     }

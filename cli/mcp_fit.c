@@ -61,7 +61,7 @@ static bool add_strings(const cJSON *array, char **argv, size_t *count) {
 
 // Borrows from `arguments`. False with a failed answer.
 static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *answer) {
-    static char self[] = "vram", fit[] = "fit", quiet[] = "--quiet", device[] = "--device", end[] = "--";
+    static char self[] = "vram", fit[] = "fit", quiet[] = "--quiet", card_option[] = "--card", end[] = "--";
     size_t count = 0;
     argv[count++] = self;
     argv[count++] = fit;
@@ -72,7 +72,7 @@ static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *a
             mcp_fail(answer, "devices: names of cards are wanted");
             return false;
         }
-        argv[count++] = device;
+        argv[count++] = card_option;
         argv[count++] = card->valuestring;
     }
     argv[count++] = end;

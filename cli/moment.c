@@ -17,11 +17,10 @@ static bool whole(const char *text, long long least, int64_t *number) {
 }
 
 static bool known_grouping(const char *word) {
-    const char *words[MOST_GROUPINGS + 2] = {NULL};
+    const char *words[MOST_GROUPINGS + 1] = {NULL};
     size_t count = 0;
     for (; count < MOST_GROUPINGS && vram_profile_grouping(count) != NULL; count++) words[count] = vram_profile_grouping(count);
-    words[count] = "line"; // another word for a site
-    for (size_t i = 0; i <= count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(words[i], word) == 0) return true;
     }
     ui_none_of("by", word, words);

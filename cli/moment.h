@@ -15,6 +15,9 @@ struct moment_settings {
     uint64_t top;
 };
 
+// What --by takes: the words of vram_profile_grouping().
+#define GROUPING_VALUES "site|stack|function|file|role|module|category|pool|stream|annotation|thread|metadata|context|size|regex"
+
 // Rows of a command's table of options.
 #define DEVICE_OPTION(settings)                                                                                                            \
     {                                                                                                                                      \
@@ -25,8 +28,8 @@ struct moment_settings {
     DEVICE_OPTION(settings),                                                                                                               \
         {.name = "at",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
-         .value = "WHEN",                                                                                                                  \
-         .help = "peak (the default), end, or the number of an event",                                                                     \
+         .value = "peak|end|N",                                                                                                            \
+         .help = "the moment: the peak (default), the end, or after the event of this number",                                             \
          .target = &(settings)->at},                                                                                                       \
     {                                                                                                                                      \
         .name = "active", .kind = ARGS_FLAG, .help = "count memory until it can be used again, not until it is freed",                     \
@@ -35,12 +38,12 @@ struct moment_settings {
 #define GROUP_OPTIONS(settings)                                                                                                            \
     {.name = "by",                                                                                                                         \
      .kind = ARGS_STRING,                                                                                                                  \
-     .value = "WHAT",                                                                                                                      \
-     .help = "site (the default), function, file, role, module, category, pool, stream, annotation, size, ...",                            \
+     .value = GROUPING_VALUES,                                                                                                             \
+     .help = "how memory is grouped (default site)",                                                                                       \
      .target = &(settings)->by},                                                                                                           \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
-         .value = "E",                                                                                                                     \
+         .value = "REGEX",                                                                                                                 \
          .help = "group by what this matches in file:line:function (its first group)",                                                     \
          .target = &(settings)->regex},                                                                                                    \
     {                                                                                                                                      \

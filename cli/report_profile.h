@@ -18,12 +18,12 @@ struct report_profile {
         {.name = "stack", .kind = ARGS_FLAG, .help = "the same by whole call stacks, with their frames", .target = &(profile)->stack},     \
         {.name = "by",                                                                                                                     \
          .kind = ARGS_STRING,                                                                                                              \
-         .value = "WHAT",                                                                                                                  \
-         .help = "the same by role, module, function, file, line, category, pool, stream, annotation, thread, metadata, context, size",    \
+         .value = GROUPING_VALUES,                                                                                                         \
+         .help = "only who holds memory, grouped so (default site)",                                                                       \
          .target = &(profile)->moment.by},                                                                                                 \
         {.name = "regex",                                                                                                                  \
          .kind = ARGS_STRING,                                                                                                              \
-         .value = "E",                                                                                                                     \
+         .value = "REGEX",                                                                                                                 \
          .help = "the same by what this matches in file:line:function (its first group)",                                                  \
          .target = &(profile)->moment.regex},                                                                                              \
         {.name = "roles",                                                                                                                  \

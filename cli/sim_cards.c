@@ -28,9 +28,9 @@ void sim_card_say_unknown(const char *key, size_t length, char *wrong, size_t ca
     (void)snprintf(asked, sizeof asked, "%.*s", (int)(length < sizeof asked ? length : sizeof asked - 1), key);
     const char *nearest = args_nearest(asked, keys, sizeof keys[0]);
     if (nearest == NULL)
-        (void)snprintf(wrong, capacity, "no device is called '%s'; 'vram sim --cards' lists those that are known", asked);
+        (void)snprintf(wrong, capacity, "no card is called '%s'; 'vram sim --cards' lists those that are known", asked);
     else
-        (void)snprintf(wrong, capacity, "no device is called '%s'; did you mean '%s'? 'vram sim --cards' lists all", asked, nearest);
+        (void)snprintf(wrong, capacity, "no card is called '%s'; did you mean '%s'? 'vram sim --cards' lists all", asked, nearest);
 }
 
 // --- what is estimated ----------------------------------------------------------------------------------------------------------------
@@ -51,6 +51,16 @@ void sim_card_estimates(const char *key, char *text, size_t capacity) {
     }
 }
 
+void sim_cards_say_known(void) {
+    char text[2048] = "The cards are";
+    size_t used = strlen(text);
+    struct vram_sim_model model;
+    for (uint32_t i = 0; vram_sim_model_at(i, &model) && used + sizeof model.key + 3 < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", i == 0 ? "" : ",", model.key);
+    ui_wrap(stderr, text, 0, 100);
+    fprintf(stderr, ".\n");
+}
+
 // --- the list -------------------------------------------------------------------------------------------------------------------------
 
 static void print_card(const struct vram_sim_model *model) {
@@ -65,7 +75,7 @@ static void print_makers(bool (*at)(uint32_t, struct vram_sim_model *)) {
 }
 
 void sim_cards_print(void) {
-    printf("%-12s %5s %4s %-6s %s\n", "--device", "GiB", "CC", "ESTIM.", "NAME");
+    printf("%-12s %5s %4s %-6s %s\n", "--card", "GiB", "CC", "ESTIM.", "NAME");
     print_makers(vram_sim_model_at);
     printf("\nOf AMD, for programs of HIP (--hip):\n");
     print_makers(vram_sim_amd_model_at);

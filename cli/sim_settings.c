@@ -62,7 +62,7 @@ bool sim_settings_text(const struct sim_settings *settings, char *text, size_t c
     const char *named = settings->models == NULL ? USUAL_MODEL : settings->models;
     if (!check_ranges(settings, wrong, wrong_capacity)) return false;
     if (strlen(named) >= sizeof models) {
-        snprintf(wrong, wrong_capacity, "--device takes at most %d devices", VRAM_SIM_MOST_DEVICES);
+        snprintf(wrong, wrong_capacity, "--card takes at most %d cards", VRAM_SIM_MOST_DEVICES);
         return false;
     }
     if (!join_models(named, settings->hip, models, wrong, wrong_capacity)) return false;

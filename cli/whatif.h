@@ -31,9 +31,9 @@ enum vram_sim_profile whatif_profile(const struct whatif_settings *settings);
          .target = &(settings)->start,                                                                                                     \
          .choices = whatif_starts},                                                                                                        \
     {                                                                                                                                      \
-        .name = "profile", .kind = ARGS_CHOICE, .value = "cheap|dear",                                                                     \
+        .name = "costs", .kind = ARGS_CHOICE, .value = "cheap|dear",                                                                       \
         .help = "what mapping memory costs on the virtual clock (default cheap)", .target = &(settings)->profile,                          \
-        .choices = whatif_profiles                                                                                                         \
+        .choices = whatif_profiles, .also = "profile"                                                                                      \
     }
 
 #endif

@@ -65,7 +65,7 @@ void vr_profile_close(struct vr_profile *subject) {
 
 static enum vram_status find_by(const char *word, enum vr_group_by *by, struct vram_error *error) {
     *by = VR_GROUP_SITE;
-    if (word == NULL || strcmp(word, "line") == 0) return VRAM_OK;
+    if (word == NULL) return VRAM_OK;
     for (size_t i = 0; i < VR_GROUP_COUNT; i++) {
         if (strcmp(vr_grouping_words[i], word) != 0) continue;
         *by = (enum vr_group_by)i;

@@ -174,10 +174,9 @@ CASES = [
     ("diff_any", ["diff", "--fail-over", "0%", "good.pickle", "good.json"], 0, None, False),
     ("diff_share", ["diff", "--fail-over", "5 percent", "good.pickle", "good.json"], 2, None, True),
     ("diff_fails", ["diff", "--fail-over", "1KiB", "--junit", "-", "two_devices.pickle", "hostile.pickle"], 1, None, True),
-    ("diff_older_name", ["diff", "--threshold", "0%", "good.pickle", "good.json"], 0, None, False),
     ("diff_no_limit", ["diff", "--github", "good.pickle", "good.json"], 2, None, True),
     ("report_within", ["report", "--fail-over", "1TiB", "--check", "--github", "good.json"], 1, None, True),
-    ("report_past", ["report", "--fail-over", "1", "--github", "--junit", "-", "two_devices.pickle", "hostile.pickle"], 1, None, True),
+    ("report_past", ["report", "--fail-over", "1B", "--github", "--junit", "-", "two_devices.pickle", "hostile.pickle"], 1, None, True),
     ("report_limit_of_list", ["report", "--fail-over", "1GiB", "--site", "good.pickle"], 2, None, True),
     ("report_junit_nowhere", ["report", "--fail-over", "1TiB", "--junit", "absent/x.xml", "good.pickle"], 3, None, False),
     ("diff_one", ["diff", "good.pickle"], 2, None, True),
@@ -265,7 +264,7 @@ def check_verdicts(vram, folder):
     shutil.copy(os.path.join(folder, "hostile.pickle"), os.path.join(folder, name))
     summary = os.path.join(folder, "summary.text")
     with_summary = {**os.environ, "GITHUB_STEP_SUMMARY": summary}
-    command = [vram, "report", "--fail-over", "1", "--junit", "verdicts.xml", "--github", name, "good.pickle"]
+    command = [vram, "report", "--fail-over", "1B", "--junit", "verdicts.xml", "--github", name, "good.pickle"]
     made = subprocess.run(command, cwd=folder, env=with_summary, capture_output=True, timeout=60)
     suite = xml.etree.ElementTree.parse(os.path.join(folder, "verdicts.xml")).getroot()[0]
     with open(summary, encoding="utf-8") as file:

@@ -44,21 +44,21 @@ def check_made(vram, folder, found):
             pickle.dump(recording(size), file, 4)
     truth = sum(sum(curve(1024)) for curve in CURVES.values())
     for sizes in ((64, 256), (256, 64), (64, 128, 256)):
-        made = json.loads(forecast(vram, "--json", "--at", "1024", *(f"{size}={paths[size]}" for size in sizes)).stdout)
+        made = json.loads(forecast(vram, "--json", "--size", "1024", *(f"{size}={paths[size]}" for size in sizes)).stdout)
         if abs(made["allocated_bytes"] - truth) > truth / 5000 or not made["allocated_low_bytes"] <= truth <= made["allocated_high_bytes"]:
             found.append(f"{sizes}: {made['allocated_bytes']} ({made['allocated_low_bytes']} to {made['allocated_high_bytes']}) for {truth}")
         curves = {group["name"].split(":")[2]: group["curve"] for group in made["groups"]}
         if (curves["weights"], curves["activations"], curves["attention"], curves["mixed"]) != ("constant", "straight", "square", "square"):
             found.append(f"{sizes}: curves {curves}")
-    text = forecast(vram, "--at", "1024", f"64={paths[64]}", f"256={paths[256]}").stdout
+    text = forecast(vram, "--size", "1024", f"64={paths[64]}", f"256={paths[256]}").stdout
     if "at 1024\n" not in text or "model.py:10:attention" not in text:
         found.append(text)
     examples = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "recordings")
-    unrelated = ("--at", "64", f"8={examples}/oom.pickle.gz", f"16={examples}/train.json.gz")
-    for arguments, words in ((unrelated, "not runs of one program"), (("--at", "1", f"64={paths[64]}"), "two or three"), (("--at", "1", f"64={paths[64]}", f"64={paths[128]}"), "same size"), (("--at", "x", f"1={paths[64]}", f"2={paths[128]}"), "no size"),
-                             ((f"1={paths[64]}", f"2={paths[128]}"), "--at"), (("--at", "1", paths[64], paths[128]), "SIZE=FILE"), (("--at", "-1", f"1={paths[64]}", f"2={paths[128]}"), "above 0"),
-                             (("--at", "nan", f"1={paths[64]}", f"2={paths[128]}"), "above 0"), (("--at", "1", f"0={paths[64]}", f"2={paths[128]}"), "above 0"),
-                             (("--at", "1", "1=missing", f"2={paths[128]}"), "No such file"), (("--at", "1", "--by", "stack", f"1={paths[64]}", f"2={paths[128]}"), "stack")):
+    unrelated = ("--size", "64", f"8={examples}/oom.pickle.gz", f"16={examples}/train.json.gz")
+    for arguments, words in ((unrelated, "not runs of one program"), (("--size", "1", f"64={paths[64]}"), "two or three"), (("--size", "1", f"64={paths[64]}", f"64={paths[128]}"), "same size"), (("--size", "x", f"1={paths[64]}", f"2={paths[128]}"), "no size"),
+                             ((f"1={paths[64]}", f"2={paths[128]}"), "--size"), (("--size", "1", paths[64], paths[128]), "SIZE=FILE"), (("--size", "-1", f"1={paths[64]}", f"2={paths[128]}"), "above 0"),
+                             (("--size", "nan", f"1={paths[64]}", f"2={paths[128]}"), "above 0"), (("--size", "1", f"0={paths[64]}", f"2={paths[128]}"), "above 0"),
+                             (("--size", "1", "1=missing", f"2={paths[128]}"), "No such file"), (("--size", "1", "--by", "stack", f"1={paths[64]}", f"2={paths[128]}"), "stack")):
         made = forecast(vram, *arguments)
         if made.returncode not in (2, 3) or words not in made.stderr or made.stdout:
             found.append(f"{arguments}: {made.returncode}, {made.stderr!r}")
@@ -69,7 +69,7 @@ def check_real(vram, folder, found):
         return glob.glob(os.path.join(folder, number + "_*"))[0]
 
     for first, first_size, second, second_size, left_out, size in REAL:
-        made = json.loads(forecast(vram, "--json", "--at", str(size), f"{first_size}={path(first)}", f"{second_size}={path(second)}").stdout)
+        made = json.loads(forecast(vram, "--json", "--size", str(size), f"{first_size}={path(first)}", f"{second_size}={path(second)}").stdout)
         device = json.loads(subprocess.run([vram, "report", "--json", path(left_out)], capture_output=True, timeout=120).stdout)["devices"]["0"]
         for kind, most in (("allocated", 0.002), ("reserved", 0.045)):
             truth = device[kind]["peak_bytes"]

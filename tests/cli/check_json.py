@@ -91,7 +91,7 @@ def main():
                 check("replay", "--json", *words, folder / kind)
             check("tune", "--json", "--each", folder / kind)
             files = [f"{2 << rank}={folder / kind / f'rank{rank}.pickle.gz'}" for rank in range(3)]
-            check("forecast", "--json", "--at", 16, *files)
+            check("forecast", "--json", "--size", 16, *files)
         check_devices(folder)
     print("ok")
 

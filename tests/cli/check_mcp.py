@@ -190,7 +190,7 @@ def check_forecast_tool(vram, folder):
         runs.append(f"{size}={size}.pickle")
     server = Server(vram, folder)
     for by in ("site", "role", "file"):
-        sums = json.loads(subprocess.run([vram, "forecast", "--json", "--at", "1024", "--by", by, *runs], cwd=folder, capture_output=True, timeout=120).stdout)
+        sums = json.loads(subprocess.run([vram, "forecast", "--json", "--size", "1024", "--by", by, *runs], cwd=folder, capture_output=True, timeout=120).stdout)
         text, _ = server.call("forecast", runs=runs, size=1024, by=by)
         wanted = {sums[name] for name in ("allocated_bytes", "allocated_low_bytes", "allocated_high_bytes", "reserved_bytes")} | {group["forecast_bytes"] for group in sums["groups"]}
         if not wanted <= numbers(text):

@@ -162,15 +162,15 @@ def main(vram):
         # What fits to the byte is read; a plain file is never too large.
         size = os.path.getsize(os.path.join(folder, "good.pickle"))
         for name in ("good.pickle.gz", "good.pickle.xz"):
-            if run(["report", "--max-unpacked", str(size), name]).returncode != 0:
+            if run(["report", "--max-unpacked", f"{size}B", name]).returncode != 0:
                 found.append("%s does not unpack to %d bytes" % (name, size))
-            refused(["report", "--max-unpacked", str(size - 1), name], "KiB")
-        if run(["report", "--max-unpacked", "1", "good.pickle"]).returncode != 0:
+            refused(["report", "--max-unpacked", f"{size - 1}B", name], "KiB")
+        if run(["report", "--max-unpacked", "1B", "good.pickle"]).returncode != 0:
             found.append("a plain file is counted as unpacked")
         # A page holds its recordings compressed.
         run(["view", "--no-open", "-o", "page.html", "good.pickle"])
         if os.path.exists(os.path.join(folder, "page.html")):
-            refused(["report", "--max-unpacked", "1000", "page.html"], "1000 B")
+            refused(["report", "--max-unpacked", "1000B", "page.html"], "1000 B")
             if run(["report", "page.html"]).returncode != 0:
                 found.append("a page is not read")
         if sanitized or available() < LEAST_AVAILABLE:

@@ -38,7 +38,7 @@ def pages(vram, path):
 
 
 def fits(vram, path, cure, conf, memory):
-    return run(vram, "replay", "--device", str(cure["device"]), "--memory", str(memory), "--conf", conf, str(path)).returncode == 0
+    return run(vram, "replay", "--device", str(cure["device"]), "--memory", f"{memory}B", "--conf", conf, str(path)).returncode == 0
 
 
 def check_cure(vram, path, cure):

@@ -81,7 +81,7 @@ def python(program, *arguments):
 
 class Driver(unittest.TestCase):
     def test_what_a_program_takes_of_the_driver(self):
-        result = fit("--device", "t4", "--json", "--", PROGRAM, "0", "100", "200")
+        result = fit("--card", "t4", "--json", "--", PROGRAM, "0", "100", "200")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stderr, "100 MiB: 0\n200 MiB: 0\n")
         answer = json.loads(result.stdout)
@@ -90,14 +90,14 @@ class Driver(unittest.TestCase):
         self.assertEqual([card["key"] for card in answer["cards"] if card["asked"]], ["t4"])
 
     def test_it_does_not_fit(self):
-        result = fit("--device", "t4,h100", "--json", "--", PROGRAM, "0", "20000")
+        result = fit("--card", "t4,h100", "--json", "--", PROGRAM, "0", "20000")
         answer = json.loads(result.stdout)
         self.assertEqual((result.returncode, answer["fits"], answer["ran_on"]), (1, False, "h100"))
         self.assertEqual({card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}, {"t4": False, "h100": True})
 
     def test_the_limit_counts_the_context(self):
         for limit, code in (("800MiB", 1), ("900MiB", 0)):
-            self.assertEqual(fit("--limit", limit, "-q", "--", PROGRAM, "0", "300").returncode, code, limit)
+            self.assertEqual(fit("--memory", limit, "-q", "--", PROGRAM, "0", "300").returncode, code, limit)
 
     def test_places_that_read_what_kernels_compute(self):
         program = (
@@ -158,7 +158,7 @@ class Driver(unittest.TestCase):
             self.assertEqual(json.loads(result.stdout)["ended"], ended.split("_")[1].lower())
 
     def test_usage(self):
-        for arguments in (("--device", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
+        for arguments in (("--card", "h1000", "--", "true"), ("--for", "x", "--", "true"), ("--steps", "x", "--", "true"), ("--until", "(", "--", "true"), ("--value", "*=x", "--", "true"), ()):
             self.assertEqual(fit(*arguments).returncode, 2, arguments)
 
 
@@ -168,7 +168,7 @@ class Failures(unittest.TestCase):
     FAILS = TRAIN.replace("optimizer.step()", "if step == 3: raise ValueError('a bug \\u00e4')\n    optimizer.step()")
 
     def test_the_answer_begins_with_the_failure(self):
-        result = fit("-q", "--device", "t4,h100", *python(self.FAILS, "9", "--batch-size", "8"))
+        result = fit("-q", "--card", "t4,h100", *python(self.FAILS, "9", "--batch-size", "8"))
         self.assertEqual(result.returncode, 3)
         lines = result.stdout.splitlines()
         self.assertEqual(lines[:2], ["The program failed after 3 steps, at <string>:8:<module>: ValueError: a bug \u00e4",
@@ -179,7 +179,7 @@ class Failures(unittest.TestCase):
         self.assertLessEqual(max(map(len, lines)), 80)
 
     def test_in_json_nothing_is_sure(self):
-        answer = json.loads(fit("--json", "--device", "h100", *python(self.FAILS, "9")).stdout)
+        answer = json.loads(fit("--json", "--card", "h100", *python(self.FAILS, "9")).stdout)
         self.assertEqual((answer["fits"], answer["ended"], answer["steps"], answer["smallest_bytes"], answer["smaller"], answer["smallest_card"]),
                          (None, "failed", 3, None, None, ""))
         self.assertEqual((answer["failure"]["exception"], answer["failure"]["site"], answer["failure"]["try"]), ("ValueError: a bug \u00e4", "<string>:8:<module>", ""))
@@ -187,11 +187,11 @@ class Failures(unittest.TestCase):
 
     def test_a_card_that_is_too_small_until_then(self):
         program = self.FAILS.replace("128 << 20", "20 << 30")
-        result = fit("-q", "--device", "rtx3060,h100", *python(program, "9"))
+        result = fit("-q", "--card", "rtx3060,h100", *python(program, "9"))
         self.assertIn("until then, too much for rtx3060\n", result.stdout)
-        answer = json.loads(fit("--json", "-q", "--device", "rtx3060,h100", *python(program, "9")).stdout)
+        answer = json.loads(fit("--json", "-q", "--card", "rtx3060,h100", *python(program, "9")).stdout)
         self.assertEqual({card["key"]: card["fits"] for card in answer["cards"] if card["asked"]}, {"rtx3060": False, "h100": None})
-        self.assertTrue(fit("-q", "--limit", "2GiB", *python(program, "9")).stdout.splitlines()[1].endswith("until then, more than the limit"))
+        self.assertTrue(fit("-q", "--memory", "2GiB", *python(program, "9")).stdout.splitlines()[1].endswith("until then, more than the limit"))
 
     def test_before_the_first_step(self):
         program = "import torch\nkept = torch.empty(64 << 20)\ndef load(): raise SystemExit('no data')\nload()\n"
@@ -220,7 +220,7 @@ class Failures(unittest.TestCase):
 
     def interrupted(self, number, *options):
         program = "import time\n" + TRAIN.replace("optimizer.step()", "step == 2 and (print('waits', flush=True), time.sleep(60))\n    optimizer.step()")
-        command = [VRAM, "fit", "--device", "h100,t4", *options, *python(program, "9")]
+        command = [VRAM, "fit", "--card", "h100,t4", *options, *python(program, "9")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                               env={**ENVIRONMENT, "PYTHONPATH": str(HERE / "fake")}) as process:
             while "waits" not in process.stderr.readline():
@@ -250,11 +250,11 @@ class Failures(unittest.TestCase):
                    "cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), cuda.cuCtxSetCurrent(context)\n"
                    "cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))\nweights = torch.empty(64 << 20)\n"
                    "cuda.cuMemcpyDtoH_v2(ctypes.byref(got), address, ctypes.c_size_t(8))\nprint(1 / got.value)\n")
-        result = fit("-q", "--device", "h100", *python(program))
+        result = fit("-q", "--card", "h100", *python(program))
         told = " ".join(result.stdout.split())
         self.assertIn("ZeroDivisionError", told, result.stderr)
         self.assertIn("Try --value '<string>:6=1': just before it failed it read, at <string>:6:<module>, what a kernel computes, and got zeros", told)
-        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(program)).stdout)
+        answer = json.loads(fit("--json", "-q", "--card", "h100", *python(program)).stdout)
         self.assertEqual(answer["failure"]["try"], "--value '<string>:6=1'")
         # With it the program comes to its end.
         self.assertTrue(json.loads(fit("--json", "-q", "--value", "<string>:6=1", *python(program)).stdout)["fits"])
@@ -361,7 +361,7 @@ class PyTorch(unittest.TestCase):
             for path, more in ((before, ""), (after, "more = torch.empty(48 << 20)\n")):
                 program = TRAIN.replace("for step in", more + "for step in") if more else TRAIN.replace("for step in", "\nfor step in")
                 self.assertEqual(fit("-q", "-o", path, *python(program, "9")).returncode, 0)
-            told = subprocess.run([VRAM, "diff", "--by", "line", before, after], capture_output=True, text=True, check=False).stdout
+            told = subprocess.run([VRAM, "diff", "--by", "site", before, after], capture_output=True, text=True, check=False).stdout
         first = next(line for line in told.splitlines() if "<string>" in line)
         self.assertIn("48.0 MiB", first)
         self.assertIn("<string>:4", first)
@@ -373,27 +373,27 @@ class Cards(unittest.TestCase):
     def test_a_card_that_pytorch_has_no_kernels_for(self):
         program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + TRAIN
         for devices, ran_on in (("b200", "h100"), ("b200,h200,t4", "h200")):
-            result = fit("--device", devices, "--json", *python(program, "9"), FAKE_KERNELS="sm_70 sm_90")
+            result = fit("--card", devices, "--json", *python(program, "9"), FAKE_KERNELS="sm_70 sm_90")
             self.assertEqual(result.returncode, 0, result.stderr)
             answer = json.loads(result.stdout)
             self.assertEqual((answer["ran_on"], answer["no_kernels"], answer["allocated_bytes"]), (ran_on, "b200", 248 * MIB))
             self.assertEqual({card["key"] for card in answer["cards"] if card["asked"] and card["fits"]}, set(devices.split(",")))
-        self.assertIn("This PyTorch has no kernels for b200: it ran on h100.", fit("--device", "b200", *python(program, "9"), FAKE_KERNELS="sm_90").stdout)
+        self.assertIn("This PyTorch has no kernels for b200: it ran on h100.", fit("--card", "b200", *python(program, "9"), FAKE_KERNELS="sm_90").stdout)
         for built in ("sm_90 compute_90", "sm_100", ""):
-            answer = json.loads(fit("--device", "b200", "--json", "-q", *python(program + "torch.cuda.get_arch_list()", "9"), FAKE_KERNELS=built, FAKE_RUNS="1").stdout)
+            answer = json.loads(fit("--card", "b200", "--json", "-q", *python(program + "torch.cuda.get_arch_list()", "9"), FAKE_KERNELS=built, FAKE_RUNS="1").stdout)
             self.assertEqual((answer["ran_on"], answer["no_kernels"]), ("b200", None))
 
     def test_an_old_card_without_kernels_is_not_tried(self):
         program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + TRAIN
         for built, devices, once_more in (("sm_75 sm_80 sm_90 compute_120", "v100,h100", None), ("sm_75 sm_80 sm_90", "t4,v100,h100", "t4"), ("sm_70 sm_90", "v100,h100", "v100")):
-            result = fit("-q", "--device", devices, *python(program, "9"), FAKE_KERNELS=built, FAKE_RUNS="1")
+            result = fit("-q", "--card", devices, *python(program, "9"), FAKE_KERNELS=built, FAKE_RUNS="1")
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(result.stderr, "" if once_more is None else f"vram fit: once more, on {once_more}: its kernels are others than those of h100\n")
             self.assertEqual("to spare (no kernels for it)" in result.stdout, once_more != "v100")
 
     def test_an_unknown_card_is_answered_with_the_nearest(self):
-        self.assertIn("no device is called 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--device", "rtx9090", "--", "true").stderr)
-        self.assertIn("'mi300x' is AMD's", fit("--device", "mi300x", "--", "true").stderr)
+        self.assertIn("no card is called 'rtx9090'; did you mean 'rtx4090'? 'vram sim --cards' lists all", fit("--card", "rtx9090", "--", "true").stderr)
+        self.assertIn("'mi300x' is AMD's", fit("--card", "mi300x", "--", "true").stderr)
 
     def test_a_program_that_falls_back_to_the_cpu_is_told_so(self):
         asks = "import ctypes\nctypes.CDLL('libcuda.so.1').cuGetExportTable(None, None)\n"
@@ -416,21 +416,21 @@ class Cards(unittest.TestCase):
         self.assertGreaterEqual(len(cards), 40)
         self.assertEqual((cards["rtx4070s"], cards["rtx4070"]), ("~", ""))
         self.assertIn("~ estimated, after a like card", result.stdout)
-        self.assertNotIn("~", fit("--device", "t4,h100", "-q", *python(TRAIN, "9")).stdout)
+        self.assertNotIn("~", fit("--card", "t4,h100", "-q", *python(TRAIN, "9")).stdout)
         answer = json.loads(fit("--all", "-q", "--json", *python(TRAIN, "9")).stdout)
         self.assertEqual({card["key"]: card["memory_estimated"] for card in answer["cards"] if card["key"].startswith("rtx4070")},
                          {"rtx4070": False, "rtx4070s": True, "rtx4070ti": True, "rtx4070tis": False})
 
     def test_what_is_at_stake_is_in_the_verdict(self):
         """5 MiB that nobody knows: a limit between is not sure."""
-        result = fit("-q", "--limit", "1GiB", *python(HEURISTIC))
+        result = fit("-q", "--memory", "1GiB", *python(HEURISTIC))
         self.assertEqual((result.returncode, result.stdout.splitlines()[0]), (0, "Fits: needs 563.0 to 568.0 MiB, the limit is 1.0 GiB"))
         for limit, code, fits in (("562MiB", 1, False), ("565MiB", 1, None), ("570MiB", 0, True)):
-            result = fit("--json", "-q", "--limit", limit, *python(HEURISTIC))
+            result = fit("--json", "-q", "--memory", limit, *python(HEURISTIC))
             answer = json.loads(result.stdout)
             self.assertEqual((result.returncode, answer["fits"]), (code, fits), limit)
             self.assertEqual(answer["need_most_bytes"] - answer["need_bytes"], 5 * MIB)
-        self.assertTrue(fit("-q", "--limit", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: needs 563.0 to 568.0 MiB"))
+        self.assertTrue(fit("-q", "--memory", "565MiB", *python(HEURISTIC)).stdout.startswith("Not sure: needs 563.0 to 568.0 MiB"))
 
     def test_json_is_json_where_a_run_fails(self):
         """Also where a program leaves no recording, or is not there."""
@@ -440,7 +440,7 @@ class Cards(unittest.TestCase):
             self.assertEqual([one["fits"] for one in json.loads(result.stdout)], fits, result.stderr)
             self.assertEqual(result.returncode, 3)
         for program in (("--", PROGRAM + "-that-is-not-there"), ("--", "false"), ("--", "true"), python("import torch; torch.empty(1 << 20); 1 / 0")):
-            for options in (("--exact", "--device", "t4,h100"), ("--vary", "--a=1,2")):
+            for options in (("--each", "--card", "t4,h100"), ("--vary", "--a=1,2")):
                 answers = json.loads(fit("--json", "-q", *options, *program).stdout)
                 self.assertEqual({one["fits"] for one in answers} - {None}, set())
         self.assertIsNone(json.loads(fit("--json", "-q", "--", "false").stdout)["fits"])
@@ -468,23 +468,23 @@ class Cards(unittest.TestCase):
     def test_other_values_of_an_argument(self):
         program = TRAIN.replace("20 << 30", "1").replace("128 << 20", "int(sys.argv[3]) << 30")
         for arguments in (("9", "--batch", "20"), ("9", "--batch=20", "20")):
-            result = fit("--json", "-q", "--device", "t4", "--vary", "--batch=20,2", *python(program.replace("sys.argv[3]", "sys.argv[2].split('=')[-1]")
+            result = fit("--json", "-q", "--card", "t4", "--vary", "--batch=20,2", *python(program.replace("sys.argv[3]", "sys.argv[2].split('=')[-1]")
                          if "=" in arguments[1] else program, *arguments[: 3 if arguments[1] == "--batch" else 2]))
             self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
             self.assertEqual(result.returncode, 0)
         # An argument that is not there is added.
         added = TRAIN.replace("128 << 20", "int(sys.argv[2].split('=')[1]) << 30")
-        result = fit("--json", "-q", "--device", "t4", "--vary", "--batch=20,2", *python(added, "9"))
+        result = fit("--json", "-q", "--card", "t4", "--vary", "--batch=20,2", *python(added, "9"))
         self.assertEqual([(one["varied"], one["fits"]) for one in json.loads(result.stdout)], [("--batch=20", False), ("--batch=2", True)], result.stderr)
         self.assertEqual(fit("--vary", "--batch", "--", "true").returncode, 2)
 
     def test_a_run_for_each_card(self):
-        result = fit("--json", "-q", "--exact", "--device", "t4,h100", *python(TRAIN, "9"))
+        result = fit("--json", "-q", "--each", "--card", "t4,h100", *python(TRAIN, "9"))
         self.assertEqual([(one["ran_on"], one["fits"]) for one in json.loads(result.stdout)], [("t4", True), ("h100", True)])
-        self.assertEqual(fit("--exact", "--vary", "--a=1", *python(TRAIN, "9")).returncode, 2)
+        self.assertEqual(fit("--each", "--vary", "--a=1", *python(TRAIN, "9")).returncode, 2)
 
     def test_roles_and_the_next_smaller_card(self):
-        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)
+        answer = json.loads(fit("--json", "-q", "--card", "h100", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout)
         self.assertEqual(sum(answer["roles"].values()), answer["allocated_bytes"])
         self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx4080", False, None))
         text = fit("-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9")).stdout
@@ -492,7 +492,7 @@ class Cards(unittest.TestCase):
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_where_it_runs_out(self):
-        result = fit("--device", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
+        result = fit("--card", "t4", "-q", *python(TRAIN.replace("128 << 20", "20 << 30"), "9"))
         self.assertEqual(result.returncode, 1)
         told = " ".join(result.stdout.split())
         self.assertIn("runs out in step 1: 20.0 GiB asked for at <string>:7:<module> 64.0 MiB in use of 14.5 GiB: too much is live at once", told)
@@ -502,22 +502,22 @@ class Cards(unittest.TestCase):
         program = TRAIN.replace("weights,", "size = 20 << 30 if torch.cuda.get_device_capability(0)[0] < 8 else 1 << 30\nweights,").replace("128 << 20", "size")
         program = "import ctypes\nctypes.CDLL('libcuda.so.1').cuInit(0)\n" + program
         for devices, fits in (("t4,h100", ["h100"]), ("v100,rtx3060", ["rtx3060"]), ("a10,h100", ["a10", "h100"])):
-            result = fit("--json", "--device", devices, *python(program, "9"))
+            result = fit("--json", "--card", devices, *python(program, "9"))
             answer = json.loads(result.stdout)
             self.assertEqual([card["key"] for card in answer["cards"] if card["asked"] and card["fits"]], fits, devices)
             self.assertEqual("once more, on" in result.stderr, len(fits) == 1)
-        result = fit("--device", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
+        result = fit("--card", "t4,h100", *python(program.replace("20 << 30", "sys.exit(5)"), "9"))
         self.assertIn("t4        14.6 GiB  fits, 13.3 GiB to spare (it failed there)", result.stdout, result.stderr)
         # Of an old card that was not asked for nothing is said.
         self.assertNotIn(answer["smallest_card"], ("t4", "v100"))
-        answer = json.loads(fit("--json", "-q", "--device", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
+        answer = json.loads(fit("--json", "-q", "--card", "h100", *python(TRAIN.replace("128 << 20", "12 << 30"), "9")).stdout)
         self.assertEqual((answer["smallest_card"], answer["smaller"]["card"]), ("rtx5060ti", "rtx3060"))
 
     def test_the_first_line_is_the_answer(self):
         program = TRAIN.replace("128 << 20", "20 << 30")
         for devices, line in (("h100", "Fits on h100:"), ("t4,h100", "Fits on h100, not on t4:"), ("t4,v100,h100,h200", "Fits on h100 and h200, not on t4 and v100:"),
                               ("t4,v100", "Does not fit on t4 and v100:"), ("t4,v100,rtx3060,h100,l4", "Fits on 2 of 5 cards:")):
-            self.assertTrue(fit("-q", "--device", devices, *python(program, "9")).stdout.startswith(line + " needs 20.1 GiB"), devices)
+            self.assertTrue(fit("-q", "--card", devices, *python(program, "9")).stdout.startswith(line + " needs 20.1 GiB"), devices)
 
     def test_a_setting_for_a_recording_of_many_events(self):
         """Of a segment of 6 GiB a half is of no use for 3 GiB, unless segments grow. A search of many settings would take minutes."""
@@ -525,7 +525,7 @@ class Cards(unittest.TestCase):
                    "kept = [torch.empty(size << 20) for size in (3300, 3000, 3000)]\n")
         answer = json.loads(fit("--json", "-q", *python(program), FAKE_IDLE="2844").stdout)
         self.assertEqual((answer["smaller"]["card"], answer["smaller"]["tried"], answer["smaller"]["conf"]), ("rtx3060", True, "expandable_segments:True"))
-        told = " ".join(fit("-q", "--device", "rtx3060", *python(program), FAKE_IDLE="2844").stdout.split())
+        told = " ".join(fit("-q", "--card", "rtx3060", *python(program), FAKE_IDLE="2844").stdout.split())
         self.assertRegex(told, "runs out: 2.9 GiB asked for at .* 6.2 GiB in use of 11.6 GiB: the cache has 2.8 GiB in pieces of at most 2.8 GiB")
 
     def test_the_batch_is_the_argument_that_changes_the_peak(self):
@@ -533,37 +533,37 @@ class Cards(unittest.TestCase):
         program = BATCHES.replace("30 << 30", "size << 30").replace("import sys, torch", "import sys, torch\nwords = [word.split('=') for word in ' '.join(sys.argv[2:]).replace('batch ', 'batch=').split()]"
                                   "\nsize = next((int(word[1]) for word in words if 'micro' in word[0]), 30)")
         for arguments, name in ((("--micro_batch", "30", "--eval_batch", "8"), "--micro_batch"), (("train.micro_batch=30", "train.global_batch=512"), "train.micro_batch")):
-            result = fit("-q", "--device", "rtx4090", *python(program, "9", *arguments))
+            result = fit("-q", "--card", "rtx4090", *python(program, "9", *arguments))
             told = " ".join(result.stdout.split())
             self.assertIn(f"{name}=22 might, in place of 30: the peak goes by it (--vary '{name}=22' makes sure)", told, result.stderr)
             self.assertIn("On rtx4090 no setting can make it fit", told)
             self.assertEqual(result.stderr.count("once more, with"), 2)
-            batch = json.loads(fit("-q", "--json", "--limit", "10GiB", *python(program, "9", *arguments)).stdout)["smaller"]
+            batch = json.loads(fit("-q", "--json", "--memory", "10GiB", *python(program, "9", *arguments)).stdout)["smaller"]
             self.assertEqual((batch["card"], batch["batch"]["argument"], batch["batch"]["tried"]), (None, name, True))
             self.assertIn(batch["batch"]["about"], (8, 9))
         # None that changes it is named, and nothing is tried where nothing was asked for.
-        result = fit("-q", "--device", "rtx4090", *python(program, "9", "--eval_batch", "8"))
+        result = fit("-q", "--card", "rtx4090", *python(program, "9", "--eval_batch", "8"))
         self.assertIn("of them would fit: try a smaller batch or a shorter sequence (--vary)", " ".join(result.stdout.split()))
-        self.assertNotIn("once more, with", fit("-q", "--device", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
-        answer = json.loads(fit("-q", "--json", "--device", "rtx3060,rtx4090,h200", *python(program, "9")).stdout)
+        self.assertNotIn("once more, with", fit("-q", "--card", "h100", *python(program, "9", "--micro_batch", "30")).stderr)
+        answer = json.loads(fit("-q", "--json", "--card", "rtx3060,rtx4090,h200", *python(program, "9")).stdout)
         self.assertEqual(answer["smaller"]["card"], "rtx4090")
 
     def test_what_the_program_could_change(self):
         """The report's remedies of the same peak, where no setting is enough; no batch for a program without passes."""
-        result = fit("-q", "--device", "rtx4090", *python(BATCHES, "9"))
+        result = fit("-q", "--card", "rtx4090", *python(BATCHES, "9"))
         told = " ".join(result.stdout.split())
         self.assertRegex(told, r"Or change (a batch|recompute|make the largest tensors)", result.stderr)
-        smaller = json.loads(fit("-q", "--json", "--device", "rtx4090", *python(BATCHES, "9")).stdout)["smaller"]
+        smaller = json.loads(fit("-q", "--json", "--card", "rtx4090", *python(BATCHES, "9")).stdout)["smaller"]
         self.assertTrue(smaller["remedies"] and all(one["saved_bytes"] > 0 and one["text"] for one in smaller["remedies"]), smaller)
         self.assertEqual([one["fits"] for one in smaller["remedies"]], sorted((one["fits"] for one in smaller["remedies"]), reverse=True))
-        smaller = json.loads(fit("-q", "--json", "--device", "rtx4090", *python("import torch\nfor i in range(9): torch.free(torch.empty(30 << 30))")).stdout)["smaller"]
+        smaller = json.loads(fit("-q", "--json", "--card", "rtx4090", *python("import torch\nfor i in range(9): torch.free(torch.empty(30 << 30))")).stdout)["smaller"]
         self.assertEqual((smaller["conf"], smaller["batch"], smaller["remedies"]), (None, None, []))
 
     def test_what_is_the_optimizers_goes_by_no_batch(self):
         # Where the peak is the optimizer's, its temporaries go by no batch.
         scratch = "exec(compile('def scratch(torch): torch.free(torch.empty(60 << 30))', '/torch/optim/adam.py', 'exec'))\n"
         program = scratch + BATCHES.replace("optimizer.step()", "scratch(torch)\n    optimizer.step()").replace("30 << 30", "64 << 20")
-        smaller = json.loads(fit("--json", "-q", "--device", "h100", *python(program, "9", "--batch-size", "16")).stdout)["smaller"]
+        smaller = json.loads(fit("--json", "-q", "--card", "h100", *python(program, "9", "--batch-size", "16")).stdout)["smaller"]
         self.assertEqual((smaller["card"], smaller["batch"]["fixed_bytes"], smaller["batch"]["share"]), ("a6000", 60 << 30, 0))
 
     def test_memory_runs_out_in_the_run(self):

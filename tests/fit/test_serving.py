@@ -97,7 +97,7 @@ class Servers(unittest.TestCase):
 
     def test_an_engine(self):
         folder = self.model("config.json")
-        result = fit("--json", "--device", "h100,rtx4090,rtx3060", *python(ENGINE + "while True: runner.forward()\n", folder, "2048"))
+        result = fit("--json", "--card", "h100,rtx4090,rtx3060", *python(ENGINE + "while True: runner.forward()\n", folder, "2048"))
         answer = json.loads(result.stdout)
         self.assertIn("loads dummy without a tokenizer", result.stderr)
         serving, tokens = answer["serving"], (H100 // 2 - GIB) // (4 * MIB)
@@ -118,7 +118,7 @@ class Servers(unittest.TestCase):
         """As workers are, at the end of a program: what they wrote when they were ready counts."""
         folder = self.model("config.json")
         killed = "import os, signal\nrunner.forward()\nos.kill(os.getpid(), signal.SIGKILL)\n"
-        result = fit("--json", "--device", "h100", *python(ENGINE + killed, folder, "2048"))
+        result = fit("--json", "--card", "h100", *python(ENGINE + killed, folder, "2048"))
         answer = json.loads(result.stdout)
         self.assertIn("was killed: its recording ends when it was ready to serve", result.stderr)
         self.assertEqual((answer["holdings"][0]["recorded_by"], answer["serving"]["engine"]), ("pytorch", "sglang"))
@@ -126,7 +126,7 @@ class Servers(unittest.TestCase):
 
     def test_text_about_an_engine(self):
         folder = self.model("config.json", "tokenizer.json", "model.safetensors")
-        result = fit("-q", "--device", "h100", *python(ENGINE + "for i in range(300): runner.forward()\n", folder, "2048"))
+        result = fit("-q", "--card", "h100", *python(ENGINE + "for i in range(300): runner.forward()\n", folder, "2048"))
         self.assertEqual(result.returncode, 0, result.stderr)
         told = " ".join(result.stdout.split())
         for part in ("Serving sglang, 7 sequences at most of 2,048 tokens", "Weights 1.0 GiB", "4.0 MiB a token", "sequences at once by their length: 4 at 2,048, 19 at 512",

@@ -16,7 +16,7 @@ import programs
 
 
 def forecast(vram, at, runs):
-    ran = subprocess.run([vram, "forecast", "--json", "--at", str(at), *(f"{size}={path}" for size, path in runs)], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([vram, "forecast", "--json", "--size", str(at), *(f"{size}={path}" for size, path in runs)], capture_output=True, text=True, timeout=120)
     return json.loads(ran.stdout)
 
 

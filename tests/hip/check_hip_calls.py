@@ -11,7 +11,7 @@ program = pathlib.Path(__file__).parent / "hip_calls.py"
 env = {name: value for name, value in os.environ.items() if not name.startswith("VRAM_") and name != "LD_LIBRARY_PATH"}
 wrong = 0
 for major in ("5", "6", "7"):
-    done = subprocess.run([sys.argv[1], "sim", "--hip", "--device", "mi300x", "--", sys.executable, str(program), major], env=env, capture_output=True, text=True,
+    done = subprocess.run([sys.argv[1], "sim", "--hip", "--card", "mi300x", "--", sys.executable, str(program), major], env=env, capture_output=True, text=True,
                           timeout=60, check=False)
     if done.stdout != "agreed\n":
         wrong = 1

@@ -13,7 +13,7 @@ libdir=$(dirname "$(find "$prefix" -name libvram.a)")
 "$prefix-consumer/consumer"
 "$prefix-consumer/consumer_static"
 
-for file in bin/vram include/vram/vram.h include/vram/replay.h include/vram/sim.h share/man/man1/vram.1 share/man/man1/vram-run.1 share/bash-completion/completions/vram \
+for file in bin/vram allocator/include/vram/vram.h replay/include/vram/replay.h simulator/include/vram/sim.h share/man/man1/vram.1 share/man/man1/vram-run.1 share/bash-completion/completions/vram \
     share/zsh/site-functions/_vram share/fish/vendor_completions.d/vram.fish \
     share/doc/vram/LICENSE share/doc/vram/docs/reference/json.md; do
     test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }
@@ -52,6 +52,15 @@ else
     # Only a build without the tools for WebAssembly and TypeScript has no page.
     test $? -eq 4 || { cat "$prefix-consumer/page.log"; exit 1; }
 fi
+
+# Documents that help names are where the doctor says; so are those of the formats' rows and of every option.
+documents=$("$prefix/bin/vram" doctor --sim --json | sed -n 's/.*"value": "\(.*\)\/docs",$/\1/p')
+test -d "$documents/docs" || { echo "vram doctor does not find the documents: '$documents'"; exit 1; }
+for command in $("$prefix/bin/vram" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p'); do
+    for page in $("$prefix/bin/vram" "$command" --help | grep -o '\([a-z]*/\)*[a-z-]*\.md'); do
+        test -e "$documents/$page" || { echo "vram $command --help names $page, which is not installed"; exit 1; }
+    done
+done
 
 # The example of the README (backquotes are Markdown's), and what the README says it prints.
 # shellcheck disable=SC2016

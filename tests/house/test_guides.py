@@ -122,8 +122,8 @@ class Guides(unittest.TestCase):
         for line, wanted in (
             ("$ vram report --sites x", ["vram report has no --sites"]),
             ("A=b build/release/cli/vram replay -x a | less -S", ["vram replay has no -x"]),
-            ("vram replay --profile free a", ["vram replay --profile does not take free"]),
-            ("vram sim --profile free -- vram run --cash -- ./program --any", ["vram run has no --cash"]),
+            ("vram replay --costs free a", ["vram replay --costs does not take free"]),
+            ("vram sim --costs free -- vram run --cash -- ./program --any", ["vram run has no --cash"]),
             ("vram report --site|--stack|--on-oom x", ["vram report has no --on-oom"]),
             ("vram tunes a b", ["there is no vram tunes"]),
             ("vram report --top 5 --check x > out && vram diff -n 3 a b", []),

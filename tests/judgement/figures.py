@@ -220,7 +220,7 @@ def check_tune(found, vram, path, report):
     if len(report["devices"]) != 1:
         return
     (device,), cures = report["devices"].values(), [cure for cure in report.get("cures", []) if cure["verdict"] == "setting"]
-    room = ["--memory", str(cures[-1]["room_bytes"])] if cures else []
+    room = ["--memory", f"{cures[-1]['room_bytes']}B"] if cures else []
     ran = surfaces.run(vram, "tune", "--json", *room, path)
     if ran.returncode not in (0, 1) or not ran.stdout:
         return

@@ -30,7 +30,7 @@ def fit(vram, row, *options):
     program = PROGRAM.format(setup=row.get("setup", ""), step=row.get("step", "pass"), at_end=row.get("at_end", ""))
     with tempfile.TemporaryDirectory() as folder:
         environment = {**ENVIRONMENT, "PYTHONPATH": str(HERE.parent / "fit/fake"), "TMPDIR": folder}
-        command = [vram, "fit", "-q", *options, *row.get("arguments", ["--device", "h100"]), "--", sys.executable, "-c", program]
+        command = [vram, "fit", "-q", *options, *row.get("arguments", ["--card", "h100"]), "--", sys.executable, "-c", program]
         return subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment, check=False)
 
 

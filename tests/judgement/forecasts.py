@@ -28,7 +28,7 @@ def main():
     vram, errors, wrong, still_open = sys.argv[1], [], 0, 0
     for program, sizes, asked, peak, note in rows():
         runs = [f"{size}={HERE / 'recordings/sizes' / f'{program}.{size}.pickle.gz'}" for size in sizes]
-        made = json.loads(surfaces.run(vram, "forecast", "--json", "--at", asked, *runs).stdout)
+        made = json.loads(surfaces.run(vram, "forecast", "--json", "--size", asked, *runs).stdout)
         error, inside = made["allocated_bytes"] / peak - 1, made["allocated_low_bytes"] <= peak <= made["allocated_high_bytes"]
         errors += [] if note == "used" else [abs(error)]
         still_open += note == "open"

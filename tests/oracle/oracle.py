@@ -32,7 +32,7 @@ class Torch:
     """The player of PyTorch's side: one process, which forks for each play."""
 
     def __init__(self, python):
-        command = [BUILD / "cli/vram", "sim", "--devices", "2", "--device", "h100", "--", python, "-u", HERE / "play_torch.py"]
+        command = [BUILD / "cli/vram", "sim", "--devices", "2", "--card", "h100", "--", python, "-u", HERE / "play_torch.py"]
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTORCH_", "VRAM_ALLOC"))}
         environment["TORCH_CPP_LOG_LEVEL"] = "ERROR"
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)

@@ -172,7 +172,7 @@ def make(name, path):
 def check(name, arguments, folder):
     _, conf, memory = CASES[name]
     path = folder / f"{name}.pickle"
-    command = [BUILD / "cli/vram", "sim", "--device", "h100", "--set", f"addresses=rising,bytes=none{',memory=' + memory if memory else ''}", "--",
+    command = [BUILD / "cli/vram", "sim", "--card", "h100", "--set", f"addresses=rising,bytes=none{',memory=' + memory if memory else ''}", "--",
                arguments.torch, HERE, "--case", name, path]
     variables = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": conf, "PYTORCH_ALLOC_CONF": conf} if conf else dict(os.environ)
     made = subprocess.run(command, capture_output=True, text=True, env=variables)

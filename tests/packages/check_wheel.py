@@ -170,7 +170,7 @@ def check_native_parts(programs):
     """What only the wheel for Linux has: the simulated driver, the adapters' place."""
     found, python = [], os.path.join(programs, "python")
     asks = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); c.cuInit(0); c.cuDeviceGetCount(ctypes.byref(n)); print(n.value)"
-    same(found, "vram sim", run(os.path.join(programs, "vram"), "sim", "--device", "h100", "--", python, "-c", asks).stdout.strip(), b"1")
+    same(found, "vram sim", run(os.path.join(programs, "vram"), "sim", "--card", "h100", "--", python, "-c", asks).stdout.strip(), b"1")
     asks = "import vram; mine = vram.allocator(); print(mine.size_of(mine.malloc(1 << 20)))"
     same(found, "vram.allocator()", run(os.path.join(programs, "vram"), "sim", "--", python, "-c", asks).stdout.strip(), b"1048576")
     place = "import importlib.util as u, os; p = u.find_spec('vram_torch').origin; print(os.path.exists(os.path.join(os.path.dirname(p), 'libvram_torch.so')))"

@@ -24,8 +24,11 @@ try() {
     expect "$shell" "commands after help" tune "$(ask_"$shell" vram help tu)"
     expect "$shell" options --max-unpacked "$(ask_"$shell" vram tune --m)"
     expect "$shell" "options with a letter" --memory "$(ask_"$shell" vram tune --m)"
-    expect "$shell" values dear "$(ask_"$shell" vram sim --profile de)"
-    expect "$shell" devices rtx4090 "$(ask_"$shell" vram sim --device rtx40)"
+    expect "$shell" values dear "$(ask_"$shell" vram sim --costs de)"
+    expect "$shell" "values among others" end "$(ask_"$shell" vram report --at e)"
+    expect "$shell" "a long list of values" annotation "$(ask_"$shell" vram diff --by ann)"
+    expect "$shell" formats perfetto "$(ask_"$shell" vram convert --to perf)"
+    expect "$shell" cards rtx4090 "$(ask_"$shell" vram sim --card rtx40)"
     expect "$shell" files somefile.pickle "$(ask_"$shell" vram report some)"
     # Two rows at most begin with "re": what does not fit is not offered.
     case $answer in *tune*) echo "$shell offers what does not fit"; failed=1 ;; esac

@@ -156,7 +156,7 @@ def command_of(row, python, recorder=()):
         return shlex.split(program)
     sim = [BUILD / "cli/vram", "sim", "--devices", str(row.devices)]
     if row.device:
-        sim += ["--device", row.device]
+        sim += ["--card", row.device]
     if row.set:
         sim += ["--set", row.set]
     for rule in row.values:

@@ -40,7 +40,7 @@ def memtracker(run):
         folder = pathlib.Path(work) / "run"
         variables = {**truth.prepared([run], folder), "VRAM_TRUTH_SKIP": "", "VRAM_TRUTH_END": ""}
         wrapped = [command[0], HERE / "peers/memtracker.py", run.snapshot(), *command[1:]]
-        return answer_of([check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--", *wrapped], variables, folder)
+        return answer_of([check_real.BUILD / "cli/vram", "sim", "--card", run.device, "--", *wrapped], variables, folder)
 
 
 def calculator(name, run, setting):

@@ -9,7 +9,7 @@ ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("VRAM_BUILD", ROOT / "build/release"))
 ADAPTER = BUILD / "adapters/torch"
 FACTS = "import torch; r = torch; print(r.__version__, r.version.git_version, int(r._C._GLIBCXX_USE_CXX11_ABI), r.__path__[0], sep='\\n')"
-SIM = [str(BUILD / "cli/vram"), "sim", "--device", "h100", "--devices", "2", "--"]
+SIM = [str(BUILD / "cli/vram"), "sim", "--card", "h100", "--devices", "2", "--"]
 
 
 def facts_of(python):

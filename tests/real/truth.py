@@ -139,7 +139,7 @@ def run_program(runs, folder):
     """The program of some recordings, unmodified, on the simulated device."""
     run = runs[0]
     variables = prepared(runs, folder)
-    command = [check_real.BUILD / "cli/vram", "sim", "--device", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
+    command = [check_real.BUILD / "cli/vram", "sim", "--card", run.device, "--set", "bytes=none", "--", *shlex.split(run.filled(run.group["command"], run.python()))]
     return run_timed(command, variables, folder, folder / "output")
 
 
@@ -147,7 +147,7 @@ def run_fit(runs, folder):
     """The same under `vram fit`: its answer, with what it took; the recording is in the folder."""
     run = runs[0]
     variables = prepared(runs, folder)
-    command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--device", run.device, "--steps", "all", "-o", folder / "fit.pickle", "--",
+    command = [check_real.BUILD / "cli/vram", "fit", "--json", "-q", "--card", run.device, "--steps", "all", "-o", folder / "fit.pickle", "--",
                *shlex.split(run.filled(run.group["command"], run.python()))]
     code, took = run_timed(command, variables, folder, folder / "answer")
     if code not in (0, 1):

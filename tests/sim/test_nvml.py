@@ -33,7 +33,7 @@ class Nvml(unittest.TestCase):
         self.assertEqual(len(rows), 7)
         for row in rows:
             major, minor = row["cuda"].split(".")
-            answer = ask("--device", row["device"], "--set", f"driver={int(major) * 1000 + int(minor) * 10}")
+            answer = ask("--card", row["device"], "--set", f"driver={int(major) * 1000 + int(minor) * 10}")
             for name in set(row) - {"device", "driver", "cuda"}:
                 self.assertEqual(str(answer[name]), row[name], (row["device"], name))
             self.assertEqual(answer["driver"].split(".")[0], row["driver"].split(".")[0])
@@ -41,24 +41,24 @@ class Nvml(unittest.TestCase):
             self.assertEqual(answer["library"], f"{major}.{answer['driver']}")
 
     def test_what_is_not_known_is_not_supported(self):
-        answer = ask("--device", "rtx4070", "--set", "driver=13000")
+        answer = ask("--card", "rtx4070", "--set", "driver=13000")
         self.assertEqual([answer[name] for name in ("bar1", "least_watts", "most_watts", "video", "application", "ecc", "mig")], ["-"] * 7)
         self.assertEqual(answer["watts"], 200)
 
     def test_links_lead_to_a_switch_where_there_is_another_card(self):
-        for link in ask("--device", "h100,h100")["links"]:
+        for link in ask("--card", "h100,h100")["links"]:
             self.assertEqual(link, {"count": 18, "states": [1] * 18 + [-2], "ends": [[2, 0xe0]] * 18, "version": 6, "reaches": True})
-        self.assertEqual(ask("--device", "h100")["links"], [{"count": 18, "states": [0] * 18 + [-2], "ends": [], "version": 6, "reaches": False}])
+        self.assertEqual(ask("--card", "h100")["links"], [{"count": 18, "states": [0] * 18 + [-2], "ends": [], "version": 6, "reaches": False}])
         # Cards of two kinds do not reach each other.
-        self.assertEqual([link["ends"] for link in ask("--device", "h100,a100-80")["links"]], [[], []])
+        self.assertEqual([link["ends"] for link in ask("--card", "h100,a100-80")["links"]], [[], []])
 
     def test_links_of_volta_lead_to_the_other_cards(self):
-        answer = ask("--device", "v100", "--devices", "3")["links"]
+        answer = ask("--card", "v100", "--devices", "3")["links"]
         self.assertEqual([link["ends"] for link in answer], [[[0, 2], [0, 3]] * 3, [[0, 1], [0, 3]] * 3, [[0, 1], [0, 2]] * 3])
         self.assertEqual(answer[0]["version"], 2)
 
     def test_a_card_without_links_says_so(self):
-        for link in ask("--device", "l40s,l40s")["links"]:
+        for link in ask("--card", "l40s,l40s")["links"]:
             self.assertEqual(link, {"count": "-", "states": [-3] * 19, "ends": [], "version": "-", "reaches": False})
 
 

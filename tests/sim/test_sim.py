@@ -35,25 +35,25 @@ class Sim(unittest.TestCase):
         self.assertEqual((result.stdout, result.returncode), ("init 0, 3 devices of 16384 MiB\n", 0))
 
     def test_devices_have_names(self):
-        result = run("sim", "--device", "t4,rtx4090", "--", VRAM, "doctor", "--json")
+        result = run("sim", "--card", "t4,rtx4090", "--", VRAM, "doctor", "--json")
         checks = {(check["area"], check["name"]): check for check in json.loads(result.stdout)["checks"]}
         self.assertTrue(checks["device 0", "name"]["value"].startswith("Tesla T4, compute capability 7.5, 40 "))
         self.assertTrue(checks["device 1", "name"]["value"].startswith("NVIDIA GeForce RTX 4090, compute capability 8.9, 128 "))
         self.assertEqual(checks["driver", "peer access"]["value"], "0 of 2 pairs")
-        self.assertEqual(run("sim", "--device", "t4,t4", "--", TINY).stdout, "init 0, 2 devices of 14912 MiB\n")
-        self.assertEqual(run("sim", "--device", "t4", "--memory", "1GiB", "--devices", "3", "--", TINY).stdout, "init 0, 3 devices of 1024 MiB\n")
+        self.assertEqual(run("sim", "--card", "t4,t4", "--", TINY).stdout, "init 0, 2 devices of 14912 MiB\n")
+        self.assertEqual(run("sim", "--card", "t4", "--memory", "1GiB", "--devices", "3", "--", TINY).stdout, "init 0, 3 devices of 1024 MiB\n")
 
     def test_the_guide_has_every_device(self):
         guide = pathlib.Path(__file__).parents[2] / "docs/guides/simulator.md"
         rows = re.findall(r"^\| `([a-z0-9-]+)` \| .* \| ([0-9,]+) MiB \| .* \| ([0-9,]+) MiB \|$", guide.read_text(), re.M)
         for key, total, context in rows:
-            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--device", key, "--", TINY).stdout)
+            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--card", key, "--", TINY).stdout)
             self.assertGreater(int(context.replace(",", "")), 0)
         cuda, amd = (re.findall(r"^([a-z0-9-]+) +[0-9.]+ +\d", part, re.M) for part in run("sim", "--cards").stdout.split("Of AMD"))
         self.assertEqual([row[0] for row in rows], cuda)
         for key, total in re.findall(r"^\| `(mi[0-9]+x)` \|.* ([0-9,]+) MiB \|$", guide.read_text(), re.M):
             amd.remove(key)
-            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--hip", "--device", key, "--", TINY).stdout)
+            self.assertIn(f" {total.replace(',', '')} MiB", run("sim", "--hip", "--card", key, "--", TINY).stdout)
         self.assertEqual(amd, [])
         self.assertGreaterEqual(len(cuda), 40)
 
@@ -66,12 +66,12 @@ class Sim(unittest.TestCase):
 
     def test_an_unknown_device_is_answered_with_the_nearest(self):
         for name, near in (("h1000", "h100"), ("", None), ("t4,", None), ("t4+t4", None), ("rtx4909", "rtx4090")):
-            result = run("sim", "--device", name, "--", TINY)
+            result = run("sim", "--card", name, "--", TINY)
             self.assertEqual(result.returncode, 2, name)
             self.assertIn("'vram sim --cards' lists", result.stderr)
             if near is not None:
                 self.assertIn(f"did you mean '{near}'?", result.stderr)
-        self.assertIn("'mi300x' is AMD's: it takes --hip", run("sim", "--device", "mi300x", "--", TINY).stderr)
+        self.assertIn("'mi300x' is AMD's: it takes --hip", run("sim", "--card", "mi300x", "--", TINY).stderr)
         self.assertEqual(run("sim").stderr.splitlines()[0], "vram: sim needs a program")
 
     def test_the_doctor_says_the_same_inside_and_outside(self):
@@ -122,15 +122,15 @@ print(first.value == second.value, cuda.cuMemGetMemPool(ctypes.byref(first), hos
             ("1,1", "100 "),
             ("99999999999999999999", "100 "),
         ):
-            result = run("sim", "--device", "t4,l4,a10", "--", sys.executable, str(program), CUDA_VISIBLE_DEVICES=visible)
+            result = run("sim", "--card", "t4,l4,a10", "--", sys.executable, str(program), CUDA_VISIBLE_DEVICES=visible)
             self.assertEqual(result.stdout, seen + "\n", (visible, result.stderr))
 
     def test_nvml_tells_of_the_same_devices(self):
         reader = pathlib.Path(__file__).parent / "nvml_reader.py"
         for options, argument in (
-            (("--device", "h100,t4"), "use"),
+            (("--card", "h100,t4"), "use"),
             (("--devices", "3", "--memory", "8GiB"), "use"),
-            (("--device", "rtx4090", "--set", "context=0"), "look"),
+            (("--card", "rtx4090", "--set", "context=0"), "look"),
         ):
             result = run("sim", *options, "--", sys.executable, str(reader), argument)
             self.assertEqual((result.stdout, result.returncode), ("agreed\n", 0), result.stderr)

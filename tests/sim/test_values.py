@@ -76,7 +76,7 @@ class Values(unittest.TestCase):
             """, ["0.0"], "--values", "none")
         self.expect("""
             print((torch.ones(3, device="cuda") + 1).sum().item(), (torch.ones(64, device="cuda") + 1).sum().item())
-            """, ["6.0 1.0"], "--compute", "100")
+            """, ["6.0 1.0"], "--compute", "100B")
 
     def test_memory_is_that_of_the_operation(self):
         program = """

@@ -17,7 +17,7 @@ REFERENCES = ("", "expandable_segments:True", "max_split_size_mb:128")
 
 def replay_finishes(vram, path, conf, memory):
     # A device whose history contradicts its final state finishes nothing and says nothing about memory.
-    output = subprocess.run([vram, "replay", "--json", "--conf", conf, "--memory", str(memory), path], capture_output=True, check=False)
+    output = subprocess.run([vram, "replay", "--json", "--conf", conf, "--memory", f"{memory}B", path], capture_output=True, check=False)
     run = json.loads(output.stdout)["runs"][0]
     return all(device["out_of_memory"] is None for device in run["devices"] if not device["contradiction"])
 

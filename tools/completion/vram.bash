@@ -11,19 +11,19 @@ _vram_options() {
         grep -o -E -- '--[a-z-]*'
 }
 
-# The devices, or the values that the help offers for an option: "--profile cheap|dear|free".
+# The cards, or the values that the help offers for an option: "--costs cheap|dear|free".
 _vram_values() {
-    if [ "$3" = --device ]; then
+    if [ "$3" = --card ]; then
         "$1" sim --cards 2>/dev/null | sed -n -E 's/^([a-z][a-z0-9-]*) +[0-9].*/\1/p'
         return
     fi
-    "$1" "$2" --help 2>/dev/null | sed -n -E "s/^ +(-., )? *$3 ([a-z][a-z0-9-]*(\|[a-z][a-z0-9-]*)+)( .*)?\$/\2/p" | tr '|' ' '
+    "$1" "$2" --help 2>/dev/null | sed -n -E "s/^ +(-., )? *$3 ([^ ]+\|[^ ]+)( .*)?\$/\2/p" | tr '|' '\n' | grep -x '[a-z][a-z0-9-]*'
 }
 
 _vram() {
     local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} words="" before=${COMP_WORDS[COMP_CWORD - 1]}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="$(_vram_commands "$program") help --help --version"
+        words="$(_vram_commands "$program") help version --help --version"
     elif [ "${COMP_WORDS[1]}" = help ]; then
         words=$(_vram_commands "$program")
     elif [[ $word == -* ]]; then

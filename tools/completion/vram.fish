@@ -12,19 +12,20 @@ function __vram_options
             sub(/^.*--/, "--", head); if (match(text, /  +/)) text = substr(text, RSTART + RLENGTH); print head "\t" text }'
 end
 
-# The devices, or the values that the help offers for the option before: "--profile cheap|dear|free".
+# The cards, or the values that the help offers for the option before: "--costs cheap|dear|free".
 function __vram_values
     set -l words (commandline -opc)
     test (count $words) -gt 2; or return
-    if test "$words[-1]" = --device
+    if test "$words[-1]" = --card
         vram sim --cards 2>/dev/null | string replace -r -f -- '^([a-z][a-z0-9-]*) +[0-9].*' '$1'
         return
     end
-    vram $words[2] --help 2>/dev/null | string replace -r -f -- "^ +(?:-., )? *$words[-1] ([a-z][a-z0-9-]*(?:\|[a-z][a-z0-9-]*)+)(?: .*)?\$" '$1' | string split '|'
+    vram $words[2] --help 2>/dev/null | string replace -r -f -- "^ +(?:-., )? *$words[-1] ([^ ]+\|[^ ]+)(?: .*)?\$" '$1' | string split '|' | string match -r -- '^[a-z][a-z0-9-]*$'
 end
 
 complete -c vram -n __fish_use_subcommand -f -a "(__vram_commands)"
 complete -c vram -n __fish_use_subcommand -f -a help -d "what a command does"
+complete -c vram -n __fish_use_subcommand -f -a version -d "the version"
 complete -c vram -n "__fish_seen_subcommand_from help" -f -a "(__vram_commands)"
 complete -c vram -n "not __fish_use_subcommand; and string match -q -- '-*' (commandline -ct)" -f -a "(__vram_options)"
 complete -c vram -n "not __fish_use_subcommand; and count (__vram_values) >/dev/null" -f -a "(__vram_values)"

@@ -38,9 +38,9 @@ def command():
 
 
 def options_of(limit=None, device=None, **more):
-    """vram_fit(..., steps=3, nonzero="50%", vary="--batch=8,4", exact=True): the command's own options."""
-    options = ["--limit", str(limit)] if limit is not None else []
-    options += ["--device", device] if device is not None else []
+    """vram_fit(..., steps=3, nonzero="50%", vary="--batch=8,4", each=True): the command's own options."""
+    options = ["--memory", f"{limit}B" if isinstance(limit, int) else limit] if limit is not None else []
+    options += ["--card", device] if device is not None else []
     for name, value in more.items():
         name = "--" + name.replace("_", "-")
         options += [name] if value is True else [] if value in (None, False) else [f"{name}={value}"]

@@ -25,13 +25,13 @@ enum vram_profile_moment {
 struct vram_profile_options {
     int64_t device; // -1: the one that ran out of memory, else the one with the highest peak
     enum vram_profile_moment moment;
-    int64_t event;   // with VRAM_PROFILE_EVENT: after this event, -1: before the first
-    bool active;     // live until free_completed, not until free_requested
-    bool bottom_up;  // flame graphs: innermost frames first
-    bool all_frames; // flame graphs: also what unwinds, dispatches, interprets, allocates and wraps
-    unsigned top;    // rows; 0: 10
-    const char *by;  // site (NULL; or line), stack, function, file, role, module, category, pool, stream, annotation, thread, metadata,
-                     // context, size, regex
+    int64_t event;          // with VRAM_PROFILE_EVENT: after this event, -1: before the first
+    bool active;            // live until free_completed, not until free_requested
+    bool bottom_up;         // flame graphs: innermost frames first
+    bool all_frames;        // flame graphs: also what unwinds, dispatches, interprets, allocates and wraps
+    unsigned top;           // rows; 0: 10
+    const char *by;         // site (NULL), stack, function, file, role, module, category, pool, stream, annotation, thread, metadata,
+                            // context, size, regex
     const char *expression; // for regex
     const char *roles;      // rules of the user for role and module (vram/roles.h), as text; NULL: none
     const char *step;       // leaks: marks of this name begin the steps; NULL: found

@@ -21,7 +21,7 @@ def fit(*arguments, devices="h100"):
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns(".git", "assets", "*.bin", "out"))
         for name in ("train.bin", "val.bin"):
             (copy / "data/openwebtext" / name).write_bytes(array.array("H", random.Random(name).choices(range(50257), k=100_000)).tobytes())
-        run = subprocess.run([VRAM, "fit", "--json", "-q", "--device", devices, "--", sys.executable, "train.py", "config/train_gpt2.py", "--wandb_log=False", *arguments],
+        run = subprocess.run([VRAM, "fit", "--json", "-q", "--card", devices, "--", sys.executable, "train.py", "config/train_gpt2.py", "--wandb_log=False", *arguments],
                              cwd=copy, stdout=subprocess.PIPE, text=True)
     answer = json.loads(run.stdout)
     print(run.returncode, answer["ended"], answer["steps"], answer["seconds"], answer["allocated_bytes"], answer["reserved_bytes"], answer["roles"])

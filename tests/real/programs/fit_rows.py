@@ -44,7 +44,7 @@ def marked(file, function):
 def fit_7b(vram, program, fitting):
     """Which of eight cards a training step of 7 billion parameters fits on; in a minute, and in little memory of the host."""
     begun = time.monotonic()
-    code, answer = fit(vram, "--device", EIGHT_CARDS, *own(program))
+    code, answer = fit(vram, "--card", EIGHT_CARDS, *own(program))
     seconds, host_bytes = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     print(f"{seconds:.1f} s, {host_bytes / 1e9:.2f} GB of the host, needs {answer['need_bytes'] / GIB:.2f} GiB, {asked(answer)}")
     assert (code, answer["ended"]) == (1, "repeats"), (code, answer["ended"])
@@ -74,7 +74,7 @@ def fit_fsdp2(vram):
 def fit_fsdp2_7b(vram):
     """7 billion parameters over eight ranks: a rank has an eighth of 13.5 GB of weights, gradients and two states of them, and two whole layers at a time."""
     begun = time.monotonic()
-    code, answer = fit(vram, "--device", "rtx4090,h100", "--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "8", PROGRAMS / "torch_7b_fsdp2.py")
+    code, answer = fit(vram, "--card", "rtx4090,h100", "--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "8", PROGRAMS / "torch_7b_fsdp2.py")
     seconds, allocated = time.monotonic() - begun, {one["allocated_bytes"] for one in answer["holdings"]}
     print(f"{seconds:.1f} s, {code}, {answer['ended']}, {allocated}")
     assert (code, answer["ended"], len(answer["holdings"])) == (0, "repeats", 8)

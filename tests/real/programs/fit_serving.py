@@ -76,7 +76,7 @@ AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map="a
 
 def fit_dummy_7b(vram, _):
     """A Llama of 7 billion parameters from its config.json: in little memory of the host, generating until its calls repeat."""
-    answer = fit(vram, "--dummy-weights", "--device", "h100,rtx4090", "--value", "__call__()=0,0,0,1", "--", sys.executable, "-c", GENERATE, model(LLAMA_7B))
+    answer = fit(vram, "--dummy-weights", "--card", "h100,rtx4090", "--value", "__call__()=0,0,0,1", "--", sys.executable, "-c", GENERATE, model(LLAMA_7B))
     assert answer["ended"] == "calls" and answer["steps"] < 10, (answer["ended"], answer["steps"])
     assert abs(answer["roles"]["parameters"] - 2 * PARAMETERS_7B) < 64 * MIB, answer["roles"]
     assert answer["serving"]["token_bytes"] == 2 * 2 * 32 * 4096 and 12 * GIB < answer["allocated_bytes"] < 13.5 * GIB
@@ -86,7 +86,7 @@ def fit_dummy_large(vram, _):
     """Half as much again as the host's memory: the kernel would refuse to map it as one file."""
     layer = 2 * (12 * 6144 * 6144 + 13 * 6144) - 2 * 2 * 5952 * 6144  # bytes in bf16, with one head of keys and values
     layers = min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 2, 150 << 30) // layer
-    answer = fit(vram, "--dummy-weights", "--device", "b200", "--", sys.executable, "-c", LARGE, layers)
+    answer = fit(vram, "--dummy-weights", "--card", "b200", "--", sys.executable, "-c", LARGE, layers)
     assert answer["ended"] == "end" and answer["fits"], answer
     assert abs(answer["roles"]["parameters"] - layers * layer) < GIB, (answer["roles"], layers * layer)
 
@@ -114,7 +114,7 @@ def fit_vllm_serve(vram, _):
     with socket.socket() as place:
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
-    answer = fit(vram, "--device", "h100,rtx4090", "--", "vllm", "serve", model(CONFIG), "--max-model-len", "1024", "--port", port)
+    answer = fit(vram, "--card", "h100,rtx4090", "--", "vllm", "serve", model(CONFIG), "--max-model-len", "1024", "--port", port)
     serving = engine(answer, 1)
     assert answer["ended"] == "ready" and serving["graphs"] > 10 and serving["graph_bytes"] > MIB, answer["ended"]
 
@@ -122,7 +122,7 @@ def fit_vllm_serve(vram, _):
 def fit_vllm_script(vram, _):
     """Until it has generated without a new peak."""
     use_toolkit()
-    answer = fit(vram, "--device", "h100,rtx4090", "--", sys.executable, "-c", LLM, model(CONFIG))
+    answer = fit(vram, "--card", "h100,rtx4090", "--", sys.executable, "-c", LLM, model(CONFIG))
     engine(answer, 1)
     assert answer["ended"] == "served", answer["ended"]
 
@@ -133,7 +133,7 @@ def fit_gguf_header(vram, folder):
     weights = gguf_header.write(path)
     assert os.path.getsize(path) < MIB
     node = os.path.join(folder, "bin/node")
-    answer = fit(vram, "--dummy-weights", "--device", "h100,rtx3060", "--", node, PROGRAMS / "llama_model.mjs", folder, path, 4096)
+    answer = fit(vram, "--dummy-weights", "--card", "h100,rtx3060", "--", node, PROGRAMS / "llama_model.mjs", folder, path, 4096)
     serving = answer["serving"]
     assert abs(serving["weight_bytes"] - weights) < MIB and serving["cache_bytes"] == 4096 * 2 * 2 * 32 * 4096, serving
     assert answer["allocated_bytes"] > weights + serving["cache_bytes"]

@@ -88,7 +88,7 @@ def record(vram, name, folder):
     settings, conf = CAUSES[name][:2]
     path = os.path.join(folder, name + ".vram")
     environment = {**os.environ, "PYTORCH_CUDA_ALLOC_CONF": conf}
-    command = [vram, "sim", "--device", "t4", "--memory", "2GiB", *(["--set", settings + ",bytes=none"] if settings else ["--set", "bytes=none"]), "--", vram, "run", "-o", path, "--", sys.executable, os.path.abspath(__file__), "--run", name]
+    command = [vram, "sim", "--card", "t4", "--memory", "2GiB", *(["--set", settings + ",bytes=none"] if settings else ["--set", "bytes=none"]), "--", vram, "run", "-o", path, "--", sys.executable, os.path.abspath(__file__), "--run", name]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if "out of memory" not in done.stdout and "Allocation on device" not in done.stdout:
         print(f"{name}: {done.stdout[-500:]}{done.stderr[-1500:]}")

@@ -106,7 +106,7 @@ def peak(vram, path):
 
 def remedy(vram, path, name, part=0.7):
     """What is promised where the memory is so much of the peak."""
-    demand = read_report(vram, path, "--memory", str(int(part * peak(vram, path))))["demand"]
+    demand = read_report(vram, path, "--memory", f"{int(part * peak(vram, path))}B")["demand"]
     found = [item for item in demand["remedies"] if item["remedy"] == name]
     assert found, f"no {name} among {[item['remedy'] for item in demand['remedies']]}"
     return found[0]

@@ -38,7 +38,7 @@ def seconds():
 def run(vram, program, options):
     """Processor seconds of the whole, and of a step."""
     before = seconds()
-    done = subprocess.run([vram, "fit", "--device", "b200", "--steps", str(STEPS), *options, "--", sys.executable, program], capture_output=True, text=True)
+    done = subprocess.run([vram, "fit", "--card", "b200", "--steps", str(STEPS), *options, "--", sys.executable, program], capture_output=True, text=True)
     steps = [float(found) for found in re.findall(r"^step (\S+)", done.stdout + done.stderr, re.M)]
     if done.returncode != 0 or len(steps) < STEPS - 1:
         sys.exit(done.stdout + done.stderr)

@@ -121,7 +121,7 @@ async function compare(small, large) {
     expect(grown.length > 0 && grown[0].name.endsWith("transformer.py:22:forward"), `the call site that grew: ${grown[0]?.name}`);
     const first = () => document.querySelector('table[aria-label="Differences"] tbody .site')?.title;
     await settles(page, first, null, grown[0].name, "stands first on the page");
-    const threshold = (size) => spawnSync(vram, ["diff", "--threshold", size, small, large]).status;
+    const threshold = (size) => spawnSync(vram, ["diff", "--fail-over", size, small, large]).status;
     equal([threshold("1MiB"), threshold("1TiB")], [1, 0], "exit codes of a threshold");
     await go(page, { view: "compare", rec: 1, other: 0 });
     await settles(page, () => Number(document.querySelector(".compare-facts strong")?.dataset.bytes), null, -wanted.change_bytes, "the other way round");
