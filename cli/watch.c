@@ -149,46 +149,51 @@ static size_t group_of(struct watch *watch, enum watch_by by, const struct vram_
 }
 
 // --- names of machine code ------------------------------------------------------------------------------------------------------------
-// A recording of one event per place: what vram_recording_symbolize() takes. Paths that JSON would have to escape are left out.
-static bool places_json(struct watch_group *const *places, size_t count, char **text, size_t *length) {
-    FILE *out = open_memstream(text, length);
-    if (out == NULL) return false;
-    fputs("{\"segments\": [], \"device_traces\": [[", out);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%s{\"action\": \"alloc\", \"addr\": %zu, \"size\": 1, \"stream\": 0, \"frames\": [", i == 0 ? "" : ",", i + 1);
-        fprintf(out, "{\"filename\": \"%s\", \"line\": 0, \"name\": \"%s\"}]}", places[i]->module, places[i]->offset);
-    }
-    fputs("]], \"vram_modules\": [", out);
-    for (size_t i = 0; i < count; i++) fprintf(out, "%s{\"path\": \"%s\", \"build_id\": \"\"}", i == 0 ? "" : ",", places[i]->module);
-    fputs("]}", out);
-    return fclose(out) == 0;
-}
+struct naming {
+    struct watch_group *const *places; // ascending by module and offset
+    uint64_t named;                    // 1 + the index of the last one that got its name
+};
 
-static void take_name(const struct vram_recording *recording, uint64_t event, struct watch_group *group) {
-    struct vram_recorded_event row;
-    struct vram_frame frame;
-    uint64_t count = 0;
+// The innermost frame comes first, and is the site.
+static bool take_name(void *user, size_t index, const struct vram_frame *frame) {
+    struct naming *naming = user;
     char label[256];
-    if (!vram_recording_event(recording, 0, event, &row)) return;
-    const uint32_t *frames = vram_recording_stack(recording, row.stack, &count);
-    if (count == 0 || !vram_recording_frame(recording, frames[0], &frame) || strncmp(frame.name, "0x", 2) == 0) return;
-    frame_label(&frame, label, sizeof label);
+    if (naming->named == index + 1) return true;
+    naming->named = index + 1;
+    frame_label(frame, label, sizeof label);
     char *name = copy_of(label);
-    if (name == NULL) return;
-    free(group->label);
-    group->label = name;
+    if (name == NULL) return true;
+    free(naming->places[index]->label);
+    naming->places[index]->label = name;
+    return true;
 }
 
-static void name_places(struct watch_group *const *places, size_t count) {
-    struct vram_recording *recording = NULL;
-    char *text = NULL;
-    size_t length = 0;
-    if (places_json(places, count, &text, &length) && vram_recording_read_memory(text, length, NULL, &recording, NULL) == VRAM_OK) {
-        if (vram_recording_symbolize(recording, NULL, NULL) == VRAM_OK)
-            for (size_t i = 0; i < count; i++) take_name(recording, i, places[i]);
-        vram_recording_destroy(recording);
+static uint64_t offset_of(const struct watch_group *group) { return strtoull(group->offset, NULL, 16); }
+
+static int by_place(const void *left, const void *right) {
+    const struct watch_group *a = *(struct watch_group *const *)left, *b = *(struct watch_group *const *)right;
+    const int order = strcmp(a->module, b->module);
+    const uint64_t x = offset_of(a), y = offset_of(b);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+// Those of one module. Places are groups of their own, so their offsets are distinct; in another order none is named.
+static void name_module(struct watch_group *const *places, size_t count) {
+    struct naming naming = {.places = places};
+    uint64_t *offsets = malloc(count * sizeof *offsets);
+    for (size_t i = 0; offsets != NULL && i < count; i++) offsets[i] = offset_of(places[i]);
+    // What has no name stays as it is.
+    if (offsets != NULL) (void)!vram_symbolize(places[0]->module, NULL, offsets, count, NULL, take_name, &naming);
+    free(offsets);
+}
+
+static void name_places(struct watch_group **places, size_t count) {
+    qsort(places, count, sizeof *places, by_place);
+    for (size_t first = 0, next; first < count; first = next) {
+        next = first + 1;
+        while (next < count && strcmp(places[next]->module, places[first]->module) == 0) next++;
+        name_module(places + first, next - first);
     }
-    free(text);
 }
 
 void watch_name_sites(struct watch *watch) {
@@ -198,10 +203,9 @@ void watch_name_sites(struct watch *watch) {
     if (places == NULL) return;
     for (size_t i = 0; i < sites->count; i++) {
         struct watch_group *group = &sites->groups[i];
-        const bool plain = group->module != NULL && group->offset != NULL && strpbrk(group->module, "\"\\\n\t") == NULL;
-        if (plain) places[count++] = group;
+        if (group->module != NULL && group->offset != NULL) places[count++] = group;
     }
-    if (count != 0) name_places(places, count);
+    name_places(places, count);
     // Each is looked for once.
     for (size_t i = 0; i < count; i++) {
         free(places[i]->module);

@@ -1,5 +1,7 @@
 #include "history/symbols.h"
 
+#include "vram/recording.h"
+
 #include <stdio.h>
 
 #include "os/os.h"
@@ -97,4 +99,33 @@ enum vram_status vr_symbols_find(const struct vr_symbol_places *places, const ch
     free(search.found);
     if (status == VRAM_OK && source != NULL) *source = found;
     return status;
+}
+
+// --- for programs ------------------------------------------------------------------------------------------------------------
+
+struct asked_symbols {
+    vram_symbol_found *found;
+    void *user;
+    bool ended; // by the program
+};
+
+static enum vram_status pass_on(void *context, size_t index, const char *name, const char *filename, int64_t line) {
+    struct asked_symbols *asked = context;
+    const struct vram_frame frame = {.name = name, .filename = filename == NULL ? "" : filename, .line = line};
+    if (!asked->ended) asked->ended = !asked->found(asked->user, index, &frame);
+    return VRAM_OK;
+}
+
+enum vram_status vram_symbolize(const char *module, const char *build_id, const uint64_t *offsets, size_t count,
+                                const struct vram_symbols_options *options, vram_symbol_found *found, void *user) {
+    static const struct vram_symbols_options defaults = {.names_only = false};
+    if (module == NULL || found == NULL || (offsets == NULL && count != 0)) return VRAM_INVALID_ARGUMENT;
+    for (size_t i = 1; i < count; i++)
+        if (offsets[i - 1] >= offsets[i]) return VRAM_INVALID_ARGUMENT;
+    if (options == NULL) options = &defaults;
+    const struct vr_symbol_places places = {
+        .debug_dirs = options->debug_dirs, .debug_dir_count = options->debug_dir_count, .no_lines = options->names_only};
+    struct asked_symbols asked = {.found = found, .user = user};
+    const struct vr_symbol_sink sink = {.frame = pass_on, .context = &asked};
+    return vr_symbols_find(&places, module, build_id == NULL ? "" : build_id, offsets, count, &sink, NULL);
 }

@@ -1,5 +1,6 @@
 // From a stack to a recording file and back to names: machine code goes into the file as offsets in modules.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -65,7 +66,59 @@ static void names_come_back(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_recording_symbolize(NULL, NULL, &counts));
 }
 
+struct heard {
+    char names[2][64]; // of the innermost frames
+    int64_t lines[2];
+    size_t calls, most;
+};
+
+static bool hear(void *user, size_t index, const struct vram_frame *frame) {
+    struct heard *heard = user;
+    if (heard->names[index][0] == '\0') {
+        (void)snprintf(heard->names[index], sizeof heard->names[index], "%s", frame->name);
+        heard->lines[index] = frame->line;
+    }
+    return ++heard->calls < heard->most;
+}
+
+static int by_address(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void addresses_of_one_module(void **state) {
+    (void)state;
+    Dl_info info;
+    assert_int_not_equal(dladdr((void *)(uintptr_t)names_come_back, &info), 0);
+    const uint64_t base = (uintptr_t)info.dli_fbase, first = (uintptr_t)names_come_back - base + 1,
+                   second = (uintptr_t)read_names - base + 1;
+    uint64_t offsets[2] = {first, second};
+    qsort(offsets, 2, sizeof offsets[0], by_address);
+    const size_t of_first = offsets[0] == first ? 0 : 1;
+
+    struct heard heard = {.most = SIZE_MAX};
+    EXPECT_OK(vram_symbolize("/proc/self/exe", NULL, offsets, 2, NULL, hear, &heard));
+    assert_string_equal(heard.names[of_first], "names_come_back");
+    assert_string_equal(heard.names[1 - of_first], "read_names");
+    struct heard only_names = {.most = SIZE_MAX};
+    EXPECT_OK(vram_symbolize("/proc/self/exe", "", offsets, 2, &(struct vram_symbols_options){.names_only = true}, hear, &only_names));
+    assert_string_equal(only_names.names[of_first], "names_come_back");
+    assert_true(only_names.lines[0] == 0 && only_names.lines[1] == 0);
+    struct heard one = {.most = 1};
+    EXPECT_OK(vram_symbolize("/proc/self/exe", NULL, offsets, 2, NULL, hear, &one));
+    assert_int_equal(one.calls, 1);
+
+    struct heard none = {.most = SIZE_MAX};
+    EXPECT_OK(vram_symbolize("/nowhere/libnothing.so", NULL, offsets, 2, NULL, hear, &none));
+    EXPECT_OK(vram_symbolize("/proc/self/exe", "00112233", offsets, 2, NULL, hear, &none)); // another build
+    EXPECT_OK(vram_symbolize("/proc/self/exe", NULL, NULL, 0, NULL, hear, &none));
+    const uint64_t falling[] = {offsets[1], offsets[0]}, twice[] = {first, first};
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_symbolize("/proc/self/exe", NULL, falling, 2, NULL, hear, &none));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_symbolize("/proc/self/exe", NULL, twice, 2, NULL, hear, &none));
+    assert_int_equal(none.calls, 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_come_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_come_back), cmocka_unit_test(addresses_of_one_module)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,10 @@ static bool swallow(void *user, const char *bytes, size_t length) {
     (void)user, (void)bytes, (void)length;
     return true;
 }
+static bool found_symbol(void *user, size_t index, const struct vram_frame *frame) {
+    (void)user, (void)index, (void)frame;
+    return true;
+}
 static bool visit_host(const struct vram_host_block_view *view, void *user) {
     (void)view, (void)user;
     return true;
@@ -479,6 +483,9 @@ static void of_recordings(void **state) {
     GIVES_NULL(vram_recording_string(NULL, 0, any));
     GIVES_NULL(vram_recording_string(any, 0, NULL));
     REFUSES(vram_recording_symbolize(NULL, any, any));
+    REFUSES(vram_symbolize(NULL, "", any, 1, any, found_symbol, any));
+    REFUSES(vram_symbolize("x", "", NULL, 1, any, found_symbol, any));
+    REFUSES(vram_symbolize("x", "", any, 1, any, NULL, any));
     SAYS(vram_recording_write(NULL, VRAM_FORMAT_JSON, swallow, any, &error));
     SAYS(vram_recording_write(any, VRAM_FORMAT_JSON, NULL, any, &error));
     SAYS(vram_recording_export(NULL, VRAM_EXPORT_EVENTS, any, swallow, any, &error));

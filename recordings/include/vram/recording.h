@@ -186,6 +186,16 @@ struct vram_symbols_counts {
 VRAM_API VRAM_NODISCARD enum vram_status
 vram_recording_symbolize(struct vram_recording *recording, const struct vram_symbols_options *options, struct vram_symbols_counts *counts);
 
+// A frame of the address offsets[index]; its strings are borrowed for the call. `filename` is "" and `line` 0 where no source is known.
+// False ends the search.
+typedef bool vram_symbol_found(void *user, size_t index, const struct vram_frame *frame);
+// The same without a recording, of one module (its file) and `count` return addresses in it, given as offsets from its beginning, ascending
+// and distinct. Calls `found` for each frame, of one address from the innermost inlined function outwards, and not for an address of which
+// nothing is known. build_id: in hexadecimal; NULL or "": any file at that path. options may be NULL. NO_HOST_MEMORY; INVALID_ARGUMENT for
+// NULL and for another order of the offsets.
+VRAM_API VRAM_NODISCARD enum vram_status vram_symbolize(const char *module, const char *build_id, const uint64_t *offsets, size_t count,
+                                                        const struct vram_symbols_options *options, vram_symbol_found *found, void *user);
+
 #ifdef __cplusplus
 }
 #endif
