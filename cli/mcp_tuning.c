@@ -77,7 +77,7 @@ static void say_for_card(struct mcp_answer *answer, const struct mcp_recording *
         mcp_line(answer, "why: %s", demand->text);
         mcp_say_remedies(answer, demand, SIZE_MAX);
         mcp_next(answer,
-                 "tune {\"file\": \"r%u\", \"memory\": \"%" PRIu64 "\"} - whether what is held beyond that fits, with which setting",
+                 "tune {\"file\": \"r%u\", \"memory\": \"%" PRIu64 "B\"} - whether what is held beyond that fits, with which setting",
                  open->id, memory);
     }
     vram_report_destroy(report);

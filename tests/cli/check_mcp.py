@@ -59,6 +59,8 @@ class Server:
         text = result["content"][0]["text"]
         if not result["isError"] and not re.search(r"^next: ", text, re.MULTILINE):
             found.append(f"{name} {arguments}: names no next question: {text!r}")
+        for size in re.findall(r'"memory": "(\d+)"', text.rpartition("next: ")[2]):
+            found.append(f"{name} {arguments}: asks next for a size without a unit, {size}")
         return text, result["isError"]
 
     def settle(self, name, **arguments):
@@ -195,6 +197,8 @@ def check_forecast_tool(vram, folder):
         wanted = {sums[name] for name in ("allocated_bytes", "allocated_low_bytes", "allocated_high_bytes", "reserved_bytes")} | {group["forecast_bytes"] for group in sums["groups"]}
         if not wanted <= numbers(text):
             found.append(f"forecast by {by}: other sums than the command's: {text}")
+    text, _ = server.call("cure", file="256.pickle", memory="1MiB")
+    wants("cure for a smaller card", text, "are live at the peak", r'\nnext: tune \{"file": "r\d+", "memory": "\d+B"')
     wants("forecast by ids", server.call("forecast", runs=["64=r1", "256=r3"], size=1024)[0], "a third would tell a square")
     for runs, pattern in (([], "two or three"), (["1=r1"] * 4, "two or three"), (["1=r1", "r2"], "SIZE=FILE"), (["1=r1", "1=r2"], "same size"), (["1=r1", "2=missing"], "No such file"), (["1=r1", 2], "SIZE=FILE")):
         text, failed = server.call("forecast", runs=runs, size=4)
