@@ -13,7 +13,8 @@
 
 #include "vram/status.h"
 
-struct cJSON;
+struct cJSON; // the reader of what agents and the explorer say
+struct vr_json;
 struct vram_explorer;
 struct vram_recording;
 struct vram_report;
@@ -148,8 +149,8 @@ typedef void mcp_tool(struct mcp_server *server, const struct cJSON *arguments, 
 #undef MCP_TOOL
 #undef MCP_ARGUMENT
 
-// The tools as `tools/list` gives them: an array.
-struct cJSON *mcp_tools_list(const struct mcp_server *server);
+// Writes the tools as `tools/list` gives them: the member "tools".
+void mcp_tools_list(const struct mcp_server *server, struct vr_json *json);
 // Runs the named tool. False when there is none.
 bool mcp_tools_call(struct mcp_server *server, const char *name, const struct cJSON *arguments, struct mcp_answer *answer);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "mcp.h"
 #include "ui.h"
 
@@ -13,10 +14,14 @@
 // For the last two lines.
 #define KEPT_BYTES (sizeof(((struct mcp_answer *)NULL)->next) + 64 + DEVICE_BYTES)
 
-// What JSON makes of a byte: ui_put() left no control characters, and cJSON escapes quotes and backslashes only.
-static size_t cost_of(const char *text, size_t length) {
-    size_t cost = length;
-    for (size_t i = 0; i < length; i++) cost += text[i] == '"' || text[i] == '\\';
+// How long the text is as a string of JSON, without its quotes; SIZE_MAX without memory.
+static size_t cost_of(const char *line) {
+    struct vr_text text = {.bytes = NULL};
+    struct vr_json json;
+    vr_json_init(&json, &text, false);
+    vr_json_string(&json, NULL, line);
+    const size_t cost = vr_text_status(&text) == VRAM_OK ? text.length - 2 : SIZE_MAX;
+    vr_text_release(&text);
     return cost;
 }
 
@@ -38,8 +43,8 @@ static char *shown_line(const char *format, va_list arguments) {
 }
 
 static bool append(struct mcp_answer *answer, const char *line, size_t kept) {
-    const size_t length = strlen(line), cost = cost_of(line, length) + 2;
-    if (answer->cost + cost + kept + ENVELOPE_BYTES > MCP_ANSWER_BYTES) return false;
+    const size_t length = strlen(line), text_cost = cost_of(line), cost = text_cost + 2; // with the line's end
+    if (text_cost == SIZE_MAX || answer->cost + cost + kept + ENVELOPE_BYTES > MCP_ANSWER_BYTES) return false;
     memcpy(answer->text + answer->length, line, length);
     answer->length += length;
     answer->text[answer->length++] = '\n';

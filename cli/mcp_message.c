@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "mcp.h"
 #include "vram/vram.h"
 
@@ -11,37 +12,44 @@ enum rpc_error { RPC_PARSE = -32700, RPC_INVALID = -32600, RPC_NO_METHOD = -3260
 // The newest first. A client that asks for another one is told the newest; it may go then.
 static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
 
-static bool send_line(FILE *out, const cJSON *message) {
-    char *text = cJSON_PrintUnformatted(message);
-    const bool sent = text != NULL && fputs(text, out) >= 0 && fputc('\n', out) != EOF && fflush(out) == 0;
-    cJSON_free(text);
-    return sent;
+// A message in the making, with the id of its request (null where it has none).
+static struct vr_json *begin(struct answer_json *message, const cJSON *id) {
+    *message = (struct answer_json){.text = {.bytes = NULL}};
+    vr_json_init(&message->json, &message->text, false);
+    vr_json_object(&message->json, NULL);
+    vr_json_string(&message->json, "jsonrpc", "2.0");
+    if (cJSON_IsNumber(id))
+        vr_json_double(&message->json, "id", id->valuedouble);
+    else
+        vr_json_string(&message->json, "id", cJSON_IsString(id) ? id->valuestring : NULL);
+    return &message->json;
 }
 
-// A message with the id of the request (null where it has none). Given to the caller; NULL without memory.
-static cJSON *begin(const cJSON *id) {
-    cJSON *message = cJSON_CreateObject();
-    cJSON_AddStringToObject(message, "jsonrpc", "2.0");
-    cJSON_AddItemToObject(message, "id", id == NULL ? cJSON_CreateNull() : cJSON_Duplicate(id, false));
-    return message;
+// Sends the message as a line and releases it. False when `out` took no more.
+static bool end(struct answer_json *message, FILE *out) {
+    vr_json_object_end(&message->json);
+    vr_text_puts(&message->text, "\n");
+    const bool sent = vr_text_status(&message->text) == VRAM_OK && fputs(vr_text_string(&message->text), out) >= 0 && fflush(out) == 0;
+    vr_text_release(&message->text);
+    return sent;
 }
 
 static bool send_error(FILE *out, const cJSON *id, enum rpc_error code, const char *text) {
-    cJSON *message = begin(id);
-    cJSON *error = cJSON_AddObjectToObject(message, "error");
-    cJSON_AddNumberToObject(error, "code", code);
-    cJSON_AddStringToObject(error, "message", text);
-    const bool sent = send_line(out, message);
-    cJSON_Delete(message);
-    return sent;
+    struct answer_json message;
+    struct vr_json *json = begin(&message, id);
+    vr_json_object(json, "error");
+    vr_json_i64(json, "code", code);
+    vr_json_string(json, "message", text);
+    vr_json_object_end(json);
+    return end(&message, out);
 }
 
-static bool send_result(FILE *out, const cJSON *id, cJSON *result) {
-    cJSON *message = begin(id);
-    cJSON_AddItemToObject(message, "result", result == NULL ? cJSON_CreateObject() : result);
-    const bool sent = send_line(out, message);
-    cJSON_Delete(message);
-    return sent;
+static bool send_nothing(FILE *out, const cJSON *id) {
+    struct answer_json message;
+    struct vr_json *json = begin(&message, id);
+    vr_json_object(json, "result");
+    vr_json_object_end(json);
+    return end(&message, out);
 }
 
 static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *params, FILE *out) {
@@ -51,19 +59,40 @@ static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *
         if (strcmp(wanted, versions[i]) == 0) version = versions[i];
     }
     server->ready = true;
-    cJSON *result = cJSON_CreateObject();
-    cJSON_AddStringToObject(result, "protocolVersion", version);
-    cJSON_AddObjectToObject(cJSON_AddObjectToObject(result, "capabilities"), "tools");
-    cJSON *info = cJSON_AddObjectToObject(result, "serverInfo");
-    cJSON_AddStringToObject(info, "name", "vram");
-    cJSON_AddStringToObject(info, "title", "vram: GPU memory, explained");
-    cJSON_AddStringToObject(info, "version", vram_version());
-    cJSON_AddStringToObject(
-        result, "instructions",
-        "Questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open; after an out of "
-        "memory ask why, then cure; for who holds memory ask peak (by role, then by site, then by stack). Bytes are exact. "
-        "Every answer ends with the question that leads on.");
-    return send_result(out, id, result);
+    struct answer_json message;
+    struct vr_json *json = begin(&message, id);
+    vr_json_object(json, "result");
+    vr_json_string(json, "protocolVersion", version);
+    vr_json_object(json, "capabilities");
+    vr_json_object(json, "tools");
+    vr_json_object_end(json);
+    vr_json_object_end(json);
+    vr_json_object(json, "serverInfo");
+    vr_json_string(json, "name", "vram");
+    vr_json_string(json, "title", "vram: GPU memory, explained");
+    vr_json_string(json, "version", vram_version());
+    vr_json_object_end(json);
+    vr_json_string(json, "instructions",
+                   "Questions about recordings of GPU memory (PyTorch memory snapshots and vram's own). Begin with open; after an out of "
+                   "memory ask why, then cure; for who holds memory ask peak (by role, then by site, then by stack). Bytes are exact. "
+                   "Every answer ends with the question that leads on.");
+    vr_json_object_end(json);
+    return end(&message, out);
+}
+
+static bool send_answer(FILE *out, const cJSON *id, const struct mcp_answer *answer) {
+    struct answer_json message;
+    struct vr_json *json = begin(&message, id);
+    vr_json_object(json, "result");
+    vr_json_array(json, "content");
+    vr_json_object(json, NULL);
+    vr_json_string(json, "type", "text");
+    vr_json_string(json, "text", answer->text);
+    vr_json_object_end(json);
+    vr_json_array_end(json);
+    vr_json_bool(json, "isError", answer->is_error);
+    vr_json_object_end(json);
+    return end(&message, out);
 }
 
 static bool call(struct mcp_server *server, const cJSON *id, const cJSON *params, FILE *out) {
@@ -74,30 +103,27 @@ static bool call(struct mcp_server *server, const cJSON *id, const cJSON *params
     struct mcp_answer *answer = calloc(1, sizeof *answer);
     if (answer == NULL) return send_error(out, id, RPC_NO_MEMORY, vram_status_text(VRAM_NO_HOST_MEMORY));
     server->calls++;
-    if (!mcp_tools_call(server, name, arguments, answer)) {
-        free(answer);
-        return send_error(out, id, RPC_BAD_PARAMS, "there is no such tool");
-    }
-    mcp_end(answer);
-    cJSON *result = cJSON_CreateObject();
-    cJSON *text = cJSON_CreateObject();
-    cJSON_AddStringToObject(text, "type", "text");
-    cJSON_AddStringToObject(text, "text", answer->text);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(result, "content"), text);
-    cJSON_AddBoolToObject(result, "isError", answer->is_error);
+    const bool known = mcp_tools_call(server, name, arguments, answer);
+    if (known) mcp_end(answer);
+    const bool sent = known ? send_answer(out, id, answer) : send_error(out, id, RPC_BAD_PARAMS, "there is no such tool");
     free(answer);
-    return send_result(out, id, result);
+    return sent;
+}
+
+static bool send_tools(const struct mcp_server *server, const cJSON *id, FILE *out) {
+    struct answer_json message;
+    struct vr_json *json = begin(&message, id);
+    vr_json_object(json, "result");
+    mcp_tools_list(server, json);
+    vr_json_object_end(json);
+    return end(&message, out);
 }
 
 static bool answer_request(struct mcp_server *server, const char *method, const cJSON *id, const cJSON *params, FILE *out) {
     if (strcmp(method, "initialize") == 0) return initialize(server, id, params, out);
-    if (strcmp(method, "ping") == 0) return send_result(out, id, NULL);
+    if (strcmp(method, "ping") == 0) return send_nothing(out, id);
     if (!server->ready) return send_error(out, id, RPC_INVALID, "the first message is initialize");
-    if (strcmp(method, "tools/list") == 0) {
-        cJSON *result = cJSON_CreateObject();
-        cJSON_AddItemToObject(result, "tools", mcp_tools_list(server));
-        return send_result(out, id, result);
-    }
+    if (strcmp(method, "tools/list") == 0) return send_tools(server, id, out);
     if (strcmp(method, "tools/call") == 0) return call(server, id, params, out);
     return send_error(out, id, RPC_NO_METHOD, "there is no such method");
 }

@@ -1,6 +1,7 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "mcp.h"
 
 static const struct tool {
@@ -30,42 +31,53 @@ static const struct argument {
 
 static bool is_offered(const struct mcp_server *server, const struct tool *tool) { return !tool->runs_programs || !server->no_programs; }
 
-// A JSON Schema of the tool's arguments.
-static cJSON *schema_of(const struct tool *tool) {
-    cJSON *schema = cJSON_CreateObject();
-    cJSON_AddStringToObject(schema, "type", "object");
-    cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
-    cJSON *required = cJSON_CreateArray();
-    for (size_t i = 0; i < COUNT(arguments_of); i++) {
-        const struct argument *argument = &arguments_of[i];
-        if (strcmp(argument->tool, tool->name) != 0) continue;
-        cJSON *property = cJSON_AddObjectToObject(properties, argument->name);
-        cJSON_AddStringToObject(property, "type", argument->type);
-        if (strcmp(argument->type, "array") == 0) cJSON_AddStringToObject(cJSON_AddObjectToObject(property, "items"), "type", "string");
-        cJSON_AddStringToObject(property, "description", argument->about);
-        if (argument->required) cJSON_AddItemToArray(required, cJSON_CreateString(argument->name));
+static void put_argument(struct vr_json *json, const struct argument *argument) {
+    vr_json_object(json, argument->name);
+    vr_json_string(json, "type", argument->type);
+    if (strcmp(argument->type, "array") == 0) {
+        vr_json_object(json, "items");
+        vr_json_string(json, "type", "string");
+        vr_json_object_end(json);
     }
-    cJSON_AddItemToObject(schema, "required", required);
-    cJSON_AddBoolToObject(schema, "additionalProperties", false);
-    return schema;
+    vr_json_string(json, "description", argument->about);
+    vr_json_object_end(json);
 }
 
-cJSON *mcp_tools_list(const struct mcp_server *server) {
-    cJSON *list = cJSON_CreateArray();
-    for (size_t i = 0; i < COUNT(tools); i++) {
-        if (!is_offered(server, &tools[i])) continue;
-        cJSON *tool = cJSON_CreateObject();
-        cJSON_AddStringToObject(tool, "name", tools[i].name);
-        cJSON_AddStringToObject(tool, "title", tools[i].title);
-        cJSON_AddStringToObject(tool, "description", tools[i].about);
-        cJSON_AddItemToObject(tool, "inputSchema", schema_of(&tools[i]));
-        cJSON *hints = cJSON_AddObjectToObject(tool, "annotations");
-        cJSON_AddBoolToObject(hints, "readOnlyHint", !tools[i].runs_programs);
-        cJSON_AddBoolToObject(hints, "destructiveHint", tools[i].runs_programs);
-        cJSON_AddBoolToObject(hints, "openWorldHint", tools[i].runs_programs);
-        cJSON_AddItemToArray(list, tool);
-    }
-    return list;
+// A JSON Schema of the tool's arguments.
+static void put_schema(struct vr_json *json, const struct tool *tool) {
+    vr_json_object(json, "inputSchema");
+    vr_json_string(json, "type", "object");
+    vr_json_object(json, "properties");
+    for (size_t i = 0; i < COUNT(arguments_of); i++)
+        if (strcmp(arguments_of[i].tool, tool->name) == 0) put_argument(json, &arguments_of[i]);
+    vr_json_object_end(json);
+    vr_json_array(json, "required");
+    for (size_t i = 0; i < COUNT(arguments_of); i++)
+        if (strcmp(arguments_of[i].tool, tool->name) == 0 && arguments_of[i].required) vr_json_string(json, NULL, arguments_of[i].name);
+    vr_json_array_end(json);
+    vr_json_bool(json, "additionalProperties", false);
+    vr_json_object_end(json);
+}
+
+static void put_tool(struct vr_json *json, const struct tool *tool) {
+    vr_json_object(json, NULL);
+    vr_json_string(json, "name", tool->name);
+    vr_json_string(json, "title", tool->title);
+    vr_json_string(json, "description", tool->about);
+    put_schema(json, tool);
+    vr_json_object(json, "annotations");
+    vr_json_bool(json, "readOnlyHint", !tool->runs_programs);
+    vr_json_bool(json, "destructiveHint", tool->runs_programs);
+    vr_json_bool(json, "openWorldHint", tool->runs_programs);
+    vr_json_object_end(json);
+    vr_json_object_end(json);
+}
+
+void mcp_tools_list(const struct mcp_server *server, struct vr_json *json) {
+    vr_json_array(json, "tools");
+    for (size_t i = 0; i < COUNT(tools); i++)
+        if (is_offered(server, &tools[i])) put_tool(json, &tools[i]);
+    vr_json_array_end(json);
 }
 
 // Every argument is one of the tool's, of its type, and those that must be there are. An agent that errs is told how.

@@ -31,7 +31,8 @@ BELOW = {
     # What a running allocator records and shows: the core's listener, and its state as a model. One floor up, beside replay.
     "live": "base os model config history driver core host",
     "snapshot": "base os model config history",
-    "analyze": "base os model config",
+    # Of the readers only the scanner of JSON: who held a device is written down as a setting.
+    "analyze": "base os model config snapshot",
     "explore": "base os model config analyze replay present",
     "export": "base os model config analyze",
     "replay": "base os model config history driver sim core host live snapshot analyze",

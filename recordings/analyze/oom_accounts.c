@@ -3,100 +3,177 @@
 
 #include <stdio.h>
 
+#include "snapshot/scan.h"
+
 #define PREFIX      "vram_accounts_"
 #define MOST_SLOTS  16u
 #define MOST_LISTED 128u
 #define NAME_BYTES  64u
+#define WHY_BYTES   256u
 #define NOT_KNOWN   UINT64_MAX
 #define MOST_BYTES  (UINT64_MAX / 1024) // of one process; more is no number of bytes
 
 bool vr_is_fact(const char *key) { return strncmp(key, "vram_", 5) == 0; }
 
 // --- reading ------------------------------------------------------------------------------------------------------------------
-// The value is an object of JSON with no key twice. A key cannot be mistaken for a part of a string: quotes in strings are escaped.
 
-// Where the value of `key` begins, in [text, end); NULL where it has none.
-static const char *value_of(const char *text, const char *end, const char *key) {
-    char quoted[32];
-    const int length = snprintf(quoted, sizeof quoted, "\"%s\"", key);
-    const char *at = strstr(text, quoted);
-    if (at == NULL || at >= end) return NULL;
-    at += length;
-    at += strspn(at, " \t\r\n");
-    if (*at != ':') return NULL;
-    at++;
-    return at + strspn(at, " \t\r\n");
+struct written_process {
+    uint64_t id, bytes;
+    char name[NAME_BYTES];
+};
+
+// What one setting says. Sizes are NOT_KNOWN for null, other values, and what is no size.
+struct written_accounts {
+    uint64_t device, context_bytes, module_bytes, at_start_bytes, self_bytes, left_out;
+    int64_t time_us;
+    bool has_time, has_self, has_processes;
+    char why[WHY_BYTES];
+    struct written_process processes[MOST_LISTED];
+    size_t process_count;
+};
+
+static uint64_t size_of(const struct vr_scan_value *value) {
+    const bool whole = value->kind == VR_SCAN_NUMBER && value->number.kind == VR_NUMERAL_WHOLE && !value->number.negative;
+    return whole && value->number.bits <= MOST_BYTES ? value->number.bits : NOT_KNOWN;
 }
 
-static bool is_true(const char *text, const char *end, const char *key) {
-    const char *value = value_of(text, end, key);
-    return value != NULL && strncmp(value, "true", 4) == 0;
-}
-
-// NOT_KNOWN for null, other values, and what is no size.
-static uint64_t bytes_of(const char *text, const char *end, const char *key) {
-    const char *value = value_of(text, end, key);
-    if (value == NULL || *value < '0' || *value > '9') return NOT_KNOWN;
-    char *rest = NULL;
-    const uint64_t bytes = strtoull(value, &rest, 10);
-    return bytes <= MOST_BYTES && *rest != '.' && *rest != 'e' && *rest != 'E' ? bytes : NOT_KNOWN;
-}
-
-// The text of a string as printable ASCII, anything else as '?'; "" where there is none. Cut to fit.
-static void string_of(const char *text, const char *end, const char *key, char *string, size_t capacity) {
-    const char *at = value_of(text, end, key);
+// A string as printable ASCII, any other character as '?'; "" for another value. Cut to fit.
+static void string_of(const struct vr_scan_value *value, char *string, size_t capacity) {
     size_t length = 0;
-    for (at = at != NULL && *at == '"' ? at + 1 : ""; *at != '\0' && *at != '"' && length + 1 < capacity; at++) {
-        char byte = *at;
-        if (byte == '\\') {
-            if (*++at == '\0') break;
-            byte = *at == '"' || *at == '\\' || *at == '/' ? *at : '?';
-            const bool is_number = *at == 'u'; // four digits follow
-            for (int i = 0; is_number && i < 4 && at[1] != '\0' && at[1] != '"'; i++) at++;
-        }
-        string[length++] = byte >= 0x20 && byte <= 0x7e ? byte : '?';
+    for (size_t i = 0; value->kind == VR_SCAN_STRING && i < value->length && length + 1 < capacity; i++) {
+        const unsigned char byte = (unsigned char)value->text[i];
+        if ((byte & 0xc0) == 0x80) continue; // goes on with a character
+        string[length++] = byte >= 0x20 && byte <= 0x7e ? (char)byte : '?';
     }
     string[length] = '\0';
+}
+
+static enum vram_status read_process(struct vr_scan *scan, struct written_process *process) {
+    char key[16];
+    bool first = true, more = true;
+    *process = (struct written_process){.id = NOT_KNOWN, .bytes = NOT_KNOWN};
+    VR_TRY(vr_scan_open(scan, '{'));
+    for (;;) {
+        struct vr_scan_value value;
+        VR_TRY(vr_scan_member(scan, &first, key, sizeof key, &more));
+        if (!more) return VRAM_OK;
+        VR_TRY(vr_scan_value(scan, &value));
+        if (strcmp(key, "pid") == 0) process->id = size_of(&value);
+        if (strcmp(key, "bytes") == 0) process->bytes = size_of(&value);
+        if (strcmp(key, "name") == 0) string_of(&value, process->name, sizeof process->name);
+    }
+}
+
+static enum vram_status read_processes(struct vr_scan *scan, struct written_accounts *written) {
+    bool first = true, more = true;
+    int byte;
+    VR_TRY(vr_scan_open(scan, '['));
+    for (;;) {
+        VR_TRY(vr_scan_item(scan, &first, &more));
+        if (!more) return VRAM_OK;
+        VR_TRY(vr_scan_peek(scan, &byte));
+        if (byte != '{' || written->process_count == MOST_LISTED) {
+            VR_TRY(vr_scan_skip(scan));
+            continue;
+        }
+        struct written_process *process = &written->processes[written->process_count];
+        VR_TRY(read_process(scan, process));
+        written->process_count += process->id != NOT_KNOWN;
+    }
+}
+
+static enum vram_status read_member(struct vr_scan *scan, const char *key, struct written_accounts *written) {
+    const struct {
+        const char *key;
+        uint64_t *bytes;
+    } sizes[] = {{"device", &written->device},
+                 {"context_bytes", &written->context_bytes},
+                 {"module_bytes", &written->module_bytes},
+                 {"at_start_bytes", &written->at_start_bytes},
+                 {"self_bytes", &written->self_bytes},
+                 {"left_out", &written->left_out}};
+    struct vr_scan_value value;
+    int byte;
+    VR_TRY(vr_scan_peek(scan, &byte));
+    written->has_processes = written->has_processes || strcmp(key, "processes") == 0;
+    if (byte == '[' && strcmp(key, "processes") == 0) return read_processes(scan, written);
+    if (strcmp(key, "has_self") == 0) written->has_self = byte == 't';
+    VR_TRY(vr_scan_value(scan, &value));
+    for (size_t i = 0; i < VR_COUNT_OF(sizes); i++)
+        if (strcmp(key, sizes[i].key) == 0) *sizes[i].bytes = size_of(&value);
+    if (strcmp(key, "why") == 0) string_of(&value, written->why, sizeof written->why);
+    if (strcmp(key, "time_us") != 0) return VRAM_OK;
+    written->has_time = true;
+    written->time_us = value.kind == VR_SCAN_NUMBER && value.number.kind == VR_NUMERAL_WHOLE ? (int64_t)value.number.bits : INT64_MIN;
+    return VRAM_OK;
+}
+
+static enum vram_status read_written(struct vr_scan *scan, struct written_accounts *written) {
+    char key[32];
+    bool first = true, more = true;
+    int byte;
+    VR_TRY(vr_scan_open(scan, '{'));
+    for (;;) {
+        VR_TRY(vr_scan_member(scan, &first, key, sizeof key, &more));
+        if (!more) break;
+        VR_TRY(read_member(scan, key, written));
+    }
+    VR_TRY(vr_scan_peek(scan, &byte));
+    return byte == 0 ? VRAM_OK : VRAM_BAD_INPUT;
+}
+
+// *good is false for what is no account. NO_HOST_MEMORY.
+static enum vram_status read_text(const char *text, struct written_accounts *written, bool *good) {
+    struct vr_input input;
+    struct vram_error error;
+    struct vr_scan scan = {.input = &input, .error = &error};
+    *written = (struct written_accounts){.device = NOT_KNOWN,
+                                         .context_bytes = NOT_KNOWN,
+                                         .module_bytes = NOT_KNOWN,
+                                         .at_start_bytes = NOT_KNOWN,
+                                         .self_bytes = NOT_KNOWN,
+                                         .left_out = NOT_KNOWN};
+    vr_input_on_memory(&input, text, strlen(text));
+    const enum vram_status status = read_written(&scan, written);
+    vr_scan_release(&scan);
+    *good = status == VRAM_OK;
+    return status == VRAM_NO_HOST_MEMORY ? status : VRAM_OK;
 }
 
 // --- which of them --------------------------------------------------------------------------------------------------------------
 
 // Of this device, and of this event: by its time, or, without one, of the last event.
-static bool belongs(const char *text, const char *end, uint32_t device, const struct vram_report_oom *oom, bool is_last) {
-    if (*text != '{' || bytes_of(text, end, "device") != device) return false;
-    const char *time = value_of(text, end, "time_us");
-    return time == NULL ? is_last : oom->has_time && strtoll(time, NULL, 10) == (long long)oom->time_us;
+static bool belongs(const struct written_accounts *written, uint32_t device, const struct vram_report_oom *oom, bool is_last) {
+    if (written->device != device) return false;
+    return written->has_time ? oom->has_time && written->time_us == oom->time_us : is_last;
 }
 
-static const char *find_text(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last) {
-    for (unsigned slot = 0; slot < MOST_SLOTS; slot++) {
+static enum vram_status find_written(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last,
+                                     struct written_accounts *written, bool *found) {
+    *found = false;
+    for (unsigned slot = 0; slot < MOST_SLOTS && !*found; slot++) {
         char key[32];
         (void)snprintf(key, sizeof key, PREFIX "%u", slot);
         const char *text = vr_model_setting(view->model, key);
-        if (text != NULL && belongs(text, text + strlen(text), view->device, oom, is_last)) return text;
+        if (text == NULL) continue;
+        VR_TRY(read_text(text, written, found));
+        *found = *found && belongs(written, view->device, oom, is_last);
     }
-    return NULL;
+    return VRAM_OK;
 }
 
-static enum vram_status read_processes(const char *text, const char *end, struct vr_arena *arena, struct vram_report_accounts *made) {
+static enum vram_status keep_processes(const struct written_accounts *written, struct vr_arena *arena, struct vram_report_accounts *made) {
     void *room;
     VR_TRY(vr_arena_array(arena, MOST_LISTED, sizeof(struct vram_report_process), &room));
     struct vram_report_process *processes = room;
-    static const char mark[] = "\"pid\"";
-    const char *at = strstr(text, mark);
-    while (at != NULL && made->process_count < MOST_LISTED) {
-        const char *next = strstr(at + sizeof mark - 1, mark), *until = next == NULL ? end : next;
-        struct vram_report_process *process = &processes[made->process_count++];
-        char name[NAME_BYTES];
-        string_of(at, until, "name", name, sizeof name);
-        process->id = bytes_of(at, until, "pid");
-        process->bytes = bytes_of(at, until, "bytes");
-        VR_TRY(vr_arena_copy(arena, name, strlen(name), &process->name));
-        at = next;
+    for (size_t i = 0; i < written->process_count; i++) {
+        const struct written_process *process = &written->processes[i];
+        processes[i] = (struct vram_report_process){.id = process->id, .bytes = process->bytes};
+        VR_TRY(vr_arena_copy(arena, process->name, strlen(process->name), &processes[i].name));
     }
-    const uint64_t left_out = bytes_of(text, end, "left_out");
-    made->left_out = left_out == NOT_KNOWN ? 0 : left_out;
     made->processes = processes;
+    made->process_count = written->process_count;
+    made->left_out = written->left_out == NOT_KNOWN ? 0 : written->left_out;
     return VRAM_OK;
 }
 
@@ -126,30 +203,33 @@ static void share_out(const struct vram_report_oom *oom, uint64_t held, uint64_t
     made->unknown_bytes = rest;
 }
 
-enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last, bool driver_level,
-                                  struct vr_arena *arena, const struct vram_report_accounts **accounts) {
-    const char *text = find_text(view, oom, is_last);
-    *accounts = NULL;
-    if (text == NULL) return VRAM_OK;
+static enum vram_status make_accounts(const struct written_accounts *written, const struct vram_report_oom *oom, bool driver_level,
+                                      struct vr_arena *arena, const struct vram_report_accounts **accounts) {
     void *room;
-    char why[256];
     VR_TRY(vr_arena_array(arena, 1, sizeof(struct vram_report_accounts), &room));
     struct vram_report_accounts *made = room;
-    const char *end = text + strlen(text);
-    string_of(text, end, "why", why, sizeof why);
-    VR_TRY(vr_arena_copy(arena, why, strlen(why), &made->why));
-    const char *processes = value_of(text, end, "processes");
-    made->has_processes = processes != NULL;
-    made->apart = is_true(text, end, "has_self");
-    made->at_start_bytes = bytes_of(text, end, "at_start_bytes");
-    if (processes != NULL) VR_TRY(read_processes(text, end, arena, made));
-    // This process holds memory of the device: a list without anybody tells nothing.
-    if (processes != NULL && made->process_count == 0 && made->left_out == 0 && !made->apart) {
+    VR_TRY(vr_arena_copy(arena, written->why, strlen(written->why), &made->why));
+    made->has_processes = written->has_processes;
+    made->apart = written->has_self;
+    made->at_start_bytes = written->at_start_bytes;
+    if (written->has_processes) VR_TRY(keep_processes(written, arena, made));
+    // This process holds memory of the device: an empty list says nothing.
+    if (written->has_processes && made->process_count == 0 && made->left_out == 0 && !made->apart) {
         made->has_processes = false;
         made->why = "NVML lists no process of the device, not even this one, as in many containers";
     }
-    share_out(oom, vr_oom_held(oom, driver_level), bytes_of(text, end, "self_bytes"), bytes_of(text, end, "context_bytes"),
-              bytes_of(text, end, "module_bytes"), made);
+    share_out(oom, vr_oom_held(oom, driver_level), written->self_bytes, written->context_bytes, written->module_bytes, made);
     *accounts = made;
     return VRAM_OK;
+}
+
+enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last, bool driver_level,
+                                  struct vr_arena *arena, const struct vram_report_accounts **accounts) {
+    struct written_accounts *written = malloc(sizeof *written);
+    bool found = false;
+    *accounts = NULL;
+    enum vram_status status = written == NULL ? VRAM_NO_HOST_MEMORY : find_written(view, oom, is_last, written, &found);
+    if (status == VRAM_OK && found) status = make_accounts(written, oom, driver_level, arena, accounts);
+    free(written);
+    return status;
 }

@@ -64,6 +64,14 @@ def check_devices(folder):
             assert len(answers) == counts.count(2), (words, counts, answers)
 
 
+def check_writer():
+    """The command prints JSON by one writer (allocator/base/json.h), not by printf()."""
+    cli = pathlib.Path(__file__).parents[2] / "cli"
+    for path in sorted(cli.glob("*.c")):
+        found = re.findall(r'\b(?:f?printf|fputs|puts|putchar)\(.*\\"[a-z_]+\\": .*', path.read_text())
+        assert not found, f"{path.name} prints JSON by hand: {found[0]}"
+
+
 def commands_with_json():
     names = re.findall(r"^  ([a-z]+)  ", run("--help")[1].split("Commands:")[1], re.M)
     return [name for name in names if "--json" in run(name, "--help")[1]]
@@ -72,6 +80,7 @@ def commands_with_json():
 def main():
     commands = commands_with_json()
     assert {"report", "leaks", "replay", "tune", "diff", "forecast", *ELSEWHERE} == set(commands), commands
+    check_writer()
     assert check("doctor", "--json", codes=(0, 1, 4))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

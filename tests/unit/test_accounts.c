@@ -102,6 +102,20 @@ static void without_a_time_they_are_of_the_last_event(void **state) {
     forget(&told);
 }
 
+static void members_stand_in_any_order(void **state) {
+    (void)state;
+    struct told told;
+    const struct vram_report_accounts *accounts = find_one(&told, "{\"processes\":[{\"bytes\":5,\"name\":\"a\",\"pid\":1},7,{\"pid\":2,"
+                                                                  "\"more\":{\"bytes\":9},\"bytes\":7}],\"more\":[[1]],\"device\":1}");
+    assert_non_null(accounts);
+    assert_int_equal(accounts->process_count, 2);
+    assert_int_equal(accounts->processes[0].bytes, 5);
+    assert_string_equal(accounts->processes[0].name, "a");
+    assert_int_equal(accounts->processes[1].bytes, 7);
+    assert_string_equal(accounts->processes[1].name, "");
+    forget(&told);
+}
+
 static void nobody_gets_more_than_there_is(void **state) {
     (void)state;
     static const char *const values[] = {
@@ -126,6 +140,8 @@ static void what_is_no_account_is_none(void **state) {
                                          "{\"device\":",
                                          "{\"device\":2}",
                                          "{\"device\":\"1\"}",
+                                         "{\"other\":{\"device\":1}}",
+                                         "{\"device\":1} {}",
                                          "{\"device\":1,\"time_us\":}",
                                          "{\"device\":99999999999999999999}"};
     for (size_t i = 0; i < VR_COUNT_OF(values); i++) {
@@ -208,10 +224,10 @@ static void the_cause_names_whose_it_was(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_is_read),       cmocka_unit_test(without_a_time_they_are_of_the_last_event),
-        cmocka_unit_test(nobody_gets_more_than_there_is), cmocka_unit_test(what_is_no_account_is_none),
-        cmocka_unit_test(beginnings_do_no_harm),          cmocka_unit_test(a_long_list_is_cut),
-        cmocka_unit_test(the_cause_names_whose_it_was),
+        cmocka_unit_test(what_was_written_is_read),   cmocka_unit_test(without_a_time_they_are_of_the_last_event),
+        cmocka_unit_test(members_stand_in_any_order), cmocka_unit_test(nobody_gets_more_than_there_is),
+        cmocka_unit_test(what_is_no_account_is_none), cmocka_unit_test(beginnings_do_no_harm),
+        cmocka_unit_test(a_long_list_is_cut),         cmocka_unit_test(the_cause_names_whose_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
