@@ -18,20 +18,16 @@ struct settings {
     bool json;
 };
 
-static int find_leaks(const char *path, struct answers *answers, void *context) {
+static int find_leaks(const struct input_opened *opened, void *context) {
     const struct settings *settings = context;
-    struct vram_recording *recording;
-    struct input_facts facts;
+    const struct vram_profile_options *options = &settings->options;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const int code = input_named_recording(path, &recording, &facts);
-    if (code != CLI_OK) return code;
-    const char *name = input_base_name(facts.name);
+    const char *name = input_base_name(opened->facts.name);
     const struct vram_style style = ui_style();
     size_t leaks = 0;
     const enum vram_status status =
-        settings->json ? vram_leaks_json(recording, &settings->options, name, answers_write, answers, &leaks, &error)
-                       : vram_leaks_text(recording, &settings->options, name, &style, answers_write, answers, &leaks, &error);
-    vram_recording_destroy(recording);
+        settings->json ? vram_leaks_json(opened->recording, options, name, answers_write, opened->answers, &leaks, &error)
+                       : vram_leaks_text(opened->recording, options, name, &style, answers_write, opened->answers, &leaks, &error);
     return ui_result(status, leaks != 0, name, &error);
 }
 
@@ -70,5 +66,6 @@ int cmd_leaks(int argc, char **argv) {
     if (!moment_options(&settings.moment, &settings.options)) return CLI_USAGE;
     settings.options.step = settings.step;
     settings.options.every_events = settings.every;
-    return input_each(argv + 1, count, settings.json, "\n", find_leaks, &settings);
+    const struct input_work work = {.answer = find_leaks, .context = &settings, .json = settings.json, .between = "\n"};
+    return run_command(&work, argv + 1, count);
 }

@@ -96,16 +96,9 @@ static int replay_whatif(const struct vram_recording *recording, const char *pat
     return code;
 }
 
-static int replay_file(const char *path, struct answers *answers, void *context) {
+static int replay_opened(const struct input_opened *opened, void *context) {
     const struct settings *settings = context;
-    struct vram_recording *recording;
-    struct input_facts facts;
-    int code = input_recording(path, &recording, &facts);
-    if (code != CLI_OK) return code;
-    code =
-        settings->exact ? replay_exact(recording, facts.name, settings, answers) : replay_whatif(recording, facts.name, settings, answers);
-    vram_recording_destroy(recording);
-    return code;
+    return (settings->exact ? replay_exact : replay_whatif)(opened->recording, opened->facts.name, settings, opened->answers);
 }
 
 // Option strings are looked at before any recording is. True when all can be read.
@@ -181,5 +174,6 @@ int cmd_replay(int argc, char **argv) {
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     if (!agree(&settings, count) || !read_confs(&settings.confs)) return CLI_USAGE;
-    return input_each(argv + 1, count, settings.json, "\n", replay_file, &settings);
+    const struct input_work work = {.answer = replay_opened, .context = &settings, .json = settings.json, .between = "\n", .plain = true};
+    return run_command(&work, argv + 1, count);
 }

@@ -96,54 +96,46 @@ static enum vram_status print_report(struct reported *reported, struct answers *
     return vram_report_json(reported->report, &reported->source, answers_write, answers);
 }
 
-// Reads, reports and prints one file.
-static int report_file(const char *path, struct answers *answers, void *context) {
-    struct settings *settings = context;
-    struct reported reported = {.settings = settings};
-    struct input_facts facts;
-    const int code = input_named_recording(path, &reported.recording, &facts);
-    if (code != CLI_OK) return code;
+static void release(struct reported *reported) {
+    vram_cures_destroy(reported->cures);
+    vram_paged_savings_destroy(reported->savings);
+    vram_report_destroy(reported->report);
+}
 
+static int report_opened(const struct input_opened *opened, void *context) {
+    struct settings *settings = context;
+    const char *path = opened->facts.name;
+    struct reported reported = {.settings = settings, .recording = opened->recording};
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const struct vram_report_options options = {.top = settings->top > 10000 ? 10000 : (unsigned)settings->top,
                                                 .memory_bytes = settings->memory_bytes,
                                                 .plain_sites = settings->plain_sites};
-    enum vram_status status = vram_report_create(reported.recording, &options, &reported.report, &error);
-    if (status != VRAM_OK) {
-        vram_recording_destroy(reported.recording);
-        return ui_error(facts.name, &error);
-    }
-    reported.source = (struct vram_report_source){.file = settings->json ? input_base_name(facts.name) : facts.name, .bytes = facts.bytes};
+    enum vram_status status = vram_report_create(opened->recording, &options, &reported.report, &error);
+    if (status != VRAM_OK) return ui_error(path, &error);
+    reported.source = (struct vram_report_source){.file = settings->json ? input_base_name(path) : path, .bytes = opened->facts.bytes};
     if (!settings->no_cure) {
         reported.source.replay = replay;
         reported.source.replay_user = &reported;
     }
-    if (!settings->summary) status = print_report(&reported, answers);
-    if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, facts.name, reported.report);
+    if (!settings->summary) status = print_report(&reported, opened->answers);
+    if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, path, reported.report);
     if (settings->fail_over_bytes != UINT64_MAX) judge(settings, reported.source.file, reported.report);
     const bool found = settings->check && has_oom(reported.report);
-    vram_cures_destroy(reported.cures);
-    vram_paged_savings_destroy(reported.savings);
-    vram_report_destroy(reported.report);
-    vram_recording_destroy(reported.recording);
-    return ui_result(status, found, facts.name, NULL);
+    release(&reported);
+    return ui_result(status, found, path, NULL);
 }
 
-// Reads one file and lists what it holds.
-static int list_file(const char *path, struct answers *answers, void *context) {
+// Lists what the recording holds.
+static int list_opened(const struct input_opened *opened, void *context) {
     const struct settings *settings = context;
     const enum vram_listing listing = (enum vram_listing)settings->list;
-    struct vram_recording *recording;
-    struct input_facts facts;
-    const int code = input_named_recording(path, &recording, &facts);
-    if (code != CLI_OK) return code;
-    const char *name = settings->json ? input_base_name(facts.name) : facts.name;
+    const char *path = opened->facts.name;
     const struct vram_style style = ui_style();
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const enum vram_status status = settings->json ? vram_listing_json(recording, listing, name, answers_write, answers, &error)
-                                                   : vram_listing_text(recording, listing, &style, answers_write, answers, &error);
-    vram_recording_destroy(recording);
-    return ui_result(status, false, facts.name, &error);
+    const enum vram_status status =
+        settings->json ? vram_listing_json(opened->recording, listing, input_base_name(path), answers_write, opened->answers, &error)
+                       : vram_listing_text(opened->recording, listing, &style, answers_write, opened->answers, &error);
+    return ui_result(status, false, path, &error);
 }
 
 // From this many files on their reports are more than anyone reads.
@@ -163,7 +155,9 @@ static int report_each(struct settings *settings, char **operands, int count) {
     if (!lists) settle_count(settings, &files);
     struct report_ranks ranks = {.rows = NULL, .only_table = settings->summary};
     settings->ranks = &ranks;
-    const int result = input_files_each(&files, settings->json, "\n\n", lists ? list_file : report_file, settings);
+    const struct input_work work = {
+        .answer = lists ? list_opened : report_opened, .context = settings, .json = settings->json, .between = "\n\n"};
+    const int result = input_files_run(&files, &work);
     report_ranks_end(&ranks);
     input_files_close(&files);
     return result;

@@ -69,15 +69,9 @@ static int tune_together(char **paths, int count, const struct settings *setting
     return code;
 }
 
-static int tune_one(const char *path, struct answers *answers, void *context) {
-    struct vram_recording *recording;
-    struct input_facts facts;
-    const int read = input_recording(path, &recording, &facts);
-    if (read != CLI_OK) return read;
-    const struct vram_recording *const one = recording;
-    const int code = tune(&one, 1, facts.name, context, answers);
-    vram_recording_destroy(recording);
-    return code;
+static int tune_opened(const struct input_opened *opened, void *context) {
+    const struct vram_recording *const one = opened->recording;
+    return tune(&one, 1, opened->facts.name, context, opened->answers);
 }
 
 int cmd_tune(int argc, char **argv) {
@@ -114,7 +108,8 @@ int cmd_tune(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (settings.each) return input_each(argv + 1, count, settings.json, "\n", tune_one, &settings);
+    const struct input_work work = {.answer = tune_opened, .context = &settings, .json = settings.json, .between = "\n", .plain = true};
+    if (settings.each) return run_command(&work, argv + 1, count);
     struct input_files files;
     code = input_files_open(argv + 1, count, &files);
     if (code != CLI_OK) return code;

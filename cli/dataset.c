@@ -160,26 +160,21 @@ static bool is_new(struct progress *progress, uint64_t rank, const char *name) {
     return true;
 }
 
-static int add_recording(const char *path, struct answers *answers, void *context) {
-    (void)answers;
+static int add_recording(const struct input_opened *opened, void *context) {
     struct progress *progress = context;
-    struct vram_recording *recording;
-    struct input_facts facts;
     uint64_t rank;
-    if (!rank_of_path(path, &rank)) rank = progress->recordings;
-    const char *name = input_base_name(path);
+    if (!rank_of_path(opened->path, &rank)) rank = progress->recordings;
+    const char *name = input_base_name(opened->path);
     if (!is_new(progress, rank, name)) return CLI_BAD_INPUT;
-    int code = input_named_recording(path, &recording, &facts);
-    if (code != CLI_OK) return code;
-    code = write_tables(recording, rank, name, progress);
-    vram_recording_destroy(recording);
+    const int code = write_tables(opened->recording, rank, name, progress);
     progress->recordings += code == CLI_OK;
     return code;
 }
 
 int dataset_write(char **operands, int count, const struct dataset *dataset) {
     struct progress progress = {.dataset = dataset};
-    const int code = input_each(operands, count, false, "", add_recording, &progress);
+    const struct input_work work = {.answer = add_recording, .context = &progress, .between = ""};
+    const int code = run_command(&work, operands, count);
     for (size_t i = 0; i < progress.key_count; i++) free(progress.keys[i]);
     free(progress.keys);
     if (progress.recordings != 0) {

@@ -156,25 +156,34 @@ void input_files_close(struct input_files *files) {
     *files = (struct input_files){0};
 }
 
-int input_files_each(const struct input_files *files, bool json, const char *between, input_visit *visit, void *context) {
+static int answer_for(const char *path, const struct input_work *work, struct answers *answers) {
+    struct input_opened opened = {.path = path, .answers = answers};
+    int code = (work->plain ? input_recording : input_named_recording)(path, &opened.recording, &opened.facts);
+    if (code != CLI_OK) return code;
+    answers_expect(answers);
+    code = work->answer(&opened, work->context);
+    vram_recording_destroy(opened.recording);
+    return code;
+}
+
+int input_files_run(const struct input_files *files, const struct input_work *work) {
     struct answers answers;
     int result = CLI_OK;
     // A folder is an array, however many recordings are in it.
-    answers_open(&answers, json, files->count > 1 || files->had_folder, between);
+    answers_open(&answers, work->json, files->count > 1 || files->had_folder, work->between);
     for (int i = 0; i < files->count; i++) {
-        answers_expect(&answers);
-        const int code = visit(files->paths[i], &answers, context);
+        const int code = answer_for(files->paths[i], work, &answers);
         if (code > result) result = code;
     }
     answers_close(&answers);
     return result;
 }
 
-int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context) {
+int run_command(const struct input_work *work, char **operands, int count) {
     struct input_files files;
     const int code = input_files_open(operands, count, &files);
     if (code != CLI_OK) return code;
-    const int result = input_files_each(&files, json, between, visit, context);
+    const int result = input_files_run(&files, work);
     input_files_close(&files);
     return result;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "answers.h"
+#include "input.h"
 
 // Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it, in place of a page of
 // `vram view` with several of them each, as PAGE#NAME.
@@ -21,12 +22,27 @@ struct input_files {
 int input_files_open(char **operands, int count, struct input_files *files);
 void input_files_close(struct input_files *files);
 
-// Works on one recording and prints its answer. The exit code.
-typedef int input_visit(const char *path, struct answers *answers, void *context);
-// Calls `visit` for every recording of the list; files that cannot be read are left out. With `json` several results are one array; else
-// `between` is printed between two. Returns the highest exit code.
-int input_files_each(const struct input_files *files, bool json, const char *between, input_visit *visit, void *context);
-// The same for the recordings that the operands name.
-int input_each(char **operands, int count, bool json, const char *between, input_visit *visit, void *context);
+// One of them, read.
+struct input_opened {
+    const char *path;
+    struct vram_recording *recording; // goes when its answer is made
+    struct input_facts facts;
+    struct answers *answers; // where the answer goes
+};
+
+// What a command does with each recording. `answer` makes and prints one answer and returns the exit code.
+struct input_work {
+    int (*answer)(const struct input_opened *opened, void *context);
+    void *context;
+    bool json;           // several answers are one array,
+    const char *between; // else this is printed between two
+    bool plain;          // machine code keeps its addresses: nothing is shown of it
+};
+
+// Reads every recording of the list, lets the work answer, and closes it; files that cannot be read are left out. Returns the highest exit
+// code.
+int input_files_run(const struct input_files *files, const struct input_work *work);
+// The same for the recordings that the operands name: the tail of every command that answers for each of them.
+int run_command(const struct input_work *work, char **operands, int count);
 
 #endif

@@ -41,28 +41,25 @@ static enum vram_status print_timeline(const struct vram_recording *recording, c
     return status;
 }
 
-static int show_file(const char *path, struct answers *answers, void *context) {
+static int show_opened(const struct input_opened *opened, void *context) {
     const struct report_profile *profile = context;
-    struct vram_recording *recording;
-    struct input_facts facts;
-    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const int code = input_named_recording(path, &recording, &facts);
-    if (code != CLI_OK) return code;
-    const char *name = input_base_name(facts.name);
+    const struct vram_recording *recording = opened->recording;
+    const char *name = input_base_name(opened->facts.name);
     const struct vram_style style = ui_style();
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     enum vram_status status;
     if (profile->timeline)
-        status = print_timeline(recording, name, answers, &error);
+        status = print_timeline(recording, name, opened->answers, &error);
     else if (profile->json)
-        status = vram_profile_json(recording, &profile->options, name, answers_write, answers, &error);
+        status = vram_profile_json(recording, &profile->options, name, answers_write, opened->answers, &error);
     else
-        status = vram_profile_text(recording, &profile->options, name, &style, answers_write, answers, &error);
-    vram_recording_destroy(recording);
+        status = vram_profile_text(recording, &profile->options, name, &style, answers_write, opened->answers, &error);
     return ui_result(status, false, name, &error);
 }
 
 int report_profiles(struct report_profile *profile, char **operands, int count) {
-    const int code = input_each(operands, count, profile->json, "\n", show_file, profile);
+    const struct input_work work = {.answer = show_opened, .context = profile, .json = profile->json, .between = "\n"};
+    const int code = run_command(&work, operands, count);
     free(profile->rules);
     profile->rules = NULL;
     return code;
