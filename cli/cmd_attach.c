@@ -60,12 +60,13 @@ static int dump(const struct recorded *recorded, const char *path) {
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     if (vram_recording_read_file(recorded->path, &recording, &error) != VRAM_OK) return ui_error(recorded->path, &error);
     struct output *output = output_open(path);
-    enum vram_status status = output == NULL ? VRAM_IO : vram_recording_write(recording, VRAM_FORMAT_VRAM, output_write, output, &error);
+    int code = CLI_BAD_INPUT;
+    if (output != NULL) {
+        const enum vram_status status = vram_recording_write(recording, VRAM_FORMAT_VRAM, output_write, output, &error);
+        code = output_end(output, status, path, &error);
+    }
     vram_recording_destroy(recording);
-    if (output == NULL) return CLI_BAD_INPUT;
-    const int closed = output_close(output, status == VRAM_OK);
-    if (status != VRAM_OK && closed == CLI_OK) return ui_error(path, &error);
-    return closed;
+    return code;
 }
 
 int cmd_attach(int argc, char **argv) {

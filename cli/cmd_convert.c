@@ -104,12 +104,8 @@ static int write_recording(const struct vram_recording *recording, const struct 
     if (output == NULL) return CLI_BAD_INPUT;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const enum vram_status status = format->write(recording, options, output_write, output, &error);
-    // A failure to write is the output's to tell.
-    int code = status == VRAM_OK || status == VRAM_IO ? CLI_OK : ui_error(options->name, &error);
     if (status == VRAM_OK && *error.message != '\0') ui_say("vram: %s: %s", options->name, error.message);
-    const int closed = output_close(output, status == VRAM_OK);
-    if (code == CLI_OK) code = closed;
-    return code == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : code;
+    return output_end(output, status, options->name, &error);
 }
 
 // Whether the text of formats that write each row's stack out may be made.

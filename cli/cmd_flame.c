@@ -31,9 +31,7 @@ static int draw(const struct settings *settings, const struct vram_profile_optio
     const enum vram_status status = wants_lines(settings->output)
                                         ? vram_flame_folded(recording, before, options, output_write, output, &error)
                                         : vram_flame_svg(recording, before, options, title, output_write, output, &error);
-    const int code = output_close(output, status == VRAM_OK);
-    if (status != VRAM_OK && status != VRAM_IO) return ui_error(title, &error);
-    return status == VRAM_OK ? code : CLI_BAD_INPUT;
+    return output_end(output, status, title, &error);
 }
 
 static bool is_folder(const char *path) {

@@ -43,11 +43,7 @@ static int write_file(const struct vram_recording *recording, const char *path, 
     if (output == NULL) return CLI_BAD_INPUT;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const enum vram_status status = vram_recording_write(recording, format, output_write, output, &error);
-    // A failure to write is the output's to tell.
-    const int code = status == VRAM_OK || status == VRAM_IO ? CLI_OK : ui_error(name, &error);
-    const int closed = output_close(output, status == VRAM_OK);
-    if (code != CLI_OK) return code;
-    return closed == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : closed;
+    return output_end(output, status, name, &error);
 }
 
 static int print_json(const struct vram_symbols_counts *counts) {

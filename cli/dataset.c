@@ -102,10 +102,7 @@ static int write_table(const struct vram_recording *recording, const char *name,
     const struct vram_export_options options = {.table = table->table, .device = device};
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const enum vram_status status = vram_recording_export(recording, VRAM_EXPORT_ARROW, &options, output_write, output, &error);
-    // A failure to write is the output's to tell.
-    const int code = status == VRAM_OK || status == VRAM_IO ? CLI_OK : ui_error(name, &error);
-    const int closed = output_close(output, status == VRAM_OK);
-    return code != CLI_OK ? code : closed != CLI_OK ? closed : status == VRAM_OK ? CLI_OK : CLI_BAD_INPUT;
+    return output_end(output, status, name, &error);
 }
 
 static bool has_device(const struct vram_recording *recording, uint32_t device) {

@@ -256,6 +256,13 @@ int output_close(struct output *output, bool keep) {
     return code;
 }
 
+int output_end(struct output *output, enum vram_status status, const char *name, const struct vram_error *error) {
+    const int code = status == VRAM_OK || status == VRAM_IO ? CLI_OK : ui_error(name, error);
+    const int closed = output_close(output, status == VRAM_OK);
+    if (code != CLI_OK) return code;
+    return closed == CLI_OK && status != VRAM_OK ? CLI_BAD_INPUT : closed;
+}
+
 bool output_is_folder(const char *path) {
     struct stat facts;
     const size_t length = strlen(path);
