@@ -41,6 +41,9 @@ static double unit_bytes(const char *unit) {
     return 0;
 }
 
+// A number without a unit is bytes; a smaller one was meant as GiB or MiB.
+#define LEAST_PLAIN_BYTES (UINT64_C(1) << 20)
+
 bool args_size(const char *text, uint64_t *bytes) {
     if (text[0] < '0' || text[0] > '9') return false;
     const size_t digits = strspn(text, "0123456789");
@@ -49,6 +52,7 @@ bool args_size(const char *text, uint64_t *bytes) {
         *bytes = 0;
         return true;
     }
+    if (text[digits] == '\0') return read_whole(text, bytes) && *bytes >= LEAST_PLAIN_BYTES;
     const double unit = unit_bytes(text + number + strspn(text + number, " "));
     if (unit == 0) return false;
     if (number == digits && unit == 1) return read_whole(text, bytes);
@@ -207,19 +211,24 @@ static bool is_among(const char *words, const char *word) {
 }
 
 // The option that has the text among its other words; NULL where none has.
-static const char *named_otherwise(const struct args_option *options, const char *text) {
+static const struct args_option *named_otherwise(const struct args_option *options, const char *text) {
     for (const struct args_option *option = options; option->name != NULL; option++)
-        if (option->also != NULL && is_among(option->also, text)) return option->name;
+        if (option->also != NULL && is_among(option->also, text)) return option;
     return NULL;
 }
 
-static enum outcome unknown_long(const struct args_command *command, const char *name, size_t length) {
+// An option under another word for it, with a note; NULL, with a message, for a word that no option has.
+static const struct args_option *find_otherwise(const struct args_command *command, const char *name, size_t length) {
     char text[64];
     (void)snprintf(text, sizeof text, "%.*s", (int)(length < 60 ? length : 60), name);
-    const char *nearest = named_otherwise(command->options, text);
-    if (nearest == NULL) nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);
+    const struct args_option *option = named_otherwise(command->options, text);
+    if (option != NULL) {
+        ui_say("vram: --%s is called --%s", text, option->name);
+        return option;
+    }
+    const char *nearest = args_nearest(text, &command->options[0].name, sizeof command->options[0]);
     ui_say(nearest == NULL ? "vram: unknown option '--%s'" : "vram: unknown option '--%s'; did you mean '--%s'?", text, nearest);
-    return WRONG;
+    return NULL;
 }
 
 // One `--name`, `--name=value` or `--name value`; *at moves over a value taken from the next argument.
@@ -228,7 +237,8 @@ static enum outcome parse_long(const struct args_command *command, int argc, cha
     const char *equals = strchr(name, '=');
     const size_t length = equals == NULL ? strlen(name) : (size_t)(equals - name);
     const struct args_option *option = find(command->options, name, length, 0);
-    if (option == NULL) return unknown_long(command, name, length);
+    if (option == NULL) option = find_otherwise(command, name, length);
+    if (option == NULL) return WRONG;
     if (option == &help_option) return HELPED;
     if (option->kind == ARGS_FLAG) {
         if (equals == NULL) return take(option, NULL) ? GOING : WRONG;

@@ -17,7 +17,7 @@ enum args_kind {
     ARGS_STRING,  // target: const char *; the last one counts
     ARGS_STRINGS, // target: struct args_list; each one is kept
     ARGS_COUNT,   // target: uint64_t; decimal
-    ARGS_SIZE,    // target: uint64_t; with a unit: 512MiB, 80GB, 1.5GiB, 24g (binary), 100B; or 0
+    ARGS_SIZE,    // target: uint64_t; with a unit: 512MiB, 80GB, 1.5GiB, 24g (binary), 100B; without one bytes, from 1 MiB on; or 0
     ARGS_CHOICE,  // target: unsigned, the index in choices
 };
 
@@ -35,7 +35,7 @@ struct args_option {
     const char *help;           // one line
     void *target;               // untouched when the option is absent
     const char *const *choices; // NULL-terminated, for ARGS_CHOICE
-    const char *also;           // other words for it, apart by spaces, for which it is suggested; NULL: none
+    const char *also;           // other words for it, apart by spaces, which are taken with a note; NULL: none
 };
 
 // The row of --json for what may be printed as one JSON object or as an array; `several`: when it is one.
@@ -59,7 +59,7 @@ struct args_command {
 // is to end with *exit_code: help was printed (CLI_OK) or the line was wrong (CLI_USAGE).
 bool args_parse(const struct args_command *command, int argc, char **argv, int *operand_count, int *exit_code);
 
-// Reads a size such as "24GiB", "80GB", "1.5g", "1048576B" or "0". False for any other text, and for a number without a unit.
+// Reads a size such as "24GiB", "80GB", "1.5g", "1048576B" or "0". False for any other text, and for a number below 1 MiB without a unit.
 bool args_size(const char *text, uint64_t *bytes);
 // One line on standard error about a text that is no size.
 void args_size_say_wrong(const char *option, const char *text);

@@ -81,15 +81,21 @@ class Options(unittest.TestCase):
                 self.assertIn(word, refused.stderr, (command, name))
 
     def test_a_size_has_a_unit(self):
+        self.assertEqual(run("sim", "--memory", str(4 << 30), "--", "true").returncode, 0)
         for command, _, name, value in self.each():
             if value == "SIZE" and (command, name) != ("forecast", "size"):
                 refused = run(command, f"--{name}", "24", "none.pickle")
                 self.assertEqual((refused.returncode, f"--{name}: '24' has no unit" in refused.stderr), (2, True), (command, name, refused.stderr))
 
-    def test_what_others_call_it_is_suggested(self):
-        for words, wanted in ((["fit", "--device"], "--card"), (["sim", "--profile"], "--costs"), (["fit", "--limit"], "--memory"), (["fit", "--exact"], "--each"),
-                              (["forecast", "--at"], "--size"), (["report", "--jsn"], "--json"), (["--versoin"], "--version"), (["reprot"], "report"),
-                              (["versio"], "version"), (["run", "--memory"], "--limit")):
+    def test_what_others_call_it_is_taken_with_a_note(self):
+        for command, word, wanted, value in (("fit", "device", "card", "h101"), ("sim", "profile", "costs", "none"), ("fit", "limit", "memory", "24"),
+                                             ("forecast", "at", "size", "x"), ("run", "memory", "limit", "24")):
+            said = run(command, f"--{word}", value)
+            self.assertEqual((said.returncode, f"vram: --{word} is called --{wanted}\n" in said.stderr), (2, True), (command, word, said.stderr))
+        self.assertEqual(run("sim", "--device", "h100", "--", "true").returncode, 0)
+
+    def test_near_misses_are_suggested(self):
+        for words, wanted in ((["report", "--jsn"], "--json"), (["--versoin"], "--version"), (["reprot"], "report"), (["versio"], "version")):
             said = run(*words)
             self.assertEqual((said.returncode, f"did you mean '{wanted}'?" in said.stderr), (2, True), (words, said.stderr))
 
