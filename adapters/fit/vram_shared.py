@@ -15,6 +15,42 @@ def part(name):
     return sys.modules["_" + name]
 
 
+def when_imported(name, function):
+    """Calls it with the module of that name: now where it is there, else once it is imported."""
+    if name in sys.modules:
+        function(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, Finder(name, function))
+
+
+class Finder:
+    """In front of all others, for one module. Also for those who only ask whether it is there."""
+
+    def __init__(self, name, function):
+        self.name, self.function, self.looking = name, function, False
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name or self.looking:
+            return None
+        self.looking = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.looking = False
+        if spec is None or not hasattr(spec.loader, "exec_module"):
+            return spec
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+                self.function(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
 def leave_to_python(torch, code):
     """torch.compile() does not compile this function; it begins with what is called from it, as if nothing stood in between."""
     frames = getattr(getattr(getattr(torch, "_C", None), "_dynamo", None), "eval_frame", None)

@@ -10,7 +10,6 @@ searches over what is unknown have likely results, by a table (vram_values_table
 come from PyTorch's generator for the host, and a GPU draws others."""
 import ctypes
 import functools
-import importlib.util
 import os
 import sys
 import threading
@@ -236,6 +235,7 @@ def begin(torch):
             if values.driver.begin(0, 0) == NOT_SUPPORTED:
                 return  # nothing is kept of what is written, or all of it lies open to the host
             values.install()
+            part("triton").begin(values)
             for code in own_code():
                 shared.leave_to_python(torch, code)
         except Exception as error:
@@ -270,31 +270,4 @@ def remove_own_frames(torch):
 def watch_imports():
     """Where nothing else of vram's is in the program."""
     if LIMIT > 0:
-        sys.meta_path.insert(0, Finder())
-
-
-class Finder:
-    """In front of all others, for PyTorch alone. Also for those who only ask whether it is there."""
-
-    looking = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "torch" or self.looking:
-            return None
-        self.looking = True
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            self.looking = False
-        if spec is None or not hasattr(spec.loader, "exec_module"):
-            return spec
-        load = spec.loader.exec_module
-
-        def exec_module(module):
-            load(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-                begin(module)
-
-        spec.loader.exec_module = exec_module
-        return spec
+        shared.when_imported("torch", begin)

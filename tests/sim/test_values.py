@@ -153,9 +153,13 @@ class Values(unittest.TestCase):
         self.assertEqual(answers, ["True", "True", "True", "4", "1", "[5, 7]", "(2,)", "(4,)", "3"], result.stderr)
 
 
+def has(program):
+    """Whether a program runs in that environment."""
+    return os.path.exists(PYTHON) and subprocess.run([VRAM, "sim", "--", PYTHON, "-c", program], capture_output=True, env=ENVIRONMENT, check=False).returncode == 0
+
+
 if __name__ == "__main__":
-    probe = subprocess.run([VRAM, "sim", "--", PYTHON, "-c", "import torch; torch.library.get_kernel"], capture_output=True, env=ENVIRONMENT, check=False) if os.path.exists(PYTHON) else None
-    if probe is None or probe.returncode != 0:
+    if not has("import torch; torch.library.get_kernel"):
         print("skipped: there is no PyTorch of 2.9 or later in VRAM_TORCH_PYTHON, or in check-real's cache")
         sys.exit(SKIPPED)
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)

@@ -1,0 +1,74 @@
+"""Device memory as a kernel of Triton sees it that is run on the host: bytes by their addresses on the device, fetched when they are looked at, with the
+level of each (vram_values.py). What is written stays here until commit()."""
+import numpy
+
+PAGE = 512  # allocators' blocks begin at multiples of it (VR_SIM_BLOCK_BYTES)
+KNOWN, LIKELY, UNKNOWN, UNTOUCHED = range(4)
+
+
+class OutOfReach(Exception):
+    """The kernel looks at what is no device memory, or at too much of it."""
+
+
+class Pages:
+    def __init__(self, driver, most_bytes):
+        self.driver, self.most = driver, max(1, most_bytes // PAGE)
+        self.slots = {}  # the number of a page -> where it lies here
+        self.bytes, self.levels, self.stored = (self.grown(None, kind) for kind in (numpy.uint8, numpy.uint8, bool))
+        self.read = set()  # numbers of the pages that were loaded from
+
+    def grown(self, old, kind):
+        new = numpy.zeros(16 * PAGE if old is None else 2 * len(old), kind)
+        if old is not None:
+            new[:len(old)] = old
+        return new
+
+    def slot(self, page):
+        found = self.slots.get(page)
+        return self.fetch(page) if found is None else found
+
+    def fetch(self, page):
+        slot = len(self.slots)
+        if slot >= self.most:
+            raise OutOfReach("too many bytes")
+        if (slot + 1) * PAGE > len(self.bytes):
+            self.bytes, self.levels, self.stored = (self.grown(old, old.dtype) for old in (self.bytes, self.levels, self.stored))
+        at = slot * PAGE
+        if self.driver.look(page * PAGE, PAGE, 1, self.bytes.ctypes.data + at, self.levels.ctypes.data + at) < 0:
+            raise OutOfReach("no device memory")
+        self.slots[page] = slot
+        return slot
+
+    def places(self, addresses, width):
+        """Where the first bytes of elements lie here; also the numbers of their pages."""
+        if len(addresses) and int((addresses % width).max()) and PAGE % width == 0:
+            raise OutOfReach("not aligned")
+        pages, which = numpy.unique(addresses // PAGE, return_inverse=True)
+        slots = numpy.array([self.slot(page) for page in pages.tolist()], numpy.int64)
+        return slots[which.reshape(-1)] * PAGE + (addresses % PAGE).astype(numpy.int64), pages
+
+    def load(self, addresses, width):
+        """The bytes of elements, a row for each, and their levels."""
+        places, pages = self.places(addresses, width)
+        self.read.update(pages.tolist())
+        whole = places[:, None] + numpy.arange(width)
+        return self.bytes[whole], self.levels[whole].max(1) if len(places) else numpy.zeros(0, numpy.uint8)
+
+    def store(self, addresses, rows, levels):
+        """The last one of several at one place stays."""
+        whole = self.places(addresses, rows.shape[1])[0][:, None] + numpy.arange(rows.shape[1])
+        self.bytes[whole], self.levels[whole], self.stored[whole] = rows, levels[:, None], True
+
+    def doubt(self, addresses, width, levels):
+        """Places that may have been stored to: what lies there is no better known than that. Those out of reach are left out."""
+        inside = numpy.array([page in self.slots for page in (addresses // PAGE).tolist()], bool)
+        whole = self.places(addresses[inside], width)[0][:, None] + numpy.arange(width)
+        self.levels[whole] = numpy.maximum(self.levels[whole], levels[inside][:, None])
+        self.stored[whole] = True
+
+    def commit(self):
+        for page, slot in self.slots.items():
+            part = slice(slot * PAGE, (slot + 1) * PAGE)
+            if self.stored[part].any():
+                levels = numpy.where(self.stored[part], self.levels[part], UNTOUCHED).astype(numpy.uint8)
+                self.driver.put(page * PAGE, PAGE, 1, self.bytes.ctypes.data + slot * PAGE, levels.ctypes.data)

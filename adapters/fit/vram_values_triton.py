@@ -1,0 +1,187 @@
+"""Kernels of Triton's whose grid is small are computed on the host, those of torch.compile among them: vram_values_interpreter.py runs them before they are
+launched, and what they wrote is put behind the launch. A kernel that looks at too much, or that Triton's interpreter cannot run, is left alone."""
+import functools
+import threading
+import weakref
+
+import _vram_shared as shared
+
+MOST_PROGRAMS = 256  # of a grid
+# Operations of Triton's language that are done, some 20 us each: in a launch, of one kernel in all launches, and of all kernels.
+MOST_DONE, MOST_OF_ONE, MOST_OF_ALL = 100000, 300000, 3000000
+FAILURES = 4
+UNKNOWN = 2
+MODULES = {"triton.runtime.jit": "watch_functions", "triton.runtime.autotuner": "watch_tuner", "torch._inductor.runtime.triton_heuristics": "watch_compiled"}
+
+
+class Kernel:
+    """What is known of one, by what was computed of it."""
+
+    __slots__ = ("done", "failures", "function", "read", "reads")
+
+    def __init__(self):
+        self.failures, self.done, self.function = 0, 0, None
+        self.read, self.reads = set(), None  # names of arguments that it has read from; whether it reads at all
+
+
+class Triton:
+    def __init__(self, values):
+        self.values, self.torch, self.driver, self.interpreter = values, values.torch, values.driver, None
+        self.limit = values.memory.alike[0].numel()  # bytes that a kernel may look at
+        self.done = 0
+        self.kernels, self.local = weakref.WeakKeyDictionary(), threading.local()
+
+    # --- one launch -------------------------------------------------------------------------------------------------------
+
+    def launch(self, key, function_of, grid_of, given_of, call):
+        """Calls what launches; given_of() are the kernel's arguments by name, grid_of() its grid."""
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.kernels[key] = Kernel()
+        if kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False):
+            return call()
+        pages = self.compute(kernel, function_of, grid_of, given_of)
+        if pages is None:
+            return call()
+        shields = self.driver.shield(self.everywhere[0], self.everywhere[1], 1)
+        try:
+            made = call()
+        finally:
+            self.driver.end(shields)
+        pages.commit()
+        return made
+
+    def compute(self, kernel, function_of, grid_of, given_of):
+        """The memory as the kernel leaves it; None: it is not computed."""
+        torch, device = self.torch, self.torch._C._cuda_getDevice()
+        try:
+            if self.driver.begin(device, self.values.stream(device)) != 0:
+                return None
+            given = given_of()
+            grid = (*grid_of(), 1, 1)[:3]
+            programs = int(grid[0]) * int(grid[1]) * int(grid[2])
+            tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+            if not 0 < programs <= MOST_PROGRAMS or not all(tensor.is_cuda for tensor in tensors.values()) or not self.is_known(kernel, tensors):
+                return None
+            kernel.function = kernel.function or function_of()
+            return self.interpret(kernel, given, [int(size) for size in grid], tensors)
+        except Exception:
+            kernel.failures += 1
+            return None
+
+    def interpret(self, kernel, given, grid, tensors):
+        if self.interpreter is None:
+            import ctypes
+            self.interpreter = shared.part("vram_values_interpreter").Interpreter(self.torch)
+            room = ctypes.c_uint64 * 1
+            self.everywhere = room(0), room(2**64 - 1)
+        pages = shared.part("vram_values_pages").Pages(self.driver, self.limit)
+        with self.torch._C.DisableTorchFunction():
+            done = self.interpreter.run(kernel.function, given, grid, pages, MOST_DONE)
+        kernel.done, self.done = kernel.done + done, self.done + done
+        size = shared.part("vram_values_pages").PAGE
+        for name, tensor in tensors.items():
+            first = tensor.data_ptr() // size
+            if any(first <= page <= (tensor.data_ptr() + tensor.untyped_storage().nbytes()) // size for page in pages.read):
+                kernel.read.add(name)
+        kernel.reads = bool(pages.read) or bool(kernel.reads)
+        return pages
+
+    def is_known(self, kernel, tensors):
+        """Whether something of what it reads is known; what that is, its first computation shows."""
+        if kernel.reads is None or not kernel.reads:
+            return True
+        return any(self.begins_known(tensor) for name, tensor in tensors.items() if name in kernel.read)
+
+    def begins_known(self, tensor):
+        found = self.values.memory.fetch(tensor) if tensor.numel() else None
+        if found is not None:
+            return found.worst != UNKNOWN or found.levels is not None
+        room = self.values.memory.room()
+        size = min(512, tensor.numel() * tensor.element_size())
+        other = self.torch.empty(512, dtype=self.torch.uint8, device="cpu")
+        return self.driver.look(tensor.data_ptr(), size, 1, other.data_ptr(), room.data_ptr()) not in (1 << UNKNOWN, -1)
+
+    # --- where launches are -----------------------------------------------------------------------------------------------
+
+    def watch_functions(self, module):
+        """Functions under @triton.jit."""
+        run = module.JITFunction.run
+
+        @functools.wraps(run)
+        def watched(function, *args, grid, warmup, **kwargs):
+            if warmup:
+                return run(function, *args, grid=grid, warmup=warmup, **kwargs)
+
+            def given():
+                parameters = function.signature.parameters
+                bound = function.signature.bind(*args, **{name: value for name, value in kwargs.items() if name in parameters})
+                bound.apply_defaults()
+                return dict(bound.arguments)
+
+            def call():
+                return run(function, *args, grid=grid, warmup=warmup, **kwargs)
+
+            return self.launch(function, lambda: function.fn, lambda: grid(given()) if callable(grid) else grid, given, call)
+
+        module.JITFunction.run = watched
+
+    def watch_tuner(self, module):
+        """Launches that only time a kernel."""
+        module.Autotuner._bench = self.idly(module.Autotuner._bench)
+
+    def watch_compiled(self, module):
+        """Kernels that torch.compile() writes, and those that it calls."""
+        tuner = module.CachingAutotuner
+        run = tuner.run
+        for name in ("bench", "benchmark_all_configs"):
+            setattr(tuner, name, self.idly(getattr(tuner, name)))
+
+        @functools.wraps(run)
+        def watched(compiled, *args, **kwargs):
+            def given():
+                return compiled_arguments(compiled, args, kwargs)
+
+            def grid():
+                if "grid" in kwargs:
+                    return kwargs["grid"]({**given()}) if callable(kwargs["grid"]) else kwargs["grid"]
+                return compiled._interpret_args_grid(args, configuration(compiled))[1]
+
+            return self.launch(compiled, lambda: compiled.fn.fn or compiled._reload_kernel().fn.fn, grid, given, lambda: run(compiled, *args, **kwargs))
+
+        tuner.run = watched
+
+    def idly(self, method):
+        @functools.wraps(method)
+        def timed(*args, **kwargs):
+            before, self.local.idle = getattr(self.local, "idle", False), True
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self.local.idle = before
+        return timed
+
+
+def configuration(compiled):
+    """The first of a kernel of torch.compile()'s; all of them give the same results."""
+    made = compiled.launchers or compiled.compile_results
+    return made[0].config if made else compiled.configs[0]
+
+
+def compiled_arguments(compiled, args, kwargs):
+    """Of a kernel of torch.compile()'s by name: what it is called with, and what its first configuration and its compilation fix."""
+    blocks = configuration(compiled).kwargs
+    fixed = {**compiled.triton_meta.get("constants", {}), **blocks}
+    names = compiled.fn.arg_names
+    fixed = {names[key] if isinstance(key, int) else key[0] if isinstance(key, tuple) else key: value for key, value in fixed.items()}
+    constant = {names[i] for i in compiled.fn.constexprs}
+    free = [name for name in names if name not in constant and name not in blocks]
+    given = {**{name: value for name, value in fixed.items() if name in names}, **dict(zip(free, args))}
+    return {**given, **{name: value for name, value in kwargs.items() if name in names}}
+
+
+def begin(values):
+    """Those of the modules that are there are watched at once, the others when they are imported."""
+    triton = Triton(values)
+    for name, method in MODULES.items():
+        shared.when_imported(name, getattr(triton, method))

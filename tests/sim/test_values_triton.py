@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Kernels of Triton's whose grid is small are computed, and those that torch.compile() writes.
+
+Usage: test_values_triton.py VRAM: with the PyTorch that test_values.py takes. Skipped where there is none, or no Triton in it.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import test_values
+
+HEAD = """
+import torch, triton, triton.language as tl
+from torch.nn import functional as F
+
+@triton.jit
+def twice(x):
+    y = x * 2
+    return y
+
+@triton.jit
+def double(x_ptr, out_ptr, count_ptr, n, BLOCK: tl.constexpr):
+    places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + places, mask=places < n, other=0.0)
+    tl.store(out_ptr + places, twice(x), mask=places < n)
+    tl.atomic_add(count_ptr, tl.sum((x > 3).to(tl.int32), 0))
+
+count, out = torch.zeros(1, dtype=torch.int32, device="cuda"), torch.empty(8, device="cuda")
+known = torch.arange(8., device="cuda")
+"""
+
+
+class Triton(unittest.TestCase):
+    def run_file(self, program, *options):
+        """A kernel's source is read from its file. What is compiled is not kept: what a second run finds, it does not measure again."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "program.py"
+            path.write_text(HEAD + textwrap.dedent(program))
+            environment = {**test_values.ENVIRONMENT, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor", "TRITON_CACHE_DIR": f"{folder}/triton"}
+            return subprocess.run([test_values.VRAM, "sim", *options, "--", test_values.PYTHON, path], capture_output=True, text=True, env=environment, check=False)
+
+    def expect(self, program, printed, *options):
+        result = self.run_file(program, *options)
+        self.assertEqual(result.stdout.split("\n"), [*printed, ""], result.stderr[-2000:])
+        return result
+
+    def lines(self, program, result):
+        """Of the program, those that --reads lists."""
+        first = HEAD.count("\n") + 1
+        return [line.strip() for number, line in enumerate(textwrap.dedent(program).split("\n"), first) if f".py:{number}\n" in result.stderr]
+
+    def test_known_operands_give_facts(self):
+        result = self.expect("""
+            double[(2,)](known, out, count, 8, BLOCK=4)
+            print(out.tolist(), count.item(), known.tolist())
+            double[lambda meta: (1,)](known[4:], out, count, 4, BLOCK=4)
+            print(out.tolist(), count.item())
+            """, ["[0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0] 4 [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]", "[8.0, 10.0, 12.0, 14.0, 8.0, 10.0, 12.0, 14.0] 8"], "--reads")
+        self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
+
+    def test_levels_go_element_by_element(self):
+        program = """
+            half = torch.where(known < 4, known, torch.empty(8, device="cuda"))
+            double[(2,)](half, out, count, 8, BLOCK=4)
+            print(out[:4].tolist())
+            print(half[1].item())
+            print(out[5].item())
+            print(count.item())
+            double[(1,)](torch.rand(8, device="cuda"), out, count, 8, BLOCK=8)
+            print(0 < out.max().item() < 2)
+            """
+        result = self.expect(program, ["[0.0, 2.0, 4.0, 6.0]", "1.0", "0.0", "0", "True"], "--reads")
+        self.assertEqual(self.lines(program, result), ["print(out[5].item())", "print(count.item())", "print(0 < out.max().item() < 2)"], result.stderr)
+
+    def test_short_real_numbers(self):
+        """The interpreter has no arithmetic of bfloat16."""
+        self.expect("""
+            @triton.jit
+            def mixed(x_ptr, out_ptr, sums_ptr, BLOCK: tl.constexpr):
+                places = tl.arange(0, BLOCK)
+                x = tl.load(x_ptr + places)
+                z = (x.to(tl.int32) * 3).to(tl.bfloat16) + tl.full([BLOCK], 1.5, tl.bfloat16)
+                tl.store(out_ptr + places, tl.where(x > 4, tl.maximum(x, 3.0) - x / 2, z))
+                wide = tl.expand_dims(x, 1) + tl.zeros([BLOCK, BLOCK], tl.bfloat16)
+                tl.store(sums_ptr + places, tl.dot(wide, tl.trans(wide)).sum(0))
+
+            x = torch.arange(16., device="cuda").bfloat16()
+            made, sums = torch.empty_like(x), torch.empty(16, device="cuda")
+            mixed[(1,)](x, made, sums, BLOCK=16)
+            print(torch.equal(made, torch.where(x > 4, x.clamp(min=3) - x / 2, (x.int() * 3).bfloat16() + 1.5)), torch.equal(sums, 16 * x.float().sum() * x.float()))
+            """, ["True True"])
+
+    def test_what_cannot_be_computed_is_unknown(self):
+        """A grid that is too large, memory that is none, and a branch that what is unknown decides."""
+        program = """
+            @triton.jit
+            def branch(x_ptr, out_ptr):
+                if tl.load(x_ptr) > 1:
+                    tl.store(out_ptr, 7.0)
+
+            @triton.jit
+            def far(table_ptr, out_ptr):
+                tl.store(out_ptr, tl.load(tl.load(table_ptr).to(tl.pointer_type(tl.float32))))
+
+            big = torch.ones(1 << 20, device="cuda")
+            double[(1 << 10,)](big, big, count, 1 << 20, BLOCK=1024)
+            print(big[5].item())
+            branch[(1,)](torch.empty(1, device="cuda"), out)
+            print(out[0].item())
+            branch[(1,)](known[2:], out[1:])
+            print(out[1].item())
+            far[(1,)](torch.full((1,), 64, device="cuda"), out[2:])
+            print(out[2].item())
+            print(torch.cuda.memory_allocated() > 0)
+            """
+        result = self.expect(program, ["0.0", "0.0", "7.0", "0.0", "True"], "--reads")
+        self.assertEqual(self.lines(program, result), ["print(big[5].item())", "print(out[0].item())", "print(out[2].item())"], result.stderr)
+
+    def test_compiled_functions(self):
+        """As on the host: reductions, scans, sorting, functions of libdevice, halves, gathers."""
+        program = """
+            def functions(x, w, i):
+                return (F.layer_norm(x, (64,), w, w) + x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5), (x + 1).softmax(-1), F.cross_entropy(x, i[:8].long()),
+                        x.sin() + x.tanh() + x.exp() + x.erf() + x.atan() + x.expm1() + x.abs().log1p() + torch.lgamma(x.abs() + 1) + F.gelu(x), x.bfloat16() * 2, x.half() * 2,
+                        x.argmax(-1), x.max(-1).values, x.std(-1), (x > 2).any(), (i > 5).sum(), i.cumsum(0), x.cumsum(-1), (-x[:2]).sort(-1).values,
+                        i // 3, i % 5, i << 2, (i.float() / 2).round(), torch.remainder(i, -4), x[i[:8].long() % 8] + 1,
+                        (torch.arange(8, device=x.device)[None] <= torch.arange(8, device=x.device)[:, None]) & (x[:, :8] < 2))
+
+            given = torch.linspace(-2, 2, 512).view(8, 64) * 1.3, torch.linspace(0, 1, 64), torch.arange(64, dtype=torch.int32)
+            for one, other in zip(torch.compile(functions)(*(tensor.cuda() for tensor in given)), functions(*given)):
+                torch.testing.assert_close(one.cpu(), other, rtol=1e-3, atol=1e-3)
+            print("same")
+            """
+        self.assertEqual(self.lines(program, self.expect(program, ["same"], "--reads")), [])
+
+    def test_memory_is_that_of_the_kernels(self):
+        program = """
+            @torch.compile
+            def f(x):
+                return (x.softmax(-1) * 2).sum()
+            for _ in range(3):
+                double[(2,)](known, out, count, 8, BLOCK=4)
+                f(known)
+            print(torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
+            """
+        computed, left = self.run_file(program), self.run_file(program, "--values", "none")
+        self.assertEqual((computed.stdout, computed.returncode), (left.stdout, 0), computed.stderr)
+
+
+if __name__ == "__main__":
+    if not test_values.has("import torch, triton; torch.library.get_kernel"):
+        print("skipped: there is no PyTorch with Triton in VRAM_TORCH_PYTHON, or in check-real's cache")
+        sys.exit(test_values.SKIPPED)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)
