@@ -39,6 +39,8 @@ class Driver:
         self.begin, self.end = library.vram_sim_results_begin, library.vram_sim_results_end
         self.look, self.put = library.vram_sim_results_look, library.vram_sim_results_put
         self.forget, self.answer, self.shield = library.vram_sim_results_forget, library.vram_sim_results_answer, library.vram_sim_results_shield
+        self.captured, self.passed = library.vram_sim_results_captured, library.vram_sim_results_pass
+        self.captured.argtypes, self.passed.argtypes = (pointer, pointer, ctypes.c_uint), (number, number)
         self.begin.argtypes = (size, number)
         self.look.argtypes = self.put.argtypes = (number, number, size, pointer, pointer)
         self.forget.argtypes = (number, number)
@@ -137,6 +139,7 @@ class Values:
         self.stream = torch._C._cuda_getCurrentRawStream
         self.generator = torch.Generator()
         self.library = torch.library.Library("aten", "IMPL")
+        self.graphs = part("graphs").Graphs(self)
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
     def run(self, operation, args, kwargs):
@@ -144,6 +147,8 @@ class Values:
         local = self.local
         if operation.failures >= FAILURES or getattr(local, "counted", False):
             return operation.call(self.cuda, *args, **kwargs)
+        if self.graphs.current is not None and self.torch._C._cuda_isCurrentStreamCapturing():
+            return self.graphs.operation(operation, args, kwargs, functools.partial(operation.call, self.cuda, *args, **kwargs))
         call = self.without_harm(operation, self.begin, self, operation, args, kwargs)
         if call is None:
             return operation.call(self.cuda, *args, **kwargs)
@@ -159,6 +164,19 @@ class Values:
                 self.driver.end(shields)
         self.without_harm(operation, call.finish, out)
         return out
+
+    def forgetting(self, call):
+        """Of an operation by a library: what it gives is unknown, and may be computed then."""
+        def called(*args, **kwargs):
+            made = call(*args, **kwargs)
+            for tensor in made if isinstance(made, (list, tuple)) else (made,):
+                if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.layout is self.torch.strided:
+                    if self.graphs.current is None:
+                        self.memory.put(tensor, None, UNKNOWN)
+                    else:
+                        self.graphs.note_library(tensor)
+            return made
+        return called
 
     def without_harm(self, operation, function, *args):
         """The program runs on, whatever goes wrong here."""
@@ -181,6 +199,7 @@ class Values:
                 op = getattr(getattr(torch.ops.aten, packet), overload or "default")
                 if not op.is_view:
                     operation = operations.Operation(torch, op, torch.library.get_kernel(op, "CUDA"))
+                    operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
                     self.library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
 
 
@@ -235,6 +254,7 @@ def begin(torch):
             if values.driver.begin(0, 0) == NOT_SUPPORTED:
                 return  # nothing is kept of what is written, or all of it lies open to the host
             values.install()
+            part("graphs").watch(values.graphs)
             part("triton").begin(values)
             for code in own_code():
                 shared.leave_to_python(torch, code)

@@ -29,6 +29,7 @@ class Call:
         self.args, self.kwargs = args, kwargs
         self.operands = {}  # by the tensor's id
         self.results, self.levels = None, None
+        self.number = 0  # in a captured graph, whose operations find the same state of the generator
         self.unread = operation.unread | {"self"} if operation.scaled and self.argument("beta", 1) == 0 else operation.unread
         self.tensors = list(self.find_tensors())
         self.device = self.find_device()
@@ -111,7 +112,7 @@ class Call:
         torch, operation = self.torch, self.operation
         given = next((value for _, value in self.named() if isinstance(value, torch.Generator)), None)
         state = (given or torch.cuda.default_generators[self.device]).get_state()
-        seed = int.from_bytes(hashlib.blake2b(state.numpy().tobytes(), digest_size=7).digest(), "little")
+        seed = int.from_bytes(hashlib.blake2b(state.numpy().tobytes() + self.number.to_bytes(4, "little"), digest_size=7).digest(), "little")
         if operation.generator is not None:
             if operation.generator < len(args):
                 args[operation.generator] = self.values.generator.manual_seed(seed)

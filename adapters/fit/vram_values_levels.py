@@ -176,6 +176,14 @@ def product(call):
     return highest(call, levels(call, first).amax(-1, True), levels(call, second).amax(-2, True))
 
 
+def each(call):
+    """Operations on lists: of each place in them alone."""
+    lists = [value for name, value in call.named() if isinstance(value, (list, tuple)) and name not in call.unread and any(isinstance(item, call.torch.Tensor) for item in value)]
+    single = [levels(call, value) for name, value in call.named() if isinstance(value, call.torch.Tensor)]
+    found = [highest(call, *(levels(call, item) for item in items), *single) for items in zip(*lists)]
+    return [item.amax() for item in found] if call.operation.base in ("_foreach_norm", "_foreach_max") else found
+
+
 RULES = {
     "logical_or": either, "bitwise_or": either, "__or__": either, "logical_and": both, "bitwise_and": both, "__and__": both, "mul": both,
     "where": where, "masked_fill": masked_fill, "copy": copy,
@@ -188,4 +196,6 @@ RULES = {
 
 
 def rule_of(operation):
+    if operation.base.startswith("_foreach_"):
+        return each
     return RULES.get(operation.base) or (pointwise if operation.pointwise else None)

@@ -12,6 +12,10 @@ LEFT = re.compile(r"_?empty|set_|resize|_local_scalar_dense|record_stream|is_|_?
 # Those that have one kernel for all devices, which calls no other operation.
 ALL_DEVICES = {"aten::copy_", "aten::convolution_backward", "aten::ldexp.Tensor", "aten::ldexp_", "aten::ldexp.out"}
 
+# Those that libraries do for PyTorch, which launch no kernels here: what lay where they write is gone all the same.
+BY_LIBRARY = re.compile(r"_?(add|ba?dd|add?b)?(mm|mv|bmm)(_dtype|_activation)?$|_?int_mm$|v?dot$|addr$|.*conv|_?cudnn|.*fft|_?linalg|.*cholesky|lu_|_lu|triangular_solve|geqrf|ormqr|orgqr|"
+                        r".*householder|.*cudnn_attention")
+
 # What a call reads on its way that a kernel has counted; what it calls itself is not computed then.
 COUNTED = {
     "nonzero": lambda torch, results: [results[0].size(0)],
@@ -23,7 +27,7 @@ COUNTED = {
 # Arguments that are written whole, and that nothing is read of, though their names do not say so.
 OVERWRITTEN = {"_cummax_helper": {"values", "indices"}, "_cummin_helper": {"values", "indices"}}
 # The same of the first argument.
-OVERWRITE = {"copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
+OVERWRITE = {"_foreach_copy_", "_foreach_zero_", "copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
 
 
 def names(torch):
@@ -124,6 +128,7 @@ class Operation:
         self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and its kin
         self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
         self.counted = COUNTED.get(self.base)
+        self.by_library = BY_LIBRARY.match(self.base) is not None
         self.rule = sys.modules["_vram_values_levels"].rule_of(self)
         self.row = sys.modules["_vram_values_table"].ROWS.get(self.base)
         self.failures = 0

@@ -40,16 +40,32 @@ class Triton:
             kernel = self.kernels[key] = Kernel()
         if kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False):
             return call()
+        if self.values.graphs.current is not None and self.torch._C._cuda_isCurrentStreamCapturing():
+            return self.values.graphs.capture(call, lambda made: self.note(kernel, function_of, grid_of, given_of))
         pages = self.compute(kernel, function_of, grid_of, given_of)
         if pages is None:
             return call()
-        shields = self.driver.shield(self.everywhere[0], self.everywhere[1], 1)
+        shields = self.driver.shield(*self.values.graphs.everywhere, 1)
         try:
             made = call()
         finally:
             self.driver.end(shields)
         pages.commit()
         return made
+
+    def note(self, kernel, function_of, grid_of, given_of):
+        """What is done at each launch of a graph that the kernel is captured in."""
+        grid, given = grid_of(), self.values.graphs.without_memory(given_of())
+        tensors = [value for value in given.values() if isinstance(value, self.torch.Tensor)]
+
+        def again():
+            pages = self.compute(kernel, function_of, lambda: grid, lambda: given) if kernel.failures < FAILURES and kernel.done < MOST_OF_ONE else None
+            if pages is not None:
+                pages.commit()
+            for tensor in tensors if pages is None else ():
+                self.driver.passed(tensor.data_ptr(), 2**64 - 1)
+
+        return again
 
     def compute(self, kernel, function_of, grid_of, given_of):
         """The memory as the kernel leaves it; None: it is not computed."""
@@ -71,10 +87,7 @@ class Triton:
 
     def interpret(self, kernel, given, grid, tensors):
         if self.interpreter is None:
-            import ctypes
             self.interpreter = shared.part("vram_values_interpreter").Interpreter(self.torch)
-            room = ctypes.c_uint64 * 1
-            self.everywhere = room(0), room(2**64 - 1)
         pages = shared.part("vram_values_pages").Pages(self.driver, self.limit)
         with self.torch._C.DisableTorchFunction():
             done = self.interpreter.run(kernel.function, given, grid, pages, MOST_DONE)

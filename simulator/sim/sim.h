@@ -95,6 +95,9 @@ struct vr_sim {
     uint64_t file_bytes;              // backed: its length; offsets are never used again
     struct vr_sim_content content;    // not backed: what device memory holds, where it is kept (vr_sim_keeps())
     uint64_t *written;                // where copies and fills wrote (sim_transfer.c); NULL: nowhere, or not known
+    struct vr_sim_captured *captured; // what captured kernels will write, in the order of their capture (streams/sim_answers.h)
+    size_t captured_count, captured_capacity;
+    bool captured_asked;              // somebody takes these
     uint64_t counted;                 // vr_sim_read.counted of reads to come
     struct vr_sim_read read;          // by the running call, from device memory into the host's
     struct vr_sim_reader reader;      // the running call's

@@ -41,11 +41,15 @@ class Values(unittest.TestCase):
             unknown = torch.empty(4, device="cuda") > 1
             known = torch.tensor([True, False, True, False], device="cuda")
             print((known | unknown)[::2].all().item(), (~known & unknown)[::2].any().item(), torch.where(known, 5, unknown.long())[0].item())
+            # Of lists, place by place.
+            copied = [torch.empty(2, device="cuda"), torch.empty(4, device="cuda")]
+            torch._foreach_copy_(copied, [torch.ones(2, device="cuda"), torch.empty(4, device="cuda")])
+            print(copied[0].tolist(), torch._foreach_norm([copied[0], unknown.float()], 1)[0].item())
             # A backward pass has a thread of its own.
             x = torch.arange(4., device="cuda", requires_grad=True)
             (x * x).sum().backward()
             print(x.grad.tolist())
-            """, ["66 [4, 5, 6, 7] 366.0 [[0, 1], [1, 0], [1, 3], [2, 2]]", "13 True [2, 2, 2, 2] True", "True False 5", "[0.0, 2.0, 4.0, 6.0]"], "--reads")
+            """, ["66 [4, 5, 6, 7] 366.0 [[0, 1], [1, 0], [1, 3], [2, 2]]", "13 True [2, 2, 2, 2] True", "True False 5", "[1.0, 1.0] 2.0", "[0.0, 2.0, 4.0, 6.0]"], "--reads")
         self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
 
     def test_what_is_likely_is_listed(self):
@@ -64,6 +68,17 @@ class Values(unittest.TestCase):
             """, ["100", "False", "True False True", "True", "True False 1.0 1.0", "5 True True"], "--reads")
         for line in (5, 6, 9, 12, 13):
             self.assertIn(f"<module> at <string>:{line}\n", result.stderr)
+
+    def test_what_a_library_writes_is_no_fact(self):
+        """A large product lies where something known lay; no kernel of it is launched here."""
+        result = self.expect("""
+            x = torch.rand(512, 512, device="cuda")
+            x @ x
+            known = torch.ones(512, 512, device="cuda"); del known
+            y = x @ x
+            print(y[3, 3].item())
+            """, ["0.0"], "--reads")
+        self.assertIn("<module> at <string>:7\n", result.stderr)
 
     def test_a_rule_goes_before(self):
         self.expect("""

@@ -4,6 +4,7 @@
 #include "sim_fixture.h"
 
 #include "sim/sim.h"
+#include "sim/streams/sim_answers.h"
 #include "os/os.h"
 #include "vram/sim.h"
 
@@ -146,6 +147,35 @@ static void memory_that_a_kernel_was_given(void **state) {
     (void)state;
 }
 
+// Captured under a shield, a kernel leaves what lies there at each launch; of the others it can be asked what they will write.
+static void kernels_of_graphs_that_the_host_computes(void **state) {
+    struct vram_driver *driver = open_watched(VRAM_SIM_BYTES_SPARSE);
+    struct vr_sim *sim = vr_sim_of(driver);
+    uint64_t module, function, stream, graph, exec, places[4], sizes[4];
+    const uint64_t address = alloc(driver, VR_MIB), other = alloc(driver, VR_MIB);
+    assert_cu(vr_sim_call_module_load_data(sim, &module, ptx), SUCCESS);
+    assert_cu(vr_sim_call_module_get_function(sim, &function, module, "work"), SUCCESS);
+    assert_cu(vr_cu(driver, stream_create, &stream, VR_CU_STREAM_NON_BLOCKING), SUCCESS);
+    assert_int_equal(vr_sim_captured_take(sim, NULL, NULL, 0), 0);
+    assert_cu(vr_cu(driver, stream_begin_capture, stream, VR_CU_STREAM_CAPTURE_MODE_RELAXED), SUCCESS);
+    vr_sim_shields_add(sim, 0, UINT64_MAX);
+    launch(sim, function, address, 0, stream);
+    vr_sim_shields_cut(sim, 0);
+    launch(sim, function, other, 0, stream);
+    assert_cu(vr_cu(driver, stream_end_capture, stream, &graph), SUCCESS);
+    assert_int_equal(vr_sim_captured_take(sim, places, sizes, 4), 1);
+    assert_int_equal(places[0], other);
+    assert_int_equal(vr_sim_captured_take(sim, places, sizes, 4), 0);
+    assert_cu(vr_cu(driver, graph_instantiate, &exec, graph, 0), SUCCESS);
+    assert_cu(vr_cu(driver, memset_d8, address, 3, 512), SUCCESS);
+    assert_cu(vr_cu(driver, memset_d8, other, 3, 512), SUCCESS);
+    assert_cu(vr_cu(driver, graph_launch, exec, stream), SUCCESS);
+    assert_int_equal(look(driver, address, 8).passed_bytes, 0);
+    assert_int_equal(look(driver, other, 8).passed_bytes, 8);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
 static void look_behind(void *argument) {
     const unsigned char *bytes = argument;
     if (memcmp(bytes, "valu", 4) == 0) atomic_fetch_add(&seen_behind, 1);
@@ -212,6 +242,7 @@ int main(void) {
         cmocka_unit_test(memory_that_nobody_wrote),
         cmocka_unit_test(large_copies_that_are_not_kept),
         cmocka_unit_test(memory_that_a_kernel_was_given),
+        cmocka_unit_test(kernels_of_graphs_that_the_host_computes),
         cmocka_unit_test(values_are_there_when_the_copy_is_done),
         cmocka_unit_test(copies_behind_a_function_are_their_own_calls),
     };

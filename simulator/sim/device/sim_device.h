@@ -80,6 +80,11 @@ struct vr_sim_results {
     } shields[VR_SIM_SHIELDS_MOST]; // what lies there its kernels leave as it is
 };
 
+// Where a captured kernel will write, and how much; UINT64_MAX: not known.
+struct vr_sim_captured {
+    uint64_t address, size_bytes;
+};
+
 // What one thread has set.
 struct vr_sim_thread {
     struct vr_sim_results results;

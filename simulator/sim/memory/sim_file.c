@@ -17,6 +17,9 @@ void vr_sim_back_close(struct vr_sim *sim) {
     vr_sim_content_release(&sim->content);
     free(sim->written);
     sim->written = NULL;
+    free(sim->captured);
+    sim->captured = NULL;
+    sim->captured_count = sim->captured_capacity = 0;
     if (sim->file >= 0) vr_os_shared_close(sim->file);
     sim->file = -1;
 }

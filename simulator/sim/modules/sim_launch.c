@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sim/modules/sim_launch.h"
+#include "sim/streams/sim_answers.h"
 
 // The same on every device since 3.0.
 #define GRID_X_MAX      2147483647u
@@ -179,8 +180,11 @@ vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struc
 
 static vr_cu_result capture(struct vr_sim *sim, struct vr_sim_stream *queue, uint32_t device, const struct vr_sim_launch *launch) {
     struct vr_sim_work work;
-    vr_cu_result result = vr_sim_launch_work(sim, device, launch, &work);
+    struct vr_sim_launch kept = *launch;
+    kept.computed = vr_sim_computes(sim);
+    vr_cu_result result = vr_sim_launch_work(sim, device, &kept, &work);
     if (result != VR_CU_SUCCESS) return result;
+    if (sim->captured_asked && !kept.computed) vr_sim_launch_note(sim, launch);
     result = vr_sim_capture_add(sim, queue, &work);
     vr_sim_payload_drop(work.payload);
     return result;

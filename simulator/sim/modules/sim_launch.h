@@ -13,6 +13,7 @@ struct vr_sim_launch {
     const struct vr_cu_launch_attribute *attributes;
     uint32_t attribute_count;
     bool cooperative;
+    bool computed; // of a node: the host computes what it writes, at each launch of the graph (streams/sim_results.h)
 };
 
 // What a node keeps: the launch with copies of everything.
@@ -44,5 +45,7 @@ vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream
 
 // What device memory holds at the outputs of the kernel (sim_outputs.h) is not known from now on.
 void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch);
+// The outputs of a kernel that is captured are noted (vr_sim_captured_take()), where somebody asks for them.
+void vr_sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *launch);
 
 #endif

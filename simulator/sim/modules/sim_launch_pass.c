@@ -45,8 +45,11 @@ static uint64_t written_bytes(const struct arguments *arguments, const struct vr
     return elements > VR_SIM_LIMIT ? UINT64_MAX : elements * output->element_bytes;
 }
 
-static void pass_output(struct vr_sim *sim, const struct arguments *arguments, const struct vr_sim_kernel *kernel,
-                        const struct vr_sim_output *output) {
+// Called with each place that a kernel writes, and the bytes there; UINT64_MAX: not known.
+typedef void visit_output(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates);
+
+static void find_output(struct vr_sim *sim, const struct arguments *arguments, const struct vr_sim_kernel *kernel,
+                        const struct vr_sim_output *output, visit_output *visit) {
     const unsigned char *bytes = argument_at(arguments, kernel, output->parameter);
     uint32_t found = 0;
     if (bytes == NULL) return;
@@ -55,20 +58,40 @@ static void pass_output(struct vr_sim *sim, const struct arguments *arguments, c
         memcpy(&word, bytes + (output->from + i) * sizeof word, sizeof word);
         if (!vr_sim_is_near(&sim->allocated, word) && !vr_sim_is_near(&sim->reserved, word)) continue;
         if (found++ >= output->first && !vr_sim_is_shielded(sim, word))
-            vr_sim_transfer_pass(sim, word, written_bytes(arguments, kernel, output), kernel->updates);
+            visit(sim, word, written_bytes(arguments, kernel, output), kernel->updates);
     }
 }
 
+static void note_output(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates) {
+    (void)updates;
+    vr_sim_captured_note(sim, address, size_bytes);
+}
+
 // How arguments lie, only the code says; of a kernel whose code is closed nothing is known.
-void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) {
+static bool knows_outputs(struct vr_sim_kernel *kernel, const struct vr_sim_launch *launch) {
+    if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return false; // what fills is done (vr_sim_launch_fill())
+    if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return false;
+    return launch->parameters != NULL || launch->extra != NULL;
+}
+
+static struct vr_sim_kernel *kernel_of(struct vr_sim *sim, const struct vr_sim_launch *launch) {
     struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
-    if (!vr_sim_keeps(sim) || function == NULL) return;
+    return function == NULL ? NULL : &function->image->kernels[function->kernel];
+}
+
+void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) {
+    struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    if (!vr_sim_keeps(sim) || kernel == NULL) return;
     vr_sim_content_count_launch(&sim->content);
-    struct vr_sim_kernel *kernel = &function->image->kernels[function->kernel];
-    if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return; // what fills is done (vr_sim_launch_fill())
-    if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return;
-    if (launch->parameters == NULL && launch->extra == NULL) return;
+    if (launch->computed || !knows_outputs(kernel, launch)) return;
     const struct arguments arguments = arguments_of(launch);
     if (VR_UNLIKELY(kernel->counts != 0)) (void)number_at(&arguments, kernel, kernel->counts - 1, &sim->counted);
-    for (size_t i = 0; i < kernel->output_count; i++) pass_output(sim, &arguments, kernel, &kernel->outputs[i]);
+    for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], vr_sim_transfer_pass);
+}
+
+void vr_sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *launch) {
+    struct vr_sim_kernel *kernel = kernel_of(sim, launch);
+    if (!vr_sim_keeps(sim) || kernel == NULL || !knows_outputs(kernel, launch)) return;
+    const struct arguments arguments = arguments_of(launch);
+    for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], note_output);
 }

@@ -49,3 +49,25 @@ bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address) {
         if (address >= results->shields[i].from && address < results->shields[i].end) return true;
     return false;
 }
+
+bool vr_sim_computes(struct vr_sim *sim) {
+    const struct vr_sim_results *results = vr_sim_results_here(sim);
+    return results != NULL && results->shield_count > 0;
+}
+
+void vr_sim_captured_note(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+    if (VR_GROW(sim, captured, sim->captured_count + 1) != VRAM_OK) return;
+    sim->captured[sim->captured_count++] = (struct vr_sim_captured){.address = address, .size_bytes = size_bytes};
+}
+
+size_t vr_sim_captured_take(struct vr_sim *sim, uint64_t *addresses, uint64_t *sizes, size_t most) {
+    sim->captured_asked = true;
+    const size_t count = most == 0 || most > sim->captured_count ? sim->captured_count : most;
+    for (size_t i = 0; most > 0 && i < count; i++) {
+        addresses[i] = sim->captured[i].address;
+        sizes[i] = sim->captured[i].size_bytes;
+    }
+    sim->captured_count -= count;
+    memmove(sim->captured, sim->captured + count, sim->captured_count * sizeof *sim->captured);
+    return count;
+}

@@ -17,5 +17,12 @@ void vr_sim_answers_give(struct vr_sim *sim, const struct vr_sim_work *work);
 void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 void vr_sim_shields_cut(struct vr_sim *sim, uint32_t count);
 bool vr_sim_is_shielded(struct vr_sim *sim, uint64_t address);
+// Whether the calling thread is in an operation whose results are computed: it has shields.
+bool vr_sim_computes(struct vr_sim *sim);
+
+// What kernels that are captured, and not computed, will write: noted from the first question on. Without the host's memory it is lost.
+void vr_sim_captured_note(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
+// Takes the oldest ones, at most so many: how many there are. A size of UINT64_MAX: not known. `most` 0: all are dropped.
+size_t vr_sim_captured_take(struct vr_sim *sim, uint64_t *addresses, uint64_t *sizes, size_t most);
 
 #endif

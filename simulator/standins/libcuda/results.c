@@ -11,6 +11,8 @@ EXPORT int vram_sim_results_forget(uint64_t address, uint64_t size_bytes);
 EXPORT void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level);
 EXPORT unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *sizes, unsigned count);
 EXPORT void vram_sim_results_end(unsigned shields);
+EXPORT unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most);
+EXPORT void vram_sim_results_pass(uint64_t address, uint64_t size_bytes);
 
 // May an operation's results be put behind the work of a stream of a device? 0, or the driver's error.
 int vram_sim_results_begin(uint32_t device, uint64_t stream) {
@@ -84,5 +86,25 @@ void vram_sim_results_end(unsigned shields) {
     vr_mutex_lock(&sim->lock);
     vr_sim_answers_say(sim, NULL, 0, VR_SIM_KNOWN);
     vr_sim_shields_cut(sim, shields);
+    vr_mutex_unlock(&sim->lock);
+}
+
+// What kernels without shields were captured to write since the last question: at most so many places are taken, and how many is returned.
+// A size of UINT64_MAX is not known. `most` 0: all are dropped. Nothing is noted before the first question.
+unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return 0;
+    vr_mutex_lock(&sim->lock);
+    const size_t count = vr_sim_captured_take(sim, addresses, sizes, most);
+    vr_mutex_unlock(&sim->lock);
+    return (unsigned)count;
+}
+
+// A kernel wrote there, and what it wrote is not known.
+void vram_sim_results_pass(uint64_t address, uint64_t size_bytes) {
+    struct vr_sim *sim = vr_libcuda_sim();
+    if (sim == NULL) return;
+    vr_mutex_lock(&sim->lock);
+    vr_sim_transfer_pass(sim, address, size_bytes, false);
     vr_mutex_unlock(&sim->lock);
 }
