@@ -132,10 +132,12 @@ class Call:
 
     def shield(self):
         """The kernels leave the operands' memory as it is: what they write of it is put there at the end. How many shields there were."""
-        storages = [tensor.untyped_storage() for _, tensor in self.tensors if tensor.is_cuda and tensor.layout is self.torch.strided][:MOST_SHIELDS]
-        room = ctypes.c_uint64 * len(storages)
-        addresses, sizes = room(*(storage.data_ptr() for storage in storages)), room(*(storage.nbytes() for storage in storages))
-        return self.values.driver.shield(addresses, sizes, len(storages))
+        extent = self.values.memory.extent
+        tensors = [tensor for _, tensor in self.tensors if tensor.is_cuda and tensor.layout is self.torch.strided][:MOST_SHIELDS]
+        room = ctypes.c_uint64 * len(tensors)
+        # No storages: PyTorch adds gradients in place only where nothing in Python has held theirs.
+        addresses, sizes = room(*(tensor.data_ptr() for tensor in tensors)), room(*(extent(tensor) * tensor.element_size() for tensor in tensors))
+        return self.values.driver.shield(addresses, sizes, len(tensors))
 
     # --- after -----------------------------------------------------------------------------------------------------------
 
