@@ -138,7 +138,7 @@ class Values:
         self.cuda = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
         self.stream = torch._C._cuda_getCurrentRawStream
         self.generator = torch.Generator()
-        self.library = torch.library.Library("aten", "IMPL")
+        self.libraries, self.taken = {}, set()  # by the name of the space
         self.graphs = part("graphs").Graphs(self)
         self.begin, self.plain = part("call").begin, torch._C.DisableTorchFunction
 
@@ -191,16 +191,39 @@ class Values:
     def install(self):
         for name in ("levels", "table"):
             part(name)
-        torch, operations = self.torch, part("operations")
+        self.take_operations()
+        load = self.torch.ops.load_library
+
+        @functools.wraps(load)
+        def load_library(path):
+            try:
+                load(path)
+            finally:
+                self.take_operations()
+
+        self.torch.ops.load_library = load_library
+
+    def take_operations(self):
+        """All that are there and were not taken before: libraries bring their own."""
+        operations = part("operations")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name in operations.names(torch):
-                packet, _, overload = name.removeprefix("aten::").partition(".")
-                op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-                if not op.is_view:
-                    operation = operations.Operation(torch, op, torch.library.get_kernel(op, "CUDA"))
-                    operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
-                    self.library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
+            for name in operations.names(self.torch):
+                if name not in self.taken:
+                    self.taken.add(name)
+                    self.take(operations, *name.split("::"))
+
+    def take(self, operations, space, name):
+        torch = self.torch
+        packet, _, overload = name.partition(".")
+        op = getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
+        if op.is_view:
+            return
+        if space not in self.libraries:
+            self.libraries[space] = torch.library.Library(space, "IMPL")
+        operation = operations.Operation(torch, op, torch.library.get_kernel(op, "CUDA"))
+        operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
+        self.libraries[space].impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
 
 
 def kernel_of(values, operation):

@@ -153,7 +153,7 @@ class Call:
         written = [tensor for name, tensor in self.tensors if name in self.operation.written]
         for i, tensor in enumerate(written):
             self.put(tensor, self.operands[id(tensor)].host, self.level(i), i)
-        own = {id(tensor) for tensor in written}
+        own = {id(tensor) for tensor in written} | set(self.operands)  # one that is given back as it was
         for i, tensor in enumerate(made):
             if isinstance(tensor, torch.Tensor) and tensor.is_cuda and id(tensor) not in own:
                 self.put(tensor, self.results[i] if i < len(self.results) else None, self.level(i), i)

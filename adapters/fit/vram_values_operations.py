@@ -21,6 +21,7 @@ COUNTED = {
     "nonzero": lambda torch, results: [results[0].size(0)],
     "masked_select": lambda torch, results: [results[0].numel()],
     "equal": lambda torch, results: [results[0]],
+    "torchvision::nms": lambda torch, results: [results[0].size(0)],
     **dict.fromkeys(("_unique2", "unique_dim", "unique_consecutive", "unique_dim_consecutive", "_unique"), lambda torch, results: [results[0].size(0)]),
 }
 
@@ -30,11 +31,17 @@ OVERWRITTEN = {"_cummax_helper": {"values", "indices"}, "_cummin_helper": {"valu
 OVERWRITE = {"_foreach_copy_", "_foreach_zero_", "copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
 
 
+# Of other libraries' operations: not those that tell other ranks, or that only a test has.
+OTHERS_LEFT = re.compile(r"_?(c10d|symm_mem|inductor|quanti|prim|debugprims|rngprims|profiler|dist)")
+
+
 def names(torch):
-    """Those that have a kernel for CUDA, or one for all devices that calls no other operation."""
+    """Those that have a kernel for CUDA, or one for all devices that calls no other operation; of other libraries those that have one for the host, too."""
     known = torch._C._dispatch_has_kernel_for_dispatch_key
     for name in torch._C._dispatch_get_all_op_names():
         if name in ALL_DEVICES or name.startswith("aten::") and known(name, "CUDA") and (name[6:] in ON_HOST or not LEFT.match(name[6:])):
+            yield name
+        elif not name.startswith("aten::") and known(name, "CUDA") and known(name, "CPU") and not OTHERS_LEFT.match(name):
             yield name
 
 
@@ -75,6 +82,38 @@ def sampled_grid(torch):
     return on_host
 
 
+def recurrent(torch):
+    """cuDNN's layers of any kind. What only the backward pass wants is left unknown."""
+    def on_host(self, weight, stride, buffer, hidden, cell, mode, hidden_size, projected, layers, batch_first, dropout, train, both_ways, sizes, state):
+        if dropout and train:
+            raise NotHere("dropout between layers")
+        function = (torch._VF.rnn_relu, torch._VF.rnn_tanh, torch._VF.lstm, torch._VF.gru)[mode]
+        first = (hidden, cell) if cell is not None else hidden
+        biases = stride > 3  # of an LSTM with projections, 3 without
+        if sizes:
+            return function(self, torch.tensor(sizes, device="cpu"), first, weight, biases, layers, 0.0, False, both_ways)
+        return function(self, first, weight, biases, layers, 0.0, False, both_ways, batch_first)
+    return on_host
+
+
+def lstm_cell(torch):
+    def on_host(first, second, cell, first_bias=None, second_bias=None):
+        gates = sum(part for part in (second, first_bias, second_bias) if part is not None) + first
+        entrance, forget, made, leave = gates.chunk(4, 1)
+        cell = forget.sigmoid() * cell + entrance.sigmoid() * made.tanh()
+        return leave.sigmoid() * cell.tanh(), cell
+    return on_host
+
+
+def gru_cell(torch):
+    def on_host(first, second, hidden, first_bias=None, second_bias=None):
+        first, second = (part if bias is None else part + bias for part, bias in ((first, first_bias), (second, second_bias)))
+        (reset, update, new), (own_reset, own_update, own_new) = first.chunk(3, 1), second.chunk(3, 1)
+        made = (new + (reset + own_reset).sigmoid() * own_new).tanh()
+        return made + (update + own_update).sigmoid() * (hidden - made),
+    return on_host
+
+
 class NotHere(Exception):
     """This call of the operation is not computed; others are."""
 
@@ -104,7 +143,7 @@ def biased_attention(torch):
 # Of operations that only a device has, the one that does the same.
 ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution, "cudnn_batch_norm": batch_normalisation,
            "cudnn_batch_norm_backward": batch_normalisation_backward, "_conv_depthwise2d": depthwise_convolution, "conv_depthwise3d": depthwise_convolution,
-           "cudnn_grid_sampler": sampled_grid, "_scaled_dot_product_flash_attention": flash_attention,
+           "cudnn_grid_sampler": sampled_grid, "_cudnn_rnn": recurrent, "_thnn_fused_lstm_cell": lstm_cell, "_thnn_fused_gru_cell": gru_cell, "_scaled_dot_product_flash_attention": flash_attention,
            "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
 
 

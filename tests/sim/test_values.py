@@ -98,12 +98,48 @@ class Values(unittest.TestCase):
             x = torch.nn.Linear(8, 8, device="cuda")
             for _ in range(3):
                 x(torch.randn(4, 8, device="cuda")).square().mean().backward()
+            # Gradients of one tensor are added up in place, where nothing else holds them.
+            y = torch.ones(32, 32, device="cuda", requires_grad=True).sin()
+            ((y @ y) + y.cos() * y.exp() + y.tanh()).sum().backward()
             m = torch.arange(10, device="cuda")
             m[m > 100]
             print(torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
             """
         computed, left = run(program), run(program, "--values", "none")
         self.assertEqual((computed.stdout, computed.returncode), (left.stdout, 0), computed.stderr)
+
+    def test_layers_that_only_a_device_has(self):
+        self.expect("""
+            torch.manual_seed(3)
+            x, state = torch.randn(5, 2, 4), torch.randn(2, 8)
+            for layer in (torch.nn.LSTM(4, 8, 2), torch.nn.GRU(4, 8, bidirectional=True), torch.nn.RNN(4, 8, bias=False), torch.nn.LSTM(4, 8, proj_size=3)):
+                expected = layer(x)[0]
+                layer.cuda()
+                print(torch.allclose(layer(x.cuda())[0].cpu(), expected, atol=1e-5), torch.allclose(layer(x.cuda())[0].cpu(), expected, atol=1e-5))
+            for cell, states in ((torch.nn.LSTMCell(4, 8), (state, state + 1)), (torch.nn.GRUCell(4, 8), state)):
+                expected = cell(x[0], states)
+                made = cell.cuda()(x[0].cuda(), tuple(part.cuda() for part in states) if isinstance(states, tuple) else states.cuda())
+                print(all(torch.allclose(one.cpu(), other, atol=1e-5) for one, other in zip(made, expected)))
+            """, ["True True"] * 4 + ["True"] * 2)
+
+    def test_operations_of_other_libraries(self):
+        """Those that have a kernel for the host, too; also of a library that is loaded late."""
+        self.expect("""
+            def define(name):
+                library = torch.library.Library(name, "DEF")
+                library.define("count(Tensor x) -> Tensor")
+                library.impl("count", lambda x: x.sum(), "CPU")
+                library.impl("count", lambda x: torch.empty((), device=x.device), "CUDA")
+                return library
+            early = define("early")
+            x = torch.ones(5, device="cuda")
+            late = define("late")
+            try:
+                torch.ops.load_library("none.so")
+            except OSError:
+                pass
+            print(torch.ops.early.count(x).item(), torch.ops.late.count(x).item())
+            """, ["5.0 5.0"])
 
     def test_the_program_does_not_see_it(self):
         """No frame is in a snapshot; an error holds no memory, and its trace has one line more."""
