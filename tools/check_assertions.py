@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks what docs/architecture.md says of the assertions that are on in what is shipped.
+"""Checks what docs/internals/assertions.md says of the assertions that are on in what is shipped.
 
 Usage: check_assertions.py [ROOT]
 
-Rooms of the products that have assertions are those that the section "Assertions" names in its table, and no other folder of the product has one: the
+Rooms of the products that have assertions are those that the page names in its table, and no other folder of the product has one: the
 command, the adapters and the stand-ins meet nothing but input. An assertion changes nothing, so that a build without them does the same: no
 assignment, and no step of a counter. Prints each offence as FILE:LINE and exits 1 when there is one.
 """
@@ -17,7 +17,6 @@ WITHOUT = ("cli", "adapters", "simulator/standins", "viewer/engine", *map(str, r
 ASSERTION = re.compile(r"(?<!_)\bassert\s*\((.*)")
 # "=" that compares nothing; text in quotes is none of it.
 CHANGES = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)")
-SECTION = re.compile(r"^## Assertions\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 
 
 SUFFIXES = (".c", ".h", ".cpp", ".hpp")
@@ -36,17 +35,17 @@ def assertions(paths):
 
 
 def offences(root):
-    section = SECTION.search((root / "docs/architecture.md").read_text(encoding="utf-8"))
-    if section is None:
-        return ["docs/architecture.md:1: no section \"Assertions\""]
-    named = {room for line in section.group(1).splitlines() if line.startswith("|") for room in re.findall(r"`(?:allocator/|recordings/|simulator/|(?=replay))(\w+)`", line)}
+    page = root / "docs/internals/assertions.md"
+    if not page.is_file():
+        return ["docs/internals/assertions.md:1: no such page"]
+    named = {room for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("|") for room in re.findall(r"`(?:allocator/|recordings/|simulator/|(?=replay))(\w+)`", line)}
     found, asserting = [], set()
     for path, number, condition in assertions(rooms.sources(root, SUFFIXES)):
         asserting.add(rooms.room_of(path.relative_to(root)))
         if CHANGES.search(re.sub(r'"[^"]*"', "", condition)):
             found.append(f"{path.relative_to(root)}:{number}: an assertion changes something")
-    found += [f"docs/architecture.md:1: {room} has assertions and is in no row of the section" for room in sorted(asserting - named)]
-    found += [f"docs/architecture.md:1: {room} has no assertion" for room in sorted(named - asserting)]
+    found += [f"docs/internals/assertions.md:1: {room} has assertions and is in no row of the page" for room in sorted(asserting - named)]
+    found += [f"docs/internals/assertions.md:1: {room} has no assertion" for room in sorted(named - asserting)]
     found += [f"{path.relative_to(root)}:{number}: an assertion where only input is met" for folder in WITHOUT for path, number, _ in assertions(below(root / folder))]
     return found
 

@@ -181,17 +181,17 @@ class Citations(unittest.TestCase):
 
 class Assertions(unittest.TestCase):
     GOOD = {
-        "docs/architecture.md": "# Built\n\n## Assertions\n\n| kind | rooms |\n|---|---|\n| an argument | `allocator/os` |\n\n## Tests\n",
+        "docs/internals/assertions.md": "# Assertions\n\n| kind | rooms |\n|---|---|\n| an argument | `allocator/os` |\n",
         "allocator/os/os.c": "static_assert(1); _Static_assert(1, \"\");\nvoid f(int a) { assert(a == 1 && a <= 2 && a != 3); } // assert(a = 1)\n",
         "cli/main.c": "int main(void) { return 0; }\n",
     }
     BAD = {
         "an assignment": ("allocator/os/a.c", "\nassert(a = 1);\n", "allocator/os/a.c:2: an assertion changes something"),
         "a step": ("allocator/os/a.c", "assert(a++ == 1);\n", "allocator/os/a.c:1: an assertion changes something"),
-        "a room that the page does not name": ("allocator/core/a.c", "assert(a);\n", "docs/architecture.md:1: core has assertions and is in no row of the section"),
-        "a room that has none": ("allocator/os/os.c", "\n", "docs/architecture.md:1: os has no assertion"),
+        "a room that the page does not name": ("allocator/core/a.c", "assert(a);\n", "docs/internals/assertions.md:1: core has assertions and is in no row of the page"),
+        "a room that has none": ("allocator/os/os.c", "\n", "docs/internals/assertions.md:1: os has no assertion"),
         "the command": ("cli/main.c", "\n\nassert(argc > 0);\n", "cli/main.c:3: an assertion where only input is met"),
-        "a page without the section": ("docs/architecture.md", "# Built\n", "docs/architecture.md:1: no section"),
+        "a page without a table": ("docs/internals/assertions.md", "# Assertions\n", "docs/internals/assertions.md:1: os has assertions and is in no row"),
     }
 
     def check(self, extra=None):

@@ -15,7 +15,8 @@ import rooms  # noqa: E402: the checkers lie in the tree that is looked at
 from check_citations import anchors_of  # noqa: E402
 
 
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").rglob("*.md")),
+         *(ROOT / folder / "README.md" for folder in (*rooms.PRODUCTS, "cli", "adapters", "packaging", "tests"))]
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 
 
@@ -114,7 +115,7 @@ class Documents(unittest.TestCase):
         described = set(re.findall(r"^((?:allocator|recordings|simulator)/\w+/|replay/) ", page, re.MULTILINE))
         folders = [path for product in ("allocator", "recordings", "simulator") for path in (ROOT / product).iterdir() if path.is_dir()]
         self.assertEqual(described, {f"{path.relative_to(ROOT)}/" for path in folders if path.name != "include"} | {"replay/"})
-        rows = re.findall(r"^\| .* \| (`tests/.*) \|$", page, re.MULTILINE)
+        rows = re.findall(r"^\| .* \| (`tests/.*) \|$", text("tests/README.md"), re.MULTILINE)
         described = {name for row in rows for name in re.findall(r"`tests/(\w+)`", row)}
         folders = {path.parent.name for path in (ROOT / "tests").glob("*/*") if path.parent.name not in ("support",)}
         self.assertEqual(described, folders)
