@@ -44,25 +44,25 @@ BELOW = {
 # What a foreign program loads in place of NVIDIA's libraries. One stands on the simulated device, or on another one at run time (libcudart
 # on libcuda), never on the library as a whole.
 STANDINS = {
-    "simulator/standins/common": "",
-    "simulator/standins/front": "",
-    "simulator/standins/libcuda": "base os driver sim simulator/standins/common simulator/standins/facts",
-    "simulator/standins/libnvidia-ml": "base driver sim simulator/standins/common simulator/standins/facts",
-    "simulator/standins/libcudart": "base simulator/standins/common simulator/standins/facts",
-    "simulator/standins/cublas": "simulator/standins/common",
-    "simulator/standins/cudnn": "simulator/standins/common",
-    "simulator/standins/cufft": "simulator/standins/common",
-    "simulator/standins/curand": "simulator/standins/common",
-    "simulator/standins/cusolver": "simulator/standins/common",
-    "simulator/standins/cusparse": "simulator/standins/common",
-    "simulator/standins/nccl": "simulator/standins/common",
-    "simulator/standins/hip": "driver sim simulator/standins/common",
-    "simulator/standins/cupti": "simulator/standins/common",
-    "simulator/standins/cusparselt": "simulator/standins/common",
-    "simulator/standins/cufile": "simulator/standins/common",
-    "simulator/standins/nvshmem": "simulator/standins/common",
-    "simulator/standins/nvtx": "simulator/standins/common",
-    "simulator/standins/nvenc": "simulator/standins/common",
+    "standins/common": "",
+    "standins/front": "",
+    "standins/libcuda": "base os driver sim standins/common standins/facts",
+    "standins/libnvidia-ml": "base driver sim standins/common standins/facts",
+    "standins/libcudart": "base standins/common standins/facts",
+    "standins/cublas": "standins/common",
+    "standins/cudnn": "standins/common",
+    "standins/cufft": "standins/common",
+    "standins/curand": "standins/common",
+    "standins/cusolver": "standins/common",
+    "standins/cusparse": "standins/common",
+    "standins/nccl": "standins/common",
+    "standins/hip": "driver sim standins/common",
+    "standins/cupti": "standins/common",
+    "standins/cusparselt": "standins/common",
+    "standins/cufile": "standins/common",
+    "standins/nvshmem": "standins/common",
+    "standins/nvtx": "standins/common",
+    "standins/nvenc": "standins/common",
 }
 PUBLIC_ONLY = ("cli", "adapters", "examples", "viewer")
 # The page's engine and the command of WebAssembly are the rooms themselves, compiled with them: they give their hash tables random bits.
@@ -108,7 +108,7 @@ def quoted_problem(root, source, name):
         return None
     if here in PUBLIC_ONLY:
         return f"{here} may include public headers only, not {there}"
-    below = STANDINS if here.startswith("simulator/standins/") else BELOW
+    below = STANDINS if here.startswith("standins/") else BELOW
     if here not in below:
         return f"{here} is no room that this script knows"
     if there not in below[here].split():
