@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests. Usage: tools/test.sh all|release|asan|asan_gcc|tsan|nightly
-# The last lines are ctest's summaries of every stage, the one of the shipped build at the end.
+# The last lines are ctest's summaries of every stage, the one of the shipped build at the end, each with which tests had nothing to run, and why.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,6 +34,7 @@ finish() {
     for ((index = ${#summaries[@]} - 1; index >= 0; index--)); do
         printf '\n=== %s\n' "${summaries[index]}"
         sed -n '/tests passed/,$p' "build/${summaries[index]}/test.log"
+        python3 tools/skipped.py "build/${summaries[index]}/"{test.log,Testing/Temporary/LastTest.log}
     done
     exit "$1"
 }
