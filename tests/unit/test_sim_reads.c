@@ -1,5 +1,7 @@
 // Reads of the simulated driver's device memory that do not give what a GPU would have given: which are found, and which are not.
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "sim_fixture.h"
 
@@ -176,6 +178,37 @@ static void kernels_of_graphs_that_the_host_computes(void **state) {
     (void)state;
 }
 
+static uint64_t resident_bytes(void) {
+    unsigned long long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%llu %llu", &all, &resident), 2);
+    assert_int_equal(fclose(file), 0);
+    return resident * vr_os_page_bytes();
+}
+
+// What a program moves to the host and what nobody wrote is zeros: fresh memory of the host stays so, and takes none.
+static void zeros_take_no_memory_of_the_host(void **state) {
+    enum { SIZE = 128 << 20, PART = 1 << 20 };
+    struct vram_driver *driver = open_watched(VRAM_SIM_BYTES_SPARSE);
+    const uint64_t address = alloc(driver, SIZE);
+    unsigned char *bytes = calloc(1, SIZE);
+    assert_non_null(bytes);
+    assert_cu(vr_cu(driver, memset_d8, address, 0, SIZE / 2), SUCCESS); // one half is a fill
+    assert_cu(vr_cu(driver, memset_d8, address + PART, 7, PART), SUCCESS);
+    memset(bytes + 3, 9, 5000);
+    const uint64_t before = resident_bytes();
+    for (int i = 0; i < 2; i++) {
+        assert_cu(vr_cu(driver, memcpy_dtoh, bytes + i, address, SIZE - PART), SUCCESS);
+        assert_true(resident_bytes() - before < 16 * PART);
+        assert_true(bytes[i] == 0 && bytes[i + 4000] == 0 && bytes[i + PART - 1] == 0);
+        assert_true(bytes[i + PART] == 7 && bytes[i + 2 * PART - 1] == 7 && bytes[i + 2 * PART] == 0);
+    }
+    free(bytes);
+    vram_driver_destroy(driver);
+    (void)state;
+}
+
 static void look_behind(void *argument) {
     const unsigned char *bytes = argument;
     if (memcmp(bytes, "valu", 4) == 0) atomic_fetch_add(&seen_behind, 1);
@@ -242,6 +275,7 @@ int main(void) {
         cmocka_unit_test(memory_that_nobody_wrote),
         cmocka_unit_test(large_copies_that_are_not_kept),
         cmocka_unit_test(memory_that_a_kernel_was_given),
+        cmocka_unit_test(zeros_take_no_memory_of_the_host),
         cmocka_unit_test(kernels_of_graphs_that_the_host_computes),
         cmocka_unit_test(values_are_there_when_the_copy_is_done),
         cmocka_unit_test(copies_behind_a_function_are_their_own_calls),

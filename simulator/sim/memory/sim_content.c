@@ -206,7 +206,20 @@ static uint32_t rotate(uint32_t word, uint64_t bytes) {
 
 uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at) { return rotate(pattern, at); }
 
+// A page that holds zeros already is not written: of fresh memory it takes none of the host's.
+void vr_sim_content_clear(unsigned char *bytes, uint64_t size_bytes) {
+    static const unsigned char zeros[VR_SIM_CLEARED_BYTES];
+    for (uint64_t span; size_bytes > 0; bytes += span, size_bytes -= span) {
+        span = least(size_bytes, sizeof zeros - (uintptr_t)bytes % sizeof zeros);
+        if (memcmp(bytes, zeros, (size_t)span) != 0) memset(bytes, 0, (size_t)span);
+    }
+}
+
 void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes, uint32_t word) {
+    if (word == 0) {
+        vr_sim_content_clear(bytes, size_bytes);
+        return;
+    }
     const uint32_t first = rotate(word, 4 - at % 4); // the byte at `at` is the lowest
     if (first == rotate(first, 1)) {
         memset(bytes, (int)(first & 0xff), (size_t)size_bytes);

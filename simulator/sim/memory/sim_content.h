@@ -95,6 +95,9 @@ uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_byte
 uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at);
 // What a fill's word gives the bytes at places [at, at + size_bytes).
 void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes, uint32_t word);
+// Makes host memory zero, by pieces of that many bytes.
+#define VR_SIM_CLEARED_BYTES 4096
+void vr_sim_content_clear(unsigned char *bytes, uint64_t size_bytes);
 
 // Those below return false when the host has no memory; what the range holds then is not known.
 bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint32_t word);

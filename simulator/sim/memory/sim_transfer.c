@@ -56,7 +56,7 @@ static bool move_piece(struct vr_sim *sim, const struct spot *to, const struct s
         return true;
     }
     if (to->host != NULL && from->place == 0) {
-        memset(to->host, 0, (size_t)size_bytes);
+        vr_sim_content_clear(to->host, size_bytes);
         return true;
     }
     if (to->host != NULL) {
