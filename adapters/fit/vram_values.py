@@ -191,39 +191,51 @@ class Values:
     def install(self):
         for name in ("levels", "table"):
             part(name)
-        self.take_operations()
-        load = self.torch.ops.load_library
-
-        @functools.wraps(load)
-        def load_library(path):
-            try:
-                load(path)
-            finally:
-                self.take_operations()
-
-        self.torch.ops.load_library = load_library
-
-    def take_operations(self):
-        """All that are there and were not taken before: libraries bring their own."""
-        operations = part("operations")
+        torch, operations = self.torch, part("operations")
+        place = self.in_place_of_kernels if hasattr(torch.library, "get_kernel") else self.in_front_of_kernels
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name in operations.names(self.torch):
-                if name not in self.taken:
-                    self.taken.add(name)
-                    self.take(operations, *name.split("::"))
+            for name in operations.names(torch):
+                packet, _, overload = name.removeprefix("aten::").partition(".")
+                op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+                if not op.is_view:
+                    place(op, operations.Operation)
 
-    def take(self, operations, space, name):
-        torch = self.torch
-        packet, _, overload = name.partition(".")
-        op = getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
-        if op.is_view:
-            return
-        if space not in self.libraries:
-            self.libraries[space] = torch.library.Library(space, "IMPL")
-        operation = operations.Operation(torch, op, torch.library.get_kernel(op, "CUDA"))
+    def in_place_of_kernels(self, op, kind):
+        operation = kind(self.torch, op, self.torch.library.get_kernel(op, "CUDA").call_boxed)
         operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
-        self.libraries[space].impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
+        self.library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
+
+    def in_front_of_kernels(self, op, kind):
+        """Before 2.9 a kernel cannot be called once another one is in its place. The choice of a backend comes right before it, for all devices."""
+        torch = self.torch
+        if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "BackendSelect"):
+            return  # it makes a tensor, and chooses by another argument
+        operation = kind(torch, op, op.redispatch)
+        operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
+        self.library.impl(op, chooser_of(torch, op, operation, kernel_of(self, operation)), "BackendSelect", with_keyset=True)
+
+
+def chooser_of(torch, op, operation, kernel):
+    """Calls ours for CUDA, and what PyTorch would call for others."""
+    below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+    cuda, redispatch, tensors, numbers = torch._C.DispatchKey.CUDA, op.redispatch, operation.tensors, (int, float, complex)
+
+    def chooser(keys, *args, **kwargs):
+        try:
+            keys = keys & below
+            if keys.highestPriorityTypeId() == cuda:
+                return kernel(*args, **kwargs)
+            for place in tensors:
+                if place < len(args) and isinstance(args[place], numbers):
+                    args = operation.with_tensors(args)
+            return redispatch(keys, *args, **kwargs)
+        except BaseException as error:
+            args = kwargs = None  # as below
+            raise error.with_traceback(None)
+
+    shared.leave_to_python(torch, chooser.__code__)
+    return chooser
 
 
 def kernel_of(values, operation):
@@ -254,8 +266,6 @@ def kernel_of(values, operation):
     return kernel
 
 
-
-
 def own_code():
     """Of all functions here."""
     for name in ("_vram_values", "_vram_values_call", "_vram_values_levels", "_vram_values_table", "_vram_values_operations"):
@@ -268,7 +278,7 @@ def own_code():
 
 def begin(torch):
     """PyTorch is imported; the operations get their places when it initialises CUDA."""
-    if LIMIT <= 0 or not hasattr(getattr(torch, "library", None), "get_kernel"):
+    if LIMIT <= 0 or not hasattr(torch, "library"):
         return
 
     def install():

@@ -151,9 +151,9 @@ NUMBERS, MOST_NUMBERS = {}, 10000  # as tensors: no operation writes them
 
 
 class Operation:
-    def __init__(self, torch, op, kernel):
+    def __init__(self, torch, op, call):
         schema = op._schema
-        self.call, self.name = kernel.call_boxed, schema.name.removeprefix("aten::")
+        self.call, self.name = call, schema.name.removeprefix("aten::")
         self.base = self.name if self.name.startswith("__") else self.name.rstrip("_")
         self.pointwise = torch.Tag.pointwise in op.tags
         self.arguments = [argument.name for argument in schema.arguments]
