@@ -14,7 +14,7 @@ ALL_DEVICES = {"aten::copy_", "aten::convolution_backward", "aten::ldexp.Tensor"
 
 # Those that libraries do for PyTorch, which launch no kernels here: what lay where they write is gone all the same.
 BY_LIBRARY = re.compile(r"_?(add|ba?dd|add?b)?(mm|mv|bmm)(_dtype|_activation)?$|_?int_mm$|v?dot$|addr$|.*conv|_?cudnn|.*fft|_?linalg|.*cholesky|lu_|_lu|triangular_solve|geqrf|ormqr|orgqr|"
-                        r".*householder|.*cudnn_attention")
+                        r".*householder|.*cudnn_attention|_?scaled_(grouped_)?mm")
 
 # What a call reads on its way that a kernel has counted; what it calls itself is not computed then.
 COUNTED = {
@@ -27,6 +27,9 @@ COUNTED = {
 
 # Arguments that are written whole, and that nothing is read of, though their names do not say so.
 OVERWRITTEN = {"_cummax_helper": {"values", "indices"}, "_cummin_helper": {"values", "indices"}}
+# What a forward pass of attention keeps is done again instead.
+KEPT = {"out", "logsumexp", "philox_seed", "philox_offset", "cum_seq_q", "cum_seq_k"}
+OVERWRITTEN |= dict.fromkeys((f"_scaled_dot_product_{kind}_attention_backward" for kind in ("flash", "efficient", "cudnn")), KEPT)
 # The same of the first argument.
 OVERWRITE = {"_foreach_copy_", "_foreach_zero_", "copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "cauchy_", "log_normal_", "geometric_"}
 
@@ -140,10 +143,61 @@ def biased_attention(torch):
     return on_host
 
 
+def attend_backward(torch, gradient, query, key, value, bias, dropout, causal, scale):
+    """The gradients of query, key, value and of the scores, which are those of a bias."""
+    if dropout:
+        raise NotHere("attention with dropout")
+    groups = query.size(1) // key.size(1)
+    wide = [item.float() if item.dtype in (torch.bfloat16, torch.float16) else item for item in (gradient, query, key, value)]
+    gradient, scaled, keys, values = wide[0], wide[1] * (scale or query.size(-1) ** -0.5), *(item.repeat_interleave(groups, 1) for item in wide[2:])
+    scores = scaled @ keys.transpose(-1, -2)
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool, device="cpu").triu(1), float("-inf"))
+    if bias is not None:
+        scores = scores.masked_fill(~bias, float("-inf")) if bias.dtype == torch.bool else scores + bias.to(scores.dtype)
+    shares = scores.softmax(-1)
+    shared = gradient @ values.transpose(-1, -2)
+    of_scores = shares * (shared - (shared * shares).sum(-1, keepdim=True))
+    made = of_scores @ keys * (scale or query.size(-1) ** -0.5), of_scores.transpose(-1, -2) @ scaled, shares.transpose(-1, -2) @ gradient
+    made = [made[0], *(item.unflatten(1, (-1, groups)).sum(2) for item in made[1:])]
+    return [item.to(query.dtype) for item in made], of_scores
+
+
+def flash_attention_backward(torch):
+    def on_host(gradient, query, key, value, out, logarithms, starts_q, starts_k, most_q, most_k, dropout, causal, seed, offset, *, scale=None):
+        return attend_backward(torch, gradient, query, key, value, None, dropout, causal, scale)[0]
+    return on_host
+
+
+def biased_attention_backward(torch):
+    def on_host(gradient, query, key, value, bias, out, logarithms, seed, offset, dropout, wanted, causal=False, *, scale=None):
+        made, of_scores = attend_backward(torch, gradient, query, key, value, bias, dropout, causal, scale)
+        return [*made, of_scores.to(query.dtype) if bias is not None and wanted[3] else torch.empty(0, device="cpu")]
+    return on_host
+
+
+def cudnn_attention_backward(torch):
+    def on_host(gradient, query, key, value, out, logarithms, seed, offset, bias, starts_q, starts_k, most_q, most_k, dropout, causal, *, scale=None):
+        return attend_backward(torch, gradient, query, key, value, bias, dropout, causal, scale)[0]
+    return on_host
+
+
+def scaled_product(torch):
+    """Of matrices of 8 bits, each with one scale, or with one for each row of the first and column of the second."""
+    def on_host(first, second, scale, second_scale, bias=None, result_scale=None, out_dtype=None, fast=False, *, out=None):
+        if scale.numel() not in (1, first.size(0)) or second_scale.numel() not in (1, second.size(1)):
+            raise NotHere("scales of blocks")
+        made = (first.float() * scale.float().reshape(-1, 1)) @ (second.float() * second_scale.float().reshape(1, -1))
+        return (made if bias is None else made + bias.float()).to(out_dtype or first.dtype)
+    return on_host
+
+
 # Of operations that only a device has, the one that does the same.
 ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution, "cudnn_batch_norm": batch_normalisation,
            "cudnn_batch_norm_backward": batch_normalisation_backward, "_conv_depthwise2d": depthwise_convolution, "conv_depthwise3d": depthwise_convolution,
-           "cudnn_grid_sampler": sampled_grid, "_cudnn_rnn": recurrent, "_thnn_fused_lstm_cell": lstm_cell, "_thnn_fused_gru_cell": gru_cell, "_scaled_dot_product_flash_attention": flash_attention,
+           "cudnn_grid_sampler": sampled_grid, "_scaled_dot_product_flash_attention": flash_attention,
+           "_scaled_dot_product_flash_attention_backward": flash_attention_backward, "_scaled_dot_product_efficient_attention_backward": biased_attention_backward,
+           "_scaled_dot_product_cudnn_attention_backward": cudnn_attention_backward, "_scaled_mm": scaled_product,
            "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
 
 

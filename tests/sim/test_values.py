@@ -80,6 +80,30 @@ class Values(unittest.TestCase):
             """, ["0.0"], "--reads")
         self.assertIn("<module> at <string>:7\n", result.stderr)
 
+    def test_attention_and_products_of_eight_bits(self):
+        """Operations that the host does not have, or has otherwise: gradients, with groups of heads, masks and scales."""
+        result = self.expect("""
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            def gradients(device, kind, backend, heads=2, **options):
+                given = [torch.linspace(-1, 1, 2 * count * 8 * 16).view(2, count, 8, 16).flip(i).to(device, kind).requires_grad_() for i, count in enumerate((2, heads, heads))]
+                options = {name: value.to(device) if isinstance(value, torch.Tensor) else value for name, value in options.items()}
+                with sdpa_kernel(backend):
+                    made = F.scaled_dot_product_attention(*given, **options)
+                (made * torch.arange(16., device=device).to(kind)).sum().backward()
+                return [item.grad.float().cpu() for item in given]
+            def same(kind, backend, **options):
+                pairs = zip(gradients("cuda", kind, backend, **options), gradients("cpu", kind, SDPBackend.MATH, **options))
+                return all(torch.allclose(one, other, rtol=0.05, atol=0.05) for one, other in pairs)
+            print(same(torch.bfloat16, SDPBackend.FLASH_ATTENTION, is_causal=True), same(torch.float32, SDPBackend.EFFICIENT_ATTENTION),
+                  same(torch.float32, SDPBackend.EFFICIENT_ATTENTION, attn_mask=torch.ones(8, 8).tril().log()))
+            print(same(torch.bfloat16, SDPBackend.FLASH_ATTENTION, heads=1, enable_gqa=True))
+            a, b = torch.linspace(-4, 4, 256, device="cuda").view(16, 16).to(torch.float8_e4m3fn), torch.eye(16, device="cuda").to(torch.float8_e4m3fn)
+            two, rows = torch.full((), 2., device="cuda"), torch.arange(16., device="cuda").view(16, 1)
+            print(torch.equal(torch._scaled_mm(a, b.t(), two, two, out_dtype=torch.bfloat16), (a.float() * 4).bfloat16()),
+                  torch.equal(torch._scaled_mm(a, b.t(), rows, torch.ones(1, 16, device="cuda"), out_dtype=torch.bfloat16), (a.float() * rows).bfloat16()))
+            """, ["True True True", "True", "True True"], "--reads")
+        self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
+
     def test_a_rule_goes_before(self):
         self.expect("""
             print(torch.rand(100, device="cuda").sum().item(), torch.ones(3, device="cuda").sum().item())
