@@ -25,6 +25,17 @@ def run(program, *options):
     return subprocess.run([VRAM, "sim", *options, "--", PYTHON, "-c", text], capture_output=True, text=True, env=ENVIRONMENT, check=False)
 
 
+def run_ranks(file, *options):
+    """Two ranks, each on a device of its own."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", file]
+    return subprocess.run([VRAM, "sim", *options, "--devices", "2", "--", PYTHON, *launch], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+def has(program):
+    """Whether a program runs in that environment."""
+    return os.path.exists(PYTHON) and subprocess.run([VRAM, "sim", "--", PYTHON, "-c", program], capture_output=True, env=ENVIRONMENT, check=False).returncode == 0
+
+
 class Values(unittest.TestCase):
     def expect(self, program, printed, *options):
         result = run(program, *options)
@@ -214,8 +225,7 @@ class Values(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
             file.write("import os, torch\n" + textwrap.dedent(program))
             file.flush()
-            launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", file.name]
-            result = subprocess.run([VRAM, "sim", "--reads", "--devices", "2", "--", PYTHON, *launch], capture_output=True, text=True, env=ENVIRONMENT, check=False)
+            result = run_ranks(file.name, "--reads")
             facts = "[[{'shape': (3, 4)}], [0, 1], [3, 3, 3], [1.0, 2.0], 2.0, 6, 2, 2.0, True, 1.0]"
             self.assertEqual(sorted(re.findall(r"\[\[\{.*?True, 1\.0\]", result.stdout)), [facts] * 2, result.stdout + result.stderr[-2000:])
             lines = file.name.rpartition("/")[2] + ":"
@@ -227,6 +237,31 @@ class Values(unittest.TestCase):
         answers = [line.rpartition(": ")[2] for line in result.stdout.splitlines()]
         self.assertEqual(answers, ["True", "True", "True", "4", "1", "[5, 7]", "(2,)", "(4,)", "3"], result.stderr)
 
+    @unittest.skipUnless((CASES / "objects_over_nccl.py").exists(), "the shared cases are not there")
+    def test_objects_of_the_shared_case_arrive(self):
+        result = run_ranks(CASES / "objects_over_nccl.py")
+        sent = {"broadcast_object_list": "[{'shape': (3, 4)}]", "all_gather_object": "[{'rank': 0}, {'rank': 1}]", "send_object_list": "[('meta', 5)]"}
+        for name, objects in sent.items():  # on both ranks, whose lines may run into each other
+            self.assertEqual(result.stdout.count(f"{name} {objects}"), 2, result.stdout + result.stderr[-2000:])
+
+    @unittest.skipUnless((CASES / "value_through_nccl.py").exists(), "the shared cases are not there")
+    def test_the_count_of_the_shared_case_is_summed_and_listed(self):
+        program = CASES / "value_through_nccl.py"
+        result = run_ranks(program, "--reads")
+        for line in ("without a collective: 100", "after all_reduce: 200", "mean: 0.005"):
+            self.assertEqual(result.stdout.count(line), 2, result.stdout + result.stderr[-2000:])
+        self.assertIn(f"{program.name}:10\n", result.stderr)
+        ruled = run_ranks(program, "--value", f"{program.name}:10=7")
+        self.assertEqual(ruled.stdout.count("after all_reduce: 7"), 2, ruled.stderr[-2000:])
+
+    @unittest.skipUnless((CASES / "generate_ends.py").exists(), "the shared cases are not there")
+    def test_generation_of_the_shared_case_ends(self):
+        if not has("import torch, transformers, accelerate"):
+            self.skipTest("there is no transformers with accelerate beside PyTorch")
+        result = subprocess.run([VRAM, "fit", "--dummy-weights", "--device", "rtx4090", "--", PYTHON, CASES / "generate_ends.py"], capture_output=True, text=True,
+                                env=ENVIRONMENT, check=False)
+        self.assertIn("generated 8 tokens in", result.stderr, result.stdout)
+
 
 def has(program):
     """Whether a program runs in that environment."""
@@ -234,7 +269,7 @@ def has(program):
 
 
 if __name__ == "__main__":
-    if not has("import torch"):
-        print("skipped: there is no PyTorch in VRAM_TORCH_PYTHON, or in check-real's cache")
+    if not has("import torch; torch.library.get_kernel"):
+        print("skipped: there is no PyTorch of 2.9 or later in VRAM_TORCH_PYTHON, or in check-real's cache")
         sys.exit(SKIPPED)
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=1)
