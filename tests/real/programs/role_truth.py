@@ -13,9 +13,9 @@ import weakref
 import torch
 
 ROLES = ("unknown", "parameters", "gradients", "optimizer_state", "activations", "recomputed", "temporaries", "communication", "input",
-         "workspaces", "kv_cache")
-# What nobody of the program holds by a known name.
-FREE = {"temporaries", "workspaces", "communication"}
+         "workspaces", "kv_cache", "cast_weights")
+# What the program holds by no known name.
+FREE = {"temporaries", "workspaces", "communication", "cast_weights"}
 
 
 class _Saved:
@@ -175,6 +175,7 @@ def read_roles(path, device):
     vram = ctypes.CDLL(os.environ["VRAM_LIBRARY"])
     vram.vram_role_word.restype = ctypes.c_char_p
     assert tuple(vram.vram_role_word(ctypes.c_size_t(i)).decode() for i in range(len(ROLES))) == ROLES
+    assert vram.vram_role_word(ctypes.c_size_t(len(ROLES))) is None  # the structures below have a sum for each role
     recording, roles = ctypes.c_void_p(), ctypes.POINTER(Roles)()
     status = vram.vram_recording_read_file(os.fsencode(path), ctypes.byref(recording), None)
     assert status == 0, status
