@@ -6,6 +6,7 @@ import sys
 KNOWN, LIKELY, UNKNOWN = range(3)
 MOST_SHIELDS = 8
 MANY = 16  # operands, or results
+EVERYWHERE, EVERYWHERE_SIZE = (ctypes.c_uint64 * 1)(0), (ctypes.c_uint64 * 1)(2**64 - 1)
 TINY = 1024  # elements: that is computed even where nothing is known, with zeros
 
 
@@ -132,6 +133,8 @@ class Call:
 
     def shield(self):
         """The kernels leave the operands' memory as it is: what they write of it is put there at the end. How many shields there were."""
+        if self.operation.listed:  # what its kernels get holds addresses of earlier calls, too
+            return self.values.driver.shield(EVERYWHERE, EVERYWHERE_SIZE, 1)
         extent = self.values.memory.extent
         tensors = [tensor for _, tensor in self.tensors if tensor.is_cuda and tensor.layout is self.torch.strided][:MOST_SHIELDS]
         room = ctypes.c_uint64 * len(tensors)

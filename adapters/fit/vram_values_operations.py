@@ -218,6 +218,7 @@ class Operation:
         self.generator = None if generator is None else len(self.arguments) if generator.kwarg_only else self.places["generator"]
         self.random = generator is not None or torch.Tag.nondeterministic_seeded in op.tags
         self.random = self.random and self.name not in ON_HOST
+        self.listed = self.name.startswith(("_foreach", "_fused", "_amp_foreach"))
         self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and its kin
         self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
         self.counted = COUNTED.get(self.base)

@@ -143,6 +143,25 @@ class Values(unittest.TestCase):
         computed, left = run(program), run(program, "--values", "none")
         self.assertEqual((computed.stdout, computed.returncode), (left.stdout, 0), computed.stderr)
 
+    def test_a_step_of_an_optimizer(self):
+        """Its lists of tensors are given to kernels in memory that still holds the addresses of the lists before."""
+        self.expect("""
+            for make in (torch.optim.Adam, torch.optim.AdamW, torch.optim.SGD, torch.optim.RMSprop, torch.optim.Adagrad, lambda p: torch.optim.Adam(p, fused=True),
+                         lambda p: torch.optim.SGD(p, momentum=0.9), torch.optim.NAdam):
+                nets = [torch.nn.Linear(4, 3), torch.nn.Linear(4, 3).cuda()]
+                nets[1].load_state_dict(nets[0].state_dict())
+                x = torch.arange(8.).view(2, 4)
+                for net in nets:
+                    optimizer = make(net.parameters())
+                    for _ in range(3):
+                        net(x.to(net.weight.device)).square().mean().backward()
+                        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                        optimizer.step()
+                        optimizer.zero_grad()
+                print(torch.allclose(nets[0].weight, nets[1].weight.cpu(), atol=1e-5), end=" ")
+            print()
+            """, ["True " * 8], "--reads")
+
     def test_layers_that_only_a_device_has(self):
         self.expect("""
             torch.manual_seed(3)
