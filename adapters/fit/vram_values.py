@@ -191,39 +191,63 @@ class Values:
     def install(self):
         for name in ("levels", "table"):
             part(name)
-        torch, operations = self.torch, part("operations")
-        place = self.in_place_of_kernels if hasattr(torch.library, "get_kernel") else self.in_front_of_kernels
+        self.take_operations()
+        load = self.torch.ops.load_library
+
+        @functools.wraps(load)
+        def load_library(path):
+            try:
+                load(path)
+            finally:
+                self.take_operations()
+
+        self.torch.ops.load_library = load_library
+
+    def take_operations(self):
+        """All that are there and were not taken before: libraries bring their own."""
+        operations = part("operations")
+        place = self.in_place_of_kernels if hasattr(self.torch.library, "get_kernel") else self.in_front_of_kernels
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for name in operations.names(torch):
-                packet, _, overload = name.removeprefix("aten::").partition(".")
-                op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-                if not op.is_view:
-                    place(op, operations.Operation)
+            for name in operations.names(self.torch):
+                if name not in self.taken:
+                    self.taken.add(name)
+                    space, name = name.split("::")
+                    packet, _, overload = name.partition(".")
+                    op = getattr(getattr(getattr(self.torch.ops, space), packet), overload or "default")
+                    if not op.is_view:
+                        place(op, operations.Operation, self.library(space))
 
-    def in_place_of_kernels(self, op, kind):
+    def library(self, space):
+        if space not in self.libraries:
+            self.libraries[space] = self.torch.library.Library(space, "IMPL")
+        return self.libraries[space]
+
+    def in_place_of_kernels(self, op, kind, library):
         operation = kind(self.torch, op, self.torch.library.get_kernel(op, "CUDA").call_boxed)
         operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
-        self.library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
+        library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
 
-    def in_front_of_kernels(self, op, kind):
+    def in_front_of_kernels(self, op, kind, library):
         """Before 2.9 a kernel cannot be called once another one is in its place. The choice of a backend comes right before it, for all devices."""
         torch = self.torch
-        if torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "BackendSelect"):
-            return  # it makes a tensor, and chooses by another argument
         operation = kind(torch, op, op.redispatch)
         operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
-        self.library.impl(op, chooser_of(torch, op, operation, kernel_of(self, operation)), "BackendSelect", with_keyset=True)
+        library.impl(op, chooser_of(torch, op, operation, kernel_of(self, operation)), "BackendSelect", with_keyset=True)
 
 
 def chooser_of(torch, op, operation, kernel):
     """Calls ours for CUDA, and what PyTorch would call for others."""
     below = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
     cuda, redispatch, tensors, numbers = torch._C.DispatchKey.CUDA, op.redispatch, operation.tensors, (int, float, complex)
+    makes = torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "BackendSelect")  # a tensor, on the device that an argument names
+
+    def keys_of(device):
+        return torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, torch._C._dispatch_key_for_device(torch.device(device or "cpu").type)))
 
     def chooser(keys, *args, **kwargs):
         try:
-            keys = keys & below
+            keys = keys_of(kwargs.get("device")) if makes else keys & below
             if keys.highestPriorityTypeId() == cuda:
                 return kernel(*args, **kwargs)
             for place in tensors:

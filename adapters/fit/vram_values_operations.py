@@ -195,7 +195,8 @@ def scaled_product(torch):
 # Of operations that only a device has, the one that does the same.
 ON_HOST = {"cudnn_convolution": convolution, "cudnn_convolution_transpose": transposed_convolution, "cudnn_batch_norm": batch_normalisation,
            "cudnn_batch_norm_backward": batch_normalisation_backward, "_conv_depthwise2d": depthwise_convolution, "conv_depthwise3d": depthwise_convolution,
-           "cudnn_grid_sampler": sampled_grid, "_scaled_dot_product_flash_attention": flash_attention,
+           "cudnn_grid_sampler": sampled_grid, "_cudnn_rnn": recurrent, "_thnn_fused_lstm_cell": lstm_cell, "_thnn_fused_gru_cell": gru_cell,
+           "_scaled_dot_product_flash_attention": flash_attention,
            "_scaled_dot_product_flash_attention_backward": flash_attention_backward, "_scaled_dot_product_efficient_attention_backward": biased_attention_backward,
            "_scaled_dot_product_cudnn_attention_backward": cudnn_attention_backward, "_scaled_mm": scaled_product,
            "_scaled_dot_product_efficient_attention": biased_attention, "_scaled_dot_product_cudnn_attention": biased_attention}
