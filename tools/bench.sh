@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every program of bench/ in the shipped build; one that needs arguments says so (exit code 2) and is passed over.
+# Runs every program of tests/bench/ in the shipped build; one that needs arguments says so (exit code 2) and is passed over.
 # Usage: tools/bench.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."

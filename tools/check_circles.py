@@ -43,8 +43,8 @@ def read_rooms(nm, root, folder):
     """{room: {file: set of files of the room that it needs}}; a file is named by its path in the room, without .c.o."""
     # Objects of files that are gone may lie in a folder that was built in before.
     source_of = {}
-    for path in sorted(folder.glob("*/CMakeFiles/*_objects.dir/**/*.c.o")):
-        product, _, _, *rest = path.relative_to(folder).parts
+    for path in sorted(folder.glob("products/*/CMakeFiles/*_objects.dir/**/*.c.o")):
+        _, product, _, _, *rest = path.relative_to(folder).parts
         # "__" is CMake's for "..": a file of another product.
         source = Path(*rest[1:] if rest[0] == "__" else (product, *rest)).with_suffix("")
         if (root / source).is_file():

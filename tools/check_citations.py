@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ("allocator", "recordings", "simulator", "replay", "cli", "adapters", "tests", "viewer/engine", "viewer/web", "tools", "bench", "fuzz", "examples", "cmake", "docs")
+FOLDERS = ("allocator", "recordings", "simulator", "replay", "cli", "adapters", "tests", "viewer/engine", "viewer/web", "tools", "examples", "packaging/cmake", "docs")
 SUFFIXES = {".c", ".h", ".def", ".cpp", ".S", ".py", ".sh", ".ts", ".mjs", ".html", ".cmake", ".txt", ".md", ".1"}
 # These hold examples of dead citations.
 EXEMPT = {"tools/check_citations.py", "tests/house/test_checkers.py"}

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 mode=(-i)
 [ "${1:-}" = --check ] && mode=(--dry-run --Werror)
 folders=()
-for folder in allocator recordings simulator replay cli tests fuzz bench examples adapters viewer; do
+for folder in allocator recordings simulator replay cli tests examples adapters viewer; do
     [ -d "$folder" ] && folders+=("$folder")
 done
 find "${folders[@]}" \( -name '*.c' -o -name '*.h' \) -not -path '*/node_modules/*' -print0 | xargs -0 -r clang-format "${mode[@]}"

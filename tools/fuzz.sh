@@ -6,16 +6,16 @@ cd "$(dirname "$0")/.."
 cmake --preset fuzz --log-level=WARNING
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-    for source in fuzz/fuzz_*.c; do targets+=("$(basename "$source" .c)"); done
+    for source in tests/fuzz/fuzz_*.c; do targets+=("$(basename "$source" .c)"); done
 fi
 cmake --build build/fuzz --target "${targets[@]}"
 mkdir -p build/fuzz/findings
 for target in "${targets[@]}"; do
     name=${target#fuzz_}
     corpora=("build/fuzz/corpus/$name")
-    [ -d "fuzz/corpus/$name" ] && corpora+=("fuzz/corpus/$name")
+    [ -d "tests/fuzz/corpus/$name" ] && corpora+=("tests/fuzz/corpus/$name")
     dictionary=()
-    [ -f "fuzz/$name.dict" ] && dictionary=("-dict=fuzz/$name.dict")
+    [ -f "tests/fuzz/$name.dict" ] && dictionary=("-dict=tests/fuzz/$name.dict")
     mkdir -p "build/fuzz/corpus/$name"
     echo "=== $target, ${FUZZ_SECONDS:-60} s"
     "build/fuzz/fuzz/$target" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes bindings/rust/vram-sys/src/lib.rs: what vram/vram.h and vram/sim.h declare, as Rust sees it. Needs clang, whose syntax tree it reads.
+"""Writes adapters/bindings/rust/vram-sys/src/lib.rs: what vram/vram.h and vram/sim.h declare, as Rust sees it. Needs clang, whose syntax tree it reads.
 
 usage: rust_bindings.py [--check]   --check: writes nothing; 1 when the file is not what would be written"""
 import json
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-PLACE = ROOT / "bindings/rust/vram-sys/src/lib.rs"
+PLACE = ROOT / "adapters/bindings/rust/vram-sys/src/lib.rs"
 SCALARS = {"void": "c_void", "char": "c_char", "bool": "bool", "_Bool": "bool", "int": "c_int", "unsigned int": "c_uint", "double": "f64", "float": "f32",
            "unsigned char": "u8", "size_t": "usize", "uintptr_t": "usize", "long long": "i64", "unsigned long long": "u64",
            **{f"{sign}int{bits}_t": f"{sign and 'u' or 'i'}{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)}}

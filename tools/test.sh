@@ -79,7 +79,7 @@ tsan() {
 # 2.5 million refused driver calls, 2 million option strings, 50,000 messages to servers, 200,000 mutated files (spread over the kinds; 25,000 more of real
 # recordings), 200 kills. Another night, other seeds: ATTACK_SEED.
 attack() {
-    local corpus name kinds=(fuzz/corpus/*)
+    local corpus name kinds=(tests/fuzz/corpus/*)
     note "attack, seed $ATTACK_SEED"
     build/release/tests/attack/fault_ops --seed "$ATTACK_SEED" --faults 2500000
     build/release/tests/attack/option_strings --seed "$ATTACK_SEED" --count 2000000

@@ -13,7 +13,7 @@ libdir=$(dirname "$(find "$prefix" -name libvram.a)")
 "$prefix-consumer/consumer"
 "$prefix-consumer/consumer_static"
 
-for file in bin/vram allocator/include/vram/vram.h replay/include/vram/replay.h simulator/include/vram/sim.h share/man/man1/vram.1 share/man/man1/vram-run.1 share/bash-completion/completions/vram \
+for file in bin/vram include/vram/vram.h include/vram/replay.h include/vram/sim.h share/man/man1/vram.1 share/man/man1/vram-run.1 share/bash-completion/completions/vram \
     share/zsh/site-functions/_vram share/fish/vendor_completions.d/vram.fish \
     share/doc/vram/LICENSE share/doc/vram/docs/reference/json.md; do
     test -s "$prefix/$file" || { echo "not installed: $file"; exit 1; }

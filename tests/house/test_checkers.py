@@ -219,13 +219,13 @@ class Circles(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root, objects = Path(folder), Path(folder) / "objects"
             for name, text in files.items():
-                source, target = root / "allocator" / name, objects / "allocator/CMakeFiles/vram_objects.dir" / (name + ".o")
+                source, target = root / "allocator" / name, objects / "products/allocator/CMakeFiles/vram_objects.dir" / (name + ".o")
                 for path in (source, target):
                     path.parent.mkdir(parents=True, exist_ok=True)
                 source.write_text(text)
                 code, output = run(CC, "-c", source, "-o", target)
                 self.assertEqual(code, 0, output)
-            (objects / "allocator/CMakeFiles/vram_objects.dir/core/gone.c.o").write_bytes(b"no object, and no source")
+            (objects / "products/allocator/CMakeFiles/vram_objects.dir/core/gone.c.o").write_bytes(b"no object, and no source")
             return run(sys.executable, TOOLS / "check_circles.py", root, objects)
 
     GOOD = {

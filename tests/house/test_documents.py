@@ -86,7 +86,7 @@ class Documents(unittest.TestCase):
             body = page.read_text(encoding="utf-8")
             links = [(page.parent, name) for name, _ in LINK.findall(body) if name]
             quoted = [(ROOT, name) for name in re.findall(
-                r"`((?:allocator|recordings|simulator|replay|tests|tools|docs|cli|bench|fuzz|examples|cmake)/[\w./-]+)`", body)]
+                r"`((?:allocator|recordings|simulator|replay|tests|tools|docs|cli|examples|packaging)/[\w./-]+)`", body)]
             missing += [f"{page.relative_to(ROOT)}: {name}" for base, name in links + quoted if not (base / name).exists()]
         self.assertEqual(missing, [])
 
@@ -140,7 +140,7 @@ class Documents(unittest.TestCase):
         self.assertEqual(self.names_missing(r"\b(v(?:ram|r)_\w+)\(", words), [])
 
     def test_variables_and_constants_in_documents_exist(self):
-        words = words_of(*rooms.PRODUCTS, "adapters", "cli", "viewer", "tests", "bindings")
+        words = words_of(*rooms.PRODUCTS, "adapters", "cli", "viewer", "tests")
         words |= set(re.findall(r"\w+", text("CMakeLists.txt") + text("CMakePresets.json")))
         self.assertEqual(self.names_missing(r"\b(VR(?:AM)?_[A-Z][A-Z0-9_]*[A-Z0-9])\b", words), [])
 

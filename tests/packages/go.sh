@@ -5,7 +5,7 @@ set -eu
 root=$1 build=$2 work=$3
 command -v go >/dev/null || { echo "skipped: there is no go"; exit 77; }
 mkdir -p "$work"
-cd "$root/bindings/go"
+cd "$root/adapters/bindings/go"
 export GOCACHE="$work/cache" GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local CGO_ENABLED=1
 export CGO_CFLAGS="-I$root/allocator/include -I$root/simulator/include -O1" CGO_LDFLAGS="-L$build" LD_LIBRARY_PATH="$build"
 go vet ./...

@@ -7,7 +7,7 @@ command -v cargo >/dev/null || { echo "skipped: there is no cargo"; exit 77; }
 if command -v clang >/dev/null; then python3 "$root/tools/rust_bindings.py" --check; fi
 rm -rf "$work/rust"
 mkdir -p "$work"
-cp -r "$root/bindings/rust" "$work/rust"
+cp -r "$root/adapters/bindings/rust" "$work/rust"
 cd "$work/rust"
 export CARGO_TARGET_DIR="$work/target" VRAM_LIB_DIR="$build" LD_LIBRARY_PATH="$build" RUSTFLAGS="-D warnings"
 cargo test --offline --locked -q 2>"$work/log" || { cat "$work/log"; exit 1; }

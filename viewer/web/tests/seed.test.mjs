@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { openEngine } from "../../../bench/engine.mjs";
+import { openEngine } from "../../../tests/bench/engine.mjs";
 import { equal, expect, finish, html } from "./check.mjs";
 
 const wasm = join(dirname(html), "engine.wasm");

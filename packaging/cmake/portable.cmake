@@ -1,6 +1,6 @@
 # The command as a WebAssembly program: <build>/vram.wasm. With -DCMAKE_TOOLCHAIN_FILE=cmake/wasi.cmake, -DVRAM_BUNDLED=FOLDER and -DVRAM_VIEWER_PAGE=viewer.html.
-include(cmake/portable_sources.cmake)
-include(cmake/bundled.cmake)
+include(packaging/cmake/portable_sources.cmake)
+include(packaging/cmake/bundled.cmake)
 add_compile_options(-ftls-model=local-exec -mbulk-memory -ffunction-sections -fdata-sections)
 
 file(GLOB_RECURSE export_sources CONFIGURE_DEPENDS recordings/export/*.c)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-VRAM = pathlib.Path(os.environ.get("VRAM_BUILD", pathlib.Path(__file__).resolve().parents[1] / "build/release")) / "cli/vram"
+VRAM = pathlib.Path(os.environ.get("VRAM_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build/release")) / "cli/vram"
 MOST = 1.2
 IMPORT, TENSOR = "import torch", "import torch; torch.zeros(1, device='cuda')"
 

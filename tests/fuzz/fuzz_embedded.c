@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../cli/embedded.h"
+#include "../../cli/embedded.h"
 #include "base/text.h"
 #include "pieces.h"
 

@@ -1,11 +1,11 @@
-// How long the viewer's engine works for the queries of every view: node bench/bench_queries.mjs ENGINE.wasm RECORDING. Prints a table in
+// How long the viewer's engine works for the queries of every view: node tests/bench/bench_queries.mjs ENGINE.wasm RECORDING. Prints a table in
 // milliseconds of this process's time (other load does not count): the longest piece of what is worked out first, the first answer after it,
 // and the median and the 99th of 100 of 200 answers about windows and moments all over the history.
 import { generator, openEngine } from "./engine.mjs";
 
 const [wasm, recording] = process.argv.slice(2);
 if (!recording) {
-    console.error("usage: node bench/bench_queries.mjs ENGINE.wasm RECORDING");
+    console.error("usage: node tests/bench/bench_queries.mjs ENGINE.wasm RECORDING");
     process.exit(2);
 }
 const engine = await openEngine(wasm, recording);

@@ -1,4 +1,4 @@
-// What the pointer costs: node bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]. Opens the recording in headless Chromium without a
+// What the pointer costs: node tests/bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]. Opens the recording in headless Chromium without a
 // GPU and prints, as JSON, per mouse move, turn of the wheel and move of a drag over the timeline the processor time of the page's main
 // thread, and the longest tasks, each for itself, in milliseconds. With --peer the page is PyTorch's own: FOLDER has its MemoryViz.js (and what
 // that imports beside it) and, in node_modules, the modules of d3 that it names; PAGE.html is not read.
@@ -7,15 +7,15 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
-import { openPage } from "../viewer/web/tests/browser.mjs";
+import { openPage } from "../../viewer/web/tests/browser.mjs";
 
-const web = createRequire(fileURLToPath(new URL("../viewer/web/package.json", import.meta.url)));
+const web = createRequire(fileURLToPath(new URL("../../viewer/web/package.json", import.meta.url)));
 const args = process.argv.slice(2);
 const at = args.indexOf("--peer");
 const peer = at < 0 ? null : resolve(args.splice(at, 2)[1]);
 const [html, recording] = args;
 if (!recording) {
-    console.error("usage: node bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]");
+    console.error("usage: node tests/bench/bench_pointer.mjs PAGE.html RECORDING [--peer FOLDER]");
     process.exit(2);
 }
 

@@ -1,10 +1,10 @@
-// How long the viewer's engine itself works, without a page: node bench/bench_engine.mjs ENGINE.wasm RECORDING EVENTS. Prints, as JSON,
+// How long the viewer's engine itself works, without a page: node tests/bench/bench_engine.mjs ENGINE.wasm RECORDING EVENTS. Prints, as JSON,
 // milliseconds of this process's time (other load does not count): reading, the first picture's tables, then the timeline of 200 windows.
 import { generator, openEngine } from "./engine.mjs";
 
 const [wasm, recording, events] = process.argv.slice(2);
 if (!(Number(events) > 0)) {
-    console.error("usage: node bench/bench_engine.mjs ENGINE.wasm RECORDING EVENTS");
+    console.error("usage: node tests/bench/bench_engine.mjs ENGINE.wasm RECORDING EVENTS");
     process.exit(2);
 }
 const engine = await openEngine(wasm, recording);

@@ -1,12 +1,12 @@
-// How the page behaves with a large recording: node bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]. Opens the recording in headless
+// How the page behaves with a large recording: node tests/bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]. Opens the recording in headless
 // Chromium (in Firefox with VRAM_TEST_BROWSER=firefox) with the network off and prints, as JSON: seconds to the first picture and until
 // everything is there, memory of the tab, and, per view, how long frames and the engine's answers take while a scripted mouse zooms and pans.
 import { readFileSync, readdirSync } from "node:fs";
-import { openPage } from "../viewer/web/tests/browser.mjs";
+import { openPage } from "../../viewer/web/tests/browser.mjs";
 
 const [html, recording, ...wanted] = process.argv.slice(2);
 if (!recording) {
-    console.error("usage: node bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]");
+    console.error("usage: node tests/bench/bench_viewer.mjs PAGE.html RECORDING [VIEW...]");
     process.exit(2);
 }
 

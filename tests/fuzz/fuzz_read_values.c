@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../simulator/standins/common/read_values.h"
+#include "../../simulator/standins/common/read_values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

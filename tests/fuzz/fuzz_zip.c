@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../cli/zip.h"
+#include "../../cli/zip.h"
 #include "base/text.h"
 
 enum { MOST_BYTES = 1 << 20, MOST_FILES = 64 };

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "sim/modules/sim_outputs.h"
-#include "../simulator/standins/libcuda/libcuda.h"
+#include "../../simulator/standins/libcuda/libcuda.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,7 +18,7 @@ endforeach()
 
 set(VRAM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/vram)
 install(EXPORT vramTargets NAMESPACE vram:: DESTINATION ${VRAM_PACKAGE_DIR})
-configure_package_config_file(cmake/vramConfig.cmake.in vramConfig.cmake INSTALL_DESTINATION ${VRAM_PACKAGE_DIR})
+configure_package_config_file(packaging/cmake/vramConfig.cmake.in vramConfig.cmake INSTALL_DESTINATION ${VRAM_PACKAGE_DIR})
 write_basic_package_version_file(vramConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/vramConfig.cmake ${PROJECT_BINARY_DIR}/vramConfigVersion.cmake DESTINATION ${VRAM_PACKAGE_DIR})
 
@@ -31,7 +31,7 @@ foreach(kind IN ITEMS LIB INCLUDE)
   endif()
 endforeach()
 # The prefix may be given as late as `cmake --install --prefix`.
-set(VRAM_PC_TEMPLATE ${PROJECT_SOURCE_DIR}/cmake/vram.pc.in)
+set(VRAM_PC_TEMPLATE ${PROJECT_SOURCE_DIR}/packaging/cmake/vram.pc.in)
 foreach(name IN ITEMS PROJECT_VERSION VRAM_PC_LIBDIR VRAM_PC_INCLUDEDIR VRAM_PC_TEMPLATE PROJECT_BINARY_DIR)
   string(REPLACE "\${prefix}" "\\\${prefix}" value "${${name}}")
   install(CODE "set(${name} \"${value}\")")
