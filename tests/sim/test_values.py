@@ -56,11 +56,12 @@ class Values(unittest.TestCase):
             copied = [torch.empty(2, device="cuda"), torch.empty(4, device="cuda")]
             torch._foreach_copy_(copied, [torch.ones(2, device="cuda"), torch.empty(4, device="cuda")])
             print(copied[0].tolist(), torch._foreach_norm([copied[0], unknown.float()], 1)[0].item())
+            print(torch.tril_indices(2, 2, device="cuda").tolist())
             # A backward pass has a thread of its own.
             x = torch.arange(4., device="cuda", requires_grad=True)
             (x * x).sum().backward()
             print(x.grad.tolist())
-            """, ["66 [4, 5, 6, 7] 366.0 [[0, 1], [1, 0], [1, 3], [2, 2]]", "13 True [2, 2, 2, 2] True", "True False 5", "[1.0, 1.0] 2.0", "[0.0, 2.0, 4.0, 6.0]"], "--reads")
+            """, ["66 [4, 5, 6, 7] 366.0 [[0, 1], [1, 0], [1, 3], [2, 2]]", "13 True [2, 2, 2, 2] True", "True False 5", "[1.0, 1.0] 2.0", "[[0, 1, 1], [0, 0, 1]]", "[0.0, 2.0, 4.0, 6.0]"], "--reads")
         self.assertIn("no read gave anything but what a GPU would have given", result.stderr)
 
     def test_what_is_likely_is_listed(self):
