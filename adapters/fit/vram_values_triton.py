@@ -11,16 +11,18 @@ MOST_PROGRAMS = 256  # of a grid
 MOST_DONE, MOST_OF_ONE, MOST_OF_ALL = 100000, 300000, 3000000
 FAILURES = 4
 UNKNOWN = 2
+TOO_LARGE = (-1,)  # in the place of a grid
 MODULES = {"triton.runtime.jit": "watch_functions", "triton.runtime.autotuner": "watch_tuner", "torch._inductor.runtime.triton_heuristics": "watch_compiled"}
 
 
 class Kernel:
     """What is known of one, by what was computed of it."""
 
-    __slots__ = ("done", "failures", "function", "read", "reads")
+    __slots__ = ("done", "failures", "grids", "function", "read", "reads")
 
     def __init__(self):
         self.failures, self.done, self.function = 0, 0, None
+        self.grids = {}  # of one of torch.compile()'s, by its numbers
         self.read, self.reads = set(), None  # names of arguments that it has read from; whether it reads at all
 
 
@@ -33,13 +35,18 @@ class Triton:
 
     # --- one launch -------------------------------------------------------------------------------------------------------
 
-    def launch(self, key, function_of, grid_of, given_of, call):
-        """Calls what launches; given_of() are the kernel's arguments by name, grid_of() its grid."""
+    def launch(self, key, function_of, grid_of, given_of, call, numbers=None):
+        """Calls what launches; given_of() are the kernel's arguments by name, grid_of() its grid, which the numbers decide if there are some."""
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = Kernel()
         if kernel.failures >= FAILURES or kernel.done >= MOST_OF_ONE or self.done >= MOST_OF_ALL or getattr(self.local, "idle", False):
             return call()
+        if numbers is not None:
+            grid = kernel.grids.get(numbers) or self.find_grid(kernel, grid_of, numbers)
+            if grid == TOO_LARGE:
+                return call()
+            grid_of = functools.partial(tuple, grid)
         if self.values.graphs.current is not None and self.torch._C._cuda_isCurrentStreamCapturing():
             return self.values.graphs.capture(call, lambda made: self.note(kernel, function_of, grid_of, given_of))
         pages = self.compute(kernel, function_of, grid_of, given_of)
@@ -52,6 +59,15 @@ class Triton:
             self.driver.end(shields)
         pages.commit()
         return made
+
+    @staticmethod
+    def find_grid(kernel, grid_of, numbers):
+        try:
+            grid = tuple(int(size) for size in (*grid_of(), 1, 1)[:3])
+        except Exception:
+            return TOO_LARGE  # it is not compiled yet, say
+        kernel.grids[numbers] = grid if grid[0] * grid[1] * grid[2] <= MOST_PROGRAMS else TOO_LARGE
+        return kernel.grids[numbers]
 
     def note(self, kernel, function_of, grid_of, given_of):
         """What is done at each launch of a graph that the kernel is captured in."""
@@ -160,7 +176,11 @@ class Triton:
                     return kwargs["grid"]({**given()}) if callable(kwargs["grid"]) else kwargs["grid"]
                 return compiled._interpret_args_grid(args, configuration(compiled))[1]
 
-            return self.launch(compiled, lambda: compiled.fn.fn or compiled._reload_kernel().fn.fn, grid, given, lambda: run(compiled, *args, **kwargs))
+            def function():
+                return compiled.fn.fn or compiled._reload_kernel().fn.fn
+
+            numbers = tuple(arg for arg in args if type(arg) is int)
+            return self.launch(compiled, function, grid, given, lambda: run(compiled, *args, **kwargs), numbers)
 
         tuner.run = watched
 
