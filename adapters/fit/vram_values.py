@@ -165,12 +165,14 @@ class Values:
         self.without_harm(operation, call.finish, out)
         return out
 
-    def forgetting(self, call):
-        """Of an operation by a library: what it gives is unknown, and may be computed then."""
+    def forgetting(self, operation):
+        """The call of an operation by a library: what it gives is unknown, and may be computed then."""
+        call, handed_on = operation.call, operation.handed_on
+
         def called(*args, **kwargs):
             made = call(*args, **kwargs)
-            for tensor in made if isinstance(made, (list, tuple)) else (made,):
-                if isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.layout is self.torch.strided:
+            for place, tensor in enumerate(made if isinstance(made, (list, tuple)) else (made,)):
+                if place != handed_on and isinstance(tensor, self.torch.Tensor) and tensor.is_cuda and tensor.layout is self.torch.strided:
                     if self.graphs.current is None:
                         self.memory.put(tensor, None, UNKNOWN)
                     else:
@@ -225,14 +227,14 @@ class Values:
 
     def in_place_of_kernels(self, op, kind, library):
         operation = kind(self.torch, op, self.torch.library.get_kernel(op, "CUDA").call_boxed)
-        operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
+        operation.call = self.forgetting(operation) if operation.by_library else operation.call
         library.impl(op, kernel_of(self, operation), "CUDA", allow_override=True)
 
     def in_front_of_kernels(self, op, kind, library):
         """Before 2.9 a kernel cannot be called once another one is in its place. The choice of a backend comes right before it, for all devices."""
         torch = self.torch
         operation = kind(torch, op, op.redispatch)
-        operation.call = self.forgetting(operation.call) if operation.by_library else operation.call
+        operation.call = self.forgetting(operation) if operation.by_library else operation.call
         library.impl(op, chooser_of(torch, op, operation, kernel_of(self, operation)), "BackendSelect", with_keyset=True)
 
 

