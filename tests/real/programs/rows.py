@@ -1,7 +1,7 @@
 """What the programs of `make check-real` share: a row is a function; `python3 FILE ROW` runs it and says "ok" at the end.
 
-The programs are ordinary ones: nothing in them knows of a simulator. Values are not looked at, for nothing computes them; sizes, shapes, counts,
-order and what PyTorch says of its memory are."""
+The programs are ordinary ones: nothing in them knows of a simulator. What is checked are sizes, shapes, counts, order, what PyTorch says of its
+memory, and values that are small."""
 import json
 import os
 import sys
