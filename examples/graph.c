@@ -1,7 +1,7 @@
 // graph.c: a region with memory of its own is captured once and launched many times, while the rest of the program goes on allocating.
 #include <stdio.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
-#include "vram/sim.h"
 
 enum { COUNT = 1000, LAUNCHES = 100 };
 #define BYTES (COUNT * sizeof(int))

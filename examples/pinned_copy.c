@@ -1,7 +1,7 @@
 // pinned_copy.c: batches go to the device from pinned memory that is used again as soon as its copy is done. No GPU is needed.
 #include <stdio.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
-#include "vram/sim.h"
 
 enum { BATCHES = 100 };
 #define BATCH_BYTES (3ull << 20)

@@ -1,8 +1,8 @@
 // pools.c: weights and scratch memory in two private pools. Scratch memory comes and goes, and never shares a segment with the weights.
 #include <stdio.h>
 #include <string.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
-#include "vram/sim.h"
 
 enum { LAYERS = 24, STEPS = 10 };
 #define MIB          (1ull << 20)

@@ -1,7 +1,8 @@
 // recorder.c: see recorder.h. A picture is what vram_walk() shows; the difference of two pictures tells which segments came and
 // went, and which frees that waited for another stream are complete.
 #include "recorder.h"
-#include "vram/sim.h"
+
+#include <vram/sim.h>
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 //     serve_sim serve.pickle && vram report serve.pickle
 #include <vram/recordings.h>
 #include <vram/vram.h>
-#include "vram/sim.h"
 
 enum { LAYERS = 32, HIDDEN = 4096, FEED = 11008, VOCABULARY = 32000, HEADS = 32, HALF = 2, SINGLE = 4 };
 enum { CONVERSATIONS = 4, CHUNK_TOKENS = 64 };

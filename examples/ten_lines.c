@@ -1,7 +1,7 @@
 // ten_lines.c: the example of the README: requests until memory runs out, and what the allocator says then. No GPU is needed.
 #include <stdio.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
-#include "vram/sim.h"
 
 int main(void) {
     struct vram_driver *driver; // a simulated device of 8 GiB; without one, vram_create() loads NVIDIA's driver

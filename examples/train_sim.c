@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #include "recorder.h"
-#include "vram/sim.h"
+
+#include <vram/sim.h>
 
 enum { LAYERS = 8, HIDDEN = 1024, HEADS = 16, FEED = 4096, VOCABULARY = 32000, BATCH = 8, STEPS = 7, EVALUATE_AFTER = 4 };
 enum { WEIGHTS = 6, SAVED = 9, HALF = 2, SINGLE = 4 };

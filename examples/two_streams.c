@@ -1,7 +1,7 @@
 // two_streams.c: memory that a second stream still reads is not given out again before that stream has passed. No GPU is needed.
 #include <stdio.h>
+#include <vram/sim.h>
 #include <vram/vram.h>
-#include "vram/sim.h"
 
 enum { COUNT = 1 << 20 };
 #define BATCH_BYTES (COUNT * sizeof(int))

@@ -28,7 +28,7 @@ import tempfile
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FACTS = os.path.join(HERE, "..", "standins", "facts")
+FACTS = os.path.join(HERE, "..", "simulator", "standins", "facts")
 
 # What headers include that no wheel of theirs carries: declarations only, without which the parser stops.
 SUBSTITUTES = {

@@ -325,7 +325,7 @@ def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
     library, given = arguments[0], " ".join(arguments[1:]).split("--also")
     folders = given[0].split()
-    folder = ROOT / "standins" / LIBRARIES[library][0]
+    folder = ROOT / "simulator" / "standins" / LIBRARIES[library][0]
     target = folder / f"{library}_calls.def"
     header = Header(library, folders)
     for other in (Header(library, more.split()) for more in given[1:]):

@@ -20,7 +20,7 @@ for arch in ${VRAM_WHEELS:-x86_64}; do
     tools=() prefix=
     if [ "$arch" != "$own" ]; then
         prefix=$arch-linux-gnu-
-        tools=("-DCMAKE_TOOLCHAIN_FILE=$PWD/cmake/arm64.cmake")
+        tools=("-DCMAKE_TOOLCHAIN_FILE=$PWD/packaging/cmake/arm64.cmake")
         if [ "$arch" != aarch64 ] || ! command -v "${prefix}gcc" >/dev/null; then
             echo "no wheel for $arch: there is no ${prefix}gcc (tools/setup.sh arm64)" >&2
             continue

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNTIME = ROOT / "standins" / "libcudart"
+RUNTIME = ROOT / "simulator" / "standins" / "libcudart"
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "abi")]
 import api_facts  # noqa: E402
 import check_facts  # noqa: E402

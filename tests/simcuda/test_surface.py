@@ -15,8 +15,8 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 import api_facts  # noqa: E402
 
 # What vram's own parts of a program ask for (simulator/standins/libcuda/results.c).
-OWN = [f"vram_sim_results_{name}" for name in ("answer", "begin", "end", "forget", "look", "put", "shield")]
-NAMES = api_facts.read_committed(os.path.join(ROOT, "standins", "facts", "cuda.def"))
+OWN = [f"vram_sim_results_{name}" for name in ("answer", "begin", "captured", "end", "forget", "look", "pass", "put", "shield")]
+NAMES = api_facts.read_committed(os.path.join(ROOT, "simulator", "standins", "facts", "cuda.def"))
 
 
 def exported():

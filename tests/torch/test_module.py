@@ -149,13 +149,14 @@ def test_questions_by_device():
 
 
 class Library:
-    """An allocator of the ordinary shared library, through its own interface."""
+    """An allocator of the ordinary shared library on the simulator's, through their own interfaces."""
 
     def __init__(self, settings):
         self.library = ctypes.CDLL(os.environ["VRAM_SHARED_LIBRARY"])
         options, self.driver, self.allocator = ctypes.create_string_buffer(4096), ctypes.c_void_p(), ctypes.c_void_p()
-        assert self.library.vram_sim_parse(settings.encode(), options, None) == 0
-        assert self.library.vram_sim_create(options, ctypes.byref(self.driver)) == 0
+        simulator = ctypes.CDLL(os.environ["VRAM_SIM_LIBRARY"])
+        assert simulator.vram_sim_parse(settings.encode(), options, None) == 0
+        assert simulator.vram_sim_create(options, ctypes.byref(self.driver)) == 0
         info = ctypes.create_string_buffer(4096)
         ctypes.c_void_p.from_buffer(info).value = self.driver.value  # the first field of struct vram_create_info
         assert self.library.vram_create(info, ctypes.byref(self.allocator), None) == 0

@@ -254,7 +254,7 @@ static void rows_follow_the_lists(void **state) {
 
 static size_t load(const char *name, char *bytes, size_t capacity) {
     char path[1024];
-    (void)snprintf(path, sizeof path, "%s/fuzz/corpus/recording/%s", VRAM_SOURCE_DIR, name);
+    (void)snprintf(path, sizeof path, "%s/tests/fuzz/corpus/recording/%s", VRAM_SOURCE_DIR, name);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     size_t size = fread(bytes, 1, capacity, file);
