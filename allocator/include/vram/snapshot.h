@@ -27,12 +27,13 @@ struct vram_snapshot_options {
 // one to show. *recording is given to the caller: vram_recording_destroy(). NO_HOST_MEMORY; *error may be NULL. Any thread.
 VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                                        struct vram_recording **recording, struct vram_error *error);
-// The same, written. Statuses of vram_recording_write().
+// The same, written by libvram-recordings, which is linked or found at run time. Statuses of vram_recording_write(); UNSUPPORTED, with a
+// sentence, where that library is missing or of another version.
 VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                                              enum vram_recording_format format, vram_write write, void *user,
                                                              struct vram_error *error);
 // The same into a file. `path` is a pattern (vram_expand_path()); its end gives the format: ".json", ".vram", else a pickle. The file
-// appears whole or not at all, and takes the place of another. IO, INVALID_ARGUMENT for the pattern.
+// appears whole or not at all, and takes the place of another. IO, INVALID_ARGUMENT for the pattern, UNSUPPORTED as above.
 VRAM_API VRAM_NODISCARD enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                                             const char *path, struct vram_error *error);
 
