@@ -68,6 +68,6 @@ size_t vr_sim_captured_take(struct vr_sim *sim, uint64_t *addresses, uint64_t *s
         sizes[i] = sim->captured[i].size_bytes;
     }
     sim->captured_count -= count;
-    memmove(sim->captured, sim->captured + count, sim->captured_count * sizeof *sim->captured);
+    if (sim->captured_count > 0) memmove(sim->captured, sim->captured + count, sim->captured_count * sizeof *sim->captured);
     return count;
 }
