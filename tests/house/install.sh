@@ -78,7 +78,7 @@ LD_LIBRARY_PATH="$libdir" "$prefix-consumer/by-pkg-config"
 # A snapshot is written where the library for recordings is: linked, or found beside libvram; without it the call says what is missing.
 # shellcheck disable=SC2046
 {
-    "$cc" "$consumer/snapshot.c" $(pkg-config --cflags --libs vram vram-sim) -o "$prefix-consumer/snapshot"
+    "$cc" -Wall -Wextra -Werror "$consumer/snapshot.c" $(pkg-config --cflags --libs vram vram-sim) -o "$prefix-consumer/snapshot"
     "$cc" "$consumer/snapshot.c" $(pkg-config --cflags --libs vram-recordings vram vram-sim) -o "$prefix-consumer/snapshot-linked"
     "$cc" "$consumer/snapshot.c" $(pkg-config --cflags vram) -Wl,--undefined=vram_recordings_library \
         "$libdir/libvram-recordings.a" "$libdir/libvram-sim.a" "$libdir/libvram.a" -pthread -ldl -lm -o "$prefix-consumer/snapshot-static"

@@ -61,8 +61,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_malloc(struct vram_allocator *allo
 // Takes a block back; work already queued on its own stream may still use it. Address 0 is ignored. INVALID_POINTER for an address that is
 // not a live block of this allocator (also for a second free); DRIVER, NO_HOST_MEMORY when it cannot be told when other streams that used
 // the block have passed, or the driver does not take back what it gave out itself (caching off, backend:cudaMallocAsync). Nothing changes
-// then: the block stays live.
-VRAM_API VRAM_NODISCARD enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address);
+// then: the block stays live. The status may be ignored, as where a program cleans up.
+VRAM_API enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address);
 // Declares that a live block is also used on `stream`: after its free it is not given out again until work queued on that stream
 // by then has finished. The block's own stream and address 0 are ignored. INVALID_POINTER as for vram_free(); DRIVER for a stream that the
 // driver does not know (where it has several devices); LIMIT, NO_HOST_MEMORY.

@@ -50,8 +50,8 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_host_malloc(struct vram_host *host
 // not the first byte of a live block (also for a second free): nothing changes. DRIVER when a fence cannot be set: the block stays live
 // and may be freed again. DRIVER also when the block is too large to be cached and the driver does not take it back: the block is freed
 // all the same and is given back later. With pinned_free_catch_all neither is reported; a missing fence is tried again later.
-// A block that was used in a capture is kept until its pool is released: the graph knows its address.
-VRAM_API VRAM_NODISCARD enum vram_status vram_host_free(struct vram_host *host, void *pointer);
+// A block that was used in a capture is kept until its pool is released: the graph knows its address. The status may be ignored.
+VRAM_API enum vram_status vram_host_free(struct vram_host *host, void *pointer);
 // Declares that a live block is used on `stream` (what PyTorch calls record_event). 0 is the legacy default stream of the calling thread's
 // current context. NULL as pointer is ignored. INVALID_POINTER as for vram_host_free(); INVALID_ARGUMENT for the per-thread default
 // stream (2), which is another one in each thread; DRIVER; NO_HOST_MEMORY.
