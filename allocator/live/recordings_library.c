@@ -14,7 +14,7 @@
 // Of a program that is linked with the library; the address is NULL in any other.
 extern VRAM_API const struct vr_recordings_library vram_recordings_library __attribute__((weak));
 
-// The loader counts how often a library is opened: a second thread that opens it, too, finds the same one.
+// Stays loaded until the process ends. Two threads that load it at once get the same library from the loader.
 static const struct vr_recordings_library *load(const char **reason) {
     static _Atomic(const struct vr_recordings_library *) loaded;
     const struct vr_recordings_library *library = atomic_load_explicit(&loaded, memory_order_acquire);
@@ -31,7 +31,8 @@ enum vram_status vr_recordings_library_find(const struct vr_recordings_library *
     const char *reason = "";
     const struct vr_recordings_library *found = &vram_recordings_library;
     if (found == NULL) found = load(&reason);
-    if (found == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "cannot load %s: %s", LIBRARY, reason);
+    if (found == NULL)
+        return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "this needs libvram-recordings, which cannot be loaded: %s", reason);
     if (strcmp(found->version, VRAM_VERSION_STRING) != 0)
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "libvram-recordings is version %s, libvram is version %s", found->version,
                        VRAM_VERSION_STRING);

@@ -1,7 +1,7 @@
 // vram/accounts.h: who else holds the memory of a device: this process's contexts and modules, and other processes.
 //
-// Other processes are told by NVIDIA's management library (libnvidia-ml.so.1, NVML), which is looked for when it is asked, never before.
-// Without it, where it refuses, and in containers that have process numbers of their own, that is said and nothing is guessed.
+// Other processes are read from NVIDIA's management library (libnvidia-ml.so.1, NVML), which is loaded at the first question. Without it,
+// where it refuses, and in containers with process numbers of their own, the answer says so; nothing is guessed.
 #ifndef VRAM_ACCOUNTS_H
 #define VRAM_ACCOUNTS_H
 

@@ -24,7 +24,7 @@ static unsigned shift_of(size_t size_bytes) {
     return shift;
 }
 
-// Whoever can do with less asks again (allocator/core/slab.c): of a whole memory of 4 GiB nobody gets more than 64 MiB in one piece.
+// A caller that can use less asks again (allocator/core/slab.c). The whole memory is 4 GiB; one piece has at most 64 MiB.
 enum vram_status vr_os_reserve(size_t size_bytes, void **base) {
     const unsigned shift = shift_of(size_bytes);
     if (shift > MOST_SHIFT) return VRAM_NO_HOST_MEMORY;
