@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How a command ends. The same numbers as vram_status_exit_code().
+// The exit codes of the command.
 enum cli_exit { CLI_OK, CLI_FINDING, CLI_USAGE, CLI_BAD_INPUT, CLI_DEVICE };
 
 enum args_kind {

@@ -37,7 +37,7 @@ static int serve_messages(struct mcp_server *server) {
     char *line = malloc(LINE_MOST);
     if (line == NULL) {
         ui_say("vram: %s", vram_status_text(VRAM_NO_HOST_MEMORY));
-        return vram_status_exit_code(VRAM_NO_HOST_MEMORY);
+        return exit_code_of(VRAM_NO_HOST_MEMORY);
     }
     bool goes_on = true;
     ssize_t length;

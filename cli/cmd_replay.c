@@ -33,7 +33,7 @@ static int write_placements(const char *path, const struct vram_exact_result *re
     if (output == NULL) return CLI_BAD_INPUT;
     const enum vram_status status = vram_exact_placements(result, output_write, output);
     const int code = output_close(output, status == VRAM_OK); // says what could not be written
-    return code != CLI_OK || status == VRAM_OK ? code : vram_status_exit_code(status);
+    return code != CLI_OK || status == VRAM_OK ? code : exit_code_of(status);
 }
 
 static int replay_exact(const struct vram_recording *recording, const char *path, const struct settings *settings,

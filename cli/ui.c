@@ -156,9 +156,30 @@ void ui_none_of(const char *name, const char *value, const char *const *choices)
     fputc('\n', file);
 }
 
+int exit_code_of(enum vram_status status) {
+    switch (status) {
+    case VRAM_OK: return CLI_OK;
+    case VRAM_OUT_OF_MEMORY:
+    case VRAM_REJECTED:
+    case VRAM_ASLEEP:
+    case VRAM_MISMATCH: return CLI_FINDING;
+    case VRAM_NO_HOST_MEMORY:
+    case VRAM_BAD_INPUT:
+    case VRAM_IO:
+    case VRAM_LIMIT: return CLI_BAD_INPUT;
+    case VRAM_NO_DRIVER:
+    case VRAM_DRIVER:
+    case VRAM_UNSUPPORTED: return CLI_DEVICE;
+    case VRAM_INVALID_ARGUMENT:
+    case VRAM_INVALID_POINTER:
+    case VRAM_BAD_OPTION: break;
+    }
+    return CLI_USAGE;
+}
+
 int ui_error(const char *file, const struct vram_error *error) {
     ui_say("vram: %s%s%s", file == NULL ? "" : file, file == NULL ? "" : ": ", error->message);
-    return vram_status_exit_code(error->status);
+    return exit_code_of(error->status);
 }
 
 int ui_result(enum vram_status status, bool found, const char *file, const struct vram_error *error) {

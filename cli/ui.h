@@ -27,6 +27,8 @@ FILE *ui_says_to(FILE *file);
 int ui_usage(const char *command, const char *format, ...) VRAM_PRINTF(2, 3);
 // "vram: --NAME: 'VALUE' is none of A, B, C". choices ends with NULL.
 void ui_none_of(const char *name, const char *value, const char *const *choices);
+// The exit code for a status of the library.
+int exit_code_of(enum vram_status status);
 // One line on standard error: `vram: FILE: message` (where in the file is part of the message). file may be NULL. Returns the exit
 // code of error->status.
 int ui_error(const char *file, const struct vram_error *error);

@@ -143,7 +143,7 @@ static int save_junit(const struct verdicts *verdicts) {
     if (!made) ui_say("vram: %s: %s", verdicts->junit, vram_status_text(VRAM_NO_HOST_MEMORY));
     const bool whole = output != NULL && output_write(output, text, length);
     free(text);
-    return output == NULL ? vram_status_exit_code(VRAM_IO) : output_close(output, whole);
+    return output == NULL ? exit_code_of(VRAM_IO) : output_close(output, whole);
 }
 
 // The job's own file; a run elsewhere has none.
@@ -155,7 +155,7 @@ static int append_summary(const struct verdicts *verdicts) {
     const bool failed = file != NULL && ferror(file);
     if (file != NULL && fclose(file) == 0 && !failed) return CLI_OK;
     ui_say("vram: %s: the summary could not be written", path);
-    return vram_status_exit_code(VRAM_IO);
+    return exit_code_of(VRAM_IO);
 }
 
 static void release(struct verdicts *verdicts) {
@@ -172,7 +172,7 @@ int verdicts_end(struct verdicts *verdicts, int code) {
     int worst = code;
     if (verdicts->failed) {
         ui_say("vram: %s", vram_status_text(VRAM_NO_HOST_MEMORY));
-        worst = vram_status_exit_code(VRAM_NO_HOST_MEMORY);
+        worst = exit_code_of(VRAM_NO_HOST_MEMORY);
     }
     if (worst == CLI_OK && count_failures(verdicts) != 0) worst = CLI_FINDING;
     if (verdicts->junit != NULL) {

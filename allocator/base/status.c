@@ -6,9 +6,8 @@
 static const struct {
     const char *name;
     const char *sentence;
-    int exit_code;
 } statuses[] = {
-#define STATUS_ROW(name, exit_code, sentence) {"VRAM_" #name, sentence, exit_code},
+#define STATUS_ROW(name, sentence) {"VRAM_" #name, sentence},
     VRAM_STATUS_MAP(STATUS_ROW)
 #undef STATUS_ROW
 };
@@ -20,8 +19,6 @@ const char *vram_status_name(enum vram_status status) {
 const char *vram_status_text(enum vram_status status) {
     return (size_t)status < VR_COUNT_OF(statuses) ? statuses[status].sentence : "unknown status";
 }
-
-int vram_status_exit_code(enum vram_status status) { return (size_t)status < VR_COUNT_OF(statuses) ? statuses[status].exit_code : 2; }
 
 enum vram_status vr_fail(struct vram_error *error, enum vram_status status, uint64_t offset, const char *format, ...) {
     if (error == NULL) return status;

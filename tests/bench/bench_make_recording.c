@@ -250,5 +250,5 @@ int main(int argc, char **argv) {
     if (status != VRAM_OK) fprintf(stderr, "%s\n", error.message[0] != '\0' ? error.message : vram_status_text(status));
     vram_recording_destroy(recording);
     free(maker);
-    return vram_status_exit_code(status);
+    return status == VRAM_OK ? 0 : 3;
 }

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
         enum vram_status status = vram_recording_read_file(argv[1], &recording, &error);
         if (status != VRAM_OK) {
             fprintf(stderr, "%s\n", error.message);
-            return vram_status_exit_code(status);
+            return 3;
         }
         double elapsed = now_s() - begin;
         if (elapsed < best) best = elapsed;

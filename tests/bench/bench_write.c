@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     }
     if (status != VRAM_OK) {
         fprintf(stderr, "%s\n", error.message);
-        return vram_status_exit_code(status);
+        return status == VRAM_OK ? 0 : 3;
     }
     printf("{\"seconds\": %.6f, \"bytes\": %ld, \"events\": %" PRIu64 "}\n", best, bytes,
            vram_recording_event_count(recording, VRAM_ALL_DEVICES));

@@ -21,7 +21,7 @@ static int check_file(const char *path) {
     enum vram_status status = golden_read(path, &trace, &error);
     if (status != VRAM_OK) {
         fprintf(stderr, "golden: %s: %s\n", path, error.message);
-        return vram_status_exit_code(status);
+        return 3;
     }
     struct golden_report report;
     status = golden_run(&trace, &report, &error);

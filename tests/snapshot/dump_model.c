@@ -94,5 +94,5 @@ int main(int argc, char **argv) {
         vram_recording_destroy(recording);
     }
     if (status != VRAM_OK) fprintf(stderr, "%s\n", error.message);
-    return vram_status_exit_code(status);
+    return status == VRAM_OK ? 0 : 3;
 }

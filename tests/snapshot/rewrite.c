@@ -20,5 +20,5 @@ int main(int argc, char **argv) {
     }
     if (status != VRAM_OK) fprintf(stderr, "%s\n", error.message);
     vram_recording_destroy(recording);
-    return vram_status_exit_code(status);
+    return status == VRAM_OK ? 0 : 3;
 }

@@ -1,7 +1,8 @@
 // vram/allocator.h: the caching allocator.
 //
 // Memory is asked for on a stream and comes back to that stream's cache when it is freed; a block is never used for another
-// stream. Device addresses, sizes and stream handles are uint64_t (a CUstream or cudaStream_t is converted with VRAM_STREAM()).
+// stream. Device addresses, sizes and stream handles are uint64_t. VRAM_STREAM() converts a CUstream or cudaStream_t, VRAM_POINTER() and
+// VRAM_ADDRESS() a device address.
 // Stream 0 is the legacy default stream. All functions may be called from any thread at any time unless they say otherwise;
 // an allocator must not be destroyed while a call on it is under way. Nothing here prints, exits or throws.
 //
@@ -27,7 +28,10 @@ extern "C" {
 #endif
 
 #define VRAM_STREAM(handle) ((uint64_t)(uintptr_t)(handle))
-#define VRAM_MAX_DEVICES    64
+// A device address as the pointer that CUDA's calls take, and back.
+#define VRAM_POINTER(address) ((void *)(uintptr_t)(address))
+#define VRAM_ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
+#define VRAM_MAX_DEVICES      64
 
 struct vram_allocator;
 

@@ -65,11 +65,12 @@ struct vram_event_listener {
 // back to the functions that they came from. NULL: nobody listens any more, and every context is given back before this returns;
 // vram_destroy() does the same. When it returns no call of the former listener is under way but in other threads' take_context. Not inside
 // of a callback, nor NULL while another thread walks blocks. INVALID_ARGUMENT for a take_context without the other two; NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_allocator *allocator,
-                                                                 const struct vram_event_listener *listener);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_set_event_listener(struct vram_allocator *allocator,
+                                                                                   const struct vram_event_listener *listener);
 // The context in which the live block at `address` was handed out, with a reference that is given to the caller; NULL where it has none.
 // INVALID_POINTER.
-VRAM_API VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t address, void **context);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t address,
+                                                                              void **context);
 
 // --- pinned host memory ---------------------------------------------------------------------------------------------------------------
 // Told of every event of pinned memory (ALLOC, FREE_*, SEGMENT_ALLOC and SEGMENT_FREE: each block is a segment of its own), under the lock
@@ -78,7 +79,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_block_context(struct vram_allocato
 typedef void (*vram_host_event_function)(const struct vram_event *event, void *user);
 // From now on events go to this function in place of the one before; NULL: nobody listens. When it returns no call of the former one is
 // under way. A history (vram/history.h) is not disturbed.
-VRAM_API void vram_host_set_event_listener(struct vram_host *host, vram_host_event_function event, void *user);
+VRAM_API VRAM_EXPERIMENTAL void vram_host_set_event_listener(struct vram_host *host, vram_host_event_function event, void *user);
 
 struct vram_host_block_view {
     void *pointer;
@@ -89,7 +90,7 @@ struct vram_host_block_view {
 };
 typedef bool (*vram_host_visitor)(const struct vram_host_block_view *block, void *user);
 // Visits all blocks of one moment, by ascending address, without a lock; the visitor says false to end it. NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_host_walk(struct vram_host *host, vram_host_visitor visit, void *user);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_host_walk(struct vram_host *host, vram_host_visitor visit, void *user);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ extern "C" {
 // --- what is mapped ---------------------------------------------------------------------------------------------------------------
 // Wraps `inner` (borrowed; it must outlive the wrapper) for vram_create(). *driver is given to the caller: vram_driver_destroy(), after the
 // allocators made on it. NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_driver_watch(struct vram_driver *inner, struct vram_driver **driver);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_driver_watch(struct vram_driver *inner, struct vram_driver **driver);
 
 // One physical allocation, or a part of one, at an address: a plain segment, a page of an expandable one.
 struct vram_mapping {
@@ -40,14 +40,17 @@ struct vram_mapping_observer {
     void *user;
 };
 // From now on the observer, which is copied, is told; of what is mapped already first, by ascending address. NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_watch_add(struct vram_driver *driver, const struct vram_mapping_observer *observer);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_add(struct vram_driver *driver,
+                                                                          const struct vram_mapping_observer *observer);
 // Takes it out: after the return it is not called any more. INVALID_ARGUMENT when no observer has these functions and user.
-VRAM_API VRAM_NODISCARD enum vram_status vram_watch_remove(struct vram_driver *driver, const struct vram_mapping_observer *observer);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_remove(struct vram_driver *driver,
+                                                                             const struct vram_mapping_observer *observer);
 // Writes the mappings behind [address, address + size_bytes), by ascending address, into mappings[0, capacity); *count is how many there
 // are, which may be more: 1 where the range lies in one handle. A registration of the range is good as long as these generations are the
 // same. INVALID_POINTER where a byte of it is not mapped, or belongs to another device than the first; INVALID_ARGUMENT for 0 bytes.
-VRAM_API VRAM_NODISCARD enum vram_status vram_watch_mappings(struct vram_driver *driver, uint64_t address, uint64_t size_bytes,
-                                                             struct vram_mapping *mappings, size_t capacity, size_t *count);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_mappings(struct vram_driver *driver, uint64_t address,
+                                                                               uint64_t size_bytes, struct vram_mapping *mappings,
+                                                                               size_t capacity, size_t *count);
 
 // --- descriptors --------------------------------------------------------------------------------------------------------------------
 // A range as a network card takes it.
@@ -59,8 +62,9 @@ struct vram_dma_buf {
 };
 // Makes a DMA buffer of the pages that hold [address, address + size_bytes), whichever handles they are of. INVALID_POINTER as above;
 // UNSUPPORTED with a sentence where the device or the driver has none; DRIVER. error may be NULL.
-VRAM_API VRAM_NODISCARD enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address, uint64_t size_bytes,
-                                                            struct vram_dma_buf *buffer, struct vram_error *error);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address,
+                                                                              uint64_t size_bytes, struct vram_dma_buf *buffer,
+                                                                              struct vram_error *error);
 
 #define VRAM_FABRIC_BYTES 64
 // A handle that other processes, also on other machines of one NVLink domain, import: of the whole physical allocation.
@@ -72,22 +76,22 @@ struct vram_fabric_handle {
 // Writes the handle of the physical allocation that stands at `address`. Where the device has fabric handles, every physical allocation of
 // a watching driver is made so that it has one. INVALID_POINTER as above; UNSUPPORTED with a sentence: memory by cuMemAlloc, a device
 // without fabric handles; DRIVER. error may be NULL.
-VRAM_API VRAM_NODISCARD enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address, struct vram_fabric_handle *handle,
-                                                           struct vram_error *error);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
+                                                                             struct vram_fabric_handle *handle, struct vram_error *error);
 // Maps the allocation of a handle for `device`; *address is that of the handle's offset, good until vram_fabric_release(). UNSUPPORTED,
 // OUT_OF_MEMORY, DRIVER. error may be NULL.
-VRAM_API VRAM_NODISCARD enum vram_status vram_fabric_import(struct vram_driver *driver, uint32_t device,
-                                                            const struct vram_fabric_handle *handle, uint64_t *address,
-                                                            struct vram_error *error);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_fabric_import(struct vram_driver *driver, uint32_t device,
+                                                                              const struct vram_fabric_handle *handle, uint64_t *address,
+                                                                              struct vram_error *error);
 // Unmaps what `handle` was mapped as at `address`, once the caller's work on it has finished. DRIVER, and it stays.
-VRAM_API VRAM_NODISCARD enum vram_status vram_fabric_release(struct vram_driver *driver, const struct vram_fabric_handle *handle,
-                                                             uint64_t address);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_fabric_release(struct vram_driver *driver,
+                                                                               const struct vram_fabric_handle *handle, uint64_t address);
 
 // --- memory of one handle --------------------------------------------------------------------------------------------------------------
 // Makes these the options of a pool (vram_pool_create() on an allocator of this driver) each of whose segments is one physical allocation,
 // for network cards where the device can: every block of it lies in one handle, whatever kind of segments the allocator makes else. For the
 // pool's own device, and those that are peers of it when a segment is made. Other fields of *options stay.
-VRAM_API void vram_watch_one_handle(struct vram_driver *driver, struct vram_pool_options *options);
+VRAM_API VRAM_EXPERIMENTAL void vram_watch_one_handle(struct vram_driver *driver, struct vram_pool_options *options);
 
 #ifdef __cplusplus
 }

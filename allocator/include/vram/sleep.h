@@ -50,17 +50,17 @@ struct vram_sleep_result {
 // kept). Either all of them sleep afterwards, or none that was awake does. choices NULL (count 0): one of zeros. UNSUPPORTED with a
 // sentence for memory that cannot sleep; INVALID_ARGUMENT for a tag that no pool has, a pool of another device, a level that is none, and
 // during a capture; NO_HOST_MEMORY, also where pinned memory runs out; DRIVER. result and error may be NULL here and below.
-VRAM_API VRAM_NODISCARD enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device,
-                                                    const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
-                                                    struct vram_error *error);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device,
+                                                                      const struct vram_sleep_choice *choices, size_t count,
+                                                                      struct vram_sleep_result *result, struct vram_error *error);
 // Pinned memory that kept bytes is at hand for the next sleep when they have woken; vram_empty_cache() gives it back.
 // The device's sleeping pools that a choice names wake, at the same addresses, and with the default pools those that lent them a live
 // block; levels are not looked at. Pages that hold no live block any more are not made again, and where memory is short free memory of
 // other pools goes back first. Either all of them are awake afterwards, or all sleep still, and can be woken later. OUT_OF_MEMORY with a
 // sentence; otherwise as vram_sleep().
-VRAM_API VRAM_NODISCARD enum vram_status vram_wake(struct vram_allocator *allocator, uint32_t device,
-                                                   const struct vram_sleep_choice *choices, size_t count, struct vram_sleep_result *result,
-                                                   struct vram_error *error);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_wake(struct vram_allocator *allocator, uint32_t device,
+                                                                     const struct vram_sleep_choice *choices, size_t count,
+                                                                     struct vram_sleep_result *result, struct vram_error *error);
 
 // A pool that sleeps.
 struct vram_sleeper {
@@ -74,18 +74,19 @@ struct vram_sleeper {
 };
 // Writes those of the device into sleepers[0, capacity), the newest first; *count is how many there are, which may be more. A device never
 // used has none. INVALID_ARGUMENT.
-VRAM_API VRAM_NODISCARD enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t device, struct vram_sleeper *sleepers,
-                                                       size_t capacity, size_t *count);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t device,
+                                                                         struct vram_sleeper *sleepers, size_t capacity, size_t *count);
 
 // Copies [address, address + size_bytes) of what sleeps out of the pinned memory that keeps it: a look at a model's weights that needs no
 // device. Nothing wakes. INVALID_POINTER where these bytes are not kept.
-VRAM_API VRAM_NODISCARD enum vram_status vram_sleep_read(struct vram_allocator *allocator, uint64_t address, uint64_t size_bytes, void *to);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_sleep_read(struct vram_allocator *allocator, uint64_t address,
+                                                                           uint64_t size_bytes, void *to);
 
 // Names the pool for vram_sleep(), in place of a former tag; later segments of it are made of pages. Several pools may have one tag. NULL
 // and "" take it back. INVALID_ARGUMENT beyond 63 characters.
-VRAM_API VRAM_NODISCARD enum vram_status vram_pool_set_tag(struct vram_pool *pool, const char *tag);
+VRAM_API VRAM_EXPERIMENTAL VRAM_NODISCARD enum vram_status vram_pool_set_tag(struct vram_pool *pool, const char *tag);
 // Its tag, "" without one. Copied, always NUL-terminated; returns the length it wanted, without the NUL.
-VRAM_API size_t vram_pool_tag(const struct vram_pool *pool, char *tag, size_t capacity);
+VRAM_API VRAM_EXPERIMENTAL size_t vram_pool_tag(const struct vram_pool *pool, char *tag, size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,7 @@
 // vram/status.h: what every fallible call returns, the detail that goes with it, and how text is handed over.
 //
-// One table names every status: VRAM_STATUS_MAP(X) gives its constant, its exit code for the command line and one
-// English sentence. A function that fails leaves its out-parameters untouched and, where it takes a
-// `struct vram_error *`, fills that in; NULL is accepted everywhere an error is.
+// One table names every status: VRAM_STATUS_MAP(X) gives its constant and one English sentence. A function that fails leaves its
+// out-parameters untouched and, where it takes a `struct vram_error *`, fills that in; NULL is accepted everywhere an error is.
 #ifndef VRAM_STATUS_H
 #define VRAM_STATUS_H
 
@@ -28,26 +27,33 @@ extern "C" {
 #define VRAM_API
 #endif
 
-// X(CONSTANT, exit code of the command line, sentence)
+// Marks what a minor version may still change. A program that defines VRAM_WARN_EXPERIMENTAL gets a warning where it uses such a function.
+#if defined(VRAM_WARN_EXPERIMENTAL) && (defined(__GNUC__) || defined(__clang__))
+#define VRAM_EXPERIMENTAL __attribute__((deprecated("experimental: a minor version may change it")))
+#else
+#define VRAM_EXPERIMENTAL
+#endif
+
+// X(CONSTANT, sentence)
 #define VRAM_STATUS_MAP(X)                                                                                                                 \
-    X(OK, 0, "success")                                                                                                                    \
-    X(INVALID_ARGUMENT, 2, "an argument is outside what the function accepts")                                                             \
-    X(INVALID_POINTER, 2, "the address was not given out by this allocator, or was freed already")                                         \
-    X(BAD_OPTION, 2, "an option string is malformed or names an unknown option")                                                           \
-    X(OUT_OF_MEMORY, 1, "the device has no room for the request, even after the cache was released")                                       \
-    X(REJECTED, 1, "the request was refused before any driver call: it exceeds the allowed share")                                         \
-    X(MISMATCH, 1, "two things that should be equal differ")                                                                               \
-    X(NO_HOST_MEMORY, 3, "the host has no memory for the library's own tables")                                                            \
-    X(BAD_INPUT, 3, "a file is damaged or is not what it should be")                                                                       \
-    X(IO, 3, "a file could not be read or written")                                                                                        \
-    X(LIMIT, 3, "a fixed limit of this library was reached")                                                                               \
-    X(NO_DRIVER, 4, "no CUDA driver was found on this machine")                                                                            \
-    X(DRIVER, 4, "a driver call failed")                                                                                                   \
-    X(UNSUPPORTED, 4, "the device, driver or build cannot do this")                                                                        \
-    X(ASLEEP, 1, "the pool sleeps, and a request does not wake it")
+    X(OK, "success")                                                                                                                       \
+    X(INVALID_ARGUMENT, "an argument is outside what the function accepts")                                                                \
+    X(INVALID_POINTER, "the address was not given out by this allocator, or was freed already")                                            \
+    X(BAD_OPTION, "an option string is malformed or names an unknown option")                                                              \
+    X(OUT_OF_MEMORY, "the device has no room for the request, even after the cache was released")                                          \
+    X(REJECTED, "the request was refused before any driver call: it exceeds the allowed share")                                            \
+    X(MISMATCH, "two things that should be equal differ")                                                                                  \
+    X(NO_HOST_MEMORY, "the host has no memory for the library's own tables")                                                               \
+    X(BAD_INPUT, "a file is damaged or is not what it should be")                                                                          \
+    X(IO, "a file could not be read or written")                                                                                           \
+    X(LIMIT, "a fixed limit of this library was reached")                                                                                  \
+    X(NO_DRIVER, "no CUDA driver was found on this machine")                                                                               \
+    X(DRIVER, "a driver call failed")                                                                                                      \
+    X(UNSUPPORTED, "the device, driver or build cannot do this")                                                                           \
+    X(ASLEEP, "the pool sleeps, and a request does not wake it")
 
 enum vram_status {
-#define VRAM_STATUS_ENUM(name, exit_code, sentence) VRAM_##name,
+#define VRAM_STATUS_ENUM(name, sentence) VRAM_##name,
     VRAM_STATUS_MAP(VRAM_STATUS_ENUM)
 #undef VRAM_STATUS_ENUM
 };
@@ -67,8 +73,6 @@ struct vram_error {
 VRAM_API const char *vram_status_name(enum vram_status status);
 // One English sentence without a full stop. Never NULL. Any thread.
 VRAM_API const char *vram_status_text(enum vram_status status);
-// The exit code that the command line uses for this status: 0 ok, 1 a finding, 2 usage, 3 bad input, 4 device.
-VRAM_API int vram_status_exit_code(enum vram_status status);
 
 // --- output ------------------------------------------------------------------------------------------------------------------------------
 // How the library hands text to whoever shows it. The library itself never prints.

@@ -45,14 +45,14 @@ struct vram_column {
 
 // Column `index` of a table, counted from 0. `device` is looked at for events only. False, with *column untouched, for a column, table or
 // device that is not there.
-VRAM_API bool vram_recording_column(const struct vram_recording *recording, enum vram_rows table, uint32_t device, uint32_t index,
-                                    struct vram_column *column);
+VRAM_API VRAM_EXPERIMENTAL bool vram_recording_column(const struct vram_recording *recording, enum vram_rows table, uint32_t device,
+                                                      uint32_t index, struct vram_column *column);
 // The word of a number of an action, state or kind; NULL for a number that has none, and for other meanings.
-VRAM_API const char *vram_column_word(enum vram_column_meaning meaning, uint32_t number);
+VRAM_API VRAM_EXPERIMENTAL const char *vram_column_word(enum vram_column_meaning meaning, uint32_t number);
 // Distinct strings; number 0 is "". A string is NUL-terminated, borrowed from the recording, and may have any bytes; *length is its own
 // without the NUL. NULL, with *length untouched, for a number that is not there.
-VRAM_API uint32_t vram_recording_string_count(const struct vram_recording *recording);
-VRAM_API const char *vram_recording_string(const struct vram_recording *recording, uint32_t number, uint64_t *length);
+VRAM_API VRAM_EXPERIMENTAL uint32_t vram_recording_string_count(const struct vram_recording *recording);
+VRAM_API VRAM_EXPERIMENTAL const char *vram_recording_string(const struct vram_recording *recording, uint32_t number, uint64_t *length);
 
 #ifdef __cplusplus
 }
