@@ -13,6 +13,8 @@
 // By how much of what is allocated the held memory was off, at most, on eight real runs that were left out, rounded up
 // (tests/cli/check_forecast.py).
 #define HELD_SHARE 0.04
+// And one segment more or less of those that PyTorch makes for requests of 1 to 10 MiB: all there is to see in a small program.
+#define HELD_BYTES (20.0 * (1 << 20))
 
 // Moments that are looked at besides the peaks of the runs: those that may be the highest.
 enum { MOST_MOMENTS = 8 };
@@ -141,14 +143,25 @@ static enum vram_status foresee_moment(struct forecasting *making, const struct 
 
 // --- all moments -------------------------------------------------------------------------------------------------------------------------
 
+// Peaks of different moments say nothing about the growth of either. A larger run needs at least what a smaller one needed.
+static uint64_t least_of_peaks(const struct forecasting *making, const struct vr_followed *followed) {
+    uint64_t least = 0;
+    for (size_t i = 0; i < making->runs.count; i++) {
+        const bool is_smaller = making->runs.size[i] <= making->asked->wanted;
+        if (is_smaller && followed->bytes[i] > least) least = followed->bytes[i];
+    }
+    return least;
+}
+
 // The peak is the highest of all moments, and so are the ends of its range.
-static enum vram_status try_moment(struct forecasting *making, const struct vr_followed *followed) {
+static enum vram_status try_moment(struct forecasting *making, const struct vr_followed *followed, bool is_one_moment) {
     struct foreseen moment;
     const enum vram_status status = foresee_moment(making, followed, &moment);
     if (status != VRAM_OK) {
         free(moment.group);
         return status;
     }
+    if (!is_one_moment) moment.low = least_of_peaks(making, followed);
     if (moment.low > making->low) making->low = moment.low;
     if (moment.high > making->high) making->high = moment.high;
     if (making->best.group != NULL && moment.bytes <= making->best.bytes) {
@@ -167,21 +180,21 @@ static bool is_a_peak(const struct forecasting *making, const struct vr_followed
     return false;
 }
 
-// The moments that were asked for, or the peaks, whatever the program did there.
-static enum vram_status try_own_moments(struct forecasting *making) {
+// The moments that were asked for, or the peaks: one moment of the program, or not.
+static enum vram_status try_own_moments(struct forecasting *making, bool is_one_moment) {
     struct vr_followed followed = {.most = 0};
     for (size_t i = 0; i < making->runs.count; i++) {
         followed.event[i] = making->runs.run[i].profile.event;
         followed.bytes[i] = making->runs.run[i].profile.bytes;
     }
-    return try_moment(making, &followed);
+    return try_moment(making, &followed, is_one_moment);
 }
 
 static enum vram_status try_all(struct forecasting *making, const struct vr_followed_list *list) {
     size_t tried = 0;
     for (size_t i = 0; i < list->count; i++) {
         if (tried >= MOST_MOMENTS && !is_a_peak(making, &list->followed[i])) continue;
-        VR_TRY(try_moment(making, &list->followed[i]));
+        VR_TRY(try_moment(making, &list->followed[i], true));
         tried++;
     }
     return VRAM_OK;
@@ -192,7 +205,7 @@ static enum vram_status follow(struct forecasting *making) {
     struct vr_run_moments moments[VRAM_FORECAST_MOST];
     const struct vr_lifetimes *lifetimes[VRAM_FORECAST_MOST];
     struct vr_followed_list list = {.count = 0};
-    if (making->asked->options.moment != VRAM_PROFILE_PEAK) return try_own_moments(making);
+    if (making->asked->options.moment != VRAM_PROFILE_PEAK) return try_own_moments(making, true);
     for (size_t i = 0; i < runs; i++) {
         moments[i] = making->runs.run[i].moments;
         lifetimes[i] = &making->runs.run[i].profile.lifetimes;
@@ -202,7 +215,7 @@ static enum vram_status follow(struct forecasting *making) {
     enum vram_status status = try_all(making, &list);
     free(list.followed);
     // The peak of a run is at a place that another run does not come to.
-    if (status == VRAM_OK && !making->forecast.peaks_followed) status = try_own_moments(making);
+    if (status == VRAM_OK && !making->forecast.peaks_followed) status = try_own_moments(making, false);
     return status;
 }
 
@@ -224,8 +237,8 @@ static void foresee_reserved(const struct vram_forecast *asked, struct vr_foreca
     }
     const double next = greater(0, gap[0] + (gap[1] - gap[0]) * (asked->wanted - x[0]) / (x[1] - x[0]));
     result->reserved_bytes = result->allocated_bytes + whole(next);
-    result->reserved_low_bytes = result->allocated_low_bytes + whole(greater(0, lesser(least, next) - HELD_SHARE * allocated));
-    result->reserved_high_bytes = result->allocated_high_bytes + whole(greater(most, next) + HELD_SHARE * allocated);
+    result->reserved_low_bytes = result->allocated_low_bytes + whole(greater(0, lesser(least, next) - HELD_SHARE * allocated - HELD_BYTES));
+    result->reserved_high_bytes = result->allocated_high_bytes + whole(greater(most, next) + HELD_SHARE * allocated + HELD_BYTES);
 }
 
 // Groups are by run; the forecast's are by recording, with names of its own.

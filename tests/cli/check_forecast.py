@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`vram forecast` on made recordings, whose curves are known, and, where they are, on recordings of real GPUs: a run that was left out.
 
-usage: check_forecast.py VRAM [FOLDER OF RECORDINGS]
+usage: check_forecast.py VRAM [FOLDER]     (FOLDER has snapshots/)
 """
 import glob
 import json
@@ -17,7 +17,11 @@ CURVES = {"weights": lambda n: [7 * MIB, 3 * MIB], "activations": lambda n: [n *
           "affine": lambda n: [MIB + n * 1000]}
 # The recordings of one program in different sizes; the last one is left out.
 REAL = (("044", 100, "045", 150, "047", 200), ("075", 100, "076", 150, "077", 200), ("083", 128, "084", 256, "086", 512), ("094", 128, "096", 256, "095", 512), ("054", 128, "055", 256, "056", 512),
-        ("065", 128, "066", 256, "067", 512), ("100", 128, "102", 512, "104", 256), ("100", 128, "104", 256, "102", 512))
+        ("065", 128, "066", 256, "067", 512), ("100", 128, "102", 512, "104", 256), ("100", 128, "104", 256, "102", 512),
+        ("o22", 1024, "o23", 2048, "o24", 4096), ("o22", 1024, "o24", 4096, "o23", 2048), ("o14", 1024, "o15", 2048, "o16", 4096), ("o14", 1024, "o16", 4096, "o15", 2048))
+# Small programs, where a segment of 20 MiB is a large part of what is held, so that the range alone is asked of it; and of both figures where
+# functions have different names, so that the peak of one run cannot be found in another.
+SMALL, NOT_FOLLOWED = {"o14", "o22"}, {"o14"}
 
 
 def recording(size):
@@ -66,16 +70,19 @@ def check_made(vram, folder, found):
 
 def check_real(vram, folder, found):
     def path(number):
-        return glob.glob(os.path.join(folder, number + "_*"))[0]
+        return glob.glob(os.path.join(folder, "snapshots", number + "_*"))[0]
 
-    for first, first_size, second, second_size, left_out, size in REAL:
+    rows = [row for row in REAL if glob.glob(os.path.join(folder, "snapshots", row[0] + "_*"))]
+    assert rows, "none of the rows is of this folder"
+    for first, first_size, second, second_size, left_out, size in rows:
         made = json.loads(forecast(vram, "--json", "--size", str(size), f"{first_size}={path(first)}", f"{second_size}={path(second)}").stdout)
         device = json.loads(subprocess.run([vram, "report", "--json", path(left_out)], capture_output=True, timeout=120).stdout)["devices"]["0"]
         for kind, most in (("allocated", 0.002), ("reserved", 0.045)):
             truth = device[kind]["peak_bytes"]
             error = made[f"{kind}_bytes"] / truth - 1
             print(f"{first}, {second} -> {left_out}: {kind} {100 * error:+.3f} %")
-            if abs(error) > most or not made[f"{kind}_low_bytes"] <= truth <= made[f"{kind}_high_bytes"]:
+            exempt = SMALL if kind == "reserved" else NOT_FOLLOWED
+            if (abs(error) > most and first not in exempt) or not made[f"{kind}_low_bytes"] <= truth <= made[f"{kind}_high_bytes"]:
                 found.append(f"{left_out}: {kind} {made[f'{kind}_bytes']} ({made[f'{kind}_low_bytes']} to {made[f'{kind}_high_bytes']}) for {truth}")
 
 
