@@ -48,7 +48,7 @@ release() {
 # leak checker of clang 14 takes what stands before it for a header and crashes ("Tracer caught signal 11"). It finds those blocks without it, too.
 # Without what only repeats, with the command built for shipping, on every real recording what other tests do on a few, and without what reads the
 # tree alone.
-repeats='^viewer\.|^judgement\.(figures|forecasts|public|programs)$|^snapshot\.round_trip_recordings$|^tune\.recordings$|^house\.(floors|names|citations|arguments|assertions|checkers|coverage|documents|written_files|nulls)$'
+repeats='^viewer\.|^judgement\.(figures|forecasts|shared|programs)$|^snapshot\.round_trip_recordings$|^tune\.recordings$|^house\.(floors|names|citations|arguments|assertions|checkers|coverage|documents|written_files|nulls)$'
 asan() {
     build asan
     run asan -E "$repeats"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The test of judgement: what must be said of recordings and programs whose truth is known, and what must not, on every surface.
 
-usage: judge.py VRAM KIND [--row NAME] [--shared FOLDER] [--recordings FOLDER] [--programs FOLDER]
+usage: judge.py VRAM KIND... [--row NAME] [--shared FOLDER] [--recordings FOLDER] [--programs FOLDER]
 
 The table is truth/KIND.toml (truth/README.md says how a row is written). Rows whose input is not here are skipped by name.
 """
@@ -83,19 +83,19 @@ def check(vram, name, row, places, sets, folder):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("vram", type=os.path.abspath)
-    parser.add_argument("kind")
+    parser.add_argument("kinds", nargs="+", metavar="KIND")
     for option in ("row", *inputs.PLACES):
         parser.add_argument(f"--{option}")
     given = parser.parse_args()
     places = {"vram": given.vram, **{place: getattr(given, place) for place in inputs.PLACES}}
-    table, sets, wrong, skipped = read_table(given.kind), read_sets(), 0, 0
+    table, sets, wrong, skipped = {name: row for kind in given.kinds for name, row in read_table(kind).items()}, read_sets(), 0, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         rows = {name: row for name, row in table.items() if given.row in (None, name)}
         for name, (absent, found) in zip(rows, pool.map(lambda one: check(given.vram, *one, places, sets, folder), rows.items())):
             skipped += absent is not None
             wrong += bool(found)
             print("\n".join([absent] if absent else [f"{name}: {line}" for line in found]), end="\n" if absent or found else "")
-    print(f"{given.kind}: {len(rows)} rows, {wrong} wrong, {skipped} skipped")
+    print(f"{', '.join(given.kinds)}: {len(rows)} rows, {wrong} wrong, {skipped} skipped")
     if skipped == len(rows):
         return 77
     return 1 if wrong else 0

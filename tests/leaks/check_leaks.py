@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`vram leaks` against the truth: on made recordings (made.py) and, where they are, on recordings of strangers (recordings.tsv).
 
-usage: check_leaks.py VRAM [FOLDER OF RECORDINGS [FOLDER OF CASES]]
+usage: check_leaks.py VRAM [FOLDER OF CASES FOLDER]     (FOLDER has snapshots/)
 
 Prints a line per recording that is not answered rightly and how many are right, wrong or not told; fails where one is wrong, where the command's
 exit code contradicts its answer, and where what is known is not told more often than it was.
@@ -60,23 +60,21 @@ def recordings_of(folder):
     with open(os.path.join(here, "recordings.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
     for number, truth, _ in rows:
-        paths = glob.glob(os.path.join(folder, number + "_*"))
+        paths = glob.glob(os.path.join(folder, "snapshots", number + "_*"))
         if paths:
             yield number, truth, paths[0]
-        else:
-            print(f"skipped: {number} is absent")
 
 
 def main():
     found, vram = [], os.path.abspath(sys.argv[1])
-    for name, truth in CASES if len(sys.argv) > 3 else ():
-        path = os.path.join(sys.argv[3], name)
+    for name, truth in CASES if len(sys.argv) > 2 else ():
+        path = os.path.join(sys.argv[2], name)
         if not os.path.exists(path):
             print(f"skipped: {name} is absent")
         elif judge(answer_of(vram, path, found)["answer"], truth) != "right":
             found.append(f"{name} is {truth}")
     if len(sys.argv) > 2:
-        check(vram, "recordings", list(recordings_of(sys.argv[2])), found)
+        check(vram, "recordings", list(recordings_of(sys.argv[3])), found)
     else:
         with tempfile.TemporaryDirectory() as folder:
             cases = []

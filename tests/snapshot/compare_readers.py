@@ -3,6 +3,7 @@
 Without files: small snapshots made here, in every encoding. Files are read as they are; those below 250 kB are also written anew in every
 encoding and read again.
 """
+import glob
 import json
 import os
 import pickle
@@ -189,7 +190,7 @@ def check(program, name, data):
 
 
 def main():
-    program, files = sys.argv[1], sys.argv[2:]
+    program, files = sys.argv[1], [file for name in sys.argv[2:] for file in (sorted(glob.glob(name + "/snapshots/*")) or [name])]
     cases, failures = [], []
     for name, snapshot in make_corpus.samples().items() if not files else ():
         cases += [("%s.%s" % (name, suffix), data) for suffix, data in make_corpus.encodings(snapshot).items()]

@@ -4,6 +4,7 @@ Every file is written as a pickle, as JSON and by way of JSON as a pickle again 
 and json. Pickles are also walked by a strict twin of the interpreter in PyTorch's own viewer, which knows few opcodes. Without files: small
 snapshots made here, in every encoding.
 """
+import glob
 import json
 import multiprocessing
 import os
@@ -136,7 +137,7 @@ def failure_of(task):
 
 
 def main():
-    program, files = sys.argv[1], sys.argv[2:]
+    program, files = sys.argv[1], [file for name in sys.argv[2:] for file in (sorted(glob.glob(name + "/snapshots/*")) or [name])]
     cases = []
     for name, snapshot in {**make_corpus.samples(), **make_corpus.odd_samples()}.items() if not files else ():
         cases += [("%s.%s" % (name, suffix), data) for suffix, data in make_corpus.encodings(snapshot).items()]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `vram tune` says of every real recording, checked by `vram replay`.
 
-Usage: check_recordings.py VRAM FOLDER
+Usage: check_recordings.py VRAM FOLDER     (FOLDER has snapshots/)
 
 For each: the best setting needs and holds no more than today's, and needs no more, to 1 %, than the best of the defaults,
 expandable_segments:True and max_split_size_mb:128 that hold no more; a replay with its memory completes; and where it claims that less does not do, a replay with less does not.
@@ -51,7 +51,7 @@ def check(vram, path):
 def main():
     vram, folder = sys.argv[1:]
     failures = 0
-    for path in sorted(pathlib.Path(folder).iterdir()):
+    for path in sorted(pathlib.Path(folder, "snapshots").iterdir()):
         if path.suffix not in (".pickle", ".pkl", ".json"):
             continue
         try:

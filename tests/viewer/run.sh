@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with the folder of recordings (empty where they are not there), in the browser
+# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with the folder of the largest set of recordings, in the browser
 # that VRAM_TEST_BROWSER names (chromium or firefox). Exits 77 ("skipped") without that browser or the page's node modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,6 +15,5 @@ if [ -z "$found" ] || [ ! -d "$4/viewer/web/node_modules/playwright-core" ]; the
     echo "no ${VRAM_TEST_BROWSER:-chromium} or no playwright-core here: skipped"
     exit 77
 fi
-folder=
-if sh "$here/../recordings/unpack.sh" "$4" "$5" >/dev/null; then folder=$5/snapshots; fi
+folder=$(sh "$here/../recordings/sets.sh" "$4" "$5" | tail -n 1)/snapshots
 exec node "$1" "$2" "$3" "$folder"
