@@ -51,14 +51,14 @@ static void add_edge(struct age_sorting *sorting, uint32_t older, uint32_t young
     sorting->waiting[younger]++;
 }
 
-static void push(struct age_sorting *sorting, uint32_t segment) {
+static void push_ready(struct age_sorting *sorting, uint32_t segment) {
     size_t at = sorting->ready_count++;
     for (; at > 0 && sorting->rank[sorting->ready[(at - 1) / 2]] > sorting->rank[segment]; at = (at - 1) / 2)
         sorting->ready[at] = sorting->ready[(at - 1) / 2];
     sorting->ready[at] = segment;
 }
 
-static uint32_t pop(struct age_sorting *sorting) {
+static uint32_t pop_ready(struct age_sorting *sorting) {
     uint32_t *heap = sorting->ready, *rank = sorting->rank;
     const uint32_t top = heap[0], last = heap[--sorting->ready_count];
     size_t at = 0;
@@ -110,15 +110,15 @@ static uint32_t break_circle(struct age_sorting *sorting) {
     return first;
 }
 
-static void take(struct age_sorting *sorting, uint32_t segment, size_t place) {
+static void take_oldest(struct age_sorting *sorting, uint32_t segment, size_t place) {
     sorting->start->segments[segment].counter = place + 1;
     for (uint32_t e = sorting->first[segment]; e != NONE; e = sorting->edges[e].next) {
         uint32_t *waiting = &sorting->waiting[sorting->edges[e].younger];
-        if (*waiting != 0 && --*waiting == 0) push(sorting, sorting->edges[e].younger);
+        if (*waiting != 0 && --*waiting == 0) push_ready(sorting, sorting->edges[e].younger);
     }
 }
 
-static enum vram_status sort(struct age_sorting *sorting, const struct vr_ages *ages, size_t *inferred) {
+static enum vram_status sort_by_age(struct age_sorting *sorting, const struct vr_ages *ages, size_t *inferred) {
     const size_t count = sorting->start->segment_count;
     for (size_t i = 0; i < count; i++) sorting->first[i] = NONE;
     VR_TRY(rank_segments(sorting));
@@ -128,12 +128,12 @@ static enum vram_status sort(struct age_sorting *sorting, const struct vr_ages *
         if (older != NONE && younger != NONE) add_edge(sorting, older, younger);
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (sorting->waiting[i] == 0) push(sorting, i);
+        if (sorting->waiting[i] == 0) push_ready(sorting, i);
     }
     for (size_t place = 0; place < count; place++) {
-        const uint32_t next = sorting->ready_count == 0 ? break_circle(sorting) : pop(sorting);
+        const uint32_t next = sorting->ready_count == 0 ? break_circle(sorting) : pop_ready(sorting);
         *inferred += sorting->rank[next] != place;
-        take(sorting, next, place);
+        take_oldest(sorting, next, place);
     }
     return VRAM_OK;
 }
@@ -150,7 +150,7 @@ enum vram_status vr_ages_apply(const struct vr_ages *ages, struct vr_start *star
     sorting.rank = malloc(count * sizeof *sorting.rank);
     sorting.by_rank = malloc(count * sizeof *sorting.by_rank);
     const bool made = sorting.edges && sorting.first && sorting.waiting && sorting.ready && sorting.rank && sorting.by_rank;
-    const enum vram_status status = made ? sort(&sorting, ages, inferred) : VRAM_NO_HOST_MEMORY;
+    const enum vram_status status = made ? sort_by_age(&sorting, ages, inferred) : VRAM_NO_HOST_MEMORY;
     free(sorting.edges);
     free(sorting.first);
     free(sorting.waiting);

@@ -22,7 +22,7 @@ static bool has_event(const struct vram_report *report) {
 }
 
 // What the report cannot say, and what would let it.
-static const char *hint(const struct vram_report *report, bool streams) {
+static const char *oom_hint(const struct vram_report *report, bool streams) {
     if (!has_event(report) && streams)
         return "\n  The history is in the file that VRAM_HISTORY names: `vram report` says why it came to this, and the cure.\n";
     if (!has_event(report))
@@ -42,7 +42,7 @@ static enum vram_status write_oom_report(const struct vram_recording *recording,
     if (has_event(report) && is_short(report)) (void)!vram_cures_find_within(recording, report, MOST_SEARCH_NS, &cures, NULL);
     const struct vram_report_source source = {.cures = cures == NULL ? NULL : cures->cures, .cure_count = cures == NULL ? 0 : cures->count};
     status = vram_report_text(report, &source, NULL, write, user);
-    const char *text = hint(report, streams);
+    const char *text = oom_hint(report, streams);
     if (status == VRAM_OK && !write(user, text, strlen(text))) status = VRAM_IO;
     vram_cures_destroy(cures);
     vram_report_destroy(report);

@@ -46,7 +46,8 @@ struct cure_outcome {
 };
 
 // Without time for it nothing was replayed, and the search is late.
-static enum vram_status replay(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes, struct cure_outcome *outcome) {
+static enum vram_status replay_with_cure(struct vr_cure_search *search, const char *conf, uint64_t memory_bytes,
+                                         struct cure_outcome *outcome) {
     const uint64_t start_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
     const struct vram_whatif_options options = {
         .conf = conf, .memory_bytes = memory_bytes, .start = search->start, .most_ns = search->end_ns - start_ns};
@@ -75,7 +76,7 @@ static enum vram_status replay(struct vr_cure_search *search, const char *conf, 
 static enum vram_status try_conf(void *context, const char *conf) {
     struct vr_cure_search *search = context;
     struct cure_outcome outcome;
-    VR_TRY(replay(search, conf, search->cure.room_bytes, &outcome));
+    VR_TRY(replay_with_cure(search, conf, search->cure.room_bytes, &outcome));
     if (search->late) return VRAM_OK;
     search->cure.tried++;
     if (!outcome.fits || search->fitting_count == MOST_FITTING) return VRAM_OK;
@@ -85,7 +86,7 @@ static enum vram_status try_conf(void *context, const char *conf) {
 }
 
 // What the first few that fit need, and hold with memory to spare. *count: how many of them were measured in the time there was.
-static enum vram_status measure(struct vr_cure_search *search, struct vram_tune_setting settings[VR_MOST_COMPARED], size_t *count) {
+static enum vram_status measure_cures(struct vr_cure_search *search, struct vram_tune_setting settings[VR_MOST_COMPARED], size_t *count) {
     const struct vr_trial_ground ground = {.scripts = &search->player.script,
                                            .count = 1,
                                            .memory_bytes = search->cure.room_bytes,
@@ -103,12 +104,12 @@ static enum vram_status measure(struct vr_cure_search *search, struct vram_tune_
 
 // As tuning chooses (choice.h). Where the time was over before anything was measured, the first one that fits, and what it needs is not
 // known.
-static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
+static enum vram_status choose_cure(struct vr_cure_search *search, size_t *choice) {
     struct vram_tune_setting settings[VR_MOST_COMPARED];
     size_t rows[VR_MOST_COMPARED], measured = 0, count = 0;
     struct cure_outcome today;
-    VR_TRY(measure(search, settings, &measured));
-    VR_TRY(replay(search, search->today, 0, &today));
+    VR_TRY(measure_cures(search, settings, &measured));
+    VR_TRY(replay_with_cure(search, search->today, 0, &today));
     for (size_t i = 0; i < measured; i++) {
         if (settings[i].needed_bytes != 0) rows[count++] = i;
     }
@@ -121,7 +122,7 @@ static enum vram_status choose(struct vr_cure_search *search, size_t *choice) {
 
 static enum vram_status take_setting(struct vr_cure_search *search) {
     size_t choice = 0;
-    VR_TRY(choose(search, &choice));
+    VR_TRY(choose_cure(search, &choice));
     const size_t size = strlen(search->fitting[choice]) + 1;
     char *conf = malloc(size);
     if (conf == NULL) return VRAM_NO_HOST_MEMORY;
@@ -136,11 +137,11 @@ static enum vram_status take_setting(struct vr_cure_search *search) {
 // With the setting that was in force. Where an empty cache does not show the failure, the ring may have lost the beginning: then the replay
 // begins with the memory as it lay when the recording did.
 static enum vram_status replay_today(struct vr_cure_search *search, struct cure_outcome *outcome) {
-    VR_TRY(replay(search, search->today, search->cure.room_bytes, outcome));
+    VR_TRY(replay_with_cure(search, search->today, search->cure.room_bytes, outcome));
     search->cure.tried = search->late ? 0 : 1;
     if (search->late || !outcome->fits) return VRAM_OK;
     search->start = VRAM_WHATIF_RECORDED;
-    VR_TRY(replay(search, search->today, search->cure.room_bytes, outcome));
+    VR_TRY(replay_with_cure(search, search->today, search->cure.room_bytes, outcome));
     // Where not even what lived at the start has room it shows nothing.
     outcome->fits = outcome->fits || outcome->failed_at_start || !outcome->replayed;
     return VRAM_OK;
@@ -150,7 +151,7 @@ static enum vram_status replay_today(struct vr_cure_search *search, struct cure_
 static enum vram_status find_setting(struct vr_cure_search *search) {
     struct cure_outcome outcome;
     // What is live at once, without what large segments do not split off.
-    VR_TRY(replay(search, VR_EXPANDABLE, VR_STAGE_SPACING, &outcome));
+    VR_TRY(replay_with_cure(search, VR_EXPANDABLE, VR_STAGE_SPACING, &outcome));
     search->cure.verdict = search->late ? VRAM_CURE_UNFINISHED : VRAM_CURE_NO_REPLAY;
     if (!outcome.replayed || !outcome.fits) return VRAM_OK;
     search->cure.demand_bytes = outcome.peak_active_bytes;
@@ -189,7 +190,7 @@ static void judge_driver(const struct vram_report_oom *oom, struct vram_cure *cu
 }
 
 // --- the search as an object --------------------------------------------------------------------------------------------------
-static enum vram_status walk(struct vr_cure_search *search) {
+static enum vram_status walk_cures(struct vr_cure_search *search) {
     search->cure.verdict = VRAM_CURE_NO_REPLAY;
     search->cure.demand_bytes = search->cure.needed_bytes = 0;
     search->cure.tried = 0;
@@ -255,7 +256,7 @@ enum vram_status vr_cure_go_on(struct vr_cure_search *search, size_t replays, do
     if (!search->done && replays != 0) {
         status = vr_player_open(&search->player, search->recording, search->cure.device, replays, error);
         if (status == VRAM_OK) search->today = vr_text_string(&search->player.script.conf);
-        if (status == VRAM_OK) status = walk(search);
+        if (status == VRAM_OK) status = walk_cures(search);
         if (search->player.paused) status = VRAM_OK;
         search->done = status == VRAM_OK && !search->player.paused;
         if (!search->done) search->cure.verdict = VRAM_CURE_UNFINISHED;

@@ -36,7 +36,7 @@ static const struct vr_start_segment *of_the_start(const struct vr_exact *exact,
     return &start->segments[above - 1];
 }
 
-static enum vram_status note(struct vr_exact *exact, uint64_t older, uint64_t younger) {
+static enum vram_status note_age(struct vr_exact *exact, uint64_t older, uint64_t younger) {
     if (of_the_start(exact, older) == NULL || of_the_start(exact, younger) == NULL) return VRAM_OK;
     return vr_hindsight_age(exact->hindsight, older, younger);
 }
@@ -48,7 +48,7 @@ enum vram_status vr_exact_learn_choice(struct vr_exact *exact, size_t event) {
     const struct vr_start_segment *taken = choice.of == 0 ? NULL : of_the_start(exact, choice.of);
     // Of blocks in expandable segments the room behind them decides, too.
     if (taken == NULL || taken->expandable) return VRAM_OK;
-    for (size_t i = 0; i < choice.count; i++) VR_TRY(note(exact, choice.of, choice.segments[i]));
+    for (size_t i = 0; i < choice.count; i++) VR_TRY(note_age(exact, choice.of, choice.segments[i]));
     return VRAM_OK;
 }
 
@@ -58,7 +58,7 @@ enum vram_status vr_exact_look_for_tie(struct vr_exact *exact, size_t event) {
     VR_TRY(find_rivals(exact, event, &choice));
     if (choice.of == 0) return VRAM_OK;
     exact->ties = true;
-    return !exact->hindsight->asks_ages ? VRAM_OK : note(exact, choice.of, choice.first);
+    return !exact->hindsight->asks_ages ? VRAM_OK : note_age(exact, choice.of, choice.first);
 }
 
 // Whole segments of one size, stream and pool go in the order of their ages.
@@ -71,7 +71,7 @@ enum vram_status vr_exact_learn_releases(struct vr_exact *exact, size_t event, s
                              history->size_bytes[at] == history->size_bytes[last] &&
                              vr_entry_stream(history, at) == vr_entry_stream(history, last) &&
                              vr_recorded_device_pool(exact->recorded, at) == vr_recorded_device_pool(exact->recorded, last);
-        if (follows) VR_TRY(note(exact, history->address[last], history->address[at]));
+        if (follows) VR_TRY(note_age(exact, history->address[last], history->address[at]));
         last = history->action[at] == VR_ACTION_SEGMENT_FREE ? at : SIZE_MAX;
     }
     return VRAM_OK;

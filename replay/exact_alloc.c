@@ -6,7 +6,7 @@
 enum { DEVICE = 0 };
 
 static uint64_t address_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->address[event]; }
-static uint64_t size_of(const struct vr_exact *exact, size_t event) { return exact->recorded->history->size_bytes[event]; }
+static uint64_t event_size(const struct vr_exact *exact, size_t event) { return exact->recorded->history->size_bytes[event]; }
 // Our stream for the event's.
 static uint64_t stream_of(struct vr_exact *exact, size_t event) {
     return vr_stage_stream(&exact->stage, vr_entry_stream(exact->recorded->history, event));
@@ -27,7 +27,7 @@ static enum vram_status note_placement(struct vr_exact *exact, size_t event, uin
 // Makes the recorded segment or range as free memory, wherever the allocator stands. What it refuses is part of the difference
 // that was booked already.
 static enum vram_status make_recorded(struct vr_exact *exact, size_t event) {
-    const uint64_t address = address_of(exact, event), size = size_of(exact, event), stream = stream_of(exact, event);
+    const uint64_t address = address_of(exact, event), size = event_size(exact, event), stream = stream_of(exact, event);
     const bool small = size == 2 * VR_MIB;
     uint64_t made = 0;
     if (size == 0 || (address | size) % VR_MIN_BLOCK != 0) return VRAM_INVALID_ARGUMENT;
@@ -77,7 +77,7 @@ static enum vram_status make_pending(struct vr_exact *exact) {
 
 // Puts the block where the recording has it, so that later events are judged on their own.
 static enum vram_status put_at_recorded(struct vr_exact *exact, size_t event) {
-    const uint64_t address = address_of(exact, event), size = size_of(exact, event);
+    const uint64_t address = address_of(exact, event), size = event_size(exact, event);
     const uint64_t rounded = vr_start_round(exact->recorded->options, size);
     VR_TRY(vr_exact_enter(exact, event));
     enum vram_status status = vram_malloc_at(exact->stage.allocator, DEVICE, size, stream_of(exact, event), address);
@@ -140,7 +140,7 @@ static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool
 
 // We found room in a reservation where the recorded program made another one.
 static enum vram_status bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
-    const uint64_t rounded = vr_start_round(exact->recorded->options, size_of(exact, event));
+    const uint64_t rounded = vr_start_round(exact->recorded->options, event_size(exact, event));
     struct vram_block_info found;
     if (vram_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return VRAM_OK;
     if (found.segment_address == address_of(exact, exact->pending[claim.first])) return VRAM_OK; // we made it, too
@@ -196,7 +196,7 @@ static enum vram_status from_cache(struct vr_exact *exact, size_t event, uint64_
         return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, found);
     }
     uint64_t address = 0;
-    VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    VR_TRY(vram_malloc(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), &address));
     return note_placement(exact, event, address);
 }
 
@@ -286,14 +286,14 @@ static void take_back(struct vr_exact *exact, uint64_t address) {
 
 // The request of an event whose search of the cache is over.
 static enum vram_status malloc_past_cache(struct vr_exact *exact, size_t event, uint64_t *address) {
-    return vr_drive_malloc_past_cache(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), address);
+    return vr_drive_malloc_past_cache(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), address);
 }
 
 // Nothing cached fits, and the recorded program did not go to the driver either: with max_split_size_mb an expandable segment grows into
 // free memory of its own, which the cache refuses.
 static enum vram_status from_mapped(struct vr_exact *exact, size_t event) {
     uint64_t address = 0;
-    VR_TRY(vr_drive_peek_mapped(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address));
+    VR_TRY(vr_drive_peek_mapped(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), &address));
     if (address == 0) return misplaced(exact, event, VRAM_DIFFERENT_CACHE_MISS, 0);
     if (address != address_of(exact, event)) return misplaced(exact, event, VRAM_DIFFERENT_ADDRESS, address);
     VR_TRY(malloc_past_cache(exact, event, &address));
@@ -309,7 +309,7 @@ static enum vram_status from_driver(struct vr_exact *exact, size_t event, bool s
     enum vram_status status = queue_addresses(exact, claim);
     if (status == VRAM_OK) {
         status = searched ? malloc_past_cache(exact, event, &address)
-                          : vram_malloc(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &address);
+                          : vram_malloc(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), &address);
     }
     VR_TRY(vram_sim_clear_queues(exact->stage.driver));
     if (vr_exact_is_fatal(status)) return status;
@@ -326,7 +326,8 @@ static enum vram_status from_driver(struct vr_exact *exact, size_t event, bool s
 enum vram_status vr_exact_alloc(struct vr_exact *exact, size_t event) {
     uint64_t found = 0;
     VR_TRY(vr_exact_enter(exact, event));
-    const enum vram_status status = vr_drive_peek(exact->stage.allocator, DEVICE, size_of(exact, event), stream_of(exact, event), &found);
+    const enum vram_status status =
+        vr_drive_peek(exact->stage.allocator, DEVICE, event_size(exact, event), stream_of(exact, event), &found);
     if (vr_exact_is_fatal(status)) return status;
     const bool asking = exact->pending_count > 0;
     const bool searched = exact->waits.searched == event

@@ -20,14 +20,14 @@ void vr_exact_release_device(struct vram_exact_device *device) {
     *device = (struct vram_exact_device){0};
 }
 
-static bool is_better(const struct vram_exact_device *again, const struct vram_exact_device *device) {
+static bool is_better_attempt(const struct vram_exact_device *again, const struct vram_exact_device *device) {
     return again->verdict != VRAM_EXACT_CONTRADICTION &&
            (device->verdict == VRAM_EXACT_CONTRADICTION || again->difference_count < device->difference_count);
 }
 
 // The better one of both stands in *device.
 static bool keep_better(struct vram_exact_device *device, struct vram_exact_device *again) {
-    const bool better = is_better(again, device);
+    const bool better = is_better_attempt(again, device);
     vr_exact_release_device(better ? device : again);
     if (better) *device = *again;
     return better;
@@ -36,7 +36,7 @@ static bool keep_better(struct vram_exact_device *device, struct vram_exact_devi
 // --- hindsight ----------------------------------------------------------------------------------------------------------------------
 // A replay that differs may tell more of the state that the history began with; then it is made once more, and again while that tells
 // more. Once another one of several equal blocks was taken than here, all such choices are looked at.
-static enum vram_status replay(struct subject *subject, struct vram_exact_device *device, struct vr_exact_lessons *lessons) {
+static enum vram_status replay_attempt(struct subject *subject, struct vram_exact_device *device, struct vr_exact_lessons *lessons) {
     enum { ROUNDS = 24, ROUNDS_IN_VAIN = 4 };
     struct vr_hindsight *hindsight = &subject->hindsight;
     bool more = true;
@@ -69,7 +69,7 @@ static enum vram_status replay_known_pools(struct subject *subject, struct vram_
     subject->recorded.leave_out = true;
     vr_hindsight_release(&subject->hindsight); // what was told with all of them may be wrong
     subject->hindsight = (struct vr_hindsight){0};
-    const enum vram_status status = replay(subject, &known, &lessons);
+    const enum vram_status status = replay_attempt(subject, &known, &lessons);
     if (status != VRAM_OK || !vr_exact_verdict_agrees(known.verdict)) {
         vr_exact_release_device(&known);
         return status;
@@ -107,7 +107,7 @@ static enum vram_status replay_with_memory(struct subject *subject, uint64_t mem
     struct vr_exact_lessons lessons = {0};
     const uint64_t before = subject->recorded.capacity_bytes;
     subject->recorded.capacity_bytes = memory_bytes;
-    const enum vram_status status = replay(subject, &again, &lessons);
+    const enum vram_status status = replay_attempt(subject, &again, &lessons);
     if (status != VRAM_OK)
         vr_exact_release_device(&again);
     else if (!keep_better(device, &again))
@@ -137,7 +137,7 @@ enum vram_status vr_exact_replay_device(const struct vr_model *model, const stru
     struct vr_exact_lessons lessons = {0};
     VR_TRY(vr_recorded_device_init(&subject.recorded, model, settings, ordinal, error));
     subject.recorded.hindsight = &subject.hindsight;
-    enum vram_status status = replay(&subject, device, &lessons);
+    enum vram_status status = replay_attempt(&subject, device, &lessons);
     if (status == VRAM_OK && !vr_exact_verdict_agrees(device->verdict) && settings->expandable_segments) {
         status = replay_with_memories(&subject, lessons.memory_bound, device);
     }

@@ -69,7 +69,7 @@ static enum vram_status compare_block(struct vr_exact *exact, const struct views
     return differ_in_block(exact, view, blocks->address[row], blocks->size_bytes[row], exact->recorded->model->segments.stream[segment]);
 }
 
-static enum vram_status compare(struct vr_exact *exact, const struct views *views) {
+static enum vram_status compare_views(struct vr_exact *exact, const struct views *views) {
     const struct vr_segments *segments = &exact->recorded->model->segments;
     size_t at = 0;
     for (size_t i = 0; i < exact->recorded->segment_count; i++) {
@@ -85,7 +85,7 @@ enum vram_status vr_exact_picture(struct vr_exact *exact) {
     struct views views = {0};
     enum vram_status status = vram_walk(exact->stage.allocator, DEVICE, keep_view, &views);
     if (status == VRAM_OK && views.failed) status = VRAM_NO_HOST_MEMORY;
-    if (status == VRAM_OK) status = compare(exact, &views);
+    if (status == VRAM_OK) status = compare_views(exact, &views);
     free(views.items);
     return status;
 }

@@ -217,7 +217,7 @@ static uint64_t released_bytes(const struct vr_exact *exact, size_t event, size_
     return sum;
 }
 
-static enum vram_status retry(struct vr_exact *exact, size_t event, size_t end, size_t alloc, uint64_t needed_bytes, size_t *next) {
+static enum vram_status retry_release(struct vr_exact *exact, size_t event, size_t end, size_t alloc, uint64_t needed_bytes, size_t *next) {
     const uint64_t used = vram_sim_memory_used(exact->stage.driver, DEVICE), released = released_bytes(exact, event, end);
     uint64_t memory = used + needed_bytes;
     memory = memory > released ? memory - released : 0;
@@ -332,7 +332,7 @@ static enum vram_status replay_release(struct vr_exact *exact, size_t event, siz
         bool whole = false;
         VR_TRY(is_whole_cache(exact, event, end, &whole));
         const bool retried = find_retry(exact, end, &alloc, &needed_bytes);
-        if (!whole && retried && only_of(exact, event, end, alloc)) return retry(exact, event, end, alloc, needed_bytes, next);
+        if (!whole && retried && only_of(exact, event, end, alloc)) return retry_release(exact, event, end, alloc, needed_bytes, next);
         exact->waits.searched = alloc;
         if (!whole) return release_as_recorded(exact, event, end);
     }
@@ -408,7 +408,7 @@ struct kept_cache {
     bool failed;
 };
 
-static bool is_of(const struct vram_block_view *view, struct vram_pool_id id) {
+static bool is_view_of_pool(const struct vram_block_view *view, struct vram_pool_id id) {
     return view->block.pool.first == id.first && view->block.pool.second == id.second;
 }
 
@@ -422,7 +422,8 @@ static bool could_go(const struct vr_options *options, const struct vram_block_v
 
 static bool keep_free_block(const struct vram_block_view *view, void *user) {
     struct kept_cache *kept = user;
-    if (view->state != VRAM_BLOCK_FREE || !(is_of(view, (struct vram_pool_id){0, 0}) || is_of(view, kept->asked))) return true;
+    if (view->state != VRAM_BLOCK_FREE || !(is_view_of_pool(view, (struct vram_pool_id){0, 0}) || is_view_of_pool(view, kept->asked)))
+        return true;
     if (!could_go(kept->options, view)) return true;
     kept->failed = vr_grow((void **)&kept->views, &kept->capacity, kept->count + 1, sizeof *kept->views) != VRAM_OK;
     if (!kept->failed) kept->views[kept->count++] = *view;
@@ -433,7 +434,7 @@ static bool keep_free_block(const struct vram_block_view *view, void *user) {
 static enum vram_status hold_cache(struct vr_exact *exact, const struct kept_cache *kept, uint32_t pool, size_t *held) {
     for (*held = 0; *held < kept->count; ++*held) {
         const struct vram_block_view *view = &kept->views[*held];
-        VR_TRY(vr_stage_enter(&exact->stage, is_of(view, (struct vram_pool_id){0, 0}) ? 0 : pool));
+        VR_TRY(vr_stage_enter(&exact->stage, is_view_of_pool(view, (struct vram_pool_id){0, 0}) ? 0 : pool));
         VR_TRY(vr_drive_malloc_at(exact->stage.allocator, DEVICE, view->block.stream, view->small_pool, view->block.address,
                                   view->block.size_bytes, view->block.size_bytes));
     }

@@ -11,7 +11,7 @@ enum { DEVICE = 0, OPEN_CLAIMS_MAX = 1024 };
 #define DIFFERENCES_MAX 100000
 
 // --- bookkeeping ------------------------------------------------------------------------------------------------------------
-static void listen(const struct vr_record *record, void *user) {
+static void listen_exact(const struct vr_record *record, void *user) {
     struct vr_exact_records *heard = user;
     if (record->action < VR_RECORD_SEGMENT_ALLOC) return;
     if (vr_grow((void **)&heard->records, &heard->capacity, heard->count + 1, sizeof *heard->records) != VRAM_OK) {
@@ -105,8 +105,8 @@ static void contradict(struct vram_exact_device *device, const char *reason) {
 }
 
 // Builds the start state and runs. A start state that cannot be built is a verdict, not a failure.
-static enum vram_status run(struct vr_exact *exact, const struct vr_start *start, const struct vr_exact_rules *how,
-                            struct vram_error *error) {
+static enum vram_status run_exact(struct vr_exact *exact, const struct vr_start *start, const struct vr_exact_rules *how,
+                                  struct vram_error *error) {
     uint64_t memory = 0;
     VR_TRY(vr_stage_spacing(exact->recorded, start, &memory));
     const struct vr_stage_options stage = {
@@ -121,7 +121,7 @@ static enum vram_status run(struct vr_exact *exact, const struct vr_start *start
     }
     VR_TRY(status);
     exact->reserve_bytes = memory;
-    vr_allocator_set_recorder(exact->stage.allocator, listen, &exact->heard);
+    vr_allocator_set_recorder(exact->stage.allocator, listen_exact, &exact->heard);
     VR_TRY(replay_events(exact));
     vr_allocator_set_recorder(exact->stage.allocator, NULL, NULL);
     VR_TRY(vr_exact_picture(exact));
@@ -161,7 +161,7 @@ enum vram_status vr_exact_replay_once(const struct vr_recorded_device *recorded,
         vr_start_describe(&start, reason, sizeof reason);
         contradict(device, reason);
     } else if (status == VRAM_OK) {
-        status = run(&exact, &start, how, error);
+        status = run_exact(&exact, &start, how, error);
     }
     *lessons = (struct vr_exact_lessons){exact.memory_bound, exact.ties};
     vr_stage_close(&exact.stage);

@@ -38,7 +38,7 @@ const struct vr_mapped_range *vr_mapped_after(const struct vr_mapped *ranges, ui
 }
 
 // Everything that starts before `start` goes left, the rest right.
-static void split(const struct vr_mapped *ranges, uint32_t root, uint64_t start, uint32_t *left, uint32_t *right) {
+static void split_ranges(const struct vr_mapped *ranges, uint32_t root, uint64_t start, uint32_t *left, uint32_t *right) {
     while (root != 0) {
         struct vr_mapped_node *node = node_of(ranges, root);
         if (node->range.start < start) {
@@ -54,14 +54,14 @@ static void split(const struct vr_mapped *ranges, uint32_t root, uint64_t start,
     *left = *right = 0;
 }
 
-static uint64_t priority(const struct vr_mapped *ranges, uint32_t id) { return vr_mix64(id ^ ranges->secret); }
+static uint64_t range_priority(const struct vr_mapped *ranges, uint32_t id) { return vr_mix64(id ^ ranges->secret); }
 
 // All of left starts before all of right.
-static uint32_t merge(const struct vr_mapped *ranges, uint32_t left, uint32_t right) {
+static uint32_t merge_ranges(const struct vr_mapped *ranges, uint32_t left, uint32_t right) {
     uint32_t root = 0;
     uint32_t *slot = &root;
     while (left != 0 && right != 0) {
-        if (priority(ranges, left) > priority(ranges, right)) {
+        if (range_priority(ranges, left) > range_priority(ranges, right)) {
             *slot = left;
             slot = &node_of(ranges, left)->right;
             left = *slot;
@@ -90,54 +90,54 @@ static enum vram_status new_node(struct vr_mapped *ranges, const struct vr_mappe
     return VRAM_OK;
 }
 
-static enum vram_status insert(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
+static enum vram_status insert_range(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
     uint32_t id = 0, left = 0, right = 0;
     VR_TRY(new_node(ranges, range, &id));
-    split(ranges, ranges->root, range->start, &left, &right);
-    ranges->root = merge(ranges, merge(ranges, left, id), right);
+    split_ranges(ranges, ranges->root, range->start, &left, &right);
+    ranges->root = merge_ranges(ranges, merge_ranges(ranges, left, id), right);
     return VRAM_OK;
 }
 
 // Removes the range that starts at `start`; there is one.
 static void take_out(struct vr_mapped *ranges, uint64_t start) {
     uint32_t left = 0, middle = 0, right = 0;
-    split(ranges, ranges->root, start, &left, &right);
-    split(ranges, right, start + 1, &middle, &right);
+    split_ranges(ranges, ranges->root, start, &left, &right);
+    split_ranges(ranges, right, start + 1, &middle, &right);
     assert(middle != 0);
-    ranges->root = merge(ranges, left, right);
+    ranges->root = merge_ranges(ranges, left, right);
     node_of(ranges, middle)->left = ranges->spare;
     ranges->spare = middle;
 }
 
-static bool alike(const struct vr_mapped_range *a, const struct vr_mapped_range *b) {
+static bool ranges_alike(const struct vr_mapped_range *a, const struct vr_mapped_range *b) {
     return a->stream == b->stream && a->pool == b->pool && a->owner == b->owner;
 }
 
-static bool overlaps(const struct vr_mapped *ranges, const struct vr_mapped_range *range) {
+static bool range_overlaps(const struct vr_mapped *ranges, const struct vr_mapped_range *range) {
     const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
     const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
     return (before != NULL && before->end > range->start) || (after != NULL && after->start < range->end);
 }
 
 enum vram_status vr_mapped_add(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
-    if (range->start >= range->end || overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
-    return insert(ranges, range);
+    if (range->start >= range->end || range_overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
+    return insert_range(ranges, range);
 }
 
 enum vram_status vr_mapped_join(struct vr_mapped *ranges, const struct vr_mapped_range *range) {
-    if (range->start >= range->end || overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
+    if (range->start >= range->end || range_overlaps(ranges, range)) return VRAM_INVALID_ARGUMENT;
     struct vr_mapped_range joined = *range;
     const struct vr_mapped_range *before = vr_mapped_before(ranges, range->start);
-    if (before != NULL && before->end == range->start && alike(before, range)) {
+    if (before != NULL && before->end == range->start && ranges_alike(before, range)) {
         joined.start = before->start;
         take_out(ranges, joined.start);
     }
     const struct vr_mapped_range *after = vr_mapped_after(ranges, range->start);
-    if (after != NULL && after->start == range->end && alike(after, range)) {
+    if (after != NULL && after->start == range->end && ranges_alike(after, range)) {
         joined.end = after->end;
         take_out(ranges, after->start);
     }
-    return insert(ranges, &joined);
+    return insert_range(ranges, &joined);
 }
 
 void vr_mapped_settle(struct vr_mapped *ranges, uint64_t address, enum vr_mapped_pool pool) {
@@ -153,8 +153,8 @@ enum vram_status vr_mapped_cut(struct vr_mapped *ranges, uint64_t start, uint64_
     head.end = start;
     tail.start = end;
     take_out(ranges, head.start);
-    if (head.start < head.end) VR_TRY(insert(ranges, &head));
-    return tail.start < tail.end ? insert(ranges, &tail) : VRAM_OK;
+    if (head.start < head.end) VR_TRY(insert_range(ranges, &head));
+    return tail.start < tail.end ? insert_range(ranges, &tail) : VRAM_OK;
 }
 
 // --- the check ------------------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ static bool check_below(const struct vr_mapped *ranges, uint32_t id, uint64_t fr
     const uint32_t child[] = {node->left, node->right};
     if (node->range.start >= node->range.end || node->range.start < from || node->range.end > until) return false;
     for (size_t i = 0; i < VR_COUNT_OF(child); i++) {
-        if (child[i] != 0 && priority(ranges, child[i]) > priority(ranges, id)) return false;
+        if (child[i] != 0 && range_priority(ranges, child[i]) > range_priority(ranges, id)) return false;
     }
     ++*count;
     return check_below(ranges, node->left, from, node->range.start, count) &&

@@ -24,7 +24,7 @@ struct vr_paged_search {
 };
 
 // --- replays ------------------------------------------------------------------------------------------------------------------
-static enum vram_status play(void *user, const struct vram_whatif_options *options, const struct vram_whatif_result **result) {
+static enum vram_status play_side(void *user, const struct vram_whatif_options *options, const struct vram_whatif_result **result) {
     struct vr_paged_search *search = user;
     struct vram_whatif_options timed = *options;
     const uint64_t now_ns = search->end_ns == 0 ? 0 : vr_os_monotonic_ns();
@@ -41,7 +41,7 @@ static enum vram_status ask_room(struct vr_paged_search *search, const char *con
     const struct vram_whatif_result *result = NULL;
     *fits = true;
     if (search->saving.room_bytes == 0) return VRAM_OK;
-    VR_TRY(play(search, &options, &result));
+    VR_TRY(play_side(search, &options, &result));
     *fits = result->device_count != 0 && !result->devices[0].contradiction && !result->devices[0].out_of_memory;
     return VRAM_OK;
 }
@@ -50,7 +50,7 @@ static enum vram_status ask_room(struct vr_paged_search *search, const char *con
 static enum vram_status run_once(struct vr_paged_search *search, const char *conf, struct vram_paged_side *side) {
     const struct vram_whatif_options options = {.conf = conf};
     const struct vram_whatif_result *result = NULL;
-    VR_TRY(play(search, &options, &result));
+    VR_TRY(play_side(search, &options, &result));
     const struct vram_whatif_device *device = result->devices;
     if (result->device_count == 0 || device->contradiction || device->out_of_memory) return VRAM_OK;
     *side = (struct vram_paged_side){.known = true,
@@ -62,7 +62,7 @@ static enum vram_status run_once(struct vr_paged_search *search, const char *con
 }
 
 static enum vram_status find_needed(struct vr_paged_search *search, char *conf, struct vram_paged_side *side) {
-    const struct vr_trial_ground ground = {.scripts = &search->player.script, .count = 1, .play = play, .player = search};
+    const struct vr_trial_ground ground = {.scripts = &search->player.script, .count = 1, .play = play_side, .player = search};
     struct vram_tune_setting setting = {.conf = conf};
     uint64_t runs, devices, contradictions;
     if (!side->known || search->events > MOST_EVENTS_NEEDED) return VRAM_OK;
@@ -72,18 +72,20 @@ static enum vram_status find_needed(struct vr_paged_search *search, char *conf, 
 }
 
 // --- the comparison -------------------------------------------------------------------------------------------------------------
-static uint64_t size_of(const struct vram_paged_side *side) { return side->needed_bytes == 0 ? side->held_bytes : side->needed_bytes; }
+static uint64_t paged_size_of_side(const struct vram_paged_side *side) {
+    return side->needed_bytes == 0 ? side->held_bytes : side->needed_bytes;
+}
 
 static bool is_less(const struct vram_paged_saving *saving) {
     const struct vram_paged_side *today = &saving->today, *paged = &saving->paged;
     if (saving->room_bytes != 0 && paged->fits != today->fits) return paged->fits;
     if ((today->needed_bytes == 0) != (paged->needed_bytes == 0)) return false;
-    return size_of(paged) < size_of(today) - size_of(today) / 100;
+    return paged_size_of_side(paged) < paged_size_of_side(today) - paged_size_of_side(today) / 100;
 }
 
 // What lies between the least that any setting needs and what today's takes is too little to be worth a sentence.
 static bool has_nothing_to_gain(const struct vr_paged_search *search) {
-    const uint64_t today = size_of(&search->saving.today);
+    const uint64_t today = paged_size_of_side(&search->saving.today);
     return search->saving.room_bytes != 0 ? search->saving.today.fits : today - today / 100 <= search->least_bytes;
 }
 
@@ -97,7 +99,7 @@ static enum vram_status try_paged(struct vr_paged_search *search, const char *co
     if (saving->room_bytes != 0) return ask_room(search, conf, may_gain);
     if (needed == 0) return VRAM_OK;
     const struct vram_whatif_options options = {.conf = conf, .memory_bytes = needed - needed / 100 - 1};
-    VR_TRY(play(search, &options, &result));
+    VR_TRY(play_side(search, &options, &result));
     *may_gain = result->device_count != 0 && !result->devices[0].contradiction && !result->devices[0].out_of_memory;
     return VRAM_OK;
 }
@@ -129,7 +131,7 @@ static enum vram_status compare_sides(struct vr_paged_search *search, char confs
     return VRAM_OK;
 }
 
-static enum vram_status compare(struct vr_paged_search *search) {
+static enum vram_status compare_paged(struct vr_paged_search *search) {
     char confs[3][CONF_BYTES];
     const char *today = vr_text_string(&search->player.script.conf);
     search->saving.verdict = VRAM_PAGED_ALREADY;
@@ -175,7 +177,7 @@ enum vram_status vr_paged_search_go_on(struct vr_paged_search *search, size_t re
     enum vram_status status = VRAM_OK;
     if (!search->done && replays != 0) {
         status = vr_player_open(&search->player, search->recording, search->saving.device, replays, error);
-        if (status == VRAM_OK) status = compare(search);
+        if (status == VRAM_OK) status = compare_paged(search);
         const bool paused = search->player.paused;
         if (paused || search->late) status = VRAM_OK;
         search->done = status == VRAM_OK && !paused;

@@ -44,7 +44,7 @@ struct keyed_row {
     uint32_t row;
 };
 
-static int by_address(const void *left, const void *right) {
+static int recorded_by_address(const void *left, const void *right) {
     const uint64_t a = ((const struct keyed_row *)left)->address, b = ((const struct keyed_row *)right)->address;
     return VR_ORDER(a, b);
 }
@@ -55,7 +55,7 @@ static void collect_rows(struct vr_recorded_device *recorded, struct keyed_row *
     for (size_t row = 0; row < segments->count; row++) {
         if (segments->device[row] == recorded->device) keyed[count++] = (struct keyed_row){segments->address[row], (uint32_t)row};
     }
-    qsort(keyed, count, sizeof *keyed, by_address);
+    qsort(keyed, count, sizeof *keyed, recorded_by_address);
     for (size_t i = 0; i < count; i++) recorded->segments[i] = keyed[i].row;
     recorded->segment_count = count;
 }

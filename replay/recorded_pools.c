@@ -74,18 +74,19 @@ struct attribution {
 };
 
 // What a stranger's recording contradicts is told by whoever undoes the history; here it only stays unknown.
-static enum vram_status tolerate(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
+static enum vram_status tolerate_limit(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
 // A range of memory that the pool had.
 static void note_memory(const struct attribution *work, uint32_t pool, bool expandable) {
     if (pool != VR_POOL_UNKNOWN) work->pools->memory[pool] |= expandable ? VR_POOL_EXPANDABLE : VR_POOL_SEGMENTS;
 }
 
-static enum vram_status hold(struct attribution *work, uint64_t address, uint64_t size, uint64_t stream, bool expandable, uint32_t pool) {
+static enum vram_status hold_pool(struct attribution *work, uint64_t address, uint64_t size, uint64_t stream, bool expandable,
+                                  uint32_t pool) {
     struct vr_mapped_range range = {address, 0, stream, expandable ? EXPANDABLE : CUDA_MALLOC, pool};
     note_memory(work, pool, expandable);
     if (!vr_add_u64(address, size, &range.end)) return VRAM_OK;
-    return tolerate(vr_mapped_join(&work->held, &range));
+    return tolerate_limit(vr_mapped_join(&work->held, &range));
 }
 
 // Addresses in no segment are a contradiction, whatever their pool.
@@ -113,7 +114,7 @@ static uint32_t pool_beside(const struct attribution *work, size_t event) {
     return below <= above ? before->owner : after->owner;
 }
 
-static uint32_t pool_of(const struct attribution *work, size_t event) {
+static uint32_t pool_of_event(const struct attribution *work, size_t event) {
     if (has_id(work->history, event)) return vr_pools_number(work->pools, id_of(work->history, event));
     switch ((enum vr_action)work->history->action[event]) {
     case VR_ACTION_ALLOC:
@@ -133,7 +134,7 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
     const uint64_t address = work->history->address[event], size = work->history->size_bytes[event];
     const enum vr_action action = work->history->action[event];
     const bool expandable = action == VR_ACTION_SEGMENT_MAP || action == VR_ACTION_SEGMENT_UNMAP;
-    const uint32_t pool = pool_of(work, event);
+    const uint32_t pool = pool_of_event(work, event);
     work->pools->of_event[event] = pool;
     if (pool == VR_POOL_UNKNOWN) work->pools->unknown_events++;
     switch (action) {
@@ -148,10 +149,10 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
     case VR_ACTION_SEGMENT_MAP: {
         uint64_t end = 0;
         note_memory(work, pool, expandable);
-        return vr_add_u64(address, size, &end) ? tolerate(vr_mapped_cut(&work->held, address, end)) : VRAM_OK;
+        return vr_add_u64(address, size, &end) ? tolerate_limit(vr_mapped_cut(&work->held, address, end)) : VRAM_OK;
     }
     case VR_ACTION_SEGMENT_FREE:
-    case VR_ACTION_SEGMENT_UNMAP: return hold(work, address, size, vr_entry_stream(work->history, event), expandable, pool);
+    case VR_ACTION_SEGMENT_UNMAP: return hold_pool(work, address, size, vr_entry_stream(work->history, event), expandable, pool);
     default: return VRAM_OK;
     }
 }
@@ -159,7 +160,7 @@ static enum vram_status step_back(struct attribution *work, size_t event) {
 static enum vram_status attribute(struct attribution *work, const struct vr_pool_segment *segments, size_t segment_count) {
     for (size_t i = 0; i < segment_count; i++) {
         const uint32_t pool = vr_pools_number(work->pools, segments[i].id);
-        VR_TRY(hold(work, segments[i].address, segments[i].size, segments[i].stream, segments[i].expandable, pool));
+        VR_TRY(hold_pool(work, segments[i].address, segments[i].size, segments[i].stream, segments[i].expandable, pool));
     }
     for (size_t event = work->history->count; event-- > 0;) VR_TRY(step_back(work, event));
     return VRAM_OK;

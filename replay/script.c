@@ -121,7 +121,7 @@ static enum vram_status name_allocations(struct vr_script_device *device) {
 }
 
 // --- the recording ------------------------------------------------------------------------------------------------------------
-static enum vram_status add_device(struct vr_script *script, uint32_t ordinal, struct vram_error *error) {
+static enum vram_status add_script_device(struct vr_script *script, uint32_t ordinal, struct vram_error *error) {
     struct vr_script_device *device = &script->devices[script->device_count];
     device->options = script->options;
     device->narrowed = vr_recorded_narrow(script->model, ordinal, &device->options);
@@ -140,7 +140,7 @@ static enum vram_status add_devices(struct vr_script *script, bool one_device, u
     script->devices = calloc(count + 1, sizeof *script->devices);
     enum vram_status status = script->devices == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
-        if (!one_device || ordinals[i] == device) status = add_device(script, ordinals[i], error);
+        if (!one_device || ordinals[i] == device) status = add_script_device(script, ordinals[i], error);
     }
     free(ordinals);
     return status;

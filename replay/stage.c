@@ -43,7 +43,7 @@ uint64_t vr_stage_stream(struct vr_replay_stage *stage, uint64_t recorded) {
 // --- private pools --------------------------------------------------------------------------------------------------------------
 static const struct vram_route everything = {.kind = VRAM_ROUTE_ALL};
 
-static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+static uint64_t serve_allocation(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
     uint64_t address = 0;
     (void)device, (void)stream;
     return vr_cu((struct vram_driver *)user, mem_alloc, &address, size_bytes) == VR_CU_SUCCESS ? address : 0;
@@ -58,7 +58,7 @@ static enum vram_status make_pool(struct vr_replay_stage *stage, uint32_t pool) 
     struct vram_pool_options options = {.for_graph = stage->recorded->pools.ids[pool].first != 0,
                                         .no_split = stage->recorded->no_split != NULL && stage->recorded->no_split[pool]};
     if (vr_recorded_device_has_functions(stage->recorded, pool)) {
-        options.allocate = allocate;
+        options.allocate = serve_allocation;
         options.deallocate = deallocate;
         options.user = stage->driver;
     }
@@ -166,7 +166,7 @@ enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, con
 }
 
 // --- the start state --------------------------------------------------------------------------------------------------------
-static enum vram_status refuse(struct vram_error *error, enum vram_status status, const char *what, uint64_t address, uint64_t size) {
+static enum vram_status refuse_stage(struct vram_error *error, enum vram_status status, const char *what, uint64_t address, uint64_t size) {
     if (status == VRAM_NO_HOST_MEMORY) return status;
     return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the start state cannot be built: %s 0x%" PRIx64 " of %" PRIu64 " bytes (%s)",
                    what, address, size, vram_status_text(status));
@@ -180,7 +180,7 @@ static enum vram_status build_segment(struct vr_replay_stage *stage, const struc
         status = vr_drive_add_segment(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, segment->size,
                                       &address);
     if (status == VRAM_OK && address != segment->address) status = VRAM_MISMATCH;
-    return status == VRAM_OK ? VRAM_OK : refuse(error, status, "segment", segment->address, segment->size);
+    return status == VRAM_OK ? VRAM_OK : refuse_stage(error, status, "segment", segment->address, segment->size);
 }
 
 static bool same_range_owner(const struct vr_start_segment *a, const struct vr_start_segment *b) {
@@ -266,13 +266,13 @@ static enum vram_status build_reservation(struct vr_replay_stage *stage, const s
         status = vr_drive_add_expandable(stage->allocator, DEVICE, vr_stage_stream(stage, first->stream), first->small, bytes, &address);
     if (status == VRAM_OK && address != base) status = VRAM_MISMATCH;
     if (status == VRAM_OK) status = vr_map_set(&stage->began_with, base, 1);
-    if (status != VRAM_OK) return refuse(error, status, "address range", base, bytes);
+    if (status != VRAM_OK) return refuse_stage(error, status, "address range", base, bytes);
     for (struct range_place at = reservation->from; at.segment < start->segment_count;) {
         const struct vr_start_segment *range = &start->segments[at.segment];
         if (!same_range_owner(first, range) || address_of(start, at) >= reservation->end) break;
         const uint64_t left = range->size - at.offset, room = reservation->end - address_of(start, at), size = left < room ? left : room;
         status = vr_drive_map(stage->allocator, address_of(start, at), size);
-        if (status != VRAM_OK) return refuse(error, status, "mapped range", address_of(start, at), size);
+        if (status != VRAM_OK) return refuse_stage(error, status, "mapped range", address_of(start, at), size);
         at = size == left ? (struct range_place){at.segment + 1, 0} : (struct range_place){at.segment, at.offset + size};
     }
     return VRAM_OK;
@@ -297,7 +297,8 @@ static enum vram_status plan_reservations(const struct vr_recorded_device *recor
         (*list)[*count] = reservation_at(recorded, start, known, memory_bytes, at);
         const struct reservation *made = &(*list)[(*count)++];
         // Ranges less than a page apart, off each other's pages, are of no reservation.
-        if (made->end <= address_of(start, at)) return refuse(error, VRAM_MISMATCH, "address range", made->base, made->end - made->base);
+        if (made->end <= address_of(start, at))
+            return refuse_stage(error, VRAM_MISMATCH, "address range", made->base, made->end - made->base);
         at = place_behind(start, at, made->end);
     }
     if (*count > 1) qsort(*list, *count, sizeof **list, reservation_order);
@@ -358,7 +359,7 @@ static enum vram_status build_blocks(struct vr_replay_stage *stage, const struct
             status = vr_drive_malloc_at(stage->allocator, DEVICE, vr_stage_stream(stage, segment->stream), segment->small, block->address,
                                         block->size, block->requested);
         if (status == VRAM_OK && block->pending) status = vr_drive_free_request(stage->allocator, block->address);
-        if (status != VRAM_OK) return refuse(error, status, "block", block->address, block->size);
+        if (status != VRAM_OK) return refuse_stage(error, status, "block", block->address, block->size);
     }
     return VRAM_OK;
 }

@@ -28,7 +28,7 @@ void vr_start_release(struct vr_start *start) {
     *start = (struct vr_start){0};
 }
 
-static enum vram_status add_block(struct undo *undo, const struct vr_start_block *block, uint32_t *row) {
+static enum vram_status add_start_block(struct undo *undo, const struct vr_start_block *block, uint32_t *row) {
     struct vr_start *start = undo->start;
     if (start->block_count >= NO_ROW) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&start->blocks, &undo->block_capacity, start->block_count + 1, sizeof *start->blocks));
@@ -38,7 +38,7 @@ static enum vram_status add_block(struct undo *undo, const struct vr_start_block
     return VRAM_OK;
 }
 
-static enum vram_status add_segment(struct undo *undo, const struct vr_start_segment *segment) {
+static enum vram_status add_start_segment(struct undo *undo, const struct vr_start_segment *segment) {
     struct vr_start *start = undo->start;
     if (start->segment_count >= NO_ROW) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&start->segments, &undo->segment_capacity, start->segment_count + 1, sizeof *start->segments));
@@ -70,7 +70,7 @@ static enum vram_status load_blocks(struct undo *undo, uint32_t row) {
             vr_start_anomaly(undo->start, VR_ANOMALY_BLOCK_OVERLAP, SIZE_MAX);
             continue;
         }
-        VR_TRY(add_block(undo, &block, &added));
+        VR_TRY(add_start_block(undo, &block, &added));
     }
     return VRAM_OK;
 }
@@ -93,7 +93,7 @@ static enum vram_status load_segment(struct undo *undo, uint32_t row) {
                                                   segment.small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE, segment.pool};
             status = vr_mapped_add(&undo->mapped, &range);
         } else if (vr_map_get(&undo->reserved, segment.address) == 0) {
-            status = add_segment(undo, &segment);
+            status = add_start_segment(undo, &segment);
         }
     }
     if (status == VRAM_INVALID_ARGUMENT) vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_OVERLAP, SIZE_MAX);
@@ -120,7 +120,7 @@ static enum vram_status undo_free(struct undo *undo, size_t event, uint64_t addr
         uint32_t added = 0;
         const bool small = vr_start_round(undo->recorded->options, size) <= VR_MIB;
         vr_mapped_settle(&undo->mapped, address, small ? VR_MAPPED_SMALL : VR_MAPPED_LARGE);
-        return add_block(undo, &block, &added);
+        return add_start_block(undo, &block, &added);
     }
     if (completed || !undo->start->blocks[row].pending) {
         vr_start_anomaly(undo->start, VR_ANOMALY_FREE_STILL_LIVE, event);
@@ -150,7 +150,7 @@ static enum vram_status undo_segment_free(struct undo *undo, size_t event, uint6
         vr_start_anomaly(undo->start, VR_ANOMALY_SEGMENT_STILL_THERE, event);
         return VRAM_OK;
     }
-    return add_segment(undo, &segment);
+    return add_start_segment(undo, &segment);
 }
 
 static bool same_owner(const struct vr_mapped_range *a, const struct vr_mapped_range *b) {
@@ -259,7 +259,7 @@ static enum vram_status collect_ranges(struct undo *undo) {
 }
 
 // Drops dead rows, adds the mapped ranges, sorts by address.
-static enum vram_status collect(struct undo *undo) {
+static enum vram_status collect_start(struct undo *undo) {
     struct vr_start *start = undo->start;
     size_t kept = 0;
     for (size_t i = 0; i < start->block_count; i++) {
@@ -286,7 +286,7 @@ static enum vram_status walk_back(struct undo *undo) {
     for (size_t event = recorded->history->count; event-- > 0;) {
         if (!vr_recorded_device_leaves_out(recorded, event)) VR_TRY(undo_event(undo, event));
     }
-    return collect(undo);
+    return collect_start(undo);
 }
 
 static void check_totals(struct vr_start *start) {

@@ -35,7 +35,7 @@ struct trial_outcome {
     uint64_t peak_active, peak_reserved, calls, time_ns, retries, devices, contradictions, recorded_ooms;
 };
 
-static void add_device(struct trial_outcome *outcome, const struct vram_whatif_device *device) {
+static void add_trial_device(struct trial_outcome *outcome, const struct vram_whatif_device *device) {
     if (device->contradiction) {
         outcome->contradictions++;
         return;
@@ -51,7 +51,7 @@ static void add_device(struct trial_outcome *outcome, const struct vram_whatif_d
 }
 
 // With 0 for memory to spare. A run that only asks whether it fits ends at the first recording that does not.
-static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct trial_outcome *outcome) {
+static enum vram_status run_trial(struct trial *trial, uint64_t memory_bytes, bool only_fits, struct trial_outcome *outcome) {
     *outcome = (struct trial_outcome){.completed = true};
     for (size_t i = 0; i < trial->ground->count && (outcome->completed || !only_fits); i++) {
         const struct vram_whatif_options options = {.conf = trial->setting->today ? NULL : trial->setting->conf,
@@ -63,7 +63,7 @@ static enum vram_status run(struct trial *trial, uint64_t memory_bytes, bool onl
         VR_TRY(trial->ground->play != NULL ? trial->ground->play(trial->ground->player, &options, &result)
                                            : vr_script_play(&trial->ground->scripts[i], &options, true, &own, trial->error));
         if (result == NULL) result = own;
-        for (size_t d = 0; d < result->device_count; d++) add_device(outcome, &result->devices[d]);
+        for (size_t d = 0; d < result->device_count; d++) add_trial_device(outcome, &result->devices[d]);
         vram_whatif_result_destroy(own);
         trial->runs++;
     }
@@ -97,7 +97,7 @@ static enum vram_status completes(struct trial *trial, uint64_t memory_bytes, bo
     struct trial_outcome outcome;
     *completed = trial->infers && memory_bytes >= trial->held && memory_bytes <= trial->completed_with;
     if (*completed) return VRAM_OK;
-    VR_TRY(run(trial, memory_bytes, true, &outcome));
+    VR_TRY(run_trial(trial, memory_bytes, true, &outcome));
     *completed = outcome.completed;
     if (outcome.completed) {
         trial->held = outcome.peak_reserved;
@@ -122,7 +122,7 @@ static enum vram_status find_enough(struct trial *trial, uint64_t held, uint64_t
     return VRAM_OK;
 }
 
-static enum vram_status bisect(struct trial *trial, uint64_t low, uint64_t high, uint64_t *needed) {
+static enum vram_status bisect_memory(struct trial *trial, uint64_t low, uint64_t high, uint64_t *needed) {
     bool completed = false;
     const uint64_t precision = high / 1024 > STEP ? high / 1024 : STEP;
     while (high - low > precision) {
@@ -158,7 +158,7 @@ static enum vram_status find_needed(struct trial *trial, const struct trial_outc
             return VRAM_OK;
         }
     }
-    return bisect(trial, least < enough ? least : 0, enough, needed);
+    return bisect_memory(trial, least < enough ? least : 0, enough, needed);
 }
 
 // The run in the memory that was given. Where nothing but refusals depends on memory and nothing is refused, it is the run with memory to
@@ -169,12 +169,12 @@ static enum vram_status run_within(struct trial *trial, const struct trial_outco
     *within = *spare;
     within->completed = true;
     if (memory_bytes == 0 || (same && memory_bytes >= spare->peak_reserved)) return VRAM_OK;
-    return run(trial, memory_bytes, false, within);
+    return run_trial(trial, memory_bytes, false, within);
 }
 
-static enum vram_status measure(struct trial *trial) {
+static enum vram_status measure_trial(struct trial *trial) {
     struct trial_outcome spare, within;
-    VR_TRY(run(trial, 0, false, &spare));
+    VR_TRY(run_trial(trial, 0, false, &spare));
     trial->devices = spare.devices;
     trial->contradictions = spare.contradictions;
     if (spare.devices == 0) return VRAM_OK;
@@ -196,7 +196,7 @@ static enum vram_status measure(struct trial *trial) {
 enum vram_status vr_trial_run(const struct vr_trial_ground *ground, struct vram_tune_setting *setting, uint64_t *runs, uint64_t *devices,
                               uint64_t *contradictions, struct vram_error *error) {
     struct trial trial = {.ground = ground, .setting = setting, .error = error};
-    const enum vram_status status = measure(&trial);
+    const enum vram_status status = measure_trial(&trial);
     *runs = trial.runs;
     *devices = trial.devices;
     *contradictions = trial.contradictions;

@@ -41,7 +41,7 @@ struct tune_search {
 };
 
 // --- candidates ---------------------------------------------------------------------------------------------------------------
-static enum vram_status add(struct tune_search *search, const char *conf, bool today) {
+static enum vram_status add_setting(struct tune_search *search, const char *conf, bool today) {
     struct vram_tune_result *result = search->result;
     for (size_t i = 0; i < result->setting_count; i++) {
         if (!today && !result->settings[i].today && strcmp(result->settings[i].conf, conf) == 0) return VRAM_OK;
@@ -59,10 +59,10 @@ static enum vram_status add(struct tune_search *search, const char *conf, bool t
 static enum vram_status add_to(struct tune_search *search, const char *conf, const char *option) {
     char text[512];
     const int length = snprintf(text, sizeof text, "%s%s%s", conf, *conf == '\0' ? "" : ",", option);
-    return length < 0 || (size_t)length >= sizeof text ? VRAM_OK : add(search, text, false);
+    return length < 0 || (size_t)length >= sizeof text ? VRAM_OK : add_setting(search, text, false);
 }
 
-static enum vram_status add_candidate(void *context, const char *conf) { return add(context, conf, false); }
+static enum vram_status add_candidate(void *context, const char *conf) { return add_setting(context, conf, false); }
 
 static bool has_key(const char *conf, const char *key) { return strstr(conf, key) != NULL; }
 
@@ -214,7 +214,7 @@ static bool is_no_worse(const struct vram_tune_setting *setting, const struct vr
 
 // The rows that a choice is made of, in the order in which they were tried: most usual first. In a given memory the first few that fit, as
 // for a cure; else all that are no worse than today's. `rows` has room for all.
-static size_t eligible(const struct vram_tune_result *result, size_t *rows) {
+static size_t list_eligible(const struct vram_tune_result *result, size_t *rows) {
     const size_t most = result->memory_bytes == 0 ? result->setting_count : VR_MOST_COMPARED;
     size_t count = 0;
     for (size_t i = 0; i < result->setting_count && count < most; i++) {
@@ -226,7 +226,7 @@ static size_t eligible(const struct vram_tune_result *result, size_t *rows) {
 }
 
 // Where nothing fits: the one that comes nearest.
-static size_t nearest(const struct vram_tune_result *result) {
+static size_t nearest_setting(const struct vram_tune_result *result) {
     size_t best = TODAY;
     for (size_t i = 0; i < result->setting_count; i++) {
         const struct vram_tune_setting *setting = &result->settings[i];
@@ -250,7 +250,7 @@ static size_t holds_less(const struct vram_tune_result *result, const size_t *ro
 }
 
 // Of the rows the one with the least driver time that needs hardly more than the best.
-static size_t cheaper(const struct vram_tune_result *result, const size_t *rows, size_t count) {
+static size_t cheaper_settings(const struct vram_tune_result *result, const size_t *rows, size_t count) {
     const struct vram_tune_setting *best = &result->settings[result->best];
     size_t found = VRAM_TUNE_NONE;
     uint64_t least_ns = best->driver_time_ns - best->driver_time_ns / LEAST_TIME_GAIN;
@@ -264,15 +264,15 @@ static size_t cheaper(const struct vram_tune_result *result, const size_t *rows,
     return found == TODAY ? VRAM_TUNE_NONE : found;
 }
 
-static enum vram_status choose(struct vram_tune_result *result) {
+static enum vram_status choose_setting(struct vram_tune_result *result) {
     size_t *rows = malloc(result->setting_count * sizeof *rows);
     if (rows == NULL) return VRAM_NO_HOST_MEMORY;
     const struct vram_tune_setting *today = &result->settings[TODAY];
-    const size_t count = eligible(result, rows);
+    const size_t count = list_eligible(result, rows);
     const bool stays = result->memory_bytes != 0 && today->fits && today->needed_bytes != 0;
     const uint64_t most_held = today->needed_bytes == 0 ? UINT64_MAX : today->peak_reserved_bytes;
-    result->best = stays ? TODAY : count == 0 ? nearest(result) : rows[vr_choose_setting(result->settings, rows, count, most_held)];
-    result->cheaper = cheaper(result, rows, count);
+    result->best = stays ? TODAY : count == 0 ? nearest_setting(result) : rows[vr_choose_setting(result->settings, rows, count, most_held)];
+    result->cheaper = cheaper_settings(result, rows, count);
     result->holds_less = holds_less(result, rows, count);
     free(rows);
     return VRAM_OK;
@@ -289,7 +289,7 @@ static bool anything_fits(const struct vram_tune_result *result) {
 // Which needs the least: what goes well with the best of the single changes, twice.
 static enum vram_status search_for_less(struct tune_search *search) {
     for (int round = 0; round < 2; round++) {
-        VR_TRY(choose(search->result));
+        VR_TRY(choose_setting(search->result));
         VR_TRY(add_partners(search, search->result->settings[search->result->best].conf));
         if (round == 0 && !search->windows) VR_TRY(add_partners(search, VR_EXPANDABLE));
         VR_TRY(run_round(search));
@@ -304,7 +304,7 @@ static enum vram_status search_for_room(struct tune_search *search, const char *
     return run_round(search);
 }
 
-static enum vram_status explore(struct tune_search *search) {
+static enum vram_status explore_settings(struct tune_search *search) {
     VR_TRY(run_round(search)); // today's and the defaults
     const struct vram_tune_result *result = search->result;
     if (result->devices == 0) {
@@ -319,7 +319,7 @@ static enum vram_status explore(struct tune_search *search) {
     }
     VR_TRY(add_beyond(search));
     VR_TRY(run_round(search));
-    return choose(search->result);
+    return choose_setting(search->result);
 }
 
 // Where a request failed and an empty cache does not show it, replays begin as the recording did.
@@ -342,22 +342,22 @@ static enum vram_status find_start(struct tune_search *search, const struct vram
     return status;
 }
 
-static enum vram_status begin(struct tune_search *search, const struct vram_recording *const *recordings, size_t count) {
+static enum vram_status begin_tuning(struct tune_search *search, const struct vram_recording *const *recordings, size_t count) {
     search->ground.scripts = search->scripts = calloc(count, sizeof *search->scripts);
     if (search->scripts == NULL) return VRAM_NO_HOST_MEMORY;
     for (; search->ground.count < count; search->ground.count++) {
         const size_t i = search->ground.count;
         VR_TRY(vr_script_init(&search->scripts[i], recordings[i], false, 0, &search->error));
     }
-    VR_TRY(add(search, vr_text_string(&search->scripts[0].conf), true));
+    VR_TRY(add_setting(search, vr_text_string(&search->scripts[0].conf), true));
     search->result->settings[TODAY].inferred = search->scripts[0].conf_inferred;
     search->windows = vr_platform_is_windows(vr_recording_model(recordings[0]));
     for (size_t i = 0; i < count; i++) VR_TRY(find_start(search, recordings[i]));
     search->result->start = search->ground.start;
-    return add(search, "", false);
+    return add_setting(search, "", false);
 }
 
-static void end(struct tune_search *search) {
+static void end_tuning(struct tune_search *search) {
     for (size_t i = 0; i < search->ground.count; i++) vr_script_release(&search->scripts[i]);
     free(search->scripts);
     for (size_t i = 0; i < search->candidate_count; i++) vr_text_release(&search->candidates[i].key);
@@ -378,9 +378,9 @@ enum vram_status vram_tune(const struct vram_recording *const *recordings, size_
     search.result->memory_bytes = options->memory_bytes;
     search.result->variable = vr_platform_variable(vr_platform_of(vr_recording_model(recordings[0])));
     vr_mutex_init(&search.mutex);
-    enum vram_status status = begin(&search, recordings, count);
-    if (status == VRAM_OK) status = explore(&search);
-    end(&search);
+    enum vram_status status = begin_tuning(&search, recordings, count);
+    if (status == VRAM_OK) status = explore_settings(&search);
+    end_tuning(&search);
     vr_mutex_destroy(&search.mutex);
     if (status == VRAM_OK) {
         *result = search.result;

@@ -30,7 +30,7 @@ struct whatif {
 };
 
 // Under the allocator's lock: only sums up.
-static void listen(const struct vr_record *record, void *user) {
+static void listen_whatif(const struct vr_record *record, void *user) {
     struct whatif *whatif = user;
     if (record->action == VR_RECORD_SEGMENT_ALLOC || record->action == VR_RECORD_SEGMENT_MAP) {
         whatif->reserved_bytes += record->size_bytes;
@@ -45,7 +45,7 @@ static void listen(const struct vr_record *record, void *user) {
 
 // --- events -----------------------------------------------------------------------------------------------------------------
 // *address is 0 for a request of nothing, and when memory ran out, which ends the run.
-static enum vram_status request(struct whatif *whatif, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
+static enum vram_status request_bytes(struct whatif *whatif, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
     const enum vram_status status =
         vram_malloc(whatif->stage.allocator, DEVICE, size_bytes, vr_stage_stream(&whatif->stage, stream), address);
     if (status != VRAM_OUT_OF_MEMORY && status != VRAM_REJECTED) return status;
@@ -58,10 +58,10 @@ static enum vram_status request(struct whatif *whatif, uint64_t size_bytes, uint
     return VRAM_OK;
 }
 
-static enum vram_status allocate(struct whatif *whatif, uint32_t name, uint64_t size_bytes, uint64_t stream, uint32_t pool) {
+static enum vram_status allocate_block(struct whatif *whatif, uint32_t name, uint64_t size_bytes, uint64_t stream, uint32_t pool) {
     whatif->ours[name] = 0;
     VR_TRY(vr_stage_enter(&whatif->stage, pool));
-    return request(whatif, size_bytes, stream, &whatif->ours[name]);
+    return request_bytes(whatif, size_bytes, stream, &whatif->ours[name]);
 }
 
 static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
@@ -69,7 +69,7 @@ static enum vram_status replay_alloc(struct whatif *whatif, size_t event) {
     const uint32_t pool = vr_recorded_device_pool(whatif->recorded, event);
     whatif->device->allocations++;
     if (pool != 0) whatif->device->private_allocations++;
-    return allocate(whatif, whatif->script->names[event], history->size_bytes[event], vr_entry_stream(history, event), pool);
+    return allocate_block(whatif, whatif->script->names[event], history->size_bytes[event], vr_entry_stream(history, event), pool);
 }
 
 // The first segment of a private pool that goes after its last use shows that nobody holds the pool any more.
@@ -98,7 +98,7 @@ static enum vram_status try_again(struct whatif *whatif, size_t event) {
     VR_TRY(vr_stage_enter(&whatif->stage, vr_recorded_device_pool(whatif->recorded, event)));
     const uint64_t size = history->size_bytes[event], padding = whatif->recorded->options->request_padding_bytes;
     // Recorded is the rounded size.
-    VR_TRY(request(whatif, size > padding ? size - padding : size, vr_entry_stream(history, event), &address));
+    VR_TRY(request_bytes(whatif, size > padding ? size - padding : size, vr_entry_stream(history, event), &address));
     if (address == 0) return VRAM_OK;
     whatif->device->recorded_ooms_served++;
     VR_TRY(vr_drive_free_request(whatif->stage.allocator, address));
@@ -147,7 +147,7 @@ static enum vram_status start_cold(struct whatif *whatif, const struct vr_start 
     for (size_t i = 0; i < start->block_count && !whatif->device->out_of_memory; i++) {
         const struct vr_start_block *block = &start->blocks[i];
         const struct vr_start_segment *segment = &start->segments[block->segment];
-        VR_TRY(allocate(whatif, (uint32_t)i, block->requested, segment->stream, segment->pool));
+        VR_TRY(allocate_block(whatif, (uint32_t)i, block->requested, segment->stream, segment->pool));
         if (block->pending && whatif->ours[i] != 0) VR_TRY(vr_drive_free_request(whatif->stage.allocator, whatif->ours[i]));
     }
     return VRAM_OK;
@@ -224,7 +224,7 @@ static enum vram_status take_results(struct whatif *whatif, const struct meter *
 // --- one device ---------------------------------------------------------------------------------------------------------------
 // Why there is nothing to play; empty where there is. A replay's tables grow with the bytes that are live: what no device holds is not
 // played, whatever memory was asked for.
-static void refuse(const struct vr_script_device *script, char *reason, size_t size) {
+static void refuse_script(const struct vr_script_device *script, char *reason, size_t size) {
     *reason = '\0';
     if (script->start.anomaly_total > 0) {
         vr_start_describe(&script->start, reason, size);
@@ -238,7 +238,7 @@ static void refuse(const struct vr_script_device *script, char *reason, size_t s
     }
 }
 
-static enum vram_status run(struct whatif *whatif, const struct vr_start *start, const char *conf, struct vram_error *error) {
+static enum vram_status run_whatif(struct whatif *whatif, const struct vr_start *start, const char *conf, struct vram_error *error) {
     const bool limited = whatif->options->memory_bytes != 0, recorded = whatif->options->start == VRAM_WHATIF_RECORDED;
     const struct vr_stage_options stage = {.conf = conf,
                                            .memory_bytes = limited ? whatif->options->memory_bytes : VR_STAGE_SPACING,
@@ -254,7 +254,7 @@ static enum vram_status run(struct whatif *whatif, const struct vr_start *start,
         VR_TRY(start_recorded(whatif, start, error));
         read_meter(whatif->stage.driver, &before);
     }
-    if (!whatif->only_sums) vr_allocator_set_recorder(whatif->stage.allocator, listen, whatif);
+    if (!whatif->only_sums) vr_allocator_set_recorder(whatif->stage.allocator, listen_whatif, whatif);
     if (!recorded) VR_TRY(start_cold(whatif, start));
     VR_TRY(replay_events(whatif));
     vr_allocator_set_recorder(whatif->stage.allocator, NULL, NULL);
@@ -267,11 +267,11 @@ static enum vram_status run_device(const struct vr_script_device *script, const 
     whatif.pytorch = vr_recorded_rules(script->recorded.model).likely;
     struct vram_error detail = {0};
     device->device = script->recorded.device;
-    refuse(script, device->reason, sizeof device->reason);
+    refuse_script(script, device->reason, sizeof device->reason);
     device->contradiction = *device->reason != '\0';
     if (device->contradiction) return VRAM_OK;
     whatif.ours = malloc((script->name_count + 1) * sizeof *whatif.ours);
-    enum vram_status status = whatif.ours == NULL ? VRAM_NO_HOST_MEMORY : run(&whatif, &script->start, conf, &detail);
+    enum vram_status status = whatif.ours == NULL ? VRAM_NO_HOST_MEMORY : run_whatif(&whatif, &script->start, conf, &detail);
     if (status == VRAM_MISMATCH) {
         device->contradiction = true;
         snprintf(device->reason, sizeof device->reason, "%s", detail.message);

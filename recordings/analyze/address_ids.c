@@ -21,7 +21,7 @@ void vr_address_ids_release(struct vr_address_ids *addresses) {
     memset(addresses, 0, sizeof *addresses);
 }
 
-static enum vram_status number(struct numbering *numbering, uint64_t address, uint32_t *result) {
+static enum vram_status number_address(struct numbering *numbering, uint64_t address, uint32_t *result) {
     struct vr_address_ids *out = numbering->out;
     if (address != numbering->last_address || out->count == 0) {
         uint64_t found = vr_map_get(&numbering->numbers, address);
@@ -48,10 +48,10 @@ static enum vram_status number_all(struct numbering *numbering, const struct vr_
     const size_t most = history->count + view->block_count;
     VR_TRY(vr_map_reserve(&numbering->numbers, most < FIRST_ADDRESSES ? most : FIRST_ADDRESSES));
     for (size_t i = 0; i < view->block_count; i++)
-        VR_TRY(number(numbering, view->model->blocks.address[view->blocks[i]], &numbering->out->of_block[i]));
+        VR_TRY(number_address(numbering, view->model->blocks.address[view->blocks[i]], &numbering->out->of_block[i]));
     for (size_t i = 0; i < history->count; i++) {
         numbering->out->of_event[i] = VR_NO_ADDRESS;
-        if (is_of_allocation(history->action[i])) VR_TRY(number(numbering, history->address[i], &numbering->out->of_event[i]));
+        if (is_of_allocation(history->action[i])) VR_TRY(number_address(numbering, history->address[i], &numbering->out->of_event[i]));
     }
     return VRAM_OK;
 }

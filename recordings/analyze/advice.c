@@ -32,7 +32,7 @@ static const struct attempt_row {
 
 // --- grounds -----------------------------------------------------------------------------------------------------------------------------
 
-static uint32_t when(bool holds, enum vr_ground ground) { return holds ? (uint32_t)ground : 0; }
+static uint32_t ground_when(bool holds, enum vr_ground ground) { return holds ? (uint32_t)ground : 0; }
 
 static bool is_of_others(const struct vram_report_oom *oom) {
     return oom->accounts != NULL && oom->accounts->other_bytes >= oom->outside_bytes / 2;
@@ -44,12 +44,13 @@ static bool is_own(const struct vram_report_oom *oom) {
 }
 
 uint32_t vr_grounds_of_oom(const struct vram_report_device *device, const struct vram_report_oom *oom) {
-    return when(device->python, VR_GROUND_PYTHON) | when(oom->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
-           when(device->expandable, VR_GROUND_EXPANDED) | when(device->windows, VR_GROUND_WINDOWS) |
-           when(strcmp(device->platform, "ROCm") == 0, VR_GROUND_ROCM) | when(strcmp(device->platform, "Ascend") == 0, VR_GROUND_ASCEND) |
-           when(oom->limit_bytes != 0, VR_GROUND_LIMIT) | when(oom->of_own_pool, VR_GROUND_OWN_POOL) |
-           when(oom->held_stream_is_idle, VR_GROUND_IDLE_STREAM) | when(is_of_others(oom), VR_GROUND_OTHERS) |
-           when(is_own(oom), VR_GROUND_OWN) | when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
+    return ground_when(device->python, VR_GROUND_PYTHON) | ground_when(oom->is_host, VR_GROUND_HOST) |
+           ground_when(!device->whole_program, VR_GROUND_ALLOCATOR) | ground_when(device->expandable, VR_GROUND_EXPANDED) |
+           ground_when(device->windows, VR_GROUND_WINDOWS) | ground_when(strcmp(device->platform, "ROCm") == 0, VR_GROUND_ROCM) |
+           ground_when(strcmp(device->platform, "Ascend") == 0, VR_GROUND_ASCEND) | ground_when(oom->limit_bytes != 0, VR_GROUND_LIMIT) |
+           ground_when(oom->of_own_pool, VR_GROUND_OWN_POOL) | ground_when(oom->held_stream_is_idle, VR_GROUND_IDLE_STREAM) |
+           ground_when(is_of_others(oom), VR_GROUND_OTHERS) | ground_when(is_own(oom), VR_GROUND_OWN) |
+           ground_when(oom->accounts != NULL, VR_GROUND_ACCOUNTS);
 }
 
 // A stream whose default pool has segments and nothing in them, beside the one that holds most.
@@ -77,10 +78,10 @@ uint32_t vr_grounds_of_device(const struct vram_report_device *device) {
     const struct vram_report_usage *usage = &device->usage;
     const uint64_t idle = vr_idle_streams(device).bytes;
     const bool waits = device->waiting.bytes >= LEAST_HELD && device->waiting.bytes > device->active.peak.bytes / WORTH_PART;
-    return when(device->is_host, VR_GROUND_HOST) | when(!device->whole_program, VR_GROUND_ALLOCATOR) |
-           when(waits && records_completions(device), VR_GROUND_WAITS) |
-           when(usage->rounding_bytes > usage->requested_bytes / WORTH_PART, VR_GROUND_ROUNDED) |
-           when(idle >= LEAST_HELD && idle > usage->reserved_bytes / WORTH_PART, VR_GROUND_IDLE_CACHES);
+    return ground_when(device->is_host, VR_GROUND_HOST) | ground_when(!device->whole_program, VR_GROUND_ALLOCATOR) |
+           ground_when(waits && records_completions(device), VR_GROUND_WAITS) |
+           ground_when(usage->rounding_bytes > usage->requested_bytes / WORTH_PART, VR_GROUND_ROUNDED) |
+           ground_when(idle >= LEAST_HELD && idle > usage->reserved_bytes / WORTH_PART, VR_GROUND_IDLE_CACHES);
 }
 
 const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds) {
@@ -96,23 +97,25 @@ static uint32_t grounds_in_use(struct vr_demand_work *work) {
     for (size_t row = 0; row < work->peak_row_end; row++) {
         if (vr_demand_live(work, row) && vr_is_of_foreach(work, row)) of_foreach += work->lifetimes->size_bytes[row];
     }
-    return when(of_foreach != 0, VR_GROUND_FOREACH) | when(of_role[VRAM_ROLE_GRADIENTS].bytes != 0, VR_GROUND_GRADIENTS) |
-           when(of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0, VR_GROUND_STATE) |
-           when(of_role[VRAM_ROLE_KV_CACHE].bytes != 0, VR_GROUND_KV_CACHE) | when(of_role[VRAM_ROLE_CASTS].bytes != 0, VR_GROUND_CASTS);
+    return ground_when(of_foreach != 0, VR_GROUND_FOREACH) | ground_when(of_role[VRAM_ROLE_GRADIENTS].bytes != 0, VR_GROUND_GRADIENTS) |
+           ground_when(of_role[VRAM_ROLE_OPTIMIZER_STATE].bytes != 0, VR_GROUND_STATE) |
+           ground_when(of_role[VRAM_ROLE_KV_CACHE].bytes != 0, VR_GROUND_KV_CACHE) |
+           ground_when(of_role[VRAM_ROLE_CASTS].bytes != 0, VR_GROUND_CASTS);
 }
 
 static uint32_t grounds_of_work(struct vr_demand_work *work) {
     const struct vram_report_demand *made = work->made;
-    return grounds_in_use(work) | when(work->roles.python, VR_GROUND_PYTHON) | when(made->room_bytes != 0, VR_GROUND_ROOM) |
-           when(work->roles.models, VR_GROUND_MODEL) | when(work->has_pass, VR_GROUND_PASS) |
-           when(vr_scores_bytes(work) != 0, VR_GROUND_SCORES) | when(vr_largest_is_alone(work), VR_GROUND_LARGEST_ALONE) |
-           when(made->demand == VRAM_DEMAND_GROWTH, VR_GROUND_GROWS) | when(made->demand == VRAM_DEMAND_RETAINED, VR_GROUND_GRAPHS_KEPT) |
-           when(made->demand == VRAM_DEMAND_NOT_TRAINED, VR_GROUND_NOT_TRAINED);
+    return grounds_in_use(work) | ground_when(work->roles.python, VR_GROUND_PYTHON) | ground_when(made->room_bytes != 0, VR_GROUND_ROOM) |
+           ground_when(work->roles.models, VR_GROUND_MODEL) | ground_when(work->has_pass, VR_GROUND_PASS) |
+           ground_when(vr_scores_bytes(work) != 0, VR_GROUND_SCORES) | ground_when(vr_largest_is_alone(work), VR_GROUND_LARGEST_ALONE) |
+           ground_when(made->demand == VRAM_DEMAND_GROWTH, VR_GROUND_GROWS) |
+           ground_when(made->demand == VRAM_DEMAND_RETAINED, VR_GROUND_GRAPHS_KEPT) |
+           ground_when(made->demand == VRAM_DEMAND_NOT_TRAINED, VR_GROUND_NOT_TRAINED);
 }
 
 // --- the order ---------------------------------------------------------------------------------------------------------------------------
 
-static size_t place_of(enum vram_remedy remedy) {
+static size_t remedy_place(enum vram_remedy remedy) {
     size_t place = 0;
     while (remedies[place].remedy != remedy) place++;
     return place;
@@ -120,7 +123,7 @@ static size_t place_of(enum vram_remedy remedy) {
 
 static int by_worth(const void *a, const void *b) {
     const struct vram_report_remedy *x = a, *y = b;
-    const size_t place_x = place_of(x->remedy), place_y = place_of(y->remedy);
+    const size_t place_x = remedy_place(x->remedy), place_y = remedy_place(y->remedy);
     if (remedies[place_x].of_cause != remedies[place_y].of_cause) return remedies[place_y].of_cause - remedies[place_x].of_cause;
     if (x->fits != y->fits) return y->fits - x->fits;
     // Of those that fit the one that changes least: in the order of the table.
@@ -129,7 +132,7 @@ static int by_worth(const void *a, const void *b) {
 }
 
 // What goes at what stands out comes before the rest, but for what costs nothing.
-static void put_first(struct vram_report_remedy *list, size_t count, enum vram_demand demand) {
+static void put_demand_first(struct vram_report_remedy *list, size_t count, enum vram_demand demand) {
     const enum vram_remedy wanted = demand == VRAM_DEMAND_HELD_GRADIENTS ? VRAM_REMEDY_GRADIENTS_NONE : VRAM_REMEDY_STATE_8BIT;
     if (demand != VRAM_DEMAND_HELD_GRADIENTS && demand != VRAM_DEMAND_FIRST_STEP) return;
     if (count != 0 && list[0].remedy == VRAM_REMEDY_FOREACH) return;
@@ -160,7 +163,7 @@ enum vram_status vr_remedies_find(struct vr_demand_work *work) {
     const bool wanted = made->room_bytes == 0 || made->wanted_bytes > made->room_bytes;
     if (made->remedy_count == 0 && wanted) VR_TRY(find_rows(work, grounds, false));
     if (made->remedy_count != 0) qsort(room, made->remedy_count, sizeof(struct vram_report_remedy), by_worth);
-    put_first(room, made->remedy_count, made->demand);
+    put_demand_first(room, made->remedy_count, made->demand);
     struct vram_report_remedy *list = room;
     for (size_t i = 0; i < made->remedy_count; i++) list[i].fits = list[i].fits && made->room_is_named;
     return VRAM_OK;

@@ -29,7 +29,7 @@ static bool has_device(const struct vr_views *views, uint32_t device) {
 }
 
 // Of two sides that mean different devices the one that ran out of memory says which it is, else the second; on both where both have it.
-static void agree(struct vr_comparison *comparison, const struct vram_profile_options options[2], int64_t device[2]) {
+static void agree_on_grouping(struct vr_comparison *comparison, const struct vram_profile_options options[2], int64_t device[2]) {
     const struct vr_profile *side = comparison->side;
     if (options[0].device >= 0 || options[1].device >= 0 || side[0].view->device == side[1].view->device) return;
     const unsigned leads = side[0].why == VR_CHOICE_OOM && side[1].why != VR_CHOICE_OOM ? 0 : 1;
@@ -40,7 +40,7 @@ static void agree(struct vr_comparison *comparison, const struct vram_profile_op
 // The moment of a side is one of its own device: it is opened again where the other one says which.
 static enum vram_status open_again(const struct vram_diff *diff, struct vr_comparison *comparison, struct vram_error *error) {
     int64_t device[2] = {-1, -1};
-    agree(comparison, diff->options, device);
+    agree_on_grouping(comparison, diff->options, device);
     for (unsigned i = 0; i < 2; i++) {
         struct vr_profile again;
         struct vram_profile_options options = diff->options[i];

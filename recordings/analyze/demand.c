@@ -54,7 +54,7 @@ static enum vram_status name_holders(struct vr_demand_work *work) {
 }
 
 // False where sizes are none of a device's.
-static bool draw(struct vr_demand_work *work) {
+static bool draw_demand(struct vr_demand_work *work) {
     const struct vr_lifetimes *lifetimes = work->lifetimes;
     uint64_t sum = 0;
     for (size_t row = 0; row < lifetimes->count; row++) {
@@ -92,7 +92,7 @@ static void look_over(struct vr_demand_work *work) {
     }
 }
 
-static enum vram_status find(struct vr_demand_work *work) {
+static enum vram_status find_demand(struct vr_demand_work *work) {
     const struct vr_demand_question *question = work->question;
     void *room;
     VR_TRY(vr_arena_array(work->arena, 1, sizeof *work->made, &room));
@@ -125,8 +125,8 @@ enum vram_status vr_demand_find(const struct vr_demand_question *question, struc
     work.lifetimes = &work.all;
     if (status == VRAM_OK) status = vr_live_curve_init(&work.curve, length);
     if (status == VRAM_OK) status = vr_live_curve_init(&work.changed, length);
-    const bool drawn = status == VRAM_OK && draw(&work);
-    if (drawn) status = find(&work);
+    const bool drawn = status == VRAM_OK && draw_demand(&work);
+    if (drawn) status = find_demand(&work);
     if (status == VRAM_OK && drawn) *demand = work.made;
     vr_live_curve_release(&work.curve);
     vr_live_curve_release(&work.changed);

@@ -2,7 +2,7 @@
 
 enum { MOST_PATTERN_BYTES = 256, MOST_REPEATS = 1000 };
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
 // What all counted repetitions together multiply an expression by. Commas without an upper bound count as their lower one.
 static bool repeats_are_few(const char *text) {
@@ -29,7 +29,7 @@ static bool has_back_reference(const char *text) {
     return false;
 }
 
-static enum vram_status compile(struct vr_finder *finder, const char *text, struct vram_error *error) {
+static enum vram_status compile_expression(struct vr_finder *finder, const char *text, struct vram_error *error) {
     if (!repeats_are_few(text))
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "the expression repeats more than %d times", MOST_REPEATS);
     if (has_back_reference(text))
@@ -51,10 +51,10 @@ enum vram_status vr_finder_init(struct vr_finder *finder, const char *text, bool
     if (finder->length == 0) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is nothing to look for");
     if (finder->length > MOST_PATTERN_BYTES)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "more than %d bytes to look for", MOST_PATTERN_BYTES);
-    if (regex) return compile(finder, text, error);
+    if (regex) return compile_expression(finder, text, error);
     finder->words = malloc(finder->length + 1);
     if (finder->words == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i <= finder->length; i++) finder->words[i] = lower(text[i]);
+    for (size_t i = 0; i <= finder->length; i++) finder->words[i] = lower_ascii(text[i]);
     return VRAM_OK;
 }
 
@@ -64,18 +64,18 @@ void vr_finder_release(struct vr_finder *finder) {
     *finder = (struct vr_finder){.words = NULL};
 }
 
-static bool contains(const struct vr_finder *finder, const char *text) {
+static bool contains_text(const struct vr_finder *finder, const char *text) {
     for (size_t left = VR_FINDER_BYTES; *text != '\0' && left != 0; text++, left--) {
-        if (lower(*text) != finder->words[0]) continue;
+        if (lower_ascii(*text) != finder->words[0]) continue;
         size_t i = 1;
-        while (i < finder->length && lower(text[i]) == finder->words[i]) i++;
+        while (i < finder->length && lower_ascii(text[i]) == finder->words[i]) i++;
         if (i == finder->length) return true;
     }
     return false;
 }
 
 // The text itself, or what the bound leaves of it in `room`.
-static const char *bounded(const char *text, char room[VR_FINDER_BYTES + 1]) {
+static const char *bounded_text(const char *text, char room[VR_FINDER_BYTES + 1]) {
     const char *end = memchr(text, '\0', VR_FINDER_BYTES);
     if (end != NULL) return text;
     memcpy(room, text, VR_FINDER_BYTES);
@@ -85,15 +85,15 @@ static const char *bounded(const char *text, char room[VR_FINDER_BYTES + 1]) {
 
 bool vr_finder_matches(const struct vr_finder *finder, const char *text) {
     char room[VR_FINDER_BYTES + 1];
-    if (!finder->compiled) return contains(finder, text);
-    return regexec(&finder->expression, bounded(text, room), 0, NULL, 0) == 0;
+    if (!finder->compiled) return contains_text(finder, text);
+    return regexec(&finder->expression, bounded_text(text, room), 0, NULL, 0) == 0;
 }
 
 bool vr_finder_part(const struct vr_finder *finder, const char *text, size_t *start, size_t *length) {
     char room[VR_FINDER_BYTES + 1];
     regmatch_t match[2];
     assert(finder->compiled);
-    if (regexec(&finder->expression, bounded(text, room), 2, match, 0) != 0) return false;
+    if (regexec(&finder->expression, bounded_text(text, room), 2, match, 0) != 0) return false;
     const regmatch_t *part = finder->expression.re_nsub > 0 && match[1].rm_so >= 0 ? &match[1] : &match[0];
     *start = (size_t)part->rm_so;
     *length = (size_t)(part->rm_eo - part->rm_so);

@@ -44,12 +44,12 @@ struct forecasting {
     uint64_t low, high; // the highest of any moment
 };
 
-static double lesser(double a, double b) { return a < b ? a : b; }
-static double greater(double a, double b) { return a < b ? b : a; }
+static double lesser_total(double a, double b) { return a < b ? a : b; }
+static double greater_total(double a, double b) { return a < b ? b : a; }
 
 // --- what is live at a moment ------------------------------------------------------------------------------------------------------------
 
-static enum vram_status add_run(struct forecasting *making, size_t number, int64_t event) {
+static enum vram_status add_forecast_run(struct forecasting *making, size_t number, int64_t event) {
     const struct vr_lifetimes *lifetimes = &making->runs.run[number].profile.lifetimes;
     uint32_t *rows = NULL;
     size_t count = 0;
@@ -66,10 +66,10 @@ static enum vram_status add_run(struct forecasting *making, size_t number, int64
     return status;
 }
 
-static uint64_t whole(double bytes) { return bytes <= 0 ? 0 : bytes >= 0x1p62 ? UINT64_C(1) << 62 : (uint64_t)(bytes + 0.5); }
+static uint64_t whole_bytes(double bytes) { return bytes <= 0 ? 0 : bytes >= 0x1p62 ? UINT64_C(1) << 62 : (uint64_t)(bytes + 0.5); }
 
 // Adds what the bytes of each size come to. `count` is of allocations.
-static void foresee(const struct forecasting *making, const uint64_t *bytes, double count, struct vr_forecast_group *group) {
+static void foresee_bytes(const struct forecasting *making, const uint64_t *bytes, double count, struct vr_forecast_group *group) {
     struct vr_size_points points = {.count = making->runs.count, .single = count == 1};
     for (size_t i = 0; i < points.count; i++) {
         points.size[i] = making->runs.size[i];
@@ -78,9 +78,9 @@ static void foresee(const struct forecasting *making, const uint64_t *bytes, dou
     points.slack = ROUNDING_BYTES * count + SHARE * points.bytes[points.count - 1];
     const struct vr_size_curve curve = vr_size_curve_at(&points, making->asked->wanted);
     if (curve.shape > group->shape) group->shape = curve.shape;
-    group->forecast_bytes += whole(curve.value);
-    group->low_bytes += whole(curve.low);
-    group->high_bytes += whole(curve.high);
+    group->forecast_bytes += whole_bytes(curve.value);
+    group->low_bytes += whole_bytes(curve.low);
+    group->high_bytes += whole_bytes(curve.high);
 }
 
 // The allocations of one group, by run, then order. Where every run has as many of them, each goes its own way: a call site may allocate
@@ -91,17 +91,17 @@ static void foresee_group(const struct forecasting *making, const struct forecas
     bool alike = each != 0;
     for (size_t i = 1; i < runs; i++) alike = alike && group->count[i] == each;
     if (!alike) {
-        foresee(making, group->bytes, (double)group->count[runs - 1], group);
+        foresee_bytes(making, group->bytes, (double)group->count[runs - 1], group);
         return;
     }
     for (uint64_t k = 0; k < each; k++) {
         uint64_t bytes[VRAM_FORECAST_MOST];
         for (size_t i = 0; i < runs; i++) bytes[i] = entry[i * each + k].bytes;
-        foresee(making, bytes, 1, group);
+        foresee_bytes(making, bytes, 1, group);
     }
 }
 
-static int by_name(const void *a, const void *b) {
+static int runs_by_name(const void *a, const void *b) {
     const struct forecast_entry *x = a, *y = b;
     const int names = strcmp(x->name, y->name);
     if (names != 0) return names;
@@ -117,17 +117,17 @@ static void sum_up(const struct forecasting *making, struct foreseen *moment) {
         moment->low += moment->group[i].low_bytes;
         moment->high += moment->group[i].high_bytes;
     }
-    moment->low -= whole(lesser(share, 1) * (double)moment->low);
-    moment->high += whole(share * (double)moment->high);
+    moment->low -= whole_bytes(lesser_total(share, 1) * (double)moment->low);
+    moment->high += whole_bytes(share * (double)moment->high);
 }
 
 static enum vram_status foresee_moment(struct forecasting *making, const struct vr_followed *followed, struct foreseen *moment) {
     *moment = (struct foreseen){.followed = *followed};
     making->count = 0;
-    for (size_t i = 0; i < making->runs.count; i++) VR_TRY(add_run(making, i, followed->event[i]));
+    for (size_t i = 0; i < making->runs.count; i++) VR_TRY(add_forecast_run(making, i, followed->event[i]));
     moment->group = calloc(making->count + 1, sizeof *moment->group);
     if (moment->group == NULL) return VRAM_NO_HOST_MEMORY;
-    if (making->count != 0) qsort(making->entry, making->count, sizeof *making->entry, by_name);
+    if (making->count != 0) qsort(making->entry, making->count, sizeof *making->entry, runs_by_name);
     for (size_t i = 0, end; i < making->count; i = end) {
         struct vr_forecast_group *group = &moment->group[moment->count++];
         group->name = making->entry[i].name;
@@ -200,7 +200,7 @@ static enum vram_status try_all(struct forecasting *making, const struct vr_foll
     return VRAM_OK;
 }
 
-static enum vram_status follow(struct forecasting *making) {
+static enum vram_status follow_runs(struct forecasting *making) {
     const size_t runs = making->runs.count;
     struct vr_run_moments moments[VRAM_FORECAST_MOST];
     const struct vr_lifetimes *lifetimes[VRAM_FORECAST_MOST];
@@ -233,12 +233,14 @@ static void foresee_reserved(const struct vram_forecast *asked, struct vr_foreca
         const double over = (double)(forecast->reserved[side] - forecast->allocated[side]),
                      share = over / (double)forecast->allocated[side];
         x[i != 0] = asked->size[side], gap[i != 0] = over;
-        least = lesser(least, lesser(over, share * allocated)), most = greater(most, greater(over, share * allocated));
+        least = lesser_total(least, lesser_total(over, share * allocated)),
+        most = greater_total(most, greater_total(over, share * allocated));
     }
-    const double next = greater(0, gap[0] + (gap[1] - gap[0]) * (asked->wanted - x[0]) / (x[1] - x[0]));
-    result->reserved_bytes = result->allocated_bytes + whole(next);
-    result->reserved_low_bytes = result->allocated_low_bytes + whole(greater(0, lesser(least, next) - HELD_SHARE * allocated - HELD_BYTES));
-    result->reserved_high_bytes = result->allocated_high_bytes + whole(greater(most, next) + HELD_SHARE * allocated + HELD_BYTES);
+    const double next = greater_total(0, gap[0] + (gap[1] - gap[0]) * (asked->wanted - x[0]) / (x[1] - x[0]));
+    result->reserved_bytes = result->allocated_bytes + whole_bytes(next);
+    result->reserved_low_bytes =
+        result->allocated_low_bytes + whole_bytes(greater_total(0, lesser_total(least, next) - HELD_SHARE * allocated - HELD_BYTES));
+    result->reserved_high_bytes = result->allocated_high_bytes + whole_bytes(greater_total(most, next) + HELD_SHARE * allocated + HELD_BYTES);
 }
 
 // Groups are by run; the forecast's are by recording, with names of its own.
@@ -283,7 +285,7 @@ static int by_forecast(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
-static enum vram_status conclude(struct forecasting *making) {
+static enum vram_status conclude_forecast(struct forecasting *making) {
     struct vr_forecast *forecast = &making->forecast;
     forecast->by = making->runs.run[0].grouping.by;
     for (size_t i = 0; i < making->runs.count; i++) {
@@ -305,7 +307,7 @@ static enum vram_status conclude(struct forecasting *making) {
     return VRAM_OK;
 }
 
-static enum vram_status check(const struct vram_forecast *asked, size_t *order, struct vram_error *error) {
+static enum vram_status check_question(const struct vram_forecast *asked, size_t *order, struct vram_error *error) {
     if (asked->count < 2 || asked->count > VRAM_FORECAST_MOST)
         return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a forecast is made from two or three recordings");
     for (size_t i = 0; i < asked->count; i++) {
@@ -330,10 +332,10 @@ static enum vram_status check(const struct vram_forecast *asked, size_t *order, 
 
 enum vram_status vr_forecast_make(const struct vram_forecast *asked, struct vr_forecast *forecast, struct vram_error *error) {
     struct forecasting making = {.asked = asked};
-    VR_TRY(check(asked, making.forecast.order, error));
+    VR_TRY(check_question(asked, making.forecast.order, error));
     enum vram_status status = vr_forecast_runs_open(asked, making.forecast.order, &making.runs, error);
-    if (status == VRAM_OK) status = follow(&making);
-    if (status == VRAM_OK) status = conclude(&making);
+    if (status == VRAM_OK) status = follow_runs(&making);
+    if (status == VRAM_OK) status = conclude_forecast(&making);
     vr_forecast_runs_close(&making.runs);
     free(making.entry);
     free(making.best.group);

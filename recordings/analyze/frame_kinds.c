@@ -46,7 +46,7 @@ static const char *qualified(const char *function) {
     return begin;
 }
 
-static void cut(const struct vr_frame_text *frame, struct frame_path *path) {
+static void cut_path(const struct vr_frame_text *frame, struct frame_path *path) {
     const size_t file_bytes = frame->file_length < LOOKED_BYTES ? frame->file_length : LOOKED_BYTES;
     const size_t name_bytes = frame->name_length < LOOKED_BYTES ? frame->name_length : LOOKED_BYTES;
     memcpy(path->file, frame->file + (frame->file_length - file_bytes), file_bytes);
@@ -71,7 +71,7 @@ static bool is_python(const struct vr_frame_text *frame) {
 // What a package puts beside the interpreter to start its program, as /env/bin/torchrun.
 static bool is_launcher(const struct frame_path *path) { return strstr(path->file, "/bin/") != NULL && strchr(path->library, '.') == NULL; }
 
-static bool begins(const char *text, const char *wanted) {
+static bool begins_with(const char *text, const char *wanted) {
     const size_t length = strlen(wanted), plain = length != 0 && strchr("^$", wanted[length - 1]) != NULL ? length - 1 : length;
     if (strncmp(text, wanted, plain) != 0) return false;
     if (plain == length) return true;
@@ -81,8 +81,8 @@ static bool begins(const char *text, const char *wanted) {
 
 static bool row_matches(size_t row, const struct frame_path *path) {
     switch (table[row].row) {
-    case ROW_LIBRARY: return begins(path->library, table[row].text);
-    case ROW_FUNCTION: return begins(path->qualified, table[row].text) && strstr(path->function, table[row].part) != NULL;
+    case ROW_LIBRARY: return begins_with(path->library, table[row].text);
+    case ROW_FUNCTION: return begins_with(path->qualified, table[row].text) && strstr(path->function, table[row].part) != NULL;
     case ROW_FILE:
     case ROW_SOURCE: break;
     }
@@ -91,7 +91,7 @@ static bool row_matches(size_t row, const struct frame_path *path) {
 
 enum vr_frame_kind vr_frame_kind_of(const struct vr_frame_text *frame) {
     struct frame_path path;
-    cut(frame, &path);
+    cut_path(frame, &path);
     const bool python = is_python(frame) || path.file[0] == '<';
     for (size_t i = 0; i < VR_COUNT_OF(table); i++) {
         if ((table[i].row == ROW_FILE) == python && row_matches(i, &path)) return table[i].kind;
@@ -103,7 +103,7 @@ enum vr_frame_kind vr_frame_kind_of(const struct vr_frame_text *frame) {
     return path.function[0] == '\0' || strcmp(path.function, "??") == 0 ? VR_FRAME_RUNTIME : VR_FRAME_NATIVE;
 }
 
-static struct vr_frame_text text_of(const struct vr_model *model, uint32_t frame) {
+static struct vr_frame_text frame_text_of(const struct vr_model *model, uint32_t frame) {
     const uint32_t file = model->frames.filename[frame], name = model->frames.name[frame];
     return (struct vr_frame_text){.file = vr_model_string(model, file),
                                   .file_length = vr_model_string_length(model, file),
@@ -112,12 +112,12 @@ static struct vr_frame_text text_of(const struct vr_model *model, uint32_t frame
 }
 
 enum vr_frame_kind vr_frame_kind(const struct vr_model *model, uint32_t frame) {
-    const struct vr_frame_text text = text_of(model, frame);
+    const struct vr_frame_text text = frame_text_of(model, frame);
     return vr_frame_kind_of(&text);
 }
 
 bool vr_frame_is_python(const struct vr_model *model, uint32_t frame, bool outside_torch) {
-    const struct vr_frame_text text = text_of(model, frame);
+    const struct vr_frame_text text = frame_text_of(model, frame);
     return is_python(&text) && (!outside_torch || strstr(text.file, "/torch/") == NULL);
 }
 

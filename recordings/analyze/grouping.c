@@ -53,8 +53,8 @@ static enum vram_status find_phases(struct vr_grouping *grouping) {
 
 static struct vr_roles *roles_of(struct vr_grouping *grouping) { return grouping->lent != NULL ? grouping->lent : &grouping->roles; }
 
-static enum vram_status prepare(struct vr_grouping *grouping, struct vr_role_rules *rules, const char *expression,
-                                struct vram_error *error) {
+static enum vram_status prepare_grouping(struct vr_grouping *grouping, struct vr_role_rules *rules, const char *expression,
+                                         struct vram_error *error) {
     const bool roles = grouping->by == VR_GROUP_ROLE || grouping->by == VR_GROUP_MODULE;
     if (roles && grouping->lent != NULL) return VRAM_OK;
     if (roles) return vr_roles_find(grouping->view, grouping->lifetimes, rules, &grouping->roles);
@@ -74,7 +74,7 @@ enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by
                                      .sites = grouped->sites,
                                      .segments = grouped->segments,
                                      .lent = grouped->roles};
-    const enum vram_status status = prepare(grouping, grouped->rules, expression, error);
+    const enum vram_status status = prepare_grouping(grouping, grouped->rules, expression, error);
     if (status != VRAM_OK) vr_grouping_release(grouping);
     return status;
 }
@@ -98,7 +98,7 @@ static size_t segment_of(const struct vr_grouping *grouping, size_t row) {
 // Both numbers of a pool in one; pools of real programs have small numbers.
 static uint64_t pool_key(uint64_t first, uint64_t second) { return first << 32 ^ second; }
 
-static uint64_t pool_of(const struct vr_grouping *grouping, size_t row) {
+static uint64_t pool_of_row(const struct vr_grouping *grouping, size_t row) {
     const struct vr_history *history = grouping->view->history;
     const uint32_t birth = grouping->lifetimes->birth[row];
     if (birth != VR_BEFORE_TRACE && (vr_entry_has(history, birth) & VR_HAS_POOL_ID) != 0)
@@ -183,7 +183,7 @@ enum vram_status vr_grouping_key(struct vr_grouping *grouping, size_t row, uint6
     case VR_GROUP_ROLE: *key = roles_of(grouping)->role[row]; break;
     case VR_GROUP_MODULE: *key = vr_roles_module(roles_of(grouping), grouping->lifetimes, row); break;
     case VR_GROUP_CATEGORY: *key = before ? 0 : history->tag[birth]; break;
-    case VR_GROUP_POOL: *key = pool_of(grouping, row); break;
+    case VR_GROUP_POOL: *key = pool_of_row(grouping, row); break;
     case VR_GROUP_STREAM: *key = stream_of(grouping, row); break;
     case VR_GROUP_ANNOTATION: *key = phase_of(grouping, birth); break;
     case VR_GROUP_THREAD:

@@ -62,7 +62,7 @@ static enum vram_status choose_points(struct vr_growth_search *search) {
 // What is live at two points in a row outlives a whole step, wherever in a step the points lie.
 enum { LEAST_POINTS_OUTLIVED = 2 };
 
-static bool outlives(size_t from, size_t to) { return from != 0 && to - from >= LEAST_POINTS_OUTLIVED; }
+static bool outlives_steps(size_t from, size_t to) { return from != 0 && to - from >= LEAST_POINTS_OUTLIVED; }
 
 static enum vram_status trend_of(struct vr_growth_search *search, size_t row, struct trend **trend) {
     uint64_t key = 0;
@@ -90,7 +90,7 @@ static enum vram_status add_to_trend(struct vr_growth_search *search, size_t row
     trend->bytes += part * (double)search->grouping->lifetimes->size_bytes[row];
     trend->objects += part;
     if (to == search->points) trend->row = (uint32_t)row;
-    if (to != search->points || !outlives(from, to)) return VRAM_OK;
+    if (to != search->points || !outlives_steps(from, to)) return VRAM_OK;
     trend->kept += (double)search->grouping->lifetimes->size_bytes[row] / ((double)search->points * search->made.steps_per_point);
     trend->kept_objects += 1;
     return VRAM_OK;
@@ -130,7 +130,7 @@ static enum vram_status choose_growers(struct vr_growth_search *search) {
 static void add_outlived(struct vr_grower *grower, const struct vr_growth_search *search, size_t row, size_t from, size_t to) {
     const struct vr_lifetimes *lifetimes = search->grouping->lifetimes;
     const uint64_t size = lifetimes->size_bytes[row];
-    if (!outlives(from, to)) return;
+    if (!outlives_steps(from, to)) return;
     if (to < search->points) {
         grower->freed_bytes += size;
         return;
@@ -223,7 +223,7 @@ static enum vram_status begin_stage(struct vr_growth_search *search, enum growth
     }
 }
 
-static enum vram_status look_at(struct vr_growth_search *search, size_t row) {
+static enum vram_status consider_growth(struct vr_growth_search *search, size_t row) {
     if (search->stage == POINTS) return add_to_points(search, row);
     return search->points < 2 ? VRAM_OK : add_to_trend(search, row);
 }
@@ -234,7 +234,7 @@ enum vram_status vr_growth_search_go_on(struct vr_growth_search *search, size_t 
         const bool walks = search->stage != CHOOSE && search->stage != JUDGE;
         const size_t end = !walks ? search->row : count - search->row < rows ? count : search->row + rows;
         rows -= end - search->row;
-        for (; search->row < end; search->row++) VR_TRY(look_at(search, search->row));
+        for (; search->row < end; search->row++) VR_TRY(consider_growth(search, search->row));
         if (!walks || end == count) VR_TRY(begin_stage(search, (enum growth_stage)(search->stage + 1)));
     }
     *share = search->stage == FINISHED ? 1 : ((double)search->stage + (double)search->row / ((double)count + 1)) / FINISHED;

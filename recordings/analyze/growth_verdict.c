@@ -16,7 +16,7 @@ enum { LEAST_GROWN = 3, LEAST_SINCE_ONSET = 5 };
 #define LEAST_SURVIVAL 0.9 // of what outlived its step that is still live at the end, for what piles up since late in the history
 
 // How much of the points' spread a straight line explains.
-static double fit(const uint64_t *bytes, size_t count) {
+static double fit_slope(const uint64_t *bytes, size_t count) {
     double mean = 0, spread = 0, together = 0;
     const double n = (double)count, middle = (n - 1) / 2, variance = n * (n * n - 1) / 12;
     for (size_t i = 0; i < count; i++) mean += (double)bytes[i] / n;
@@ -68,7 +68,7 @@ static bool piles_up(const struct vr_grower *grower, size_t points, size_t *onse
     *onset = onset_of(grower->kept, known);
     *course = course_of(grower->kept + *onset, known - *onset);
     const struct growth_course whole = course_of(grower->kept, known);
-    if (grows_on(&whole) && fit(grower->kept, known) >= LEAST_FIT) return true;
+    if (grows_on(&whole) && fit_slope(grower->kept, known) >= LEAST_FIT) return true;
     const double outlived = (double)grower->kept_bytes + (double)grower->freed_bytes;
     const bool stays = (double)grower->kept_bytes >= LEAST_SURVIVAL * outlived;
     return stays && course->points > LEAST_SINCE_ONSET && grows_on(course);
@@ -77,7 +77,7 @@ static bool piles_up(const struct vr_grower *grower, size_t points, size_t *onse
 static bool grows_steadily(const struct vr_grower *grower, size_t points) {
     if (points + 1 < VR_LEAST_STEPS) return false;
     const struct growth_course course = course_of(grower->bytes, points);
-    return grows_on(&course) && fit(grower->bytes, points) * (double)course.kept >= LEAST_FIT * (double)(points - 1);
+    return grows_on(&course) && fit_slope(grower->bytes, points) * (double)course.kept >= LEAST_FIT * (double)(points - 1);
 }
 
 void vr_grower_judge(struct vr_grower *grower, size_t points, double steps_per_point, double live_slope, double kept_objects) {

@@ -14,7 +14,7 @@ struct common_frames {
 };
 
 // Interpreters and dispatchers call the same function in several ways.
-static bool counts(const struct vr_model *model, uint32_t frame) { return vr_frame_is_python(model, frame, false); }
+static bool frame_counts(const struct vr_model *model, uint32_t frame) { return vr_frame_is_python(model, frame, false); }
 
 // Autograd works a graph off, in Python's thread or in its own.
 static bool is_backward(const struct vr_model *model, uint32_t frame) {
@@ -34,22 +34,22 @@ static void look_for_backward(struct common_frames *common, const struct vr_mode
 
 static bool has_python(const struct vr_model *model, const uint32_t *begin, const uint32_t *end) {
     for (; begin != end; begin++) {
-        if (counts(model, *begin)) return true;
+        if (frame_counts(model, *begin)) return true;
     }
     return false;
 }
 
-static enum vram_status take(struct common_frames *common, const struct vr_model *model, const uint32_t *begin, const uint32_t *end) {
+static enum vram_status take_stack(struct common_frames *common, const struct vr_model *model, const uint32_t *begin, const uint32_t *end) {
     common->any = true;
     for (const uint32_t *frame = end; frame != begin; frame--) {
-        if (!counts(model, frame[-1])) continue;
+        if (!frame_counts(model, frame[-1])) continue;
         VR_TRY(vr_grow((void **)&common->frame, &common->capacity, common->count + 1, sizeof *common->frame));
         common->frame[common->count++] = frame[-1];
     }
     return VRAM_OK;
 }
 
-static enum vram_status narrow(struct common_frames *common, const struct vr_model *model, uint32_t stack) {
+static enum vram_status narrow_common(struct common_frames *common, const struct vr_model *model, uint32_t stack) {
     const uint32_t *frames = model->stacks.frame; // NULL where no stack has a frame
     const uint32_t *begin = frames == NULL ? NULL : frames + model->stacks.offset[stack];
     const uint32_t *end = frames == NULL ? NULL : frames + model->stacks.offset[stack + 1];
@@ -57,10 +57,10 @@ static enum vram_status narrow(struct common_frames *common, const struct vr_mod
     common->known[stack] = 1;
     look_for_backward(common, model, begin, end);
     if (common->python && !has_python(model, begin, end)) return VRAM_OK;
-    if (!common->any) return take(common, model, begin, end);
+    if (!common->any) return take_stack(common, model, begin, end);
     size_t alike = 0;
     for (const uint32_t *frame = end; frame != begin && alike < common->count; frame--) {
-        if (!counts(model, frame[-1])) continue;
+        if (!frame_counts(model, frame[-1])) continue;
         if (common->frame[alike] != frame[-1]) break;
         alike++;
     }
@@ -77,7 +77,7 @@ static bool is_pass(const struct vr_model *model, uint32_t frame) {
 static enum vram_status narrow_all(struct common_frames *common, const struct vr_view *view, size_t from, size_t to) {
     const struct vr_history *history = view->history;
     for (size_t event = from; event < to && (common->count != 0 || !common->any || !common->elsewhere); event++) {
-        if (history->action[event] == VR_ACTION_ALLOC) VR_TRY(narrow(common, view->model, history->stack[event]));
+        if (history->action[event] == VR_ACTION_ALLOC) VR_TRY(narrow_common(common, view->model, history->stack[event]));
     }
     return VRAM_OK;
 }

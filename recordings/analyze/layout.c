@@ -84,7 +84,7 @@ static void release_cells(struct cells *cells) {
     free(cells->owner);
 }
 
-static enum vram_status paint(const struct layout_claim *claims, size_t claim_count, struct cells *cells) {
+static enum vram_status paint_claims(const struct layout_claim *claims, size_t claim_count, struct cells *cells) {
     cells->edges = malloc((2 * claim_count + 1) * sizeof *cells->edges);
     cells->next = malloc((2 * claim_count + 1) * sizeof *cells->next);
     cells->owner = calloc(2 * claim_count + 1, sizeof *cells->owner);
@@ -110,7 +110,7 @@ static enum vram_status paint(const struct layout_claim *claims, size_t claim_co
 }
 
 // Neighbouring cells of one claim become one range again, and so do those of one owner's pages.
-static size_t gather(const struct layout_claim *claims, const struct cells *cells, struct vr_layout_range *ranges) {
+static size_t gather_ranges(const struct layout_claim *claims, const struct cells *cells, struct vr_layout_range *ranges) {
     size_t count = 0;
     uint32_t last = 0;
     for (size_t cell = 0; cell + 1 < cells->count; cell++) {
@@ -142,8 +142,8 @@ enum vram_status vr_layout_at(const struct vr_view *view, int64_t event, struct 
     enum vram_status status = claims == NULL || found == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     if (status == VRAM_OK) {
         const size_t claim_count = collect_claims(view, first, claims);
-        status = paint(claims, claim_count, &cells);
-        if (status == VRAM_OK) *count = gather(claims, &cells, found);
+        status = paint_claims(claims, claim_count, &cells);
+        if (status == VRAM_OK) *count = gather_ranges(claims, &cells, found);
     }
     release_cells(&cells);
     free(claims);

@@ -45,27 +45,27 @@ static enum vram_status collect_final(struct passes *passes, enum vr_lifetime_ki
 }
 
 // What is live at the event's address; NULL for an event that does not begin or end anything of this kind of lifetime.
-static uint32_t *place_of(const struct passes *passes, size_t event) {
+static uint32_t *birth_place(const struct passes *passes, size_t event) {
     const uint8_t action = passes->history->action[event];
     return action == VR_ACTION_ALLOC || is_free(passes, action) ? &passes->live[passes->addresses->of_event[event]] : NULL;
 }
 
-static uint64_t size_of(const struct passes *passes, uint32_t value) {
+static uint64_t size_of_birth(const struct passes *passes, uint32_t value) {
     const size_t blocks = passes->view->block_count;
     if (value <= blocks) return passes->view->model->blocks.requested_bytes[passes->view->blocks[value - 1]];
     return passes->history->size_bytes[value - 1 - blocks];
 }
 
-static void undo(struct passes *passes) {
+static void undo_history(struct passes *passes) {
     const struct vr_history *history = passes->history;
     uint64_t *anomalies = passes->out->anomalies;
     for (size_t i = history->count; i-- > 0;) {
-        uint32_t *place = place_of(passes, i);
+        uint32_t *place = birth_place(passes, i);
         if (place == NULL) continue;
         if (history->action[i] == VR_ACTION_ALLOC) {
             if (*place == 0) {
                 anomalies[VRAM_ANOMALY_UNDO_ALLOC_NOT_LIVE]++;
-            } else if (size_of(passes, *place) != history->size_bytes[i]) {
+            } else if (size_of_birth(passes, *place) != history->size_bytes[i]) {
                 anomalies[VRAM_ANOMALY_UNDO_ALLOC_SIZE_DIFFERS]++;
             }
             *place = 0;
@@ -82,7 +82,7 @@ struct start_row {
     uint32_t number; // of the address
 };
 
-static int by_address(const void *a, const void *b) {
+static int births_by_address(const void *a, const void *b) {
     const struct start_row *x = a, *y = b;
     return VR_ORDER(x->address, y->address);
 }
@@ -112,7 +112,7 @@ static void be_born(struct passes *passes, uint32_t number, uint64_t size_bytes,
     passes->live[number] = (uint32_t)row + 1;
 }
 
-static void die(struct passes *passes, uint32_t value, uint32_t event) {
+static void end_lifetime(struct passes *passes, uint32_t value, uint32_t event) {
     passes->out->death[value - 1] = event;
     passes->total.count--;
     passes->total.bytes -= passes->out->size_bytes[value - 1];
@@ -130,9 +130,9 @@ static enum vram_status begin_rows(struct passes *passes) {
     if (rows == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t n = 0; n < numbers; n++) {
         if (passes->live[n] != 0)
-            rows[filled++] = (struct start_row){passes->addresses->address[n], size_of(passes, passes->live[n]), (uint32_t)n};
+            rows[filled++] = (struct start_row){passes->addresses->address[n], size_of_birth(passes, passes->live[n]), (uint32_t)n};
     }
-    qsort(rows, count, sizeof *rows, by_address);
+    qsort(rows, count, sizeof *rows, births_by_address);
     for (size_t i = 0; i < count; i++) be_born(passes, rows[i].number, rows[i].size_bytes, VR_BEFORE_TRACE, 0);
     free(rows);
     passes->out->start_count = count;
@@ -141,15 +141,15 @@ static enum vram_status begin_rows(struct passes *passes) {
     return VRAM_OK;
 }
 
-static void apply(struct passes *passes, size_t i) {
+static void apply_history_event(struct passes *passes, size_t i) {
     const struct vr_history *history = passes->history;
     uint64_t *anomalies = passes->out->anomalies;
-    uint32_t *place = place_of(passes, i);
+    uint32_t *place = birth_place(passes, i);
     if (place == NULL) return;
     const uint32_t old = *place;
     if (history->action[i] == VR_ACTION_ALLOC) {
         anomalies[VRAM_ANOMALY_ALLOC_ON_LIVE] += old != 0;
-        if (old != 0) die(passes, old, (uint32_t)i);
+        if (old != 0) end_lifetime(passes, old, (uint32_t)i);
         be_born(passes, passes->addresses->of_event[i], history->size_bytes[i], (uint32_t)i, history->stack[i]);
         return;
     }
@@ -158,18 +158,18 @@ static void apply(struct passes *passes, size_t i) {
         return;
     }
     if (passes->out->size_bytes[old - 1] != history->size_bytes[i]) anomalies[VRAM_ANOMALY_FREE_SIZE_DIFFERS]++;
-    die(passes, old, (uint32_t)i);
+    end_lifetime(passes, old, (uint32_t)i);
     *place = 0;
 }
 
-static void forward(struct passes *passes, uint64_t *totals, size_t point_count) {
+static void walk_forward(struct passes *passes, uint64_t *totals, size_t point_count) {
     const size_t events = passes->history->count;
     struct vr_lifetimes *out = passes->out;
     for (size_t p = 0, i = 0; p < (totals == NULL ? 1 : point_count); p++) {
         const size_t next = totals == NULL ? events : vr_point_first(events, point_count, p + 1);
         uint64_t largest = passes->total.bytes;
         for (; i < next; i++) {
-            apply(passes, i);
+            apply_history_event(passes, i);
             if (passes->total.bytes > largest) largest = passes->total.bytes;
             if (passes->total.bytes > out->peak.bytes) {
                 out->peak = passes->total;
@@ -200,13 +200,13 @@ static void compare_end(struct passes *passes) {
     out->anomalies[VRAM_ANOMALY_END_BLOCK_NOT_LIVE] += out->final_blocks.count - met;
 }
 
-static enum vram_status run(struct passes *passes, enum vr_lifetime_kind kind, uint64_t *totals, size_t point_count) {
+static enum vram_status run_passes(struct passes *passes, enum vr_lifetime_kind kind, uint64_t *totals, size_t point_count) {
     passes->live = calloc(passes->addresses->count + 1, sizeof *passes->live);
     if (passes->live == NULL) return VRAM_NO_HOST_MEMORY;
     VR_TRY(collect_final(passes, kind));
-    undo(passes);
+    undo_history(passes);
     VR_TRY(begin_rows(passes));
-    forward(passes, totals, point_count);
+    walk_forward(passes, totals, point_count);
     compare_end(passes);
     return VRAM_OK;
 }
@@ -221,7 +221,7 @@ enum vram_status vr_lifetimes_build_by(const struct vr_view *view, const struct 
                             .addresses = addresses,
                             .out = &built,
                             .free_action = kind == VR_LIFETIME_ALLOCATED ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED};
-    const enum vram_status status = run(&passes, kind, totals, point_count);
+    const enum vram_status status = run_passes(&passes, kind, totals, point_count);
     free(passes.live);
     if (status != VRAM_OK) {
         vr_lifetimes_release(&built);

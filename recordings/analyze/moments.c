@@ -46,8 +46,8 @@ static int64_t *live_bytes(const struct vr_view *view, const struct vr_lifetimes
     return live;
 }
 
-static void fill(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const int64_t *live, uint64_t *numbers,
-                 struct vr_run_moments *moments) {
+static void fill_run(const struct vr_view *view, const struct vr_lifetimes *lifetimes, const int64_t *live, uint64_t *numbers,
+                     struct vr_run_moments *moments) {
     for (size_t row = lifetimes->start_count; row < lifetimes->count; row++) {
         const uint32_t stack = lifetimes->stack[row], event = lifetimes->birth[row];
         if (numbers[stack] == 0) numbers[stack] = stack_number(view->model, stack) | 1;
@@ -66,7 +66,7 @@ enum vram_status vr_moments_find(const struct vr_view *view, const struct vr_lif
     int64_t *live = live_bytes(view, lifetimes);
     uint64_t *numbers = calloc(view->model->stacks.count, sizeof *numbers);
     const bool enough = found.moment != NULL && live != NULL && numbers != NULL;
-    if (enough) fill(view, lifetimes, live, numbers, &found);
+    if (enough) fill_run(view, lifetimes, live, numbers, &found);
     free(live);
     free(numbers);
     if (enough)
@@ -92,7 +92,7 @@ struct moment_following {
     struct vr_followed_list list;
 };
 
-static void estimate(const struct moment_following *following, struct vr_followed *followed) {
+static void estimate_moment(const struct moment_following *following, struct vr_followed *followed) {
     struct vr_size_points points = {.count = following->runs};
     for (size_t run = 0; run < following->runs; run++) {
         points.size[run] = following->size[run];
@@ -114,7 +114,7 @@ static struct of_stack of_stack(const struct vr_run_moments *moments, uint64_t s
     return (struct of_stack){.moment = moments->moment + first, .count = end - first};
 }
 
-static size_t highest(const struct of_stack *of) {
+static size_t highest_stack(const struct of_stack *of) {
     size_t best = 0;
     for (size_t i = 1; i < of->count; i++) best = of->moment[i].bytes > of->moment[best].bytes ? i : best;
     return best;
@@ -124,7 +124,7 @@ static bool is_peak(const struct moment_following *following, size_t run, int64_
     return following->lifetimes[run]->peak_event == event;
 }
 
-static enum vram_status keep(struct moment_following *following, const struct vr_followed *followed) {
+static enum vram_status keep_moment(struct moment_following *following, const struct vr_followed *followed) {
     struct vr_followed_list *list = &following->list;
     VR_TRY(vr_grow((void **)&list->followed, &list->capacity, list->count + 1, sizeof *list->followed));
     list->followed[list->count++] = *followed;
@@ -140,7 +140,7 @@ static struct vr_followed followed_at(const struct moment_following *following, 
         followed.event[run] = of[run].moment[order[run]].event;
         followed.bytes[run] = of[run].moment[order[run]].bytes;
     }
-    estimate(following, &followed);
+    estimate_moment(following, &followed);
     return followed;
 }
 
@@ -157,10 +157,10 @@ static enum vram_status follow_each(struct moment_following *following, const st
     for (size_t i = 0; i < of[0].count; i++) {
         const size_t order[VRAM_FORECAST_MOST] = {i, i, i};
         const struct vr_followed followed = followed_at(following, of, order);
-        if (has_a_peak(following, &followed)) VR_TRY(keep(following, &followed));
+        if (has_a_peak(following, &followed)) VR_TRY(keep_moment(following, &followed));
         if (followed.most > best.most) best = followed;
     }
-    return keep(following, &best);
+    return keep_moment(following, &best);
 }
 
 static enum vram_status follow_stack(struct moment_following *following, uint64_t stack) {
@@ -171,11 +171,11 @@ static enum vram_status follow_stack(struct moment_following *following, uint64_
         of[run] = of_stack(&following->moments[run], stack);
         if (of[run].count == 0) return VRAM_OK;
         alike = alike && of[run].count == of[0].count;
-        order[run] = highest(&of[run]);
+        order[run] = highest_stack(&of[run]);
     }
     if (alike) return follow_each(following, of);
     const struct vr_followed followed = followed_at(following, of, order);
-    return keep(following, &followed);
+    return keep_moment(following, &followed);
 }
 
 static enum vram_status follow_beginning(struct moment_following *following) {
@@ -184,8 +184,8 @@ static enum vram_status follow_beginning(struct moment_following *following) {
         followed.event[run] = -1;
         followed.bytes[run] = following->lifetimes[run]->start.bytes;
     }
-    estimate(following, &followed);
-    return keep(following, &followed);
+    estimate_moment(following, &followed);
+    return keep_moment(following, &followed);
 }
 
 static int highest_first(const void *a, const void *b) {

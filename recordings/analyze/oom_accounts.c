@@ -32,13 +32,13 @@ struct written_accounts {
     size_t process_count;
 };
 
-static uint64_t size_of(const struct vr_scan_value *value) {
+static uint64_t size_of_number(const struct vr_scan_value *value) {
     const bool whole = value->kind == VR_SCAN_NUMBER && value->number.kind == VR_NUMERAL_WHOLE && !value->number.negative;
     return whole && value->number.bits <= MOST_BYTES ? value->number.bits : NOT_KNOWN;
 }
 
 // A string as printable ASCII, any other character as '?'; "" for another value. Cut to fit.
-static void string_of(const struct vr_scan_value *value, char *string, size_t capacity) {
+static void copy_string(const struct vr_scan_value *value, char *string, size_t capacity) {
     size_t length = 0;
     for (size_t i = 0; value->kind == VR_SCAN_STRING && i < value->length && length + 1 < capacity; i++) {
         const unsigned char byte = (unsigned char)value->text[i];
@@ -58,9 +58,9 @@ static enum vram_status read_process(struct vr_scan *scan, struct written_proces
         VR_TRY(vr_scan_member(scan, &first, key, sizeof key, &more));
         if (!more) return VRAM_OK;
         VR_TRY(vr_scan_value(scan, &value));
-        if (strcmp(key, "pid") == 0) process->id = size_of(&value);
-        if (strcmp(key, "bytes") == 0) process->bytes = size_of(&value);
-        if (strcmp(key, "name") == 0) string_of(&value, process->name, sizeof process->name);
+        if (strcmp(key, "pid") == 0) process->id = size_of_number(&value);
+        if (strcmp(key, "bytes") == 0) process->bytes = size_of_number(&value);
+        if (strcmp(key, "name") == 0) copy_string(&value, process->name, sizeof process->name);
     }
 }
 
@@ -100,8 +100,8 @@ static enum vram_status read_member(struct vr_scan *scan, const char *key, struc
     if (strcmp(key, "has_self") == 0) written->has_self = byte == 't';
     VR_TRY(vr_scan_value(scan, &value));
     for (size_t i = 0; i < VR_COUNT_OF(sizes); i++)
-        if (strcmp(key, sizes[i].key) == 0) *sizes[i].bytes = size_of(&value);
-    if (strcmp(key, "why") == 0) string_of(&value, written->why, sizeof written->why);
+        if (strcmp(key, sizes[i].key) == 0) *sizes[i].bytes = size_of_number(&value);
+    if (strcmp(key, "why") == 0) copy_string(&value, written->why, sizeof written->why);
     if (strcmp(key, "time_us") != 0) return VRAM_OK;
     written->has_time = true;
     written->time_us = value.kind == VR_SCAN_NUMBER && value.number.kind == VR_NUMERAL_WHOLE ? (int64_t)value.number.bits : INT64_MIN;
@@ -123,7 +123,7 @@ static enum vram_status read_written(struct vr_scan *scan, struct written_accoun
 }
 
 // *good is false for what is no account. NO_HOST_MEMORY.
-static enum vram_status read_text(const char *text, struct written_accounts *written, bool *good) {
+static enum vram_status read_accounts_text(const char *text, struct written_accounts *written, bool *good) {
     struct vr_input input;
     struct vram_error error;
     struct vr_scan scan = {.input = &input, .error = &error};
@@ -143,7 +143,7 @@ static enum vram_status read_text(const char *text, struct written_accounts *wri
 // --- which of them --------------------------------------------------------------------------------------------------------------
 
 // Of this device, and of this event: by its time, or, without one, of the last event.
-static bool belongs(const struct written_accounts *written, uint32_t device, const struct vram_report_oom *oom, bool is_last) {
+static bool accounts_belong(const struct written_accounts *written, uint32_t device, const struct vram_report_oom *oom, bool is_last) {
     if (written->device != device) return false;
     return written->has_time ? oom->has_time && written->time_us == oom->time_us : is_last;
 }
@@ -156,8 +156,8 @@ static enum vram_status find_written(const struct vr_view *view, const struct vr
         (void)snprintf(key, sizeof key, PREFIX "%u", slot);
         const char *text = vr_model_setting(view->model, key);
         if (text == NULL) continue;
-        VR_TRY(read_text(text, written, found));
-        *found = *found && belongs(written, view->device, oom, is_last);
+        VR_TRY(read_accounts_text(text, written, found));
+        *found = *found && accounts_belong(written, view->device, oom, is_last);
     }
     return VRAM_OK;
 }
@@ -179,7 +179,7 @@ static enum vram_status keep_processes(const struct written_accounts *written, s
 
 // --- sharing out ------------------------------------------------------------------------------------------------------------------
 
-static uint64_t take(uint64_t *rest, uint64_t wanted) {
+static uint64_t take_share(uint64_t *rest, uint64_t wanted) {
     const uint64_t taken = wanted < *rest ? wanted : *rest;
     *rest -= taken;
     return taken;
@@ -192,14 +192,14 @@ static void share_out(const struct vram_report_oom *oom, uint64_t held, uint64_t
     made->has_context = context_bytes != NOT_KNOWN;
     made->has_modules = module_bytes != NOT_KNOWN;
     made->has_self = self_bytes != NOT_KNOWN;
-    made->context_bytes = made->has_context ? take(&rest, context_bytes) : 0;
-    made->module_bytes = made->has_modules ? take(&rest, module_bytes) : 0;
+    made->context_bytes = made->has_context ? take_share(&rest, context_bytes) : 0;
+    made->module_bytes = made->has_modules ? take_share(&rest, module_bytes) : 0;
     const uint64_t own_bytes = held + made->context_bytes + made->module_bytes;
-    made->driver_bytes = made->has_self && self_bytes > own_bytes ? take(&rest, self_bytes - own_bytes) : 0;
+    made->driver_bytes = made->has_self && self_bytes > own_bytes ? take_share(&rest, self_bytes - own_bytes) : 0;
     for (size_t i = 0; i < made->process_count; i++) listed += made->processes[i].bytes == NOT_KNOWN ? 0 : made->processes[i].bytes;
     // Where nobody knows which of them is this process, what is known to be its own is taken off.
     if (made->has_processes && !made->apart) listed -= listed < own_bytes ? listed : own_bytes;
-    made->other_bytes = take(&rest, listed);
+    made->other_bytes = take_share(&rest, listed);
     made->unknown_bytes = rest;
 }
 

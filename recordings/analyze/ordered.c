@@ -35,7 +35,7 @@ void vr_ordered_remove(struct vr_ordered *set, size_t number) {
 }
 
 // From a member of a level down to the first (or last) member of the lowest one below it.
-static size_t descend(const struct vr_ordered *set, unsigned level, size_t number, bool first) {
+static size_t descend_level(const struct vr_ordered *set, unsigned level, size_t number, bool first) {
     while (level-- > 0) {
         const uint64_t word = set->level[level][number];
         number = number * 64 + (size_t)(first ? __builtin_ctzll(word) : 63 - __builtin_clzll(word));
@@ -46,9 +46,9 @@ static size_t descend(const struct vr_ordered *set, unsigned level, size_t numbe
 size_t vr_ordered_next(const struct vr_ordered *set, size_t number) {
     for (unsigned level = 0; level < set->levels; level++) {
         const uint64_t rest = set->level[level][number / 64] >> (number % 64);
-        if (rest != 0) return descend(set, level, number + (size_t)__builtin_ctzll(rest), true);
+        if (rest != 0) return descend_level(set, level, number + (size_t)__builtin_ctzll(rest), true);
         if (level + 1 == set->levels && number / 64 == 0 && set->level[level][1] != 0)
-            return descend(set, level, 64 + (size_t)__builtin_ctzll(set->level[level][1]), true);
+            return descend_level(set, level, 64 + (size_t)__builtin_ctzll(set->level[level][1]), true);
         number = number / 64 + 1;
     }
     return SIZE_MAX;
@@ -57,7 +57,7 @@ size_t vr_ordered_next(const struct vr_ordered *set, size_t number) {
 size_t vr_ordered_previous(const struct vr_ordered *set, size_t number) {
     for (unsigned level = 0; level < set->levels; level++) {
         const uint64_t rest = set->level[level][number / 64] << (63 - number % 64);
-        if (rest != 0) return descend(set, level, number - (size_t)__builtin_clzll(rest), false);
+        if (rest != 0) return descend_level(set, level, number - (size_t)__builtin_clzll(rest), false);
         if (number / 64 == 0) return SIZE_MAX;
         number = number / 64 - 1;
     }

@@ -114,7 +114,7 @@ static enum vram_status share_files(struct building *building, const struct vr_g
 
 // --- pairs -------------------------------------------------------------------------------------------------------------------------------
 
-static int by_name(const void *a, const void *b) {
+static int entries_by_name(const void *a, const void *b) {
     const struct pairs_entry *x = a, *y = b;
     const int names = strcmp(x->name, y->name);
     return names != 0 ? names : VR_ORDER(x->side, y->side);
@@ -137,7 +137,7 @@ static enum vram_status begin_pair(struct building *building, const char *name, 
     return VRAM_OK;
 }
 
-static void put(struct vr_pair *pair, struct pairs_entry *entry) {
+static void put_pair(struct vr_pair *pair, struct pairs_entry *entry) {
     if (pair->row[entry->side] == VR_PAIR_NO_ROW) pair->row[entry->side] = entry->group.largest_row;
     pair->bytes[entry->side] += entry->group.bytes;
     pair->count[entry->side] += entry->group.count;
@@ -146,7 +146,7 @@ static void put(struct vr_pair *pair, struct pairs_entry *entry) {
 
 // Entries of one name are the same group.
 static enum vram_status pair_names(struct building *building) {
-    if (building->count != 0) qsort(building->entry, building->count, sizeof *building->entry, by_name);
+    if (building->count != 0) qsort(building->entry, building->count, sizeof *building->entry, entries_by_name);
     for (size_t i = 0, end; i < building->count; i = end) {
         struct pairs_entry *entry = &building->entry[i];
         end = i + 1;
@@ -154,7 +154,7 @@ static enum vram_status pair_names(struct building *building) {
         if (building->entry[end - 1].side == entry->side && entry->function != NULL) continue;
         struct vr_pair *pair = NULL;
         VR_TRY(begin_pair(building, entry->name, &pair));
-        for (size_t k = i; k < end; k++) put(pair, &building->entry[k]);
+        for (size_t k = i; k < end; k++) put_pair(pair, &building->entry[k]);
     }
     return VRAM_OK;
 }
@@ -167,7 +167,7 @@ static enum vram_status pair_function(struct building *building, struct pairs_en
     for (size_t i = 0; i < pairs; i++) {
         VR_TRY(begin_pair(building, one_by_one ? entry[both ? before + i : i].name : entry->function, &pair));
         pair->moved = both;
-        for (size_t k = one_by_one ? i : 0; k < count; k += !both ? count : one_by_one ? before : 1) put(pair, &entry[k]);
+        for (size_t k = one_by_one ? i : 0; k < count; k += !both ? count : one_by_one ? before : 1) put_pair(pair, &entry[k]);
     }
     return VRAM_OK;
 }
@@ -188,13 +188,13 @@ static enum vram_status pair_functions(struct building *building) {
     return VRAM_OK;
 }
 
-static uint64_t change(const struct vr_pair *pair) {
+static uint64_t pair_change(const struct vr_pair *pair) {
     return pair->bytes[0] > pair->bytes[1] ? pair->bytes[0] - pair->bytes[1] : pair->bytes[1] - pair->bytes[0];
 }
 
 static int by_change(const void *a, const void *b) {
     const struct vr_pair *x = a, *y = b;
-    if (change(x) != change(y)) return VR_ORDER(change(y), change(x));
+    if (pair_change(x) != pair_change(y)) return VR_ORDER(pair_change(y), pair_change(x));
     if (x->bytes[1] != y->bytes[1]) return VR_ORDER(y->bytes[1], x->bytes[1]);
     return strcmp(x->name, y->name);
 }

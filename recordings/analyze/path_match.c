@@ -13,17 +13,17 @@ struct path_guess {
     size_t votes;                // guesses that have them
 };
 
-static int by_name(const void *a, const void *b) { return strcmp(**(const char *const *const *)a, **(const char *const *const *)b); }
+static int paths_by_name(const void *a, const void *b) { return strcmp(**(const char *const *const *)a, **(const char *const *const *)b); }
 
 // Places of a side, by their path: for equal ones.
 static enum vram_status match_equal(struct vr_paths from, struct vr_paths to, uint32_t *match, uint8_t *taken) {
     const char *const **sorted = malloc((to.count + 1) * sizeof *sorted);
     if (sorted == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t k = 0; k < to.count; k++) sorted[k] = &to.path[k];
-    if (to.count != 0) qsort(sorted, to.count, sizeof *sorted, by_name);
+    if (to.count != 0) qsort(sorted, to.count, sizeof *sorted, paths_by_name);
     for (size_t i = 0; i < from.count; i++) {
         const char *const *wanted = &from.path[i];
-        const char *const **place = to.count == 0 ? NULL : bsearch(&wanted, sorted, to.count, sizeof *sorted, by_name);
+        const char *const **place = to.count == 0 ? NULL : bsearch(&wanted, sorted, to.count, sizeof *sorted, paths_by_name);
         match[i] = place == NULL ? VR_NO_PATH : (uint32_t)(*place - to.path);
         if (place != NULL) taken[match[i]] = 1;
     }
@@ -46,7 +46,7 @@ static size_t shared_end(const char *a, size_t a_length, const char *b, size_t b
 }
 
 // A separator of either kind is the same.
-static uint64_t hash_of(const char *bytes, size_t length) {
+static uint64_t hash_of_path(const char *bytes, size_t length) {
     uint64_t hash = length;
     for (size_t i = 0; i < length; i++) hash = vr_hash_step(hash, is_separator(bytes[i]) ? '/' : (unsigned char)bytes[i]);
     return vr_mix64(hash);
@@ -57,8 +57,8 @@ struct guesses {
     size_t count, capacity;
 };
 
-static enum vram_status guess(struct vr_paths from, struct vr_paths to, const uint32_t *match, const uint8_t *taken,
-                              struct guesses *guesses) {
+static enum vram_status guess_match(struct vr_paths from, struct vr_paths to, const uint32_t *match, const uint8_t *taken,
+                                    struct guesses *guesses) {
     if ((uint64_t)from.count * to.count > MOST_COMPARED) return VRAM_OK;
     for (size_t i = 0; i < from.count; i++) {
         const size_t length = strlen(from.path[i]);
@@ -71,7 +71,7 @@ static enum vram_status guess(struct vr_paths from, struct vr_paths to, const ui
                 .to = (uint32_t)k,
                 .from_above = length - shared,
                 .to_above = other - shared,
-                .folders = vr_mix64(hash_of(from.path[i], length - shared) + 3 * hash_of(to.path[k], other - shared)),
+                .folders = vr_mix64(hash_of_path(from.path[i], length - shared) + 3 * hash_of_path(to.path[k], other - shared)),
             };
         }
     }
@@ -105,7 +105,7 @@ enum vram_status vr_paths_match(struct vr_paths from, struct vr_paths to, uint32
     uint8_t *taken = calloc(to.count + 1, 1);
     if (taken == NULL) return VRAM_NO_HOST_MEMORY;
     enum vram_status status = match_equal(from, to, match, taken);
-    if (status == VRAM_OK) status = guess(from, to, match, taken, &guesses);
+    if (status == VRAM_OK) status = guess_match(from, to, match, taken, &guesses);
     if (status == VRAM_OK) count_votes(&guesses);
     for (size_t i = 0; i < guesses.count && status == VRAM_OK; i++) {
         const struct path_guess *one = &guesses.guess[i];

@@ -10,7 +10,7 @@ struct holder {
 
 static uint64_t length_of(const struct vr_live_block *block) { return block->end - block->address; }
 
-static bool is_better(const struct vr_pins *found, const struct vr_pins *best) {
+static bool is_better_pin(const struct vr_pins *found, const struct vr_pins *best) {
     if (found->blocks == 0) return false;
     if (best->blocks == 0 || found->bytes != best->bytes) return best->blocks == 0 || found->bytes < best->bytes;
     return found->blocks < best->blocks;
@@ -38,7 +38,7 @@ static void weigh_windows(const struct vr_layout_range *range, const struct hold
         }
         const uint64_t high = end < holder->end ? blocks[end].address : range->end;
         if (high < low || high - low < size_bytes) break;
-        if (is_better(&found, best)) {
+        if (is_better_pin(&found, best)) {
             *best = found;
             from = first;
             until = end;
@@ -76,10 +76,11 @@ static void weigh_segments(struct holder *holders, size_t count, const struct vr
             found.stack = blocks[b].stack;
         }
     }
-    if (gained >= request->driver_bytes && is_better(&found, best)) *best = found;
+    if (gained >= request->driver_bytes && is_better_pin(&found, best)) *best = found;
 }
 
-static struct holder measure(const struct vr_layout_range *range, const struct vr_live_block *blocks, size_t block_count, size_t *next) {
+static struct holder measure_holder(const struct vr_layout_range *range, const struct vr_live_block *blocks, size_t block_count,
+                                    size_t *next) {
     while (*next < block_count && blocks[*next].address < range->address) ++*next;
     struct holder holder = {.size_bytes = range->end - range->address, .first = *next};
     for (; *next < block_count && blocks[*next].address < range->end; ++*next) holder.live_bytes += length_of(&blocks[*next]);
@@ -95,7 +96,7 @@ enum vram_status vr_pins_find(const struct vr_layout_range *ranges, size_t range
     size_t next = 0, count = 0;
     for (size_t r = 0; r < range_count; r++) {
         const struct vr_layout_range *range = &ranges[r];
-        const struct holder holder = measure(range, blocks, block_count, &next);
+        const struct holder holder = measure_holder(range, blocks, block_count, &next);
         if (range->pool_first != request->pool_first || range->pool_second != request->pool_second) continue;
         if (range->stream == request->stream && range->kind == request->kind)
             weigh_windows(range, &holder, blocks, request->size_bytes, pins);

@@ -36,7 +36,7 @@ static int by_candidate_bytes(const void *a, const void *b) {
 
 static bool is_saved(const struct vr_demand_work *work, size_t row) { return work->roles.role[row] == VRAM_ROLE_ACTIVATIONS; }
 
-static bool is_of(const struct vr_frames *frames, uint32_t frame, const struct recompute_candidate *candidate) {
+static bool frame_is_of(const struct vr_frames *frames, uint32_t frame, const struct recompute_candidate *candidate) {
     if (!candidate->function) return frame == candidate->frame;
     return frames->name[frame] == frames->name[candidate->frame] && frames->filename[frame] == frames->filename[candidate->frame];
 }
@@ -48,7 +48,7 @@ static bool has_own_name(const struct vr_model *model, uint32_t frame) {
     return dot != NULL || (strcmp(last, "forward") != 0 && strcmp(last, "__call__") != 0 && last[0] != '<');
 }
 
-static enum vram_status weigh(struct vr_map *bytes, uint64_t key, uint64_t more) {
+static enum vram_status weigh_key(struct vr_map *bytes, uint64_t key, uint64_t more) {
     const uint64_t sum = vr_map_get(bytes, key) + more;
     return sum == 0 ? VRAM_OK : vr_map_set(bytes, key, sum);
 }
@@ -62,7 +62,7 @@ struct frame_weights {
 static enum vram_status count_once(struct frame_weights *weights, uint64_t key, uint32_t stack, uint64_t more) {
     if (vr_map_get(&weights->counted, key) == (uint64_t)stack + 1) return VRAM_OK;
     VR_TRY(vr_map_set(&weights->counted, key, (uint64_t)stack + 1));
-    return weigh(&weights->bytes, key, more);
+    return weigh_key(&weights->bytes, key, more);
 }
 
 // Lines of the program's own, and functions, that make activations.
@@ -99,7 +99,7 @@ static enum vram_status weigh_frames(struct vr_demand_work *work, struct frame_w
 static void name_functions(const struct vr_frames *frames, struct recompute_candidate *candidates, size_t count, size_t all) {
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < all && candidates[i].function; j++) {
-            if (candidates[j].function || !is_of(frames, candidates[j].frame, &candidates[i])) continue;
+            if (candidates[j].function || !frame_is_of(frames, candidates[j].frame, &candidates[i])) continue;
             candidates[i].frame = candidates[j].frame;
             break;
         }
@@ -234,7 +234,7 @@ static void mark_stacks(const struct vr_model *model, const struct recompute_can
         for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1] && below[stack] == 0; i++) {
             const uint32_t frame = model->stacks.frame[i];
             inside = vr_mix64(inside + frame);
-            if (is_of(&model->frames, frame, candidate)) below[stack] = inside | 1;
+            if (frame_is_of(&model->frames, frame, candidate)) below[stack] = inside | 1;
         }
     }
 }

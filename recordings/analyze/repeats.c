@@ -72,7 +72,7 @@ void vr_repeats_destroy(struct vr_repeats *repeats) {
 
 // A file can be made in which two kinds have one token: then they count as one kind, which only guesses other steps. Where tokens fall in
 // the map is its secret.
-static uint64_t token(const struct vr_history *history, size_t event) {
+static uint64_t event_token(const struct vr_history *history, size_t event) {
     return vr_mix64(history->size_bytes[event] * 0x9e3779b97f4a7c15u + history->stack[event]);
 }
 
@@ -104,7 +104,7 @@ static size_t period_bin(const uint64_t *tally, uint64_t gaps) {
 }
 
 // A turn begins wherever the first allocation that has the period as its gap is made again.
-static enum vram_status follow(struct vr_repeats *repeats, size_t event, uint64_t key, uint32_t gap) {
+static enum vram_status follow_repeat(struct vr_repeats *repeats, size_t event, uint64_t key, uint32_t gap) {
     if (gap == 0 || (repeats->anchored && key != repeats->anchor)) return VRAM_OK;
     const size_t bin = bin_of(gap);
     if (bin + 2 < repeats->period || bin > repeats->period + 2) return VRAM_OK;
@@ -121,19 +121,19 @@ static void count_gap(uint64_t *tally, uint64_t *gaps, uint32_t gap) {
     ++*gaps;
 }
 
-static enum vram_status look_at(struct vr_repeats *repeats, size_t event) {
+static enum vram_status look_for_repeat(struct vr_repeats *repeats, size_t event) {
     uint32_t gap = 0, stack_gap = 0;
-    const uint64_t stack = repeats->history->stack[event], key = repeats->by_stack ? vr_mix64(stack) : token(repeats->history, event);
+    const uint64_t stack = repeats->history->stack[event], key = repeats->by_stack ? vr_mix64(stack) : event_token(repeats->history, event);
     const uint32_t number = ++repeats->number;
     VR_TRY(gap_of(&repeats->last, number, key, &gap));
-    if (repeats->stage == FOLLOW) return follow(repeats, event, key, gap);
+    if (repeats->stage == FOLLOW) return follow_repeat(repeats, event, key, gap);
     VR_TRY(gap_of(&repeats->last_of_stack, number, stack, &stack_gap));
     count_gap(repeats->tally, &repeats->gaps, gap);
     count_gap(repeats->stack_tally, &repeats->stack_gaps, stack_gap);
     return VRAM_OK;
 }
 
-static void weigh(struct vr_repeats *repeats, size_t event) {
+static void weigh_repeat(struct vr_repeats *repeats, size_t event) {
     const struct vr_history *history = repeats->history;
     const uint8_t action = history->action[event];
     if (repeats->turn_count <= repeats->count && event == repeats->first[repeats->turn_count - 1])
@@ -217,9 +217,9 @@ enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, dou
         events -= end - repeats->event;
         for (; repeats->event < end; repeats->event++) {
             if (repeats->stage == WEIGH)
-                weigh(repeats, repeats->event);
+                weigh_repeat(repeats, repeats->event);
             else if (history->action[repeats->event] == VR_ACTION_ALLOC)
-                VR_TRY(look_at(repeats, repeats->event));
+                VR_TRY(look_for_repeat(repeats, repeats->event));
         }
         if (end == history->count) VR_TRY(next_stage(repeats));
     }

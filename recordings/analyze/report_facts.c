@@ -138,7 +138,7 @@ static enum vram_status describe_file(const struct vr_model *model, struct vr_ar
     return odd_settings(model, arena, report);
 }
 
-static enum vram_status build(struct report_work *work, struct vram_report *report) {
+static enum vram_status build_report(struct report_work *work, struct vram_report *report) {
     VR_TRY(vr_sites_init(&work->sites, work->model));
     work->sites.plain = work->plain_sites;
     VR_TRY(describe_file(work->model, work->arena, report));
@@ -157,7 +157,7 @@ enum vram_status vr_report_facts_find(const struct vram_recording *recording, co
                                .memory_bytes = options == NULL ? 0 : options->memory_bytes,
                                .plain_sites = options != NULL && options->plain_sites,
                                .error = error};
-    const enum vram_status status = build(&work, &facts->report);
+    const enum vram_status status = build_report(&work, &facts->report);
     vr_sites_release(&work.sites);
     vr_views_release(&work.views);
     return status;

@@ -6,7 +6,7 @@ struct tally {
     uint64_t bytes, count;
 };
 
-static int by_bytes(const void *a, const void *b) {
+static int libraries_by_bytes(const void *a, const void *b) {
     const struct tally *x = a, *y = b;
     if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return VR_ORDER(x->name, y->name);
@@ -34,7 +34,7 @@ static enum vram_status group_by(const struct vr_view *view, const struct vr_lif
         tally->count++;
     }
     const size_t used = move_used_to_front(tallies, model->strings.count);
-    qsort(tallies, used, sizeof *tallies, by_bytes);
+    qsort(tallies, used, sizeof *tallies, libraries_by_bytes);
     void *room = NULL;
     enum vram_status status = vr_arena_array(arena, used, sizeof(struct vram_report_group), &room);
     struct vram_report_group *made = room;

@@ -72,7 +72,7 @@ static bool is_wanted(const struct pass_forward *pass, const struct course *cour
 }
 
 // Room for one more; first those go that a later peak made uninteresting.
-static bool make_room(struct pass_forward *pass, struct course *course) {
+static bool make_course_room(struct pass_forward *pass, struct course *course) {
     size_t left = 0;
     if (course->kept_count < course->kept_capacity) return true;
     for (size_t i = 0; i < course->kept_count; i++)
@@ -84,10 +84,10 @@ static bool make_room(struct pass_forward *pass, struct course *course) {
 }
 
 static void keep_life(struct pass_forward *pass, struct course *course, const struct kept_life *life) {
-    if (make_room(pass, course)) course->kept[course->kept_count++] = *life;
+    if (make_course_room(pass, course)) course->kept[course->kept_count++] = *life;
 }
 
-VR_NOINLINE static void consider(struct pass_forward *pass, struct course *course, size_t birth, size_t death) {
+VR_NOINLINE static void consider_death(struct pass_forward *pass, struct course *course, size_t birth, size_t death) {
     const struct vr_history *history = pass->history;
     const struct kept_life life = {.address = history->address[birth],
                                    .size_bytes = history->size_bytes[birth],
@@ -107,7 +107,7 @@ VR_INLINE void end_life(struct pass_forward *pass, struct course *course, size_t
     course->out->born_and_freed.bytes += size;
     // The peak so far and the last out of memory lie before `death`.
     if (VR_UNLIKELY((int64_t)birth <= course->peak_event || pass->last_oom >= (int64_t)birth || death - birth >= course->least_age))
-        consider(pass, course, birth, death);
+        consider_death(pass, course, birth, death);
 }
 
 VR_INLINE uint32_t begin_life(struct pass_forward *pass, struct course *course, uint32_t last, size_t event, uint64_t size) {

@@ -1,11 +1,11 @@
 // One notion's facts: totals, who held the peak, and the longest lives.
 #include "analyze/report_parts.h"
 
-static uint32_t age(const struct vr_lifetimes *lifetimes, size_t row) { return lifetimes->death[row] - lifetimes->birth[row]; }
+static uint32_t row_age(const struct vr_lifetimes *lifetimes, size_t row) { return lifetimes->death[row] - lifetimes->birth[row]; }
 
 // Does the life of row a come before that of row b in the list of the longest: longer, larger, earlier.
-static bool longer(const struct vr_lifetimes *lifetimes, size_t a, size_t b) {
-    if (age(lifetimes, a) != age(lifetimes, b)) return age(lifetimes, a) > age(lifetimes, b);
+static bool lives_longer(const struct vr_lifetimes *lifetimes, size_t a, size_t b) {
+    if (row_age(lifetimes, a) != row_age(lifetimes, b)) return row_age(lifetimes, a) > row_age(lifetimes, b);
     if (lifetimes->size_bytes[a] != lifetimes->size_bytes[b]) return lifetimes->size_bytes[a] > lifetimes->size_bytes[b];
     return a < b;
 }
@@ -15,10 +15,10 @@ static size_t select_longest(const struct vr_lifetimes *lifetimes, size_t top, s
     size_t kept = 0;
     for (size_t i = lifetimes->start_count; i < lifetimes->count && top != 0; i++) {
         if (lifetimes->death[i] == VR_NEVER) continue;
-        if (kept == top && !longer(lifetimes, i, rows[top - 1])) continue;
+        if (kept == top && !lives_longer(lifetimes, i, rows[top - 1])) continue;
         if (kept < top) kept++;
         size_t at = kept - 1;
-        for (; at > 0 && longer(lifetimes, i, rows[at - 1]); at--) rows[at] = rows[at - 1];
+        for (; at > 0 && lives_longer(lifetimes, i, rows[at - 1]); at--) rows[at] = rows[at - 1];
         rows[at] = i;
     }
     return kept;

@@ -10,7 +10,7 @@
 #define SMALL_REQUEST_BYTES VR_MIB
 #define BLOCK_UNIT_BYTES    512u
 
-static int by_address(const void *a, const void *b) {
+static int oom_ranges_by_address(const void *a, const void *b) {
     const struct vr_live_block *x = a, *y = b;
     return VR_ORDER(x->address, y->address);
 }
@@ -51,7 +51,7 @@ static enum vram_status live_blocks(const struct vr_view *view, const struct vr_
             (struct vr_live_block){.address = active->address[i], .end = UINT64_MAX, .stack = active->stack[i], .estimated = block == 0};
         (void)vr_add_u64(live->address, size, &live->end);
     }
-    if (used != 0) qsort(found, used, sizeof *found, by_address);
+    if (used != 0) qsort(found, used, sizeof *found, oom_ranges_by_address);
     *blocks = found;
     *count = used;
     return VRAM_OK;
@@ -273,7 +273,7 @@ static enum vram_status find_held_site(struct drawing *drawing, const struct vr_
     return frame == VR_NO_SITE ? VRAM_OK : vr_sites_name(drawing->sites, frame, drawing->arena, &oom->held_site);
 }
 
-static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oom) {
+static enum vram_status draw_layout(struct drawing *drawing, struct vram_report_oom *oom) {
     const int64_t event = (int64_t)oom->event;
     const struct vr_history *history = drawing->view->history;
     struct vr_failed_request request = {.stream = vr_entry_stream(history, event),
@@ -316,7 +316,7 @@ static enum vram_status draw(struct drawing *drawing, struct vram_report_oom *oo
     return is_last ? find_demand(drawing, driver_level, oom) : VRAM_OK;
 }
 
-static void describe(const struct vr_history *history, size_t event, struct vram_report_oom *oom) {
+static void describe_request(const struct vr_history *history, size_t event, struct vram_report_oom *oom) {
     *oom = (struct vram_report_oom){.event = event,
                                     .size_bytes = history->size_bytes[event],
                                     .device_free_bytes = history->address[event],
@@ -358,9 +358,9 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
                               .last = last};
     for (size_t i = next_oom(history, 0); i < history->count; i = next_oom(history, i + 1)) {
         struct vram_report_oom *oom = &ooms[found++];
-        describe(history, i, oom);
+        describe_request(history, i, oom);
         VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, history->stack[i]), arena, &oom->site));
-        if (count - found < VRAM_REPORT_OOM_PICTURES) VR_TRY(draw(&drawing, oom));
+        if (count - found < VRAM_REPORT_OOM_PICTURES) VR_TRY(draw_layout(&drawing, oom));
     }
     out->ooms = ooms;
     out->oom_count = count;

@@ -52,7 +52,7 @@ static enum vram_status collect_streams(const struct vr_view *view, struct vr_ar
     return keep_streams(segments, arena, &out->segment_streams, &out->segment_stream_count);
 }
 
-static int by_name(const void *a, const void *b) {
+static int traced_by_name(const void *a, const void *b) {
     const struct vram_report_group *x = a, *y = b;
     return strcmp(x->name, y->name);
 }
@@ -105,7 +105,7 @@ static enum vram_status collect_actions(const struct vr_view *view, struct vr_ar
         *action = unknown->groups[i];
         VR_TRY(vr_arena_copy(arena, action->name, strlen(action->name), &action->name));
     }
-    qsort(actions, out->action_count, sizeof *actions, by_name);
+    qsort(actions, out->action_count, sizeof *actions, traced_by_name);
     out->actions = actions;
     return VRAM_OK;
 }

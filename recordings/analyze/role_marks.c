@@ -51,7 +51,7 @@ struct looked_at {
     const char *last; // of a Python function's name: what stands after its last dot
 };
 
-static void look_at(const struct vr_model *model, uint32_t frame, struct looked_at *looked) {
+static void classify_frame(const struct vr_model *model, uint32_t frame, struct looked_at *looked) {
     const uint32_t file = model->frames.filename[frame], name = model->frames.name[frame];
     const size_t file_length = vr_model_string_length(model, file), name_length = vr_model_string_length(model, name);
     const size_t file_bytes = file_length < LOOKED_BYTES ? file_length : LOOKED_BYTES;
@@ -67,7 +67,7 @@ static void look_at(const struct vr_model *model, uint32_t frame, struct looked_
     looked->last = dot == NULL ? looked->function : dot + 1;
 }
 
-static bool named(const char *name, const char *wanted) {
+static bool is_named(const char *name, const char *wanted) {
     const size_t length = strlen(wanted);
     if (length != 0 && wanted[length - 1] == '*') return strncmp(name, wanted, length - 1) == 0;
     return length == 0 || strcmp(name, wanted) == 0;
@@ -78,9 +78,9 @@ static bool ends_in(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static uint32_t look(const struct vr_model *model, uint32_t frame) {
+static uint32_t look_up_marks(const struct vr_model *model, uint32_t frame) {
     struct looked_at looked;
-    look_at(model, frame, &looked);
+    classify_frame(model, frame, &looked);
     const bool python = ends_in(looked.file, ".py") || (looked.file[0] == '<' && looked.function[0] != '\0');
     uint32_t bits = FRAME_KNOWN | (python ? FRAME_PYTHON : 0);
     if (python && strstr(looked.file, "/torch/") != NULL) bits |= FRAME_TORCH;
@@ -88,7 +88,7 @@ static uint32_t look(const struct vr_model *model, uint32_t frame) {
     for (size_t i = 0; i < VR_COUNT_OF(rules); i++) {
         const struct frame_rule *rule = &rules[i];
         if (rule->python != python) continue;
-        if (python ? named(looked.last, rule->function) && strstr(looked.file, rule->file) != NULL
+        if (python ? is_named(looked.last, rule->function) && strstr(looked.file, rule->file) != NULL
                    : strstr(looked.function, rule->function) != NULL)
             bits |= rule->mark;
     }
@@ -96,7 +96,7 @@ static uint32_t look(const struct vr_model *model, uint32_t frame) {
 }
 
 static uint32_t frame_bits(struct vr_role_marks *marks, uint32_t frame) {
-    if (marks->of_frame[frame] == 0) marks->of_frame[frame] = look(marks->model, frame);
+    if (marks->of_frame[frame] == 0) marks->of_frame[frame] = look_up_marks(marks->model, frame);
     return marks->of_frame[frame];
 }
 

@@ -4,7 +4,7 @@ enum { MOST_OPEN = 64, MOST_NAME_BYTES = 400 };
 
 static const char role_word[] = "vram.role ", module_word[] = "vram.module ";
 
-static bool begins(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+static bool has_prefix(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 // Said of what was live at an address before `event`.
 struct role_note {
@@ -37,7 +37,7 @@ static bool read_role(const char **text, uint8_t *role) {
 
 static bool read_address(const char **text, uint64_t *address) {
     char *end;
-    if (!begins(*text, "0x")) return false;
+    if (!has_prefix(*text, "0x")) return false;
     *address = strtoull(*text, &end, 16);
     if (*end != ' ' && *end != '\0') return false;
     *text = end + (*end == ' ');
@@ -47,7 +47,7 @@ static bool read_address(const char **text, uint64_t *address) {
 // A text that says a role; with an address of its own unless `address` is given. Other texts are passed over.
 static enum vram_status add_note(struct role_noting *noting, size_t event, const char *text, const uint64_t *address) {
     struct role_note note = {.event = event, .order = noting->count, .address = address == NULL ? 0 : *address};
-    if (!begins(text, role_word)) return VRAM_OK;
+    if (!has_prefix(text, role_word)) return VRAM_OK;
     text += strlen(role_word);
     if (!read_role(&text, &note.role) || (address == NULL && !read_address(&text, &note.address))) return VRAM_OK;
     note.name = text;
@@ -56,11 +56,11 @@ static enum vram_status add_note(struct role_noting *noting, size_t event, const
     return VRAM_OK;
 }
 
-static bool concerns(const struct vr_view *view, const struct vr_annotation *annotation) {
+static bool concerns_view(const struct vr_view *view, const struct vr_annotation *annotation) {
     return annotation->device < 0 || annotation->device == (int64_t)view->device;
 }
 
-static enum vram_status collect(struct role_noting *noting) {
+static enum vram_status collect_role_notes(struct role_noting *noting) {
     const struct vr_model *model = noting->view->model;
     const struct vr_history *history = noting->view->history;
     for (size_t i = 0; i < history->count; i++) {
@@ -70,7 +70,7 @@ static enum vram_status collect(struct role_noting *noting) {
     const bool timed = history->count != 0 && (vr_entry_has(history, 0) & VR_HAS_TIME) != 0;
     for (size_t i = 0; i < model->annotation_count && timed; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        if (!concerns(noting->view, annotation) || strcmp(vr_model_string(model, annotation->stage), "END") == 0) continue;
+        if (!concerns_view(noting->view, annotation) || strcmp(vr_model_string(model, annotation->stage), "END") == 0) continue;
         size_t event;
         VR_LOWER_BOUND(event, e, 0, history->count, history->time_us[e] <= annotation->time_us);
         VR_TRY(add_note(noting, event, vr_model_string(model, annotation->name), NULL));
@@ -78,7 +78,7 @@ static enum vram_status collect(struct role_noting *noting) {
     return VRAM_OK;
 }
 
-static int by_event(const void *a, const void *b) {
+static int notes_by_event(const void *a, const void *b) {
     const struct role_note *x = a, *y = b;
     if (x->event != y->event) return VR_ORDER(x->event, y->event);
     return VR_ORDER(x->order, y->order);
@@ -151,7 +151,7 @@ static enum vram_status collect_turns(const struct vr_view *view, struct module_
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
         const char *name = vr_model_string(model, annotation->name);
-        if (!concerns(view, annotation) || !begins(name, module_word)) continue;
+        if (!concerns_view(view, annotation) || !has_prefix(name, module_word)) continue;
         const bool ends = strcmp(vr_model_string(model, annotation->stage), "END") == 0;
         turn[*count] = (struct module_turn){annotation->time_us, i, ends ? NULL : name + strlen(module_word)};
         (*count)++;
@@ -189,7 +189,7 @@ static enum vram_status name_by_metadata(struct role_noting *noting) {
         const uint32_t metadata = history->metadata[lifetimes->birth[row]];
         if (metadata == 0 || noting->notes.named[row] != 0) continue;
         const char *text = vr_model_string(noting->view->model, metadata);
-        if (!begins(text, module_word)) continue;
+        if (!has_prefix(text, module_word)) continue;
         text += strlen(module_word);
         VR_TRY(number_name(&noting->notes, text, strlen(text), &noting->notes.named[row]));
     }
@@ -199,8 +199,8 @@ static enum vram_status name_by_metadata(struct role_noting *noting) {
 static enum vram_status find_notes(struct role_noting *noting) {
     struct module_turn *turns = NULL;
     size_t turn_count = 0;
-    VR_TRY(collect(noting));
-    if (noting->count != 0) qsort(noting->note, noting->count, sizeof *noting->note, by_event);
+    VR_TRY(collect_role_notes(noting));
+    if (noting->count != 0) qsort(noting->note, noting->count, sizeof *noting->note, notes_by_event);
     VR_TRY(apply_notes(noting));
     VR_TRY(name_by_metadata(noting));
     VR_TRY(collect_turns(noting->view, &turns, &turn_count));

@@ -39,7 +39,7 @@ static enum vram_status parse_line(const char *line, const char *end, size_t num
     return vr_fail(error, status, VRAM_NO_OFFSET, "line %zu: %.200s", number, why.message);
 }
 
-static enum vram_status parse(const char *text, struct vr_role_rules *rules, struct vram_error *error) {
+static enum vram_status parse_rules(const char *text, struct vr_role_rules *rules, struct vram_error *error) {
     size_t number = 0;
     while (*text != '\0') {
         const char *end = strchr(text, '\n');
@@ -62,7 +62,7 @@ static enum vram_status parse(const char *text, struct vr_role_rules *rules, str
 
 enum vram_status vr_role_rules_parse(const char *text, struct vr_role_rules *rules, struct vram_error *error) {
     struct vr_role_rules made = {.rule = NULL};
-    const enum vram_status status = text == NULL ? VRAM_OK : parse(text, &made, error);
+    const enum vram_status status = text == NULL ? VRAM_OK : parse_rules(text, &made, error);
     if (status == VRAM_OK)
         *rules = made;
     else

@@ -132,7 +132,7 @@ struct passes_ahead {
     uint32_t birth;               // of that row
 };
 
-static bool sees(const struct role_finding *finding, size_t row, uint32_t event) {
+static bool finding_covers(const struct role_finding *finding, size_t row, uint32_t event) {
     return event != VR_NEVER && finding->lifetimes->death[row] > event;
 }
 
@@ -155,7 +155,7 @@ static bool is_workspace_size(const struct role_finding *finding, uint64_t bytes
 static enum vram_role role_in_optimizer(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_STATE) != 0) return VRAM_ROLE_OPTIMIZER_STATE;
     const uint32_t outside = next_outside(ahead, VR_PASS_OPTIMIZER);
-    if (outside != VR_NEVER) return sees(finding, row, outside) ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
+    if (outside != VR_NEVER) return finding_covers(finding, row, outside) ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
     const bool stays = finding->lifetimes->death[row] == VR_NEVER && !finding->ends_in_oom;
     return stays ? VRAM_ROLE_OPTIMIZER_STATE : VRAM_ROLE_TEMPORARIES;
 }
@@ -166,36 +166,36 @@ static enum vram_role role_in_backward(const struct role_finding *finding, size_
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row];
     if ((marks & VR_MARK_RECOMPUTE) != 0)
-        return sees(finding, row, ahead->plain_backward) || lifetimes->death[row] == VR_NEVER ? VRAM_ROLE_RECOMPUTED
-                                                                                              : VRAM_ROLE_TEMPORARIES;
+        return finding_covers(finding, row, ahead->plain_backward) || lifetimes->death[row] == VR_NEVER ? VRAM_ROLE_RECOMPUTED
+                                                                                                        : VRAM_ROLE_TEMPORARIES;
     const bool stays = lifetimes->death[row] == VR_NEVER;
     const bool plain = (marks & VR_MARK_NATIVE) == 0;
     if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(finding, bytes) && ahead->backward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_ACCUMULATE) != 0) return VRAM_ROLE_GRADIENTS;
     const uint32_t outside = next_outside(ahead, VR_PASS_BACKWARD);
-    if (sees(finding, row, outside)) return VRAM_ROLE_GRADIENTS;
+    if (finding_covers(finding, row, outside)) return VRAM_ROLE_GRADIENTS;
     if (outside == VR_NEVER && stays)
         return !finding->ends_in_oom || vr_map_get(&finding->expect, bytes) != 0 ? VRAM_ROLE_GRADIENTS : VRAM_ROLE_TEMPORARIES;
-    return sees(finding, row, ahead->last_of_pass) ? VRAM_ROLE_GRADIENTS : VRAM_ROLE_TEMPORARIES;
+    return finding_covers(finding, row, ahead->last_of_pass) ? VRAM_ROLE_GRADIENTS : VRAM_ROLE_TEMPORARIES;
 }
 
 static enum vram_role role_in_forward(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     const struct vr_lifetimes *lifetimes = finding->lifetimes;
     const uint64_t bytes = lifetimes->size_bytes[row];
-    const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = sees(finding, row, ahead->next[VR_PASS_BACKWARD]);
+    const bool stays = lifetimes->death[row] == VR_NEVER, sees_backward = finding_covers(finding, row, ahead->next[VR_PASS_BACKWARD]);
     const bool plain = (marks & VR_MARK_NATIVE) == 0;
     if (plain && (bytes == OWN_WORKSPACE || (stays && is_workspace_size(finding, bytes) && ahead->forward_of_next != VR_NEVER)))
         return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_KV) != 0 && !sees_backward)
-        return stays || sees(finding, row, ahead->next[VR_PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
+        return stays || finding_covers(finding, row, ahead->next[VR_PASS_FORWARD]) ? VRAM_ROLE_KV_CACHE : VRAM_ROLE_TEMPORARIES;
     if (sees_backward || stays) return VRAM_ROLE_ACTIVATIONS;
     return ahead->next[VR_PASS_BACKWARD] == VR_NEVER ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_TEMPORARIES;
 }
 
 static bool sees_any(const struct role_finding *finding, size_t row, const struct passes_ahead *ahead) {
-    return finding->lifetimes->death[row] == VR_NEVER || sees(finding, row, ahead->next[VR_PASS_FORWARD]) ||
-           sees(finding, row, ahead->next[VR_PASS_BACKWARD]) || sees(finding, row, ahead->next[VR_PASS_OPTIMIZER]);
+    return finding->lifetimes->death[row] == VR_NEVER || finding_covers(finding, row, ahead->next[VR_PASS_FORWARD]) ||
+           finding_covers(finding, row, ahead->next[VR_PASS_BACKWARD]) || finding_covers(finding, row, ahead->next[VR_PASS_OPTIMIZER]);
 }
 
 // What is made by name, or computed outside of modules, and that no later pass sees or only the backward pass.
@@ -203,18 +203,18 @@ static enum vram_role role_of_passing(const struct role_finding *finding, size_t
     const uint32_t backward = ahead->next[VR_PASS_BACKWARD];
     if (!sees_any(finding, row, ahead)) {
         // A result for which room is made before it is computed, where the pass that does so is none of a module's.
-        const bool used = (marks & VR_MARK_MADE) != 0 && !finding->has_backward && sees(finding, row, ahead->birth);
+        const bool used = (marks & VR_MARK_MADE) != 0 && !finding->has_backward && finding_covers(finding, row, ahead->birth);
         if (!used) return VRAM_ROLE_TEMPORARIES;
         return finding->has_forward ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
     }
-    const bool consumed = sees(finding, row, backward) && !sees(finding, row, ahead->last_of_pass);
+    const bool consumed = finding_covers(finding, row, backward) && !finding_covers(finding, row, ahead->last_of_pass);
     return !finding->has_forward && consumed ? VRAM_ROLE_ACTIVATIONS : VRAM_ROLE_INPUT;
 }
 
 // A copy on its way dies before a pass begins; where none begins, before anything else is allocated.
 static enum vram_role role_of_loaded(const struct role_finding *finding, size_t row, const struct passes_ahead *ahead) {
     const bool passes = next_outside(ahead, VR_PASS_LOAD) != VR_NEVER;
-    const bool lives = sees_any(finding, row, ahead) || (!passes && sees(finding, row, ahead->birth));
+    const bool lives = sees_any(finding, row, ahead) || (!passes && finding_covers(finding, row, ahead->birth));
     return lives ? VRAM_ROLE_PARAMETERS : VRAM_ROLE_TEMPORARIES;
 }
 
@@ -228,7 +228,7 @@ static enum vram_role role_outside(const struct role_finding *finding, size_t ro
     const bool runs = finding->has_forward || finding->has_backward || finding->has_optimizer;
     if ((marks & VR_MARK_FRAMES) == 0 || !runs) return VRAM_ROLE_UNKNOWN;
     // After a backward pass: the next batch, or what is done with gradients.
-    if ((marks & VR_MARK_TEMPORARY) == 0 && sees(finding, row, ahead->next[VR_PASS_FORWARD])) return VRAM_ROLE_INPUT;
+    if ((marks & VR_MARK_TEMPORARY) == 0 && finding_covers(finding, row, ahead->next[VR_PASS_FORWARD])) return VRAM_ROLE_INPUT;
     return stays && (marks & VR_MARK_TEMPORARY) == 0 ? VRAM_ROLE_UNKNOWN : VRAM_ROLE_TEMPORARIES;
 }
 
@@ -236,7 +236,7 @@ static enum vram_role role_outside(const struct role_finding *finding, size_t ro
 static enum vram_role role_of(const struct role_finding *finding, size_t row, uint32_t marks, const struct passes_ahead *ahead) {
     if ((marks & VR_MARK_WORKSPACE) != 0) return VRAM_ROLE_WORKSPACES;
     if ((marks & VR_MARK_TEMPORARY) != 0 && finding->lifetimes->death[row] != VR_NEVER) return VRAM_ROLE_TEMPORARIES;
-    if ((marks & VR_MARK_REDUCE) != 0 && sees(finding, row, next_outside(ahead, VR_PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
+    if ((marks & VR_MARK_REDUCE) != 0 && finding_covers(finding, row, next_outside(ahead, VR_PASS_BACKWARD))) return VRAM_ROLE_GRADIENTS;
     if ((marks & VR_MARK_COMMUNICATION) != 0) return (marks & VR_MARK_INPUT) != 0 ? VRAM_ROLE_INPUT : VRAM_ROLE_COMMUNICATION;
     if ((marks & VR_MARK_KV) != 0 && (marks & (VR_MARK_FORWARD | VR_MARK_BACKWARD)) == 0) return VRAM_ROLE_KV_CACHE;
     switch ((enum vr_role_pass)finding->roles.pass[row]) {

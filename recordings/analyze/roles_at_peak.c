@@ -10,7 +10,7 @@ struct roles_made {
     struct vr_arena arena;
 };
 
-static void add(struct vram_report_sum *sum, uint64_t bytes) {
+static void add_to_sum(struct vram_report_sum *sum, uint64_t bytes) {
     sum->count++;
     sum->bytes += bytes;
 }
@@ -31,8 +31,8 @@ enum vram_status vr_roles_count(const struct vr_roles *roles, const struct vr_li
             less->count--;
             less->bytes -= lifetimes->size_bytes[dies[event] - 1];
         }
-        add(&live[role], lifetimes->size_bytes[row]);
-        add(&totals->made[role], lifetimes->size_bytes[row]);
+        add_to_sum(&live[role], lifetimes->size_bytes[row]);
+        add_to_sum(&totals->made[role], lifetimes->size_bytes[row]);
         if (live[role].bytes > totals->highest[role].bytes) totals->highest[role] = live[role];
     }
     free(dies);
@@ -54,7 +54,7 @@ static void count_peak(struct role_counting *counting) {
         const uint64_t bytes = lifetimes->size_bytes[row];
         const uint8_t role = counting->roles.role[row];
         const bool stacked = (vr_role_marks_of(&counting->roles.marks, lifetimes->stack[row]) & VR_MARK_FRAMES) != 0;
-        add(&out->at_peak[role], bytes);
+        add_to_sum(&out->at_peak[role], bytes);
         if (stacked) out->stacked_bytes += bytes;
         if (stacked && role == VRAM_ROLE_UNKNOWN) out->stacked_unknown_bytes += bytes;
     }
@@ -94,13 +94,13 @@ static int by_module(const void *a, const void *b) {
     return VR_ORDER(x->role, y->role);
 }
 
-static int by_bytes(const void *a, const void *b) {
+static int roles_by_bytes(const void *a, const void *b) {
     const struct role_held *x = a, *y = b;
     if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return by_module(a, b);
 }
 
-static size_t merge(struct role_held *held, size_t count) {
+static size_t merge_roles(struct role_held *held, size_t count) {
     size_t kept = 0;
     qsort(held, count, sizeof *held, by_module);
     for (size_t i = 0; i < count; i++) {
@@ -111,7 +111,7 @@ static size_t merge(struct role_held *held, size_t count) {
             held[kept++] = held[i];
         }
     }
-    qsort(held, kept, sizeof *held, by_bytes);
+    qsort(held, kept, sizeof *held, roles_by_bytes);
     return kept;
 }
 
@@ -145,7 +145,7 @@ static enum vram_status count_modules(struct role_counting *counting, size_t top
         if (module == VR_NO_MODULE_KEY) continue;
         held[count++] = (struct role_held){module, counting->roles.role[row], lifetimes->size_bytes[row], 1};
     }
-    count = merge(held, count);
+    count = merge_roles(held, count);
     const enum vram_status status = put_modules(counting, held, count < top ? count : top);
     free(held);
     return status;
@@ -164,8 +164,8 @@ static enum vram_status count_roles(struct role_counting *counting, const struct
     return count_modules(counting, top < MOST_TOP ? top : MOST_TOP);
 }
 
-static enum vram_status make(const struct vram_recording *recording, const struct vram_roles_options *options,
-                             struct role_counting *counting, struct vram_error *error) {
+static enum vram_status make_roles(const struct vram_recording *recording, const struct vram_roles_options *options,
+                                   struct role_counting *counting, struct vram_error *error) {
     const struct vram_profile_options of_peak = {.device = options->device, .active = options->active};
     VR_TRY(vr_role_rules_parse(options->rules, &counting->rules, error));
     VR_TRY(vr_profile_open(recording, &of_peak, &counting->profile, error));
@@ -183,7 +183,7 @@ enum vram_status vram_roles_create(const struct vram_recording *recording, const
     detail->status = VRAM_OK;
     VR_REQUIRE_OR_FAIL(detail, recording && roles);
     struct role_counting counting = {.made = NULL};
-    const enum vram_status status = make(recording, options == NULL ? &usual : options, &counting, detail);
+    const enum vram_status status = make_roles(recording, options == NULL ? &usual : options, &counting, detail);
     vr_role_rules_release(&counting.rules);
     if (status == VRAM_OK) {
         *roles = &counting.made->roles;

@@ -22,8 +22,8 @@ struct walk {
     size_t count, capacity;
 };
 
-static bool adds(uint8_t action) { return action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP; }
-static bool removes(uint8_t action) { return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP; }
+static bool adds_memory(uint8_t action) { return action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP; }
+static bool removes_memory(uint8_t action) { return action == VR_ACTION_SEGMENT_FREE || action == VR_ACTION_SEGMENT_UNMAP; }
 
 // The range of an event that reserves or gives back; false for ranges that are empty or end past all addresses.
 static bool range_of(const struct vr_history *history, size_t event, uint64_t *address, uint64_t *end) {
@@ -41,7 +41,7 @@ static enum vram_status find_events(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
     bool wanted[UINT8_MAX + 1] = {false};
     size_t count = 0;
-    for (unsigned a = 0; a < VR_ACTION_COUNT; a++) wanted[a] = adds((uint8_t)a) || removes((uint8_t)a);
+    for (unsigned a = 0; a < VR_ACTION_COUNT; a++) wanted[a] = adds_memory((uint8_t)a) || removes_memory((uint8_t)a);
     for (size_t i = 0; i < history->count; i++) count += wanted[history->action[i]];
     walk->event = malloc((count + 1) * sizeof *walk->event);
     if (walk->event == NULL) return VRAM_NO_HOST_MEMORY;
@@ -71,38 +71,38 @@ static enum vram_status find_places(struct walk *walk) {
     return vr_ordered_init(&walk->begins, walk->place_count + 1);
 }
 
-static size_t place_of(const struct walk *walk, uint64_t address) {
+static size_t piece_place(const struct walk *walk, uint64_t address) {
     size_t place;
     VR_LOWER_BOUND(place, i, 0, walk->place_count, walk->place[i] < address);
     return place;
 }
 
-static enum vram_status begin(struct walk *walk, const struct segment_piece *piece) {
+static enum vram_status begin_piece(struct walk *walk, const struct segment_piece *piece) {
     if (walk->count >= UINT32_MAX - 1) return VRAM_LIMIT;
     VR_TRY(vr_grow((void **)&walk->pieces, &walk->capacity, walk->count + 1, sizeof *walk->pieces));
     walk->pieces[walk->count++] = *piece;
-    const size_t place = place_of(walk, piece->address);
+    const size_t place = piece_place(walk, piece->address);
     walk->live[place] = (uint32_t)walk->count;
     vr_ordered_add(&walk->begins, place);
     return VRAM_OK;
 }
 
 // Cuts the live piece that begins at a place, so that one begins at `address`.
-static enum vram_status cut(struct walk *walk, size_t place, uint64_t address) {
+static enum vram_status cut_piece(struct walk *walk, size_t place, uint64_t address) {
     struct segment_piece upper = walk->pieces[walk->live[place] - 1];
     upper.address = address;
     walk->pieces[walk->live[place] - 1].end = address;
-    return begin(walk, &upper);
+    return begin_piece(walk, &upper);
 }
 
 // Ends everything in [address, end), which are places.
 static enum vram_status clear_range(struct walk *walk, uint64_t address, uint64_t end, uint32_t event) {
-    size_t place = place_of(walk, address);
+    size_t place = piece_place(walk, address);
     const size_t below = vr_ordered_previous(&walk->begins, place);
-    if (below != SIZE_MAX && below != place && walk->pieces[walk->live[below] - 1].end > address) VR_TRY(cut(walk, below, address));
+    if (below != SIZE_MAX && below != place && walk->pieces[walk->live[below] - 1].end > address) VR_TRY(cut_piece(walk, below, address));
     for (place = vr_ordered_next(&walk->begins, place); place != SIZE_MAX && walk->place[place] < end;
          place = vr_ordered_next(&walk->begins, place)) {
-        if (walk->pieces[walk->live[place] - 1].end > end) VR_TRY(cut(walk, place, end));
+        if (walk->pieces[walk->live[place] - 1].end > end) VR_TRY(cut_piece(walk, place, end));
         walk->pieces[walk->live[place] - 1].death = event;
         walk->live[place] = 0;
         vr_ordered_remove(&walk->begins, place);
@@ -110,25 +110,25 @@ static enum vram_status clear_range(struct walk *walk, uint64_t address, uint64_
     return VRAM_OK;
 }
 
-static enum vram_status reserve(struct walk *walk, uint64_t address, uint64_t end, uint32_t event, uint64_t source) {
+static enum vram_status reserve_address(struct walk *walk, uint64_t address, uint64_t end, uint32_t event, uint64_t source) {
     VR_TRY(clear_range(walk, address, end, event));
-    return begin(walk, &(struct segment_piece){address, end, source, event, VR_NEVER});
+    return begin_piece(walk, &(struct segment_piece){address, end, source, event, VR_NEVER});
 }
 
 // From the final segments back to what was there before event 0.
-static enum vram_status undo(struct walk *walk) {
+static enum vram_status undo_segments(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
     uint64_t address, end;
     for (size_t i = 0; i < walk->view->segment_count; i++) {
-        if (segment_range(walk->view, i, &address, &end)) VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, i));
+        if (segment_range(walk->view, i, &address, &end)) VR_TRY(reserve_address(walk, address, end, VR_BEFORE_TRACE, i));
     }
     for (size_t i = walk->event_count; i-- > 0;) {
         const uint32_t event = walk->event[i];
         if (!range_of(history, event, &address, &end)) continue;
-        if (adds(history->action[event]))
+        if (adds_memory(history->action[event]))
             VR_TRY(clear_range(walk, address, end, 0));
         else
-            VR_TRY(reserve(walk, address, end, VR_BEFORE_TRACE, walk->view->segment_count + event));
+            VR_TRY(reserve_address(walk, address, end, VR_BEFORE_TRACE, walk->view->segment_count + event));
     }
     return VRAM_OK;
 }
@@ -151,16 +151,16 @@ static enum vram_status keep_live(struct walk *walk) {
     return VRAM_OK;
 }
 
-static enum vram_status forward(struct walk *walk) {
+static enum vram_status walk_segments(struct walk *walk) {
     const struct vr_history *history = walk->view->history;
     for (size_t i = 0; i < walk->event_count; i++) {
         const uint32_t event = walk->event[i];
         uint64_t address, end;
         if (!range_of(history, event, &address, &end)) continue;
-        if (removes(history->action[event]))
+        if (removes_memory(history->action[event]))
             VR_TRY(clear_range(walk, address, end, event));
         else
-            VR_TRY(reserve(walk, address, end, event, walk->view->segment_count + event));
+            VR_TRY(reserve_address(walk, address, end, event, walk->view->segment_count + event));
     }
     return VRAM_OK;
 }
@@ -172,7 +172,7 @@ static int by_birth(const void *a, const void *b) {
     return VR_ORDER(x->address, y->address);
 }
 
-static enum vram_status allocate(struct vr_segment_lives *lives, size_t count) {
+static enum vram_status allocate_lives(struct vr_segment_lives *lives, size_t count) {
     struct vr_lifetimes *rows = &lives->lifetimes;
     rows->address = malloc((count + 1) * sizeof *rows->address);
     rows->size_bytes = malloc((count + 1) * sizeof *rows->size_bytes);
@@ -190,7 +190,7 @@ static enum vram_status allocate(struct vr_segment_lives *lives, size_t count) {
     return good ? VRAM_OK : VRAM_NO_HOST_MEMORY;
 }
 
-static void put_segment(const struct vr_view *view, struct vr_segment_lives *lives, size_t row, size_t segment, bool with_stack) {
+static void put_segment_life(const struct vr_view *view, struct vr_segment_lives *lives, size_t row, size_t segment, bool with_stack) {
     const struct vr_segments *segments = &view->model->segments;
     lives->pool_first[row] = segments->pool_first[segment];
     lives->pool_second[row] = segments->pool_second[segment];
@@ -223,7 +223,7 @@ static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives
     rows->stack[row] = 0;
     rows->start_count += piece->birth == VR_BEFORE_TRACE;
     if (piece->source < view->segment_count) {
-        put_segment(view, lives, row, view->segments[piece->source], true);
+        put_segment_life(view, lives, row, view->segments[piece->source], true);
         return;
     }
     const size_t event = (size_t)(piece->source - view->segment_count);
@@ -237,7 +237,7 @@ static void put_piece(const struct vr_view *view, struct vr_segment_lives *lives
         lives->pool_second[row] = history->pool_second[event];
         lives->flags[row] |= VR_SEGMENT_POOL_KNOWN;
     } else if (segment != SIZE_MAX) {
-        put_segment(view, lives, row, segment, false);
+        put_segment_life(view, lives, row, segment, false);
     }
 }
 
@@ -255,7 +255,7 @@ static enum vram_status sort_by_address(struct vr_segment_lives *lives) {
     return VRAM_OK;
 }
 
-static int by_event(const void *a, const void *b) {
+static int lives_by_event(const void *a, const void *b) {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return VR_ORDER(x, y);
 }
@@ -265,7 +265,7 @@ static enum vram_status count_live(struct vr_lifetimes *rows) {
     uint32_t *deaths = malloc((rows->count + 1) * sizeof *deaths);
     if (deaths == NULL) return VRAM_NO_HOST_MEMORY;
     memcpy(deaths, rows->death, rows->count * sizeof *deaths);
-    qsort(deaths, rows->count, sizeof *deaths, by_event);
+    qsort(deaths, rows->count, sizeof *deaths, lives_by_event);
     rows->start.count = rows->start_count;
     rows->peak.count = rows->start_count;
     for (size_t row = rows->start_count, dead = 0; row < rows->count; row++) {
@@ -285,7 +285,7 @@ static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *l
         order[2 * i + 1] = view->segments[i];
     }
     if (view->segment_count != 0) qsort(order, view->segment_count, 2 * sizeof *order, vr_order_u64_pair);
-    enum vram_status status = allocate(lives, walk->count);
+    enum vram_status status = allocate_lives(lives, walk->count);
     if (walk->count != 0) qsort(walk->pieces, walk->count, sizeof *walk->pieces, by_birth);
     for (size_t i = 0; i < walk->count && status == VRAM_OK; i++) put_piece(view, lives, order, &walk->pieces[i]);
     free(order);
@@ -293,12 +293,12 @@ static enum vram_status put_pieces(struct walk *walk, struct vr_segment_lives *l
     return status == VRAM_OK ? count_live(&lives->lifetimes) : status;
 }
 
-static enum vram_status build(struct walk *walk, struct vr_segment_lives *lives) {
+static enum vram_status build_lives(struct walk *walk, struct vr_segment_lives *lives) {
     VR_TRY(find_events(walk));
     VR_TRY(find_places(walk));
-    VR_TRY(undo(walk));
+    VR_TRY(undo_segments(walk));
     VR_TRY(keep_live(walk));
-    VR_TRY(forward(walk));
+    VR_TRY(walk_segments(walk));
     return put_pieces(walk, lives);
 }
 
@@ -306,7 +306,7 @@ enum vram_status vr_segment_lives_build(const struct vr_view *view, struct vr_se
     if (view->history->count > UINT32_MAX / 4) return VRAM_LIMIT;
     struct walk walk = {.view = view};
     struct vr_segment_lives made = {.stream = NULL};
-    const enum vram_status status = build(&walk, &made);
+    const enum vram_status status = build_lives(&walk, &made);
     free(walk.event);
     free(walk.place);
     free(walk.live);

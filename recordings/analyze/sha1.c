@@ -1,13 +1,13 @@
 #include "analyze/sha1.h"
 
-static uint32_t rotate(uint32_t x, unsigned by) { return x << by | x >> (32 - by); }
+static uint32_t rotate_left(uint32_t x, unsigned by) { return x << by | x >> (32 - by); }
 
-static void compress(uint32_t state[5], const unsigned char *block) {
+static void compress_block(uint32_t state[5], const unsigned char *block) {
     uint32_t w[80];
     for (unsigned i = 0; i < 16; i++) {
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
     }
-    for (unsigned i = 16; i < 80; i++) w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (unsigned i = 16; i < 80; i++) w[i] = rotate_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
     for (unsigned i = 0; i < 80; i++) {
         uint32_t f, k;
@@ -24,10 +24,10 @@ static void compress(uint32_t state[5], const unsigned char *block) {
             f = b ^ c ^ d;
             k = 0xCA62C1D6;
         }
-        const uint32_t next = rotate(a, 5) + f + e + k + w[i];
+        const uint32_t next = rotate_left(a, 5) + f + e + k + w[i];
         e = d;
         d = c;
-        c = rotate(b, 30);
+        c = rotate_left(b, 30);
         b = a;
         a = next;
     }
@@ -50,7 +50,7 @@ void vr_sha1_add(struct vr_sha1 *sha1, const void *bytes, size_t length) {
         sha1->length += part;
         from += part;
         length -= part;
-        if (sha1->length % sizeof sha1->block == 0) compress(sha1->state, sha1->block);
+        if (sha1->length % sizeof sha1->block == 0) compress_block(sha1->state, sha1->block);
     }
 }
 

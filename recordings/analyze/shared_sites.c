@@ -16,7 +16,7 @@ static int by_function_and_line(const void *a, const void *b) {
 
 // --- the sites of each run ---------------------------------------------------------------------------------------------------------------
 
-static enum vram_status add_run(struct vr_shared_sites *sites, size_t *capacity, struct vr_grouping *grouping, size_t run) {
+static enum vram_status add_sites_run(struct vr_shared_sites *sites, size_t *capacity, struct vr_grouping *grouping, size_t run) {
     const struct vr_model *model = grouping->view->model;
     struct vr_map known = {0};
     enum vram_status status = VRAM_OK;
@@ -190,7 +190,7 @@ enum vram_status vr_shared_sites_build(struct vr_grouping *const *groupings, siz
     size_t capacity = 0;
     enum vram_status status = VRAM_OK;
     assert(count <= VRAM_FORECAST_MOST);
-    for (size_t run = 0; run < count && status == VRAM_OK; run++) status = add_run(&made, &capacity, groupings[run], run);
+    for (size_t run = 0; run < count && status == VRAM_OK; run++) status = add_sites_run(&made, &capacity, groupings[run], run);
     if (status == VRAM_OK && made.count != 0) status = share_files(&made, count);
     if (status == VRAM_OK && made.count != 0) {
         qsort(made.site, made.count, sizeof *made.site, by_function_and_line);

@@ -40,8 +40,8 @@ static bool is_skipped(const struct vr_model *model, const struct vr_finder *fin
 // Why a frame is skipped, in model->frames.skipped.
 enum { FOR_GOOD = 1, FOR_NOW = 2 };
 
-static enum vram_status skip(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,
-                             struct vram_error *error) {
+static enum vram_status skip_frames(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,
+                                    struct vram_error *error) {
     struct vr_model *model = &recording->model;
     const bool some = *expression != '\0';
     struct vr_finder finder;
@@ -63,9 +63,9 @@ static enum vram_status skip(struct vram_recording *recording, const char *expre
 
 enum vram_status vram_recording_skip_frames(struct vram_recording *recording, const char *expression, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, recording && expression);
-    return skip(recording, expression, FOR_GOOD | FOR_NOW, FOR_GOOD, error);
+    return skip_frames(recording, expression, FOR_GOOD | FOR_NOW, FOR_GOOD, error);
 }
 
 enum vram_status vr_sites_skip_for_now(struct vram_recording *recording, const char *expression, struct vram_error *error) {
-    return skip(recording, expression, FOR_GOOD, FOR_NOW, error);
+    return skip_frames(recording, expression, FOR_GOOD, FOR_NOW, error);
 }

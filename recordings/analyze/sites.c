@@ -185,7 +185,7 @@ static int by_id(const void *a, const void *b) {
 }
 
 // Adds up rows of the same id; returns how many are left.
-static size_t merge(struct site_group *rows, size_t count) {
+static size_t merge_groups(struct site_group *rows, size_t count) {
     size_t kept = 0;
     qsort(rows, count, sizeof *rows, by_id);
     for (size_t i = 0; i < count; i++) {
@@ -213,7 +213,7 @@ static const struct site_naming by_stack = {compare_stacks, stack_name};
 static const struct site_naming by_site = {compare_sites, site_name};
 
 // Does a come before b: more bytes, more allocations, smaller name. Names are only looked at when nothing else decides.
-static bool before(struct vr_sites *sites, const struct site_naming *naming, struct site_group *a, struct site_group *b) {
+static bool group_before(struct vr_sites *sites, const struct site_naming *naming, struct site_group *a, struct site_group *b) {
     if (a->bytes != b->bytes) return a->bytes > b->bytes;
     if (a->count != b->count) return a->count > b->count;
     return naming->compare(sites, a, b) < 0;
@@ -224,7 +224,7 @@ static size_t select_top(struct vr_sites *sites, const struct site_naming *namin
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         struct site_group row = rows[i];
-        if (kept == top && (top == 0 || !before(sites, naming, &row, &rows[top - 1]))) continue;
+        if (kept == top && (top == 0 || !group_before(sites, naming, &row, &rows[top - 1]))) continue;
         // The row that falls off the end takes the new row's place, so that none is lost for the next grouping.
         if (kept == top) {
             rows[i] = rows[top - 1];
@@ -232,7 +232,7 @@ static size_t select_top(struct vr_sites *sites, const struct site_naming *namin
             rows[i] = rows[kept++];
         }
         size_t at = kept - 1;
-        for (; at > 0 && before(sites, naming, &row, &rows[at - 1]); at--) rows[at] = rows[at - 1];
+        for (; at > 0 && group_before(sites, naming, &row, &rows[at - 1]); at--) rows[at] = rows[at - 1];
         rows[at] = row;
     }
     return kept;
@@ -266,11 +266,11 @@ static enum vram_status group_rows(struct vr_sites *sites, struct site_group *ro
     for (size_t i = 0; i < count; i++) {
         if (sites->model->stacks.offset[rows[i].id] == sites->model->stacks.offset[rows[i].id + 1]) rows[i].id = 0;
     }
-    count = merge(rows, count);
+    count = merge_groups(rows, count);
     live->distinct_stacks = count;
     VR_TRY(name_top(sites, &by_stack, &(struct site_rows){rows, count, top}, arena, &live->stacks, &live->stack_count));
     for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);
-    count = merge(rows, count);
+    count = merge_groups(rows, count);
     live->distinct_sites = count;
     return name_top(sites, &by_site, &(struct site_rows){rows, count, top}, arena, &live->sites, &live->site_count);
 }
@@ -306,7 +306,7 @@ enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *
     VR_TRY(collect_rows(lifetimes, event, &rows, &count));
     for (size_t i = 0; i < count; i++) rows[i].id = vr_sites_frame(sites, rows[i].id);
     const enum vram_status status =
-        name_top(sites, &by_site, &(struct site_rows){rows, merge(rows, count), top}, arena, groups, group_count);
+        name_top(sites, &by_site, &(struct site_rows){rows, merge_groups(rows, count), top}, arena, groups, group_count);
     free(rows);
     return status;
 }

@@ -16,7 +16,7 @@ void vr_stacktree_release(struct vr_stacktree *tree) {
     *tree = (struct vr_stacktree){.node = NULL};
 }
 
-static enum vram_status child(struct vr_stacktree *tree, uint32_t parent, uint32_t label, uint32_t *node) {
+static enum vram_status child_of(struct vr_stacktree *tree, uint32_t parent, uint32_t label, uint32_t *node) {
     const uint64_t key = (uint64_t)parent << 32 | label;
     uint32_t found = vr_map_get(&tree->children, key);
     if (found == 0) {
@@ -30,7 +30,7 @@ static enum vram_status child(struct vr_stacktree *tree, uint32_t parent, uint32
     return VRAM_OK;
 }
 
-static void weigh(struct vr_tree_node *node, unsigned weight, const struct vr_group *group) {
+static void weigh_node(struct vr_tree_node *node, unsigned weight, const struct vr_group *group) {
     node->bytes[weight] += group->bytes;
     node->count[weight] += group->count;
 }
@@ -69,22 +69,22 @@ static enum vram_status add_stack(struct vr_stacktree *tree, const struct vr_mod
     const uint32_t stack = (uint32_t)group->key;
     uint32_t frames[MOST_FRAMES], node = 0;
     const size_t left = shown_frames(tree, model, stack, frames);
-    weigh(&tree->node[0], weight, group);
+    weigh_node(&tree->node[0], weight, group);
     if (left == 0) {
-        VR_TRY(child(tree, 0, VR_TREE_NONE, &node));
-        weigh(&tree->node[node], weight, group);
+        VR_TRY(child_of(tree, 0, VR_TREE_NONE, &node));
+        weigh_node(&tree->node[node], weight, group);
     }
     for (size_t i = 0; i < left; i++) {
         const uint32_t frame = frames[i];
         if (i >= way->depth || way->frame[i] != frame) {
             uint32_t label = 0;
             VR_TRY(label_of(tree, model, frame, labels, &label));
-            VR_TRY(child(tree, node, label, &way->node[i]));
+            VR_TRY(child_of(tree, node, label, &way->node[i]));
             way->frame[i] = frame;
             way->depth = i + 1;
         }
         node = way->node[i];
-        weigh(&tree->node[node], weight, group);
+        weigh_node(&tree->node[node], weight, group);
     }
     tree->node[node].own[weight] += group->bytes;
     if (weight == 0) tree->node[node].stack = stack;
@@ -117,7 +117,7 @@ struct ranked {
     uint32_t node;
 };
 
-static int by_bytes(const void *a, const void *b) {
+static int nodes_by_bytes(const void *a, const void *b) {
     const struct ranked *x = a, *y = b;
     if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return VR_ORDER(x->node, y->node);
@@ -133,7 +133,7 @@ static size_t keep_largest(const struct vr_stacktree *tree, uint64_t least, size
     }
     if (kept <= most) return kept;
     // The root stays first: its number is the smallest, its bytes are the most.
-    qsort(ranked, kept, sizeof *ranked, by_bytes);
+    qsort(ranked, kept, sizeof *ranked, nodes_by_bytes);
     return most;
 }
 
@@ -149,7 +149,7 @@ static void group_siblings(const struct ranked *ranked, size_t count, size_t nod
     for (size_t i = 0; i < count; i++) grouped[first[ranked[i].node == 0 ? 0 : ranked[i].parent + 1]++] = ranked[i];
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && grouped[end].parent == grouped[i].parent;) end++;
-        if (end - i > 1) qsort(&grouped[i], end - i, sizeof *grouped, by_bytes);
+        if (end - i > 1) qsort(&grouped[i], end - i, sizeof *grouped, nodes_by_bytes);
     }
 }
 

@@ -22,7 +22,7 @@ struct counting {
     struct vr_map known; // name -> 1 + place among the marks
 };
 
-static enum vram_status add(struct counting *counting, uint32_t name) {
+static enum vram_status add_mark(struct counting *counting, uint32_t name) {
     struct vr_step_marks *marks = &counting->marks;
     const uint64_t place = vr_map_get(&counting->known, name);
     if (place != 0) {
@@ -37,11 +37,11 @@ static enum vram_status add(struct counting *counting, uint32_t name) {
 static enum vram_status add_all(struct counting *counting, const struct vr_view *view) {
     for (size_t i = 0; i < view->model->annotation_count; i++) {
         const struct vr_annotation *annotation = &view->model->annotations[i];
-        if (annotation->name != 0 && vr_step_mark_begins(view, annotation)) VR_TRY(add(counting, annotation->name));
+        if (annotation->name != 0 && vr_step_mark_begins(view, annotation)) VR_TRY(add_mark(counting, annotation->name));
     }
     for (size_t event = 0; event < view->history->count; event++) {
         const uint32_t name = vr_step_mark_of_event(view, event);
-        if (name != 0) VR_TRY(add(counting, name));
+        if (name != 0) VR_TRY(add_mark(counting, name));
     }
     return VRAM_OK;
 }

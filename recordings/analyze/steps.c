@@ -26,7 +26,7 @@ struct finding {
     size_t capacity;
 };
 
-static enum vram_status append(struct finding *finding, size_t event) {
+static enum vram_status append_step(struct finding *finding, size_t event) {
     struct vr_steps *steps = &finding->steps;
     if (steps->count != 0 && steps->first[steps->count - 1] >= event) return VRAM_OK;
     VR_TRY(vr_grow((void **)&steps->first, &finding->capacity, steps->count + 1, sizeof *steps->first));
@@ -43,7 +43,7 @@ static uint64_t live_after(const struct vr_history *history, size_t event, uint6
 
 // The first event at or after a time; times of a sound history do not fall. Marks tell microseconds, in which a program does several
 // things: among those of the mark's own a step begins where the least is live, since what the step before held is gone there.
-static size_t event_at(const struct vr_history *history, int64_t time_us) {
+static size_t step_event_at(const struct vr_history *history, int64_t time_us) {
     size_t event, least_event;
     VR_LOWER_BOUND(event, i, 0, history->count, history->time_us[i] < time_us);
     uint64_t live = 0, least = 0; // from here on: what is less is "negative"
@@ -57,13 +57,13 @@ static size_t event_at(const struct vr_history *history, int64_t time_us) {
     return least_event;
 }
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower_case(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
 
 // Does a name hold a word (in lower case)? Names are looked at up to a bound: they come from strangers.
-static bool holds(const char *name, const char *word) {
+static bool holds_word(const char *name, const char *word) {
     for (size_t left = 200; *name != '\0' && left != 0; name++, left--) {
         size_t i = 0;
-        while (word[i] != '\0' && lower(name[i]) == word[i]) i++;
+        while (word[i] != '\0' && lower_case(name[i]) == word[i]) i++;
         if (word[i] == '\0') return true;
     }
     return false;
@@ -72,12 +72,12 @@ static bool holds(const char *name, const char *word) {
 // Which kind of mark an annotation is: 0 none, smaller numbers are surer.
 enum { NO_MARK, WISHED, STEP_STAGE, PROFILER_STEP, CALLED_STEP, MARKS };
 
-static unsigned kind_of(const struct vr_model *model, const struct vr_annotation *annotation, const char *wished) {
+static unsigned annotation_kind(const struct vr_model *model, const struct vr_annotation *annotation, const char *wished) {
     const char *name = vr_model_string(model, annotation->name), *stage = vr_model_string(model, annotation->stage);
     if (wished != NULL) return strcmp(name, wished) == 0 ? WISHED : NO_MARK;
     if (strcmp(stage, "STEP") == 0) return STEP_STAGE;
     if (strncmp(name, "ProfilerStep#", 13) == 0) return PROFILER_STEP;
-    return holds(name, "step") || holds(name, "iteration") ? CALLED_STEP : NO_MARK;
+    return holds_word(name, "step") || holds_word(name, "iteration") ? CALLED_STEP : NO_MARK;
 }
 
 // The surest kind that there are enough marks of; of names that are only called like steps, the first one that repeats.
@@ -87,7 +87,7 @@ static unsigned best_kind(const struct vr_view *view, const char *wished, uint32
     *name = 0;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        const unsigned kind = vr_step_mark_begins(view, annotation) ? kind_of(model, annotation, wished) : NO_MARK;
+        const unsigned kind = vr_step_mark_begins(view, annotation) ? annotation_kind(model, annotation, wished) : NO_MARK;
         found[kind]++;
         if (kind != CALLED_STEP || (*name != 0 && named >= LEAST_STEPS && annotation->name != *name)) continue;
         named = annotation->name == *name ? named + 1 : 1;
@@ -108,10 +108,10 @@ static enum vram_status by_annotations(struct finding *finding, const char *wish
     if (kind == NO_MARK || history->count == 0 || (vr_entry_has(history, 0) & VR_HAS_TIME) == 0) return VRAM_OK;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        if (!vr_step_mark_begins(finding->view, annotation) || kind_of(model, annotation, wished) != kind) continue;
+        if (!vr_step_mark_begins(finding->view, annotation) || annotation_kind(model, annotation, wished) != kind) continue;
         if (kind == CALLED_STEP && annotation->name != name) continue;
-        const size_t event = event_at(history, annotation->time_us);
-        if (event < history->count) VR_TRY(append(finding, event));
+        const size_t event = step_event_at(history, annotation->time_us);
+        if (event < history->count) VR_TRY(append_step(finding, event));
         finding->steps.name = annotation->name;
     }
     return VRAM_OK;
@@ -123,15 +123,15 @@ static enum vram_status by_events(struct finding *finding, const char *wished) {
         const uint32_t id = vr_step_mark_of_event(finding->view, i);
         if (id == 0) continue;
         const char *name = vr_model_string(finding->view->model, id);
-        if (wished != NULL ? strcmp(name, wished) != 0 : !holds(name, "step") && !holds(name, "iteration")) continue;
-        VR_TRY(append(finding, i));
+        if (wished != NULL ? strcmp(name, wished) != 0 : !holds_word(name, "step") && !holds_word(name, "iteration")) continue;
+        VR_TRY(append_step(finding, i));
         finding->steps.name = id;
     }
     return VRAM_OK;
 }
 
 static enum vram_status by_count(struct finding *finding, uint64_t every) {
-    for (uint64_t event = 0; event < finding->view->history->count; event += every) VR_TRY(append(finding, (size_t)event));
+    for (uint64_t event = 0; event < finding->view->history->count; event += every) VR_TRY(append_step(finding, (size_t)event));
     return VRAM_OK;
 }
 

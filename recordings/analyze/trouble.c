@@ -28,7 +28,7 @@ static enum vram_status read_peak(const struct vr_view *view, struct vr_trouble 
 // Whether failed requests and being host memory leave the two equal, so that the peaks decide.
 static bool needs_peaks(const struct vr_trouble *a, const struct vr_trouble *b) { return a->ooms == b->ooms && a->is_host == b->is_host; }
 
-static enum vr_choice reason(const struct vr_trouble *worst, const struct vr_trouble *second, size_t count) {
+static enum vr_choice choice_reason(const struct vr_trouble *worst, const struct vr_trouble *second, size_t count) {
     if (count == 1) return VR_CHOICE_ONLY;
     if (worst->ooms != 0) return VR_CHOICE_OOM;
     return worst->peak_bytes == second->peak_bytes && worst->is_host == second->is_host ? VR_CHOICE_EVENTS : VR_CHOICE_PEAK;
@@ -51,7 +51,7 @@ enum vram_status vr_views_in_trouble(const struct vr_views *views, size_t *index
         worst = other;
         *index = d;
     }
-    *why = reason(&worst, &second, views->count);
+    *why = choice_reason(&worst, &second, views->count);
     return VRAM_OK;
 }
 

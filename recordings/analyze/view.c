@@ -14,7 +14,7 @@ static enum vram_status too_many(struct vram_error *error) {
     return vr_fail(error, VRAM_LIMIT, VRAM_NO_OFFSET, "segments and histories name more than %d devices", MAX_DEVICES);
 }
 
-static void sort(uint32_t *devices, size_t count) {
+static void sort_devices(uint32_t *devices, size_t count) {
     for (size_t i = 1; i < count; i++) {
         for (size_t j = i; j > 0 && devices[j] < devices[j - 1]; j--) {
             const uint32_t swapped = devices[j];
@@ -38,13 +38,13 @@ static enum vram_status find_devices(const struct vr_model *model, uint32_t *dev
         if (found == MAX_DEVICES) return too_many(error);
         devices[found++] = model->segments.device[i];
     }
-    sort(devices, found);
+    sort_devices(devices, found);
     *count = found;
     return VRAM_OK;
 }
 
 // Gives the view its rows from *free_rows on, and moves that.
-static void fill(struct vr_view *view, size_t **free_rows) {
+static void fill_view(struct vr_view *view, size_t **free_rows) {
     static const struct vr_history no_history;
     const struct vr_model *model = view->model;
     view->history = view->device < model->history_count ? &model->histories[view->device] : &no_history;
@@ -91,7 +91,7 @@ enum vram_status vr_views_build(const struct vr_model *model, struct vr_views *v
         view[d].python = python;
         view[d].windows = windows;
         view[d].platform = platform;
-        fill(&view[d], &rows);
+        fill_view(&view[d], &rows);
     }
     return VRAM_OK;
 }

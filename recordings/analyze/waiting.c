@@ -15,7 +15,7 @@ static uint64_t take_waiting(struct waiting_work *work, uint64_t address) {
 }
 
 // Up to an event, the last one included. *most_event is the first at which most waits.
-static enum vram_status walk(struct waiting_work *work, size_t end, size_t *most_event) {
+static enum vram_status walk_waiting(struct waiting_work *work, size_t end, size_t *most_event) {
     const struct vr_history *history = work->history;
     uint64_t bytes = 0, most = 0;
     for (size_t i = 0; i < end; i++) {
@@ -58,10 +58,10 @@ enum vram_status vr_report_waiting(const struct vr_view *view, struct vr_sites *
     uint32_t largest = VR_NO_SITE;
     if (out->active.peak.bytes <= out->allocated.peak.bytes || out->active.peak_event < 0) return VRAM_OK;
     size_t most = 0, again;
-    enum vram_status status = walk(&work, view->history->count, &most);
+    enum vram_status status = walk_waiting(&work, view->history->count, &most);
     vr_map_clear(&work.born);
     vr_map_clear(&work.waiting);
-    if (status == VRAM_OK) status = walk(&work, most + 1, &again);
+    if (status == VRAM_OK) status = walk_waiting(&work, most + 1, &again);
     out->waiting_event = most;
     if (status == VRAM_OK) status = add_up(&work, sites, &out->waiting, &largest);
     vr_map_release(&work.born);

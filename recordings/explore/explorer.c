@@ -45,7 +45,7 @@ void vr_explored_release(struct vr_explored_device *device) {
     free(device->own_time_us);
 }
 
-static void release(struct vr_explored_recording *recording) {
+static void release_explored(struct vr_explored_recording *recording) {
     for (size_t d = 0; d < recording->views.count && recording->devices != NULL; d++) vr_explored_release(&recording->devices[d]);
     free(recording->devices);
     vr_sites_release(&recording->sites);
@@ -56,7 +56,7 @@ static void release(struct vr_explored_recording *recording) {
 void vram_explorer_destroy(struct vram_explorer *explorer) {
     if (explorer == NULL) return;
     for (size_t i = 0; i < explorer->count; i++) {
-        release(&explorer->recordings[i]);
+        release_explored(&explorer->recordings[i]);
         vram_recording_destroy(explorer->recordings[i].recording);
     }
     free(explorer->recordings);
@@ -64,8 +64,8 @@ void vram_explorer_destroy(struct vram_explorer *explorer) {
     free(explorer);
 }
 
-static enum vram_status look_at(struct vr_explored_recording *explored, struct vram_recording *recording, const char *name, uint64_t bytes,
-                                struct vram_error *error) {
+static enum vram_status explore_recording(struct vr_explored_recording *explored, struct vram_recording *recording, const char *name,
+                                          uint64_t bytes, struct vram_error *error) {
     const struct vr_model *model = vr_recording_model(recording);
     explored->bytes = bytes;
     explored->recording = recording;
@@ -88,16 +88,16 @@ enum vram_status vram_explorer_add(struct vram_explorer *explorer, struct vram_r
     VR_TRY(VR_GROW(explorer, recordings, explorer->count + 1));
     struct vr_explored_recording *explored = &explorer->recordings[explorer->count];
     memset(explored, 0, sizeof *explored);
-    const enum vram_status status = look_at(explored, recording, name, bytes, error);
+    const enum vram_status status = explore_recording(explored, recording, name, bytes, error);
     if (status == VRAM_OK) {
         explorer->count++;
         explorer->skip_new = explorer->skip_new || explorer->skip != NULL;
     }
-    if (status != VRAM_OK) release(explored);
+    if (status != VRAM_OK) release_explored(explored);
     return status;
 }
 
-static vr_query_function find(const char *name) {
+static vr_query_function find_query(const char *name) {
     for (size_t i = 0; i < VR_COUNT_OF(queries); i++) {
         if (strcmp(queries[i].name, name) == 0) return queries[i].answer;
     }
@@ -105,7 +105,7 @@ static vr_query_function find(const char *name) {
 }
 
 // Other call sites make other groups, roles and cures: everything that was worked out goes.
-static void forget(struct vr_explored_recording *recording) {
+static void forget_recording(struct vr_explored_recording *recording) {
     vr_sites_forget(&recording->sites);
     for (size_t d = 0; d < recording->views.count; d++) {
         const struct vr_view *view = recording->devices[d].view;
@@ -129,7 +129,7 @@ static enum vram_status use_skip(struct vram_explorer *explorer, const char *exp
             free(kept);
             return status;
         }
-        forget(&explorer->recordings[i]);
+        forget_recording(&explorer->recordings[i]);
     }
     free(explorer->skip);
     explorer->skip = kept;
@@ -139,7 +139,7 @@ static enum vram_status use_skip(struct vram_explorer *explorer, const char *exp
 
 static enum vram_status answer_query(struct vram_explorer *explorer, const struct vr_parameters *parameters, vram_write write, void *user,
                                      struct vram_error *error) {
-    const vr_query_function answerer = find(parameters->name);
+    const vr_query_function answerer = find_query(parameters->name);
     if (answerer == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no query '%.40s'", parameters->name);
     const char *skip = vr_parameter_text(parameters, "skip");
     VR_TRY(use_skip(explorer, skip == NULL ? "" : skip, error));

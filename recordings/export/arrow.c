@@ -196,7 +196,7 @@ static enum vram_status put_words(struct writer *writer, size_t column) {
 
 static size_t width_of(enum vr_arrow_kind kind) { return kind == VR_ARROW_TEXT || kind == VR_ARROW_UINT32 ? 4 : 8; }
 
-static void add_row(struct writer *writer, size_t row, size_t place) {
+static void add_arrow_row(struct writer *writer, size_t row, size_t place) {
     const struct vr_arrow_table *table = writer->table;
     memset(writer->cells, 0, table->column_count * sizeof *writer->cells);
     table->fill(table->table, row, writer->cells);
@@ -227,7 +227,7 @@ static enum vram_status put_rows(struct writer *writer) {
     const struct vr_arrow_table *table = writer->table;
     for (size_t first = 0; first < table->row_count; first += ROWS_A_BATCH) {
         const size_t left = table->row_count - first, count = left < ROWS_A_BATCH ? left : ROWS_A_BATCH;
-        for (size_t row = 0; row < count; row++) add_row(writer, first + row, row);
+        for (size_t row = 0; row < count; row++) add_arrow_row(writer, first + row, row);
         begin_batch(writer);
         for (size_t i = 0; i < table->column_count; i++) add_column(writer, &writer->columns[i], count);
         VR_TRY(put_batch(writer, HEADER_BATCH, batch_of(writer, count), &writer->batches));

@@ -16,7 +16,7 @@ static void release_words(struct words *words) {
     free(words->occurring);
 }
 
-static enum vram_status note(struct words *words, uint32_t what) {
+static enum vram_status note_word(struct words *words, uint32_t what) {
     if (words->number[what] != 0) return VRAM_OK;
     VR_TRY(VR_GROW(words, occurring, words->count + 1));
     words->occurring[words->count++] = what;
@@ -33,10 +33,10 @@ static enum vram_status make_words(struct words *words, size_t room) {
     return words->number == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
-static void set(struct vr_arrow_cell *cell, bool is_there, uint64_t value) { *cell = (struct vr_arrow_cell){value, is_there}; }
+static void set_cell(struct vr_arrow_cell *cell, bool is_there, uint64_t value) { *cell = (struct vr_arrow_cell){value, is_there}; }
 
 static void set_word(struct vr_arrow_cell *cell, bool is_there, const struct words *words, uint32_t what) {
-    if (is_there && words->number[what] != 0) set(cell, true, words->number[what] - 1);
+    if (is_there && words->number[what] != 0) set_cell(cell, true, words->number[what] - 1);
 }
 
 static void append_frame(const struct vr_model *model, uint32_t frame, struct vr_text *out) {
@@ -71,25 +71,25 @@ static void fill_event(const void *table, size_t row, struct vr_arrow_cell *cell
     const struct vr_history *history = at_row(events, &row, &device);
     const uint32_t has = vr_entry_has(history, row), stack = history->stack[row];
     const bool is_oom = history->action[row] == VR_ACTION_OOM, has_pool = (has & VR_HAS_POOL_ID) != 0;
-    if (events->by_device) set(cell++, true, device);
-    set(cell++, true, row);
-    set(cell++, (has & VR_HAS_TIME) != 0, (uint64_t)history->time_us[row]);
+    if (events->by_device) set_cell(cell++, true, device);
+    set_cell(cell++, true, row);
+    set_cell(cell++, (has & VR_HAS_TIME) != 0, (uint64_t)history->time_us[row]);
     if (history->action[row] == VR_ACTION_UNKNOWN) {
-        set(cell++, true, VR_ACTION_COUNT + events->others.number[history->unknown[row]] - 1);
+        set_cell(cell++, true, VR_ACTION_COUNT + events->others.number[history->unknown[row]] - 1);
     } else {
-        set(cell++, true, history->action[row]);
+        set_cell(cell++, true, history->action[row]);
     }
-    set(cell++, !is_oom, history->address[row]);
-    set(cell++, true, history->size_bytes[row]);
-    set(cell++, true, vr_entry_stream(history, row));
-    set(cell++, is_oom, history->address[row]);
-    set(cell++, has_pool, history->pool_first[row]);
-    set(cell++, has_pool, history->pool_second[row]);
-    set(cell++, history->thread[row] != 0, history->thread[row]);
+    set_cell(cell++, !is_oom, history->address[row]);
+    set_cell(cell++, true, history->size_bytes[row]);
+    set_cell(cell++, true, vr_entry_stream(history, row));
+    set_cell(cell++, is_oom, history->address[row]);
+    set_cell(cell++, has_pool, history->pool_first[row]);
+    set_cell(cell++, has_pool, history->pool_second[row]);
+    set_cell(cell++, history->thread[row] != 0, history->thread[row]);
     set_word(cell++, history->tag[row] != 0, &events->texts, history->tag[row]);
     set_word(cell++, history->context[row] != 0, &events->texts, history->context[row]);
     set_word(cell++, history->metadata[row] != 0, &events->texts, history->metadata[row]);
-    set(cell++, stack != 0, stack);
+    set_cell(cell++, stack != 0, stack);
     if (events->site[stack] != 0) set_word(cell, true, &events->sites, events->site[stack] - 1);
 }
 
@@ -113,13 +113,13 @@ static void append_site(const void *table, size_t index, struct vr_text *out) {
 static enum vram_status note_event(struct events *events, const struct vr_history *history, size_t i, struct vr_sites *sites) {
     const uint32_t texts[] = {history->tag[i], history->context[i], history->metadata[i]}, stack = history->stack[i];
     for (size_t t = 0; t < VR_COUNT_OF(texts); t++) {
-        if (texts[t] != 0) VR_TRY(note(&events->texts, texts[t]));
+        if (texts[t] != 0) VR_TRY(note_word(&events->texts, texts[t]));
     }
-    if (history->action[i] == VR_ACTION_UNKNOWN) VR_TRY(note(&events->others, history->unknown[i]));
+    if (history->action[i] == VR_ACTION_UNKNOWN) VR_TRY(note_word(&events->others, history->unknown[i]));
     const uint32_t frame = vr_sites_frame(sites, stack);
     if (frame == VR_NO_SITE) return VRAM_OK;
     events->site[stack] = frame + 1;
-    return note(&events->sites, frame);
+    return note_word(&events->sites, frame);
 }
 
 static enum vram_status note_events(struct events *events, size_t view_count) {
@@ -179,10 +179,10 @@ static void fill_frame(const void *table, size_t row, struct vr_arrow_cell *cell
     const struct stacks *stacks = table;
     const struct vr_model *model = stacks->model;
     const uint32_t stack = stacks->stack[row], frame = model->stacks.frame[row];
-    set(cell++, true, stack);
-    set(cell++, true, row - model->stacks.offset[stack]);
+    set_cell(cell++, true, stack);
+    set_cell(cell++, true, row - model->stacks.offset[stack]);
     set_word(cell++, true, &stacks->strings, model->frames.filename[frame]);
-    set(cell++, true, (uint64_t)model->frames.line[frame]);
+    set_cell(cell++, true, (uint64_t)model->frames.line[frame]);
     set_word(cell, true, &stacks->strings, model->frames.name[frame]);
 }
 
@@ -201,8 +201,8 @@ static enum vram_status write_stacks(const struct vr_exporting *from, struct vr_
         for (uint64_t i = model->stacks.offset[stack]; i < model->stacks.offset[stack + 1] && status == VRAM_OK; i++) {
             stacks.stack[i] = stack;
             const uint32_t frame = model->stacks.frame[i];
-            status = note(&stacks.strings, model->frames.filename[frame]);
-            if (status == VRAM_OK) status = note(&stacks.strings, model->frames.name[frame]);
+            status = note_word(&stacks.strings, model->frames.filename[frame]);
+            if (status == VRAM_OK) status = note_word(&stacks.strings, model->frames.name[frame]);
         }
     }
     if (status == VRAM_OK) {
@@ -239,19 +239,19 @@ static void fill_peak(const void *table, size_t row, struct vr_arrow_cell *cell)
     const struct facts *facts = table;
     const struct vram_report_device *device = facts->devices[row];
     bool has;
-    if (facts->by_device) set(cell++, true, device->device);
-    set(cell++, true, device->events);
-    set(cell++, device->has_times, (uint64_t)device->first_time_us);
-    set(cell++, device->has_times, (uint64_t)device->last_time_us);
-    set(cell++, true, device->oom_count);
-    set(cell++, true, device->allocated.peak.bytes);
-    set(cell++, device->allocated.peak_event >= 0, (uint64_t)device->allocated.peak_event);
+    if (facts->by_device) set_cell(cell++, true, device->device);
+    set_cell(cell++, true, device->events);
+    set_cell(cell++, device->has_times, (uint64_t)device->first_time_us);
+    set_cell(cell++, device->has_times, (uint64_t)device->last_time_us);
+    set_cell(cell++, true, device->oom_count);
+    set_cell(cell++, true, device->allocated.peak.bytes);
+    set_cell(cell++, device->allocated.peak_event >= 0, (uint64_t)device->allocated.peak_event);
     const int64_t when = time_of(facts->model, device->device, device->allocated.peak_event, &has);
-    set(cell++, has, (uint64_t)when);
-    set(cell++, true, device->allocated.end.bytes);
-    set(cell++, true, (uint64_t)device->reserved.peak_bytes);
-    set(cell++, true, (uint64_t)device->reserved.end_bytes);
-    set(cell, device->allocated.site_count != 0, row);
+    set_cell(cell++, has, (uint64_t)when);
+    set_cell(cell++, true, device->allocated.end.bytes);
+    set_cell(cell++, true, (uint64_t)device->reserved.peak_bytes);
+    set_cell(cell++, true, (uint64_t)device->reserved.end_bytes);
+    set_cell(cell, device->allocated.site_count != 0, row);
 }
 
 static void append_first_site(const void *table, size_t index, struct vr_text *out) {
@@ -291,10 +291,10 @@ static void fill_site(const void *table, size_t row, struct vr_arrow_cell *cell)
     const struct facts *facts = table;
     const struct vram_report_device *device;
     const struct vram_report_group *site = site_at(facts, row, &device);
-    if (facts->by_device) set(cell++, true, device->device);
-    set(cell++, true, row);
-    set(cell++, true, site->bytes);
-    set(cell, true, site->count);
+    if (facts->by_device) set_cell(cell++, true, device->device);
+    set_cell(cell++, true, row);
+    set_cell(cell++, true, site->bytes);
+    set_cell(cell, true, site->count);
 }
 
 static void append_site_name(const void *table, size_t index, struct vr_text *out) {

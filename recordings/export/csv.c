@@ -10,8 +10,8 @@
 
 #define DAY_US ((int64_t)86400 * 1000000)
 
-static void put_row(struct vr_output *out, uint32_t thread, int64_t time_us, const char *action, uint64_t address, uint64_t size_bytes,
-                    uint64_t stream) {
+static void put_csv_row(struct vr_output *out, uint32_t thread, int64_t time_us, const char *action, uint64_t address, uint64_t size_bytes,
+                        uint64_t stream) {
     const int64_t in_day = (time_us % DAY_US + DAY_US) % DAY_US, seconds = in_day / 1000000;
     vr_text_printf(&out->text, "%" PRIu32 ",%02d:%02d:%02d.%06d,%s,0x%" PRIx64 ",%" PRIu64 ",0x%" PRIx64, thread, (int)(seconds / 3600),
                    (int)(seconds / 60 % 60), (int)(seconds % 60), (int)(in_day % 1000000), action, address, size_bytes, stream);
@@ -39,7 +39,7 @@ static enum vram_status put_start(const struct vr_exporting *from, const struct 
     VR_TRY(vr_lifetimes_build(view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
     for (size_t i = 0; i < lifetimes.start_count && vr_output_flow(out); i++) {
         const uint64_t address = lifetimes.address[i];
-        put_row(out, 0, time_us, "allocate", address, lifetimes.size_bytes[i], stream_at(view, address));
+        put_csv_row(out, 0, time_us, "allocate", address, lifetimes.size_bytes[i], stream_at(view, address));
         end_row(out, from, view);
     }
     vr_lifetimes_release(&lifetimes);
@@ -64,8 +64,8 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output
             const char *action = rmm_action(history->action[i], actions);
             if (action == NULL) continue;
             const uint64_t address = history->action[i] == VR_ACTION_OOM ? 0 : history->address[i];
-            put_row(out, history->thread[i], vr_export_time_us(history, i), action, address, history->size_bytes[i],
-                    vr_entry_stream(history, i));
+            put_csv_row(out, history->thread[i], vr_export_time_us(history, i), action, address, history->size_bytes[i],
+                        vr_entry_stream(history, i));
             end_row(out, from, view);
         }
     }
@@ -76,7 +76,7 @@ enum vram_status vr_export_rmm(const struct vr_exporting *from, struct vr_output
 
 // In quotes where it must be, with quotes doubled. A spreadsheet takes a cell that begins with one of these for a formula: an apostrophe
 // before it makes it a text.
-static void put_text(struct vr_output *out, const char *text) {
+static void put_csv_text(struct vr_output *out, const char *text) {
     struct vr_text *cell = &out->text;
     const bool formula = text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
     if (!formula && strpbrk(text, ",\"\r\n") == NULL) {
@@ -100,7 +100,7 @@ struct stack_text {
     struct vr_text site;
 };
 
-static void put_frame(struct vr_text *out, const struct vr_model *model, uint32_t frame) {
+static void put_csv_frame(struct vr_text *out, const struct vr_model *model, uint32_t frame) {
     vr_text_printf(out, "%s:%" PRId64 ":%s", vr_model_string(model, model->frames.filename[frame]), model->frames.line[frame],
                    vr_model_string(model, model->frames.name[frame]));
 }
@@ -111,7 +111,7 @@ static const char *text_of_site(struct stack_text *last, const struct vr_model *
     const uint32_t frame = vr_sites_frame(&last->sites, stack);
     last->site.length = 0;
     vr_text_puts(&last->site, "");
-    if (frame != VR_NO_SITE) put_frame(&last->site, model, frame);
+    if (frame != VR_NO_SITE) put_csv_frame(&last->site, model, frame);
     return vr_text_string(&last->site);
 }
 
@@ -123,42 +123,42 @@ static const char *text_of_stack(struct stack_text *last, const struct vr_model 
     const struct vr_stacks *stacks = &model->stacks;
     for (uint64_t i = stacks->offset[stack + 1]; i-- > stacks->offset[stack];) {
         if (last->text.length != 0) vr_text_puts(&last->text, ";");
-        put_frame(&last->text, model, stacks->frame[i]);
+        put_csv_frame(&last->text, model, stacks->frame[i]);
     }
     return vr_text_string(&last->text);
 }
 
 static void put_cell(struct vr_output *out, const char *text) {
-    put_text(out, text);
+    put_csv_text(out, text);
     vr_text_puts(&out->text, ",");
 }
 
-static void put_number(struct vr_output *out, bool has, uint64_t value) {
+static void put_csv_number(struct vr_output *out, bool has, uint64_t value) {
     if (has) vr_text_printf(&out->text, "%" PRIu64, value);
     vr_text_puts(&out->text, ",");
 }
 
-static void put_event(struct vr_output *out, const struct vr_view *view, size_t i, struct stack_text *last) {
+static void put_csv_event(struct vr_output *out, const struct vr_view *view, size_t i, struct stack_text *last) {
     const struct vr_model *model = view->model;
     const struct vram_recorded_event event = vr_recorded_event(model, view->history, i);
     const bool oom = view->history->action[i] == VR_ACTION_OOM, pool = (vr_entry_has(view->history, i) & VR_HAS_POOL_ID) != 0;
-    put_number(out, true, view->device);
-    put_number(out, true, i);
+    put_csv_number(out, true, view->device);
+    put_csv_number(out, true, i);
     if (event.has_time) vr_text_printf(&out->text, "%" PRId64, event.time_us);
     vr_text_puts(&out->text, ",");
     put_cell(out, event.action);
-    put_number(out, !oom, event.address);
-    put_number(out, true, event.size_bytes);
-    put_number(out, true, event.stream);
-    put_number(out, oom, event.address);
-    put_number(out, pool, event.pool.first);
-    put_number(out, pool, event.pool.second);
-    put_number(out, event.thread != 0, event.thread);
+    put_csv_number(out, !oom, event.address);
+    put_csv_number(out, true, event.size_bytes);
+    put_csv_number(out, true, event.stream);
+    put_csv_number(out, oom, event.address);
+    put_csv_number(out, pool, event.pool.first);
+    put_csv_number(out, pool, event.pool.second);
+    put_csv_number(out, event.thread != 0, event.thread);
 #define TEXT_CELL(member, column) put_cell(out, event.member);
     VRAM_EVENT_TEXTS(TEXT_CELL)
-    put_number(out, event.stack != 0, event.stack);
+    put_csv_number(out, event.stack != 0, event.stack);
     put_cell(out, text_of_site(last, model, event.stack));
-    put_text(out, text_of_stack(last, model, event.stack));
+    put_csv_text(out, text_of_stack(last, model, event.stack));
     vr_text_puts(&out->text, "\n");
 }
 
@@ -171,7 +171,7 @@ enum vram_status vr_export_events(const struct vr_exporting *from, struct vr_out
                      TEXT_COLUMN) "stack,site,frames\n");
     for (size_t v = 0; v < from->views->count; v++) {
         const struct vr_view *view = &from->views->view[v];
-        for (size_t i = 0; i < view->history->count && vr_output_flow(out); i++) put_event(out, view, i, &last);
+        for (size_t i = 0; i < view->history->count && vr_output_flow(out); i++) put_csv_event(out, view, i, &last);
     }
     const bool good = !last.text.failed && !last.site.failed;
     vr_text_release(&last.text);

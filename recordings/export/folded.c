@@ -6,7 +6,7 @@
 #include "export/tally.h"
 
 // What separates frames and lines may not stand in a name.
-static void put_name(struct vr_text *out, const char *text) {
+static void put_folded_name(struct vr_text *out, const char *text) {
     const size_t start = out->length;
     vr_text_puts(out, text);
     if (out->failed) return;
@@ -16,12 +16,12 @@ static void put_name(struct vr_text *out, const char *text) {
     }
 }
 
-static void put_frame(struct vr_text *out, const struct vr_model *model, uint32_t frame) {
+static void put_folded_frame(struct vr_text *out, const struct vr_model *model, uint32_t frame) {
     const char *filename = vr_model_string(model, model->frames.filename[frame]);
-    put_name(out, vr_model_string(model, model->frames.name[frame]));
+    put_folded_name(out, vr_model_string(model, model->frames.name[frame]));
     if (filename[0] == '\0') return;
     vr_text_puts(out, " (");
-    put_name(out, filename);
+    put_folded_name(out, filename);
     if (model->frames.line[frame] > 0) vr_text_printf(out, ":%" PRId64, model->frames.line[frame]);
     vr_text_puts(out, ")");
 }
@@ -29,13 +29,13 @@ static void put_frame(struct vr_text *out, const struct vr_model *model, uint32_
 static void put_stack(struct vr_text *out, const struct vr_model *model, uint32_t stack) {
     const struct vr_stacks *stacks = &model->stacks;
     for (uint64_t i = stacks->offset[stack + 1]; i-- > stacks->offset[stack];) {
-        put_frame(out, model, stacks->frame[i]);
+        put_folded_frame(out, model, stacks->frame[i]);
         if (i != stacks->offset[stack]) vr_text_puts(out, ";");
     }
     if (stacks->offset[stack + 1] == stacks->offset[stack]) vr_text_puts(out, "<no frames>");
 }
 
-static uint64_t measure(const struct vr_tally *tally, enum vram_export_measure what) {
+static uint64_t measure_of_tally(const struct vr_tally *tally, enum vram_export_measure what) {
     return what == VRAM_EXPORT_PEAK ? tally->peak_bytes : what == VRAM_EXPORT_END ? tally->end_bytes : tally->allocated_bytes;
 }
 
@@ -44,7 +44,7 @@ enum vram_status vr_export_folded(const struct vr_exporting *from, struct vr_out
         struct vr_tally *tallies;
         VR_TRY(vr_tally_stacks(&from->views->view[v], &tallies));
         for (uint32_t stack = 0; stack < from->model->stacks.count && vr_output_flow(out); stack++) {
-            const uint64_t bytes = measure(&tallies[stack], from->options->measure);
+            const uint64_t bytes = measure_of_tally(&tallies[stack], from->options->measure);
             if (bytes == 0) continue;
             if (from->views->count > 1) vr_text_printf(&out->text, "device %" PRIu32 ";", from->views->view[v].device);
             put_stack(&out->text, from->model, stack);

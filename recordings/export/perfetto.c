@@ -58,7 +58,7 @@ static uint64_t put_track(struct tracer *tracer, const char *name, uint64_t pare
     return uuid;
 }
 
-static void put_device(struct tracer *tracer) {
+static void put_device_tracks(struct tracer *tracer) {
     char name[48];
     const uint32_t device = tracer->view->device;
     (void)snprintf(name, sizeof name, vr_model_is_host(tracer->view->model, device) ? "pinned host memory" : "device %" PRIu32, device);
@@ -73,7 +73,7 @@ static void put_device(struct tracer *tracer) {
 // --- events
 
 // tracer->part holds what is special about the event.
-static void put_event(struct tracer *tracer, int64_t time_us, unsigned type, uint64_t track) {
+static void put_track_event(struct tracer *tracer, int64_t time_us, unsigned type, uint64_t track) {
     vr_proto_number(&tracer->packet, PACKET_TIMESTAMP, time_us < 0 ? 0 : (uint64_t)time_us * 1000);
     vr_proto_number(&tracer->part, EVENT_TYPE, type);
     vr_proto_number(&tracer->part, EVENT_TRACK, track);
@@ -83,10 +83,10 @@ static void put_event(struct tracer *tracer, int64_t time_us, unsigned type, uin
 
 static void put_counter(struct tracer *tracer, struct pool *pool, unsigned counter, int64_t time_us) {
     vr_proto_number(&tracer->part, EVENT_COUNTER, pool->bytes[counter] > INT64_MAX ? 0 : pool->bytes[counter]);
-    put_event(tracer, time_us, TYPE_COUNTER, pool->uuid + counter);
+    put_track_event(tracer, time_us, TYPE_COUNTER, pool->uuid + counter);
 }
 
-static void put_number(struct tracer *tracer, const char *name, uint64_t value) {
+static void put_annotation_number(struct tracer *tracer, const char *name, uint64_t value) {
     vr_proto_string(&tracer->inner, DEBUG_NAME, name);
     vr_proto_number(&tracer->inner, DEBUG_UNSIGNED, value);
     vr_proto_message(&tracer->part, EVENT_DEBUG, &tracer->inner);
@@ -96,9 +96,9 @@ static void put_oom(struct tracer *tracer, size_t i) {
     const struct vr_history *history = tracer->view->history;
     vr_proto_string(&tracer->part, EVENT_NAME, "out of memory");
     vr_proto_string(&tracer->part, EVENT_CATEGORY, "oom");
-    put_number(tracer, "size_bytes", history->size_bytes[i]);
-    if ((vr_entry_has(history, i) & VR_HAS_DEVICE_FREE) != 0) put_number(tracer, "device_free_bytes", history->address[i]);
-    put_event(tracer, vr_export_time_us(history, i), TYPE_INSTANT, tracer->ooms);
+    put_annotation_number(tracer, "size_bytes", history->size_bytes[i]);
+    if ((vr_entry_has(history, i) & VR_HAS_DEVICE_FREE) != 0) put_annotation_number(tracer, "device_free_bytes", history->address[i]);
+    put_track_event(tracer, vr_export_time_us(history, i), TYPE_INSTANT, tracer->ooms);
 }
 
 // --- pools and their counters
@@ -215,7 +215,7 @@ static void put_marks(struct tracer *tracer, bool first) {
         if (mark->device != (int64_t)tracer->view->device && !(first && mark->device < 0)) continue;
         const unsigned type = strcmp(stage, "START") == 0 ? TYPE_BEGIN : strcmp(stage, "END") == 0 ? TYPE_END : TYPE_INSTANT;
         if (type != TYPE_END) vr_proto_string(&tracer->part, EVENT_NAME, vr_model_string(model, mark->name));
-        put_event(tracer, mark->time_us, type, tracer->marks);
+        put_track_event(tracer, mark->time_us, type, tracer->marks);
     }
 }
 
@@ -225,7 +225,7 @@ enum vram_status vr_export_perfetto(const struct vr_exporting *from, struct vr_o
     for (size_t v = 0; v < from->views->count; v++) {
         tracer.view = &from->views->view[v];
         tracer.first_us = tracer.view->history->count == 0 ? 0 : vr_export_time_us(tracer.view->history, 0);
-        put_device(&tracer);
+        put_device_tracks(&tracer);
         begin_pools(&tracer);
         put_pools(&tracer);
         put_marks(&tracer, v == 0);

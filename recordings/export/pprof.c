@@ -23,7 +23,7 @@ static const char *const own_strings[] = {"",           "alloc_objects", "alloc_
                                           "peak_space", "count",         "bytes",       "device"};
 enum { TYPES = 6, STRING_COUNT = 7, STRING_BYTES = 8, STRING_DEVICE = 9, DEFAULT_TYPE = 6 };
 
-static uint64_t string_of(uint32_t id) { return id == 0 ? 0 : id + VR_COUNT_OF(own_strings) - 1; }
+static uint64_t string_index_of(uint32_t id) { return id == 0 ? 0 : id + VR_COUNT_OF(own_strings) - 1; }
 
 static void put_head(const struct vr_exporting *from, struct vr_output *out, struct vr_text *part) {
     for (unsigned type = 1; type <= TYPES; type++) {
@@ -42,9 +42,9 @@ static void put_head(const struct vr_exporting *from, struct vr_output *out, str
 static void put_frames(const struct vr_model *model, struct vr_output *out, struct vr_text *part, struct vr_text *line) {
     for (uint32_t i = 0; i < model->frames.count && vr_output_flow(out); i++) {
         vr_proto_number(part, FUNCTION_ID, (uint64_t)i + 1);
-        vr_proto_number(part, FUNCTION_NAME, string_of(model->frames.name[i]));
-        vr_proto_number(part, FUNCTION_SYSTEM_NAME, string_of(model->frames.name[i]));
-        vr_proto_number(part, FUNCTION_FILE, string_of(model->frames.filename[i]));
+        vr_proto_number(part, FUNCTION_NAME, string_index_of(model->frames.name[i]));
+        vr_proto_number(part, FUNCTION_SYSTEM_NAME, string_index_of(model->frames.name[i]));
+        vr_proto_number(part, FUNCTION_FILE, string_index_of(model->frames.filename[i]));
         vr_proto_message(&out->text, PROFILE_FUNCTION, part);
         vr_proto_number(line, LINE_FUNCTION, (uint64_t)i + 1);
         vr_proto_number(line, LINE_LINE, model->frames.line[i] > 0 ? (uint64_t)model->frames.line[i] : 0);

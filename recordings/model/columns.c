@@ -50,7 +50,7 @@ static void *grow_sparse(char *column, size_t bytes, size_t more_bytes) {
 }
 
 // Every column but sparse ones that are NULL; they have `held` rows. On failure some have `rows`, the others what they had.
-static enum vram_status hold(const struct vr_columns *columns, void *table, size_t held, size_t rows) {
+static enum vram_status hold_rows(const struct vr_columns *columns, void *table, size_t held, size_t rows) {
     if (rows > SIZE_MAX / sizeof(uint64_t)) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < columns->count; i++) {
         void *column = vr_column_pointer(columns, table, i);
@@ -81,8 +81,8 @@ enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *t
     VR_TRY(vr_budget_charge(budget, wanted - *capacity, columns->row_bytes));
     if (wanted > *held) {
         size_t rows = expected > wanted ? expected : wanted;
-        enum vram_status status = hold(columns, table, *held, rows);
-        if (status != VRAM_OK && rows != wanted) status = hold(columns, table, *held, rows = wanted);
+        enum vram_status status = hold_rows(columns, table, *held, rows);
+        if (status != VRAM_OK && rows != wanted) status = hold_rows(columns, table, *held, rows = wanted);
         if (status != VRAM_OK) {
             budget->used_bytes -= (uint64_t)(wanted - *capacity) * columns->row_bytes;
             return status;
@@ -93,7 +93,7 @@ enum vram_status vr_columns_grow_ahead(const struct vr_columns *columns, void *t
     return VRAM_OK;
 }
 
-static void trim(const struct vr_columns *columns, void *table, size_t count) {
+static void trim_columns(const struct vr_columns *columns, void *table, size_t count) {
     for (size_t i = 0; i < columns->count; i++) {
         void *column = vr_column_pointer(columns, table, i);
         if (column == NULL) continue;
@@ -112,7 +112,7 @@ static size_t widest_sparse(const struct vr_columns *columns) {
 
 enum vram_status vr_columns_finish(const struct vr_columns *columns, void *table, size_t count) {
     void *zeros = NULL;
-    trim(columns, table, count);
+    trim_columns(columns, table, count);
     for (size_t i = 0; i < columns->count; i++) {
         const bool sparse = columns->column[i].sparse;
         if (vr_column_pointer(columns, table, i) != NULL) continue;

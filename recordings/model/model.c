@@ -88,7 +88,7 @@ static size_t first_falling(const uint64_t *offsets, size_t count, uint64_t step
     return SIZE_MAX;
 }
 
-static enum vram_status bad(struct vram_error *error, const char *what, size_t row) {
+static enum vram_status refuse_row(struct vram_error *error, const char *what, size_t row) {
     return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the model is inconsistent: %s of row %zu is out of range", what, row);
 }
 
@@ -96,16 +96,16 @@ static enum vram_status bad(struct vram_error *error, const char *what, size_t r
 #define EXPECT(expression, what)                                                                                                           \
     do {                                                                                                                                   \
         size_t row_ = (expression);                                                                                                        \
-        if (row_ != SIZE_MAX) return bad(error, (what), row_);                                                                             \
+        if (row_ != SIZE_MAX) return refuse_row(error, (what), row_);                                                                      \
     } while (0)
 
 static enum vram_status check_tables(const struct vr_model *model, struct vram_error *error) {
     const struct vr_strings *strings = &model->strings;
-    if (strings->count == 0 || model->stacks.count == 0) return bad(error, "the empty string or stack", 0);
+    if (strings->count == 0 || model->stacks.count == 0) return refuse_row(error, "the empty string or stack", 0);
     EXPECT(first_falling(strings->offset, strings->count, 1), "a string's offset");
     EXPECT(strings->offset[1] == 1 ? SIZE_MAX : 0, "the empty string's length");
     for (uint32_t i = 0; i < strings->count; i++) {
-        if (strings->bytes[strings->offset[i + 1] - 1] != '\0') return bad(error, "a string's end", i);
+        if (strings->bytes[strings->offset[i + 1] - 1] != '\0') return refuse_row(error, "a string's end", i);
     }
     EXPECT(first_not_below(model->frames.name, model->frames.count, strings->count), "a frame's name");
     EXPECT(first_not_below(model->frames.filename, model->frames.count, strings->count), "a frame's filename");
@@ -154,8 +154,9 @@ static enum vram_status check_tenants(const struct vr_model *model, struct vram_
     const uint32_t stacks = model->stacks.count;
     for (size_t i = 0; i < model->tenant_count; i++) {
         const struct vr_tenant *tenant = &model->tenants[i];
-        if (tenant->block >= model->blocks.count || (i != 0 && tenant->block < tenant[-1].block)) return bad(error, "a tenant's block", i);
-        if (tenant->stack >= stacks || tenant->cpp_stack >= stacks) return bad(error, "a tenant's stack", i);
+        if (tenant->block >= model->blocks.count || (i != 0 && tenant->block < tenant[-1].block))
+            return refuse_row(error, "a tenant's block", i);
+        if (tenant->stack >= stacks || tenant->cpp_stack >= stacks) return refuse_row(error, "a tenant's stack", i);
     }
     return VRAM_OK;
 }
@@ -178,11 +179,11 @@ static enum vram_status check_extras(const struct vr_model *model, struct vram_e
     const uint32_t strings = model->strings.count;
     for (size_t i = 0; i < model->extra_count; i++) {
         const struct vr_extra *extra = &model->extras[i];
-        if (extra->key >= strings || extra->value >= strings) return bad(error, "a further key's text", i);
-        if (extra->row >= rows_of(model, extra)) return bad(error, "a further key's row", i);
+        if (extra->key >= strings || extra->value >= strings) return refuse_row(error, "a further key's text", i);
+        if (extra->row >= rows_of(model, extra)) return refuse_row(error, "a further key's row", i);
     }
     for (size_t i = 0; i < model->module_count; i++) {
-        if (model->modules[i].path >= strings || model->modules[i].build_id >= strings) return bad(error, "a module's text", i);
+        if (model->modules[i].path >= strings || model->modules[i].build_id >= strings) return refuse_row(error, "a module's text", i);
     }
     return VRAM_OK;
 }
@@ -194,12 +195,14 @@ enum vram_status vr_model_check(const struct vr_model *model, struct vram_error 
     for (size_t i = 0; i < model->history_count; i++) VR_TRY(check_history(model, &model->histories[i], error));
     uint32_t strings = model->strings.count;
     for (size_t i = 0; i < model->annotation_count; i++) {
-        if (model->annotations[i].name >= strings || model->annotations[i].stage >= strings) return bad(error, "an annotation's text", i);
+        if (model->annotations[i].name >= strings || model->annotations[i].stage >= strings)
+            return refuse_row(error, "an annotation's text", i);
     }
     for (size_t i = 0; i < model->setting_count; i++) {
-        if (model->settings[i].key >= strings || model->settings[i].value >= strings) return bad(error, "a setting's text", i);
+        if (model->settings[i].key >= strings || model->settings[i].value >= strings) return refuse_row(error, "a setting's text", i);
     }
     EXPECT(first_not_below(model->top_level_keys, model->top_level_key_count, strings), "a top-level key");
-    if (model->host_count > 1 || model->host_count > model->history_count) return bad(error, "the host's history", model->host_count);
+    if (model->host_count > 1 || model->host_count > model->history_count)
+        return refuse_row(error, "the host's history", model->host_count);
     return check_extras(model, error);
 }

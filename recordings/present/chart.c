@@ -59,7 +59,7 @@ static struct chart_column column_at(const struct vram_report_device *device, un
 }
 
 // Eighths of rows that a value fills.
-static unsigned eighths(uint64_t bytes, uint64_t top, unsigned rows) {
+static unsigned height_in_eighths(uint64_t bytes, uint64_t top, unsigned rows) {
     const unsigned filled = (unsigned)((double)bytes / (double)top * rows * 8 + 0.5);
     return filled == 0 && bytes != 0 ? 1 : filled;
 }
@@ -67,9 +67,10 @@ static unsigned eighths(uint64_t bytes, uint64_t top, unsigned rows) {
 enum ink { INK_NONE, INK_ALLOCATED, INK_RESERVED };
 
 // The character of one cell; row 0 is the lowest.
-static enum ink cell(const struct chart_column *column, uint64_t top, unsigned rows, unsigned row, bool unicode, const char **character) {
+static enum ink chart_cell(const struct chart_column *column, uint64_t top, unsigned rows, unsigned row, bool unicode,
+                           const char **character) {
     static const char *const steps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    const unsigned allocated = eighths(column->allocated, top, rows), reserved = eighths(column->reserved, top, rows);
+    const unsigned allocated = height_in_eighths(column->allocated, top, rows), reserved = height_in_eighths(column->reserved, top, rows);
     const unsigned floor = row * 8;
     if (allocated > floor) {
         const unsigned part = allocated - floor > 8 ? 8 : allocated - floor;
@@ -84,13 +85,13 @@ static enum ink cell(const struct chart_column *column, uint64_t top, unsigned r
     return INK_NONE;
 }
 
-static void print_row(struct vr_text *text, const struct vram_style *style, const struct chart_column *columns, unsigned count,
-                      uint64_t top, unsigned rows, unsigned row) {
+static void print_chart_row(struct vr_text *text, const struct vram_style *style, const struct chart_column *columns, unsigned count,
+                            uint64_t top, unsigned rows, unsigned row) {
     static const enum vr_colour colours[] = {VR_PLAIN, VR_CYAN, VR_DIM};
     enum ink ink = INK_NONE;
     for (unsigned c = 0; c < count; c++) {
         const char *character;
-        const enum ink next = cell(&columns[c], top, rows, row, style->unicode, &character);
+        const enum ink next = chart_cell(&columns[c], top, rows, row, style->unicode, &character);
         if (next != ink) {
             if (ink != INK_NONE) vr_text_colour(text, style, VR_PLAIN);
             if (next != INK_NONE) vr_text_colour(text, style, colours[next]);
@@ -158,7 +159,7 @@ void vr_chart_timeline(struct vr_text *text, const struct vram_style *style, con
         vr_text_repeat(text, " ", indent);
         vr_text_printf(text, "%*s ", (int)SCALE_COLUMNS - 1, labelled ? vr_bytes(value).text : "");
         vr_text_puts(text, style->unicode ? (labelled ? "┤" : "│") : "|");
-        print_row(text, style, columns, count, top, rows, row);
+        print_chart_row(text, style, columns, count, top, rows, row);
         trim_line(text);
     }
     print_axis(text, style, device, columns, count, indent);

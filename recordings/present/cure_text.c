@@ -4,7 +4,7 @@
 // Room that is left is little where it is less than this part of all.
 #define LITTLE_PART 50u
 
-static void put_setting(const struct vram_cure *cure, struct vr_text *out) {
+static void put_cure_setting(const struct vram_cure *cure, struct vr_text *out) {
     const uint64_t left = cure->needed_bytes != 0 && cure->room_bytes > cure->needed_bytes ? cure->room_bytes - cure->needed_bytes : 0;
     vr_text_printf(out, "Replayed with it%s, the history fits in the %s there was room for: it holds at most %s",
                    cure->from_recorded_start ? " from the memory as it lay when the recording began" : "", vr_bytes(cure->room_bytes).text,
@@ -71,10 +71,14 @@ static void put_unfinished(const struct vram_cure *cure, struct vr_text *out) {
 
 void vr_cure_sentence(const struct vram_cure *cure, struct vr_text *out) {
     static void (*const put[])(const struct vram_cure *cure, struct vr_text *out) = {
-        [VRAM_CURE_SETTING] = put_setting,     [VRAM_CURE_DEMAND] = put_demand,
-        [VRAM_CURE_NONE] = put_none,           [VRAM_CURE_NOT_REPRODUCED] = put_not_reproduced,
-        [VRAM_CURE_NO_REPLAY] = put_no_replay, [VRAM_CURE_UNFINISHED] = put_unfinished,
-        [VRAM_CURE_LIMIT] = put_limit,         [VRAM_CURE_GROWTH] = put_growth,
+        [VRAM_CURE_SETTING] = put_cure_setting,
+        [VRAM_CURE_DEMAND] = put_demand,
+        [VRAM_CURE_NONE] = put_none,
+        [VRAM_CURE_NOT_REPRODUCED] = put_not_reproduced,
+        [VRAM_CURE_NO_REPLAY] = put_no_replay,
+        [VRAM_CURE_UNFINISHED] = put_unfinished,
+        [VRAM_CURE_LIMIT] = put_limit,
+        [VRAM_CURE_GROWTH] = put_growth,
     };
     put[cure->verdict](cure, out);
     if (cure->windows && (cure->verdict == VRAM_CURE_SETTING || cure->verdict == VRAM_CURE_NONE))

@@ -300,7 +300,7 @@ static void put_next_moment(struct vr_text *out, const struct vram_report_remedy
 
 // --- texts -------------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status keep(struct vr_arena *arena, struct vr_text *text, const char **kept) {
+static enum vram_status keep_demand_text(struct vr_arena *arena, struct vr_text *text, const char **kept) {
     enum vram_status status = vr_text_status(text);
     if (status == VRAM_OK) status = vr_arena_copy(arena, vr_text_string(text), text->length, kept);
     vr_text_release(text);
@@ -313,8 +313,8 @@ static enum vram_status put_remedy(struct vr_arena *arena, const struct vram_rep
     put_outcome(&text, remedy, demand);
     words[remedy->remedy].basis(&basis, remedy, demand);
     put_next_moment(&basis, remedy);
-    const enum vram_status status = keep(arena, &text, &remedy->text);
-    if (status == VRAM_OK) return keep(arena, &basis, &remedy->basis);
+    const enum vram_status status = keep_demand_text(arena, &text, &remedy->text);
+    if (status == VRAM_OK) return keep_demand_text(arena, &basis, &remedy->basis);
     vr_text_release(&basis);
     return status;
 }
@@ -331,7 +331,7 @@ enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_r
     struct vram_report_remedy *remedies = (struct vram_report_remedy *)(uintptr_t)demand->remedies;
     struct vr_text text = {0};
     put[demand->demand](&text, demand);
-    VR_TRY(keep(arena, &text, &made->text));
+    VR_TRY(keep_demand_text(arena, &text, &made->text));
     for (size_t i = 0; i < demand->remedy_count; i++) VR_TRY(put_remedy(arena, demand, &remedies[i]));
     return VRAM_OK;
 }

@@ -13,7 +13,7 @@ static struct vr_formatted signed_bytes(int64_t bytes) {
     return made;
 }
 
-static const char *remark(const struct vr_pair *pair) {
+static const char *pair_remark(const struct vr_pair *pair) {
     if (pair->row[0] == VR_PAIR_NO_ROW) return "new";
     if (pair->row[1] == VR_PAIR_NO_ROW) return "gone";
     return pair->moved ? "moved" : "";
@@ -41,7 +41,7 @@ static void print_pairs(const struct vr_comparison *comparison, const struct vra
         vr_table_cell(&table, "%s", vr_bytes(pair->bytes[1]).text);
         vr_table_cell(&table, "%s", signed_bytes(vr_pair_change(pair)).text);
         vr_table_cell(&table, "%s > %s", vr_count(pair->count[0]).text, vr_count(pair->count[1]).text);
-        vr_table_cell(&table, "%s", remark(pair));
+        vr_table_cell(&table, "%s", pair_remark(pair));
         vr_table_cell_bytes(&table, vr_text_string(&name), name.length);
         table.cells.failed = table.cells.failed || name.failed;
         vr_text_release(&name);
@@ -98,7 +98,7 @@ enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_
     return status;
 }
 
-static void put_json(const struct vram_diff *diff, const struct vr_comparison *comparison, struct vr_json *json) {
+static void put_diff_json(const struct vram_diff *diff, const struct vr_comparison *comparison, struct vr_json *json) {
     static const char *const sides[] = {"before", "after"};
     for (unsigned side = 0; side < 2; side++) {
         vr_json_object(json, sides[side]);
@@ -122,7 +122,7 @@ static void put_json(const struct vram_diff *diff, const struct vr_comparison *c
         vr_json_i64(json, "change_bytes", vr_pair_change(pair));
         vr_json_u64(json, "before_count", pair->count[0]);
         vr_json_u64(json, "after_count", pair->count[1]);
-        vr_json_string(json, "remark", remark(pair));
+        vr_json_string(json, "remark", pair_remark(pair));
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
@@ -137,7 +137,7 @@ enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, 
     VR_TRY(vr_comparison_open(diff, &comparison, error));
     vr_json_init(&json, &text, true);
     vr_json_object(&json, NULL);
-    put_json(diff, &comparison, &json);
+    put_diff_json(diff, &comparison, &json);
     vr_json_object_end(&json);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);

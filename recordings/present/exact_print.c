@@ -161,7 +161,7 @@ static void difference_text(struct vr_text *text, const struct vram_difference *
     vr_text_printf(text, ": %s\n", vram_difference_text(difference->kind));
 }
 
-static void remarks(struct vr_text *text, const struct vram_style *style, const struct vram_exact_device *device) {
+static void put_exact_remarks(struct vr_text *text, const struct vram_style *style, const struct vram_exact_device *device) {
     if (device->reason[0] != '\0') vr_text_printf(text, "  device %" PRIu32 ": %s\n", device->device, device->reason);
     if (device->oom_events > 0) {
         vr_text_printf(text, "  device %" PRIu32 ": %s of %s out-of-memory events reproduced\n", device->device,
@@ -213,7 +213,7 @@ enum vram_status vram_exact_text(const struct vram_exact_result *result, const c
         settings_text(&text, result);
         counts_table(&text, style, result);
     }
-    for (size_t i = 0; i < result->device_count; i++) remarks(&text, style, &result->devices[i]);
+    for (size_t i = 0; i < result->device_count; i++) put_exact_remarks(&text, style, &result->devices[i]);
     return vr_text_finish(&text, write, user);
 }
 

@@ -44,7 +44,7 @@ static enum vram_status open_flame(const struct vram_recording *recording, const
 // --- lines ---------------------------------------------------------------------------------------------------------------
 // "function (file:line)"; without lines where two recordings are compared or there is none. What separates frames and lines becomes a
 // space.
-static void put_frame(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node) {
+static void put_flame_frame(struct vr_text *text, const struct vr_stacktree *tree, uint32_t node) {
     const uint32_t label = tree->node[node].label;
     const size_t start = text->length;
     vr_stacktree_function(tree, node, text);
@@ -63,12 +63,12 @@ static void put_frame(struct vr_text *text, const struct vr_stacktree *tree, uin
 
 enum { MOST_DEPTH = 2048 };
 
-static void put_line(struct vr_text *text, const struct flame *flame, uint32_t node) {
+static void put_flame_line(struct vr_text *text, const struct flame *flame, uint32_t node) {
     uint32_t line[MOST_DEPTH];
     size_t depth = 0;
     for (uint32_t at = node; at != 0 && depth < MOST_DEPTH; at = flame->tree.node[at].parent) line[depth++] = at;
     for (size_t i = depth; i-- > 0;) {
-        put_frame(text, &flame->tree, line[i]);
+        put_flame_frame(text, &flame->tree, line[i]);
         vr_text_puts(text, i == 0 ? " " : ";");
     }
     const uint64_t *own = flame->tree.node[node].own;
@@ -87,7 +87,7 @@ enum vram_status vram_flame_folded(const struct vram_recording *recording, const
         const struct vr_tree_node *node = &flame.tree.node[i];
         if (node->own[0] == 0 && node->own[1] == 0) continue;
         text.length = 0;
-        put_line(&text, &flame, (uint32_t)i);
+        put_flame_line(&text, &flame, (uint32_t)i);
         status = vr_text_hand_over(&text, write, user);
     }
     vr_text_release(&text);
@@ -117,19 +117,19 @@ struct flame_box {
     unsigned depth;
 };
 
-static double weight(const struct vr_tree_node *node) {
+static double node_weight(const struct vr_tree_node *node) {
     return (double)(node->bytes[0] > node->bytes[1] ? node->bytes[0] : node->bytes[1]);
 }
 
 // places is indexed by node.
 static unsigned lay_out(const struct vr_stacktree *tree, const uint32_t *nodes, size_t count, struct flame_box *places) {
     unsigned deepest = 0;
-    const double whole = weight(&tree->node[0]);
+    const double whole = node_weight(&tree->node[0]);
     places[0] = (struct flame_box){.width = 1};
     for (size_t i = 1; i < count; i++) {
         const struct vr_tree_node *node = &tree->node[nodes[i]];
         struct flame_box *parent = &places[node->parent], *place = &places[nodes[i]];
-        const double room = parent->width - parent->used, width = whole > 0 ? weight(node) / whole : 0;
+        const double room = parent->width - parent->used, width = whole > 0 ? node_weight(node) / whole : 0;
         *place = (struct flame_box){.x = parent->x + parent->used, .width = width < room ? width : room, .depth = parent->depth + 1};
         parent->used += place->width;
         if (place->depth > deepest) deepest = place->depth;
@@ -164,7 +164,7 @@ static void put_colour(struct vr_text *text, const struct vr_stacktree *tree, ui
         const bool grew = at->bytes[0] > at->bytes[1];
         const double change = (double)(grew ? at->bytes[0] - at->bytes[1] : at->bytes[1] - at->bytes[0]);
         memcpy(colour, grew ? hues[5] : (const unsigned char[]){0, 114, 178}, sizeof colour);
-        strength = 0.08 + 0.72 * change / weight(at);
+        strength = 0.08 + 0.72 * change / node_weight(at);
     } else if (at->label != VR_TREE_NONE) {
         const struct vr_frame_label *label = &tree->labels.label[at->label];
         uint64_t hash = 0xcbf29ce484222325u;
@@ -194,7 +194,7 @@ static void put_node(struct vr_text *text, const struct flame *flame, uint32_t n
     const struct vr_tree_node *at = &flame->tree.node[node];
     struct vr_text name = {0}, full = {0};
     put_label(&name, &flame->tree, node);
-    put_frame(&full, &flame->tree, node);
+    put_flame_frame(&full, &flame->tree, node);
     vr_text_printf(text, "<g data-x=\"%.6f\" data-w=\"%.6f\" data-d=\"%u\" data-n=\"", place->x, place->width, place->depth);
     put_xml(text, vr_text_string(&name), name.length);
     vr_text_puts(text, "\"><title>");
@@ -243,11 +243,11 @@ static void put_head(struct vr_text *text, const struct flame *flame, const stru
     vr_text_printf(text, "<text id=\"hint\" x=\"%d\" y=\"22\" text-anchor=\"end\" fill=\"#555\"></text>\n", WIDTH - 8);
 }
 
-static enum vram_status draw(const struct flame *flame, const struct vram_profile_options *options, const char *title,
-                             struct vr_text *text) {
+static enum vram_status draw_flame(const struct flame *flame, const struct vram_profile_options *options, const char *title,
+                                   struct vr_text *text) {
     uint32_t *nodes = NULL;
     size_t count = 0;
-    VR_TRY(vr_stacktree_pick(&flame->tree, (uint64_t)(weight(&flame->tree.node[0]) * LEAST_SHARE), MOST_NODES, &nodes, &count));
+    VR_TRY(vr_stacktree_pick(&flame->tree, (uint64_t)(node_weight(&flame->tree.node[0]) * LEAST_SHARE), MOST_NODES, &nodes, &count));
     struct flame_box *places = calloc(flame->tree.count, sizeof *places);
     if (places != NULL) {
         put_head(text, flame, options, title, lay_out(&flame->tree, nodes, count, places));
@@ -268,7 +268,7 @@ enum vram_status vram_flame_svg(const struct vram_recording *recording, const st
     struct flame flame;
     struct vr_text text = {0};
     VR_TRY(open_flame(recording, before, options, &flame, error));
-    enum vram_status status = draw(&flame, options, title, &text);
+    enum vram_status status = draw_flame(&flame, options, title, &text);
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);
     close_flame(&flame);

@@ -146,7 +146,7 @@ static void put_group(const struct vram_forecast *asked, const struct vr_forecas
     vr_json_object_end(json);
 }
 
-static void put_json(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_json *json) {
+static void put_forecast_json(const struct vram_forecast *asked, const struct vr_forecast *forecast, struct vr_json *json) {
     const struct vram_forecast_result *made = &forecast->result;
     vr_json_double(json, "size", asked->wanted);
     vr_json_u64(json, "allocated_bytes", made->allocated_bytes);
@@ -178,7 +178,7 @@ enum vram_status vram_forecast_json(const struct vram_forecast *asked, vram_writ
     VR_TRY(vr_forecast_make(asked, &forecast, error));
     vr_json_init(&json, &text, true);
     vr_json_object(&json, NULL);
-    put_json(asked, &forecast, &json);
+    put_forecast_json(asked, &forecast, &json);
     vr_json_object_end(&json);
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);

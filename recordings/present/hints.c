@@ -65,7 +65,8 @@ static const struct {
 #include "analyze/advice.def"
 };
 
-static enum vram_status add(struct vr_arena *arena, const struct vram_report_device *device, size_t row, struct vram_report_note *note) {
+static enum vram_status add_hint(struct vr_arena *arena, const struct vram_report_device *device, size_t row,
+                                 struct vram_report_note *note) {
     struct vr_text text = {0};
     rows[row].say(device, &text);
     *note = (struct vram_report_note){.kind = VRAM_NOTE_ADVICE, .device = device->device, .code = rows[row].code};
@@ -82,7 +83,7 @@ enum vram_status vr_report_hints(struct vr_arena *arena, struct vram_report *rep
     for (size_t d = 0; d < report->device_count; d++) {
         const uint32_t grounds = vr_grounds_of_device(&report->devices[d]);
         for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
-            if (vr_grounds_hold(grounds, rows[i].grounds)) VR_TRY(add(arena, &report->devices[d], i, &notes[report->advice_count++]));
+            if (vr_grounds_hold(grounds, rows[i].grounds)) VR_TRY(add_hint(arena, &report->devices[d], i, &notes[report->advice_count++]));
         }
     }
     report->advice = notes;

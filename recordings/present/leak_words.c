@@ -2,7 +2,7 @@
 
 #include "present/text_parts.h"
 
-static void put_name(const struct vr_model *model, uint32_t name, struct vr_text *text) {
+static void put_row_name(const struct vr_model *model, uint32_t name, struct vr_text *text) {
     const char *string = vr_model_string(model, name);
     vr_text_puts(text, " (");
     vr_text_printable(text, string, strlen(string));
@@ -19,7 +19,7 @@ void vr_leak_steps_text(const struct vr_model *model, const struct vr_steps *ste
         vr_text_printf(text, "allocations repeat %s times", vr_count(steps->count).text);
     } else {
         vr_text_printf(text, "%s step%s, %s", vr_count(steps->count).text, steps->count == 1 ? "" : "s", found[steps->source]);
-        if (steps->name != 0) put_name(model, steps->name, text);
+        if (steps->name != 0) put_row_name(model, steps->name, text);
     }
 }
 
@@ -45,7 +45,7 @@ static void put_pass(const struct vr_model *model, const struct vr_steps *steps,
     vr_text_puts(text, "; record several steps");
 }
 
-static struct vr_formatted rate(double bytes) { return vr_bytes(bytes <= 0 ? 0 : (uint64_t)(bytes + 0.5)); }
+static struct vr_formatted format_rate(double bytes) { return vr_bytes(bytes <= 0 ? 0 : (uint64_t)(bytes + 0.5)); }
 
 void vr_leak_answer_text(const struct vr_model *model, const struct vr_steps *steps, const struct vr_leak_finding *finding,
                          struct vr_text *text) {
@@ -64,14 +64,16 @@ void vr_leak_answer_text(const struct vr_model *model, const struct vr_steps *st
         break;
     case VR_LEAKS_NONE: vr_text_puts(text, "no leak: nothing piles up from step to step"); break;
     case VR_LEAKS_GROWING:
-        vr_text_printf(text, "no leak: nothing piles up, but requests grow: %s more in every step", rate(finding->bytes_per_step).text);
+        vr_text_printf(text, "no leak: nothing piles up, but requests grow: %s more in every step",
+                       format_rate(finding->bytes_per_step).text);
         break;
     case VR_LEAKS_RELEASED:
-        vr_text_printf(text, "no leak: what piled up, %s in every step, was freed after the last one", rate(finding->bytes_per_step).text);
+        vr_text_printf(text, "no leak: what piled up, %s in every step, was freed after the last one",
+                       format_rate(finding->bytes_per_step).text);
         break;
     default:
         vr_text_printf(text, "%zu leak%s: %s more in every step", finding->leaks, finding->leaks == 1 ? "" : "s",
-                       rate(finding->bytes_per_step).text);
+                       format_rate(finding->bytes_per_step).text);
     }
 }
 

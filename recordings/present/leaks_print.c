@@ -22,7 +22,8 @@ static void put_course(struct vr_text *text, const struct vram_style *style, con
     }
 }
 
-static void put_row(struct vr_table *table, const struct vr_leaks *leaks, const struct vram_style *style, const struct vr_grower *grower) {
+static void put_leak_row(struct vr_table *table, const struct vr_leaks *leaks, const struct vram_style *style,
+                         const struct vr_grower *grower) {
     struct vr_text course = {0}, name = {0}, grown = {0};
     put_course(&course, style, grower->bytes, leaks->growth.point_count);
     vr_leak_points_grown(grower, &grown);
@@ -52,7 +53,7 @@ static void print_growers(const struct vr_leaks *leaks, const struct vram_style 
     };
     struct vr_table table;
     vr_table_init(&table, columns, VR_COUNT_OF(columns));
-    for (size_t i = 0; i < leaks->finding.shown; i++) put_row(&table, leaks, style, &leaks->growth.grower[i]);
+    for (size_t i = 0; i < leaks->finding.shown; i++) put_leak_row(&table, leaks, style, &leaks->growth.grower[i]);
     if (table.cell_count != 0) {
         vr_text_puts(text, "\n");
         vr_table_print(&table, text, style, 2);
@@ -133,9 +134,9 @@ enum vram_status vram_leaks_text(const struct vram_recording *recording, const s
 }
 
 // To a thousandth: what lies behind it is the arithmetic's, not the recording's.
-static double rounded(double value) { return round(value * 1000) / 1000; }
+static double round_to_bytes(double value) { return round(value * 1000) / 1000; }
 
-static enum vram_status put_json(const struct vr_leaks *leaks, struct vr_json *json) {
+static enum vram_status put_leaks_json(const struct vr_leaks *leaks, struct vr_json *json) {
     vr_json_u64(json, "device", leaks->profile.view->device);
     struct vr_text words = {0};
     vr_leak_steps_text(leaks->profile.model, &leaks->steps, &words);
@@ -147,7 +148,7 @@ static enum vram_status put_json(const struct vr_leaks *leaks, struct vr_json *j
     vr_json_u64(json, "steps", leaks->steps.count);
     vr_leak_answer_json(leaks->profile.model, &leaks->steps, &leaks->finding, json);
     vr_json_u64(json, "leaks", leaks->finding.leaks);
-    vr_json_double(json, "bytes_per_step", rounded(leaks->finding.bytes_per_step));
+    vr_json_double(json, "bytes_per_step", round_to_bytes(leaks->finding.bytes_per_step));
     vr_json_string(json, "by", vr_grouping_words[leaks->grouping.by]);
     vr_json_array(json, "marks");
     for (size_t i = 0; i < leaks->marks.count && i < MARKS_SHOWN; i++) {
@@ -163,8 +164,8 @@ static enum vram_status put_json(const struct vr_leaks *leaks, struct vr_json *j
         vr_json_object(json, NULL);
         VR_TRY(vr_group_name_json(&leaks->grouping, grower->key, json));
         vr_json_string(json, "verdict", vr_verdict_word(grower->verdict));
-        vr_json_double(json, "bytes_per_step", rounded(grower->bytes_per_step));
-        vr_json_double(json, "objects_per_step", rounded(grower->objects_per_step));
+        vr_json_double(json, "bytes_per_step", round_to_bytes(grower->bytes_per_step));
+        vr_json_double(json, "objects_per_step", round_to_bytes(grower->objects_per_step));
         vr_json_u64(json, "grew_points", grower->grew_points);
         vr_json_u64(json, "course_points", grower->course_points);
         vr_json_u64(json, "first_bytes", grower->first_bytes);
@@ -185,7 +186,7 @@ enum vram_status vram_leaks_json(const struct vram_recording *recording, const s
     vr_json_init(&json, &text, true);
     vr_json_object(&json, NULL);
     vr_json_string(&json, "file", title);
-    enum vram_status status = put_json(&found, &json);
+    enum vram_status status = put_leaks_json(&found, &json);
     vr_json_object_end(&json);
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
     if (status == VRAM_OK && leaks != NULL) *leaks = found.finding.leaks;

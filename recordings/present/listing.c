@@ -35,30 +35,30 @@ static enum vram_status each_device(struct vr_listing *listing, const struct vr_
     return status;
 }
 
-static enum vram_status refuse(struct vram_error *error) {
+static enum vram_status refuse_address(struct vram_error *error) {
     return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL, and the listing must be one");
 }
 
 // Too many devices are told apart from too many events by the sentence that stands there already.
-static enum vram_status finish(enum vram_status status, struct vram_error *error) {
+static enum vram_status finish_listing(enum vram_status status, struct vram_error *error) {
     if (status == VRAM_OK || (error != NULL && error->status == status)) return status;
     return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
 }
 
 enum vram_status vram_listing_text(const struct vram_recording *recording, enum vram_listing which, const struct vram_style *style,
                                    vram_write write, void *user, struct vram_error *error) {
-    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse(error);
+    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
     static const struct vram_style plain = {0};
     struct vr_listing listing = {.style = style == NULL ? &plain : style, .write = write, .user = user};
     enum vram_status status = each_device(&listing, vr_recording_model(recording), which, error);
     if (status == VRAM_OK) status = vr_listing_flush(&listing, 0);
     vr_text_release(&listing.text);
-    return finish(status, error);
+    return finish_listing(status, error);
 }
 
 enum vram_status vram_listing_json(const struct vram_recording *recording, enum vram_listing which, const char *file, vram_write write,
                                    void *user, struct vram_error *error) {
-    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse(error);
+    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
     struct vr_listing listing = {.as_json = true, .write = write, .user = user};
     vr_json_init(&listing.json, &listing.text, false);
     vr_json_object(&listing.json, NULL);
@@ -69,23 +69,23 @@ enum vram_status vram_listing_json(const struct vram_recording *recording, enum 
     vr_json_object_end(&listing.json);
     if (status == VRAM_OK) status = vr_listing_flush(&listing, 0);
     vr_text_release(&listing.text);
-    return finish(status, error);
+    return finish_listing(status, error);
 }
 
 // --- segments ----------------------------------------------------------------------------------------------------------
-static const char *kind_of(const struct vr_segments *segments, size_t row) {
+static const char *segment_kind_name(const struct vr_segments *segments, size_t row) {
     static const char *const names[] = {"", "small", "large"};
     return names[segments->kind[row]];
 }
 
-static void put_segment(struct vr_json *json, const struct vr_view *view, size_t row) {
+static void put_listed_segment(struct vr_json *json, const struct vr_view *view, size_t row) {
     const struct vr_segments *segments = &view->model->segments;
     const struct vr_segment_sums sums = vr_segment_sum(view->model, row);
     vr_json_object(json, NULL);
     vr_json_u64(json, "device", view->device);
     vr_json_u64(json, "address", segments->address[row]);
     vr_json_u64(json, "bytes", segments->total_bytes[row]);
-    vr_json_string(json, "kind", segments->kind[row] == VR_KIND_UNKNOWN ? NULL : kind_of(segments, row));
+    vr_json_string(json, "kind", segments->kind[row] == VR_KIND_UNKNOWN ? NULL : segment_kind_name(segments, row));
     vr_json_bool(json, "expandable", segments->expandable[row] != 0);
     vr_json_i64(json, "stream", (int64_t)segments->stream[row]);
     vr_json_array(json, "pool");
@@ -101,12 +101,12 @@ static void put_segment(struct vr_json *json, const struct vr_view *view, size_t
     vr_json_object_end(json);
 }
 
-static void add_row(struct vr_table *table, const struct vr_model *model, size_t row) {
+static void add_segment_row(struct vr_table *table, const struct vr_model *model, size_t row) {
     const struct vr_segments *segments = &model->segments;
     const struct vr_segment_sums sums = vr_segment_sum(model, row);
     vr_table_cell(table, "%llx", (unsigned long long)segments->address[row]);
     vr_table_cell(table, "%s", vr_bytes(segments->total_bytes[row]).text);
-    vr_table_cell(table, "%s%s", kind_of(segments, row), segments->expandable[row] ? " expandable" : "");
+    vr_table_cell(table, "%s%s", segment_kind_name(segments, row), segments->expandable[row] ? " expandable" : "");
     vr_table_cell(table, "%lld", (long long)segments->stream[row]);
     vr_table_cell(table, "%llu,%llu", (unsigned long long)segments->pool_first[row], (unsigned long long)segments->pool_second[row]);
     vr_table_cell(table, "%s", vr_count(sums.blocks).text);
@@ -127,10 +127,10 @@ enum vram_status vr_list_segments(struct vr_listing *listing) {
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < listing->view->segment_count && status == VRAM_OK; i++) {
         if (listing->as_json) {
-            put_segment(&listing->json, listing->view, listing->view->segments[i]);
+            put_listed_segment(&listing->json, listing->view, listing->view->segments[i]);
             status = vr_listing_flush(listing, FLUSH_BYTES);
         } else {
-            add_row(&table, listing->view->model, listing->view->segments[i]);
+            add_segment_row(&table, listing->view->model, listing->view->segments[i]);
         }
     }
     if (!listing->as_json) vr_table_print(&table, &listing->text, listing->style, 0);
@@ -139,16 +139,16 @@ enum vram_status vr_list_segments(struct vr_listing *listing) {
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------
-static const char *tail(const char *path) {
+static const char *path_tail(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
 }
 
 // A frame as a part of a folded line: nothing in it may be taken for a separator.
-static void put_frame(struct vr_text *text, const struct vr_model *model, uint32_t frame) {
+static void put_listed_frame(struct vr_text *text, const struct vr_model *model, uint32_t frame) {
     struct vr_text part = {0};
-    vr_text_printf(&part, "%s:%lld:%s", tail(vr_model_string(model, model->frames.filename[frame])), (long long)model->frames.line[frame],
-                   vr_model_string(model, model->frames.name[frame]));
+    vr_text_printf(&part, "%s:%lld:%s", path_tail(vr_model_string(model, model->frames.filename[frame])),
+                   (long long)model->frames.line[frame], vr_model_string(model, model->frames.name[frame]));
     for (size_t i = 0; i < part.length; i++) {
         if (part.bytes[i] == ';') part.bytes[i] = ',';
     }
@@ -168,7 +168,8 @@ static void put_folded(struct vr_listing *listing, uint64_t stream, const char *
     const uint64_t first = model->stacks.offset[stack];
     begin_folded(listing, stream, state);
     if (stack == 0) vr_text_puts(&listing->text, ";<no frames>");
-    for (uint64_t i = model->stacks.offset[stack + 1]; stack != 0 && i-- > first;) put_frame(&listing->text, model, model->stacks.frame[i]);
+    for (uint64_t i = model->stacks.offset[stack + 1]; stack != 0 && i-- > first;)
+        put_listed_frame(&listing->text, model, model->stacks.frame[i]);
     vr_text_printf(&listing->text, " %llu\n", (unsigned long long)bytes);
 }
 

@@ -17,7 +17,7 @@ static char character(const struct stats_cell *page, uint64_t page_bytes) {
     return (char)('0' + page->used * 10 / page_bytes);
 }
 
-static void add_block(struct stats_cell *pages, size_t count, uint64_t begin, uint64_t size, char letter) {
+static void add_page_block(struct stats_cell *pages, size_t count, uint64_t begin, uint64_t size, char letter) {
     for (uint64_t at = begin; at < begin + size && at / PAGE_BYTES < count;) {
         struct stats_cell *page = &pages[at / PAGE_BYTES];
         const uint64_t page_end = (at / PAGE_BYTES + 1) * PAGE_BYTES, end = begin + size < page_end ? begin + size : page_end;
@@ -28,7 +28,7 @@ static void add_block(struct stats_cell *pages, size_t count, uint64_t begin, ui
     }
 }
 
-static enum vram_status draw(struct vr_text *text, const struct vr_model *model, size_t row) {
+static enum vram_status draw_pages(struct vr_text *text, const struct vr_model *model, size_t row) {
     const struct vr_blocks *blocks = &model->blocks;
     const uint64_t total = model->segments.total_bytes[row], address = model->segments.address[row];
     const uint64_t pages_in_all = total / PAGE_BYTES + (total % PAGE_BYTES != 0);
@@ -41,7 +41,7 @@ static enum vram_status draw(struct vr_text *text, const struct vr_model *model,
         uint64_t end;
         if (!vr_state_active(blocks->state[b]) || blocks->address[b] < address) continue;
         if (!vr_add_u64(blocks->address[b] - address, blocks->size_bytes[b], &end) || end > total) continue;
-        add_block(pages, count, blocks->address[b] - address, blocks->size_bytes[b], letter);
+        add_page_block(pages, count, blocks->address[b] - address, blocks->size_bytes[b], letter);
         letter = letter == 'z' ? 'a' : (char)(letter + 1);
     }
     vr_text_puts(text, "[");
@@ -71,10 +71,10 @@ struct stats_sums {
     uint64_t reserved, allocated, pending, free, rounding;
 };
 
-static enum vram_status put_line(struct vr_listing *listing, size_t row) {
+static enum vram_status put_pages_line(struct vr_listing *listing, size_t row) {
     const struct vr_model *model = listing->view->model;
     const struct vr_segment_sums sums = vr_segment_sum(model, row);
-    VR_TRY(draw(&listing->text, model, row));
+    VR_TRY(draw_pages(&listing->text, model, row));
     vr_text_printf(&listing->text, " %s, %s free", vr_bytes(model->segments.total_bytes[row]).text, vr_bytes(sums.free_bytes).text);
     if (sums.rounding_bytes != 0) vr_text_printf(&listing->text, ", %s rounding", vr_bytes(sums.rounding_bytes).text);
     if (sums.pending_bytes != 0) vr_text_printf(&listing->text, ", %s pending", vr_bytes(sums.pending_bytes).text);
@@ -123,7 +123,7 @@ enum vram_status vr_list_stats(struct vr_listing *listing) {
     if (count != 0) qsort(order, count, sizeof *order, by_size);
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && order[i].bytes >= PAGE_BYTES && !listing->as_json && status == VRAM_OK; i++)
-        status = put_line(listing, order[i].row);
+        status = put_pages_line(listing, order[i].row);
     free(order);
     put_sums(listing, &sums);
     return status;

@@ -48,7 +48,7 @@ static const char *action_of(const struct vr_view *view, size_t event) {
     return vr_action_name((enum vr_action)history->action[event]);
 }
 
-static void put_json(struct vr_listing *listing, size_t event, const char *label) {
+static void put_trace_json(struct vr_listing *listing, size_t event, const char *label) {
     const struct vr_history *history = listing->view->history;
     struct vr_json *json = &listing->json;
     const uint32_t has = vr_entry_has(history, event);
@@ -67,7 +67,7 @@ static void put_json(struct vr_listing *listing, size_t event, const char *label
     vr_json_object_end(json);
 }
 
-static void put_text(struct vr_listing *listing, size_t event, const char *label) {
+static void put_trace_text(struct vr_listing *listing, size_t event, const char *label) {
     const struct vr_history *history = listing->view->history;
     struct vr_text *text = &listing->text;
     const char *action = action_of(listing->view, event);
@@ -89,14 +89,14 @@ static void put_text(struct vr_listing *listing, size_t event, const char *label
     vr_text_puts(text, "\n");
 }
 
-static enum vram_status list(struct vr_listing *listing, struct address_uses *uses) {
+static enum vram_status list_uses(struct vr_listing *listing, struct address_uses *uses) {
     for (size_t event = 0; event < listing->view->history->count; event++) {
         char label[48];
         VR_TRY(find_label(uses, listing->view->history, event, label, sizeof label));
         if (listing->as_json)
-            put_json(listing, event, label);
+            put_trace_json(listing, event, label);
         else
-            put_text(listing, event, label);
+            put_trace_text(listing, event, label);
         VR_TRY(vr_listing_flush(listing, 64 * 1024));
     }
     return VRAM_OK;
@@ -111,7 +111,7 @@ enum vram_status vr_list_trace(struct vr_listing *listing) {
     for (size_t row = 0; row < lifetimes.start_count && status == VRAM_OK; row++)
         status = vr_map_set(&uses.blocks, lifetimes.address[row], 1);
     vr_lifetimes_release(&lifetimes);
-    if (status == VRAM_OK) status = list(listing, &uses);
+    if (status == VRAM_OK) status = list_uses(listing, &uses);
     vr_map_release(&uses.blocks);
     vr_map_release(&uses.segments);
     return status;

@@ -11,7 +11,7 @@ struct note_writer {
 };
 
 // Appends a note; a failure is kept for the end. device -1: the whole recording.
-static void note(struct note_writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, const char *text) {
+static void write_note(struct note_writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, const char *text) {
     if (writer->status != VRAM_OK) return;
     writer->status = vr_grow((void **)&writer->notes, &writer->capacity, writer->count + 1, sizeof *writer->notes);
     if (writer->status != VRAM_OK) return;
@@ -23,7 +23,7 @@ static void note(struct note_writer *writer, enum vram_report_note_kind kind, in
 
 static void note_text(struct note_writer *writer, enum vram_report_note_kind kind, int64_t device, const char *code, struct vr_text *text) {
     if (text->failed) writer->status = VRAM_NO_HOST_MEMORY;
-    note(writer, kind, device, code, vr_text_string(text));
+    write_note(writer, kind, device, code, vr_text_string(text));
     vr_text_release(text);
 }
 
@@ -38,7 +38,7 @@ static void missing_stacks(struct note_writer *writer, const struct vram_report_
     const uint64_t without = device->events - device->events_with_frames;
     struct vr_text text = {0};
     if (device->events_with_frames == 0) {
-        note(writer, VRAM_NOTE_MISSING, device->device, "no_stacks", "no event has a call stack: who allocated is not known");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_stacks", "no event has a call stack: who allocated is not known");
         return;
     }
     if (without * 100 <= device->events) return;
@@ -57,22 +57,22 @@ static bool knows_segments(const struct vram_report_device *device) {
 
 static void missing_segments(struct note_writer *writer, const struct vram_report_device *device) {
     if (knows_segments(device)) return;
-    note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
-         "no segment is recorded: what was held from the driver is not known, live blocks stand for segments");
+    write_note(writer, VRAM_NOTE_MISSING, device->device, "no_segments",
+               "no segment is recorded: what was held from the driver is not known, live blocks stand for segments");
 }
 
 static void missing_actions(struct note_writer *writer, const struct vram_report_device *device) {
     const uint64_t allocs = action_count(device, VR_ACTION_ALLOC), requested = action_count(device, VR_ACTION_FREE_REQUESTED);
     const uint64_t completed = action_count(device, VR_ACTION_FREE_COMPLETED);
     if (allocs == 0) {
-        note(writer, VRAM_NOTE_MISSING, device->device, "no_allocations",
-             "the history has no allocation: only the final state tells what was live");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_allocations",
+                   "the history has no allocation: only the final state tells what was live");
     } else if (requested == 0 && completed != 0) {
-        note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
-             "no free_requested event beside the free_completed ones: not all actions were recorded");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
+                   "no free_requested event beside the free_completed ones: not all actions were recorded");
     } else if (completed == 0 && requested != 0 && device->usage.pending_bytes == 0) { // what waits at the end was never completed
-        note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
-             "no free_completed event beside the free_requested ones: not all actions were recorded");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "filtered",
+                   "no free_completed event beside the free_requested ones: not all actions were recorded");
     }
 }
 
@@ -85,10 +85,11 @@ static bool has_private_pool(const struct vram_report_device *device) {
 
 static void missing_of_device(struct note_writer *writer, const struct vr_model *model, const struct vram_report_device *device) {
     if (device->events == 0) {
-        note(writer, VRAM_NOTE_MISSING, device->device, "no_history",
-             "no history: only the final state is known. torch.cuda.memory._record_memory_history() was not called, was called after the "
-             "last "
-             "allocation, or was switched off before the dump, which forgets the history");
+        write_note(
+            writer, VRAM_NOTE_MISSING, device->device, "no_history",
+            "no history: only the final state is known. torch.cuda.memory._record_memory_history() was not called, was called after the "
+            "last "
+            "allocation, or was switched off before the dump, which forgets the history");
         return;
     }
     const struct vram_report_live *live = &device->allocated;
@@ -101,11 +102,11 @@ static void missing_of_device(struct note_writer *writer, const struct vr_model 
                        vr_count(live->start.count).text, vr_bytes(live->start.bytes).text);
         note_text(writer, VRAM_NOTE_MISSING, device->device, "starts_mid_life", &text);
     }
-    if (!device->has_times) note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events carry no times");
+    if (!device->has_times) write_note(writer, VRAM_NOTE_MISSING, device->device, "no_times", "events carry no times");
     const struct vr_history *history = &model->histories[device->device];
     if (has_private_pool(device) && (vr_entry_has(history, 0) & VR_HAS_POOL_ID) == 0) {
-        note(writer, VRAM_NOTE_MISSING, device->device, "no_pool_ids",
-             "events do not name their private pool: that of memory gone by the end is not known");
+        write_note(writer, VRAM_NOTE_MISSING, device->device, "no_pool_ids",
+                   "events do not name their private pool: that of memory gone by the end is not known");
     }
 }
 
@@ -122,30 +123,31 @@ static void missing_host(struct note_writer *writer, const struct vram_report *r
         python = python || device->python;
     }
     if (python && strcmp(report->form, "dict") == 0 && report->top_level_key_count != 0)
-        note(writer, VRAM_NOTE_MISSING, -1, "no_host",
-             "pinned host memory was not recorded: the snapshot has no trace of the host's allocator");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "no_host",
+                   "pinned host memory was not recorded: the snapshot has no trace of the host's allocator");
 }
 
 static void missing_of_recording(struct note_writer *writer, const struct vr_model *model, const struct vram_report *report) {
     if (report->device_count == 0)
-        note(writer, VRAM_NOTE_MISSING, -1, "empty",
-             "no device has a segment or an event: nothing was allocated or recorded. Call torch.cuda.memory._record_memory_history() "
-             "before the "
-             "first allocation and torch.cuda.memory._dump_snapshot() while the memory is in use, before recording is switched off");
+        write_note(
+            writer, VRAM_NOTE_MISSING, -1, "empty",
+            "no device has a segment or an event: nothing was allocated or recorded. Call torch.cuda.memory._record_memory_history() "
+            "before the "
+            "first allocation and torch.cuda.memory._dump_snapshot() while the memory is in use, before recording is switched off");
     const bool program = vr_model_setting(model, "vram_run_process") != NULL; // it need not have an allocator
     missing_host(writer, report);
     if (!report->has_settings && !program)
-        note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "no_settings", "the allocator's settings are not in the file");
     if (setting_is_set(vr_model_setting(model, "trace_alloc_overflowed"))) {
-        note(writer, VRAM_NOTE_MISSING, -1, "overflow", "the ring of events overflowed: the oldest events are lost");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "overflow", "the ring of events overflowed: the oldest events are lost");
         return;
     }
     const char *ring = vr_model_setting(model, "trace_alloc_max_entries");
     const unsigned long long entries = ring == NULL ? 0 : strtoull(ring, NULL, 10);
     for (size_t d = 0; d < report->device_count && entries > 1; d++) {
         if (report->devices[d].events == entries) {
-            note(writer, VRAM_NOTE_MISSING, report->devices[d].device, "ring_full",
-                 "the ring of events is exactly full: older events are probably lost");
+            write_note(writer, VRAM_NOTE_MISSING, report->devices[d].device, "ring_full",
+                       "the ring of events is exactly full: older events are probably lost");
         }
     }
 }
@@ -194,8 +196,8 @@ static void contradictions(struct note_writer *writer, const struct vram_report_
     contradicting_history(writer, device);
     contradicting_sums(writer, device);
     if (!reserved->consistent) {
-        note(writer, VRAM_NOTE_CONTRADICTION, device->device, "reserved_negative",
-             "the reserved memory would have been below zero during the history");
+        write_note(writer, VRAM_NOTE_CONTRADICTION, device->device, "reserved_negative",
+                   "the reserved memory would have been below zero during the history");
     }
     if (reserved->peak_bytes >= 0 && knows_segments(device) && !device->whole_program &&
         device->allocated.peak.bytes > (uint64_t)reserved->peak_bytes) {
@@ -205,20 +207,20 @@ static void contradictions(struct note_writer *writer, const struct vram_report_
         note_text(writer, VRAM_NOTE_CONTRADICTION, device->device, "peak_above_reserved", &text);
     }
     if (device->has_times && !device->times_monotonic) {
-        note(writer, VRAM_NOTE_CONTRADICTION, device->device, "times_backwards", "times go backwards");
+        write_note(writer, VRAM_NOTE_CONTRADICTION, device->device, "times_backwards", "times go backwards");
     }
 }
 
-static void ending(struct note_writer *writer, const struct vr_model *model) {
+static void note_trace_end(struct note_writer *writer, const struct vr_model *model) {
     struct vr_text text = {0};
     if (model->ending == VR_ENDING_OPEN) {
-        note(writer, VRAM_NOTE_MISSING, -1, "not_closed",
-             "the recording was not closed (killed, or still writing): segments and blocks are made from the events");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "not_closed",
+                   "the recording was not closed (killed, or still writing): segments and blocks are made from the events");
     } else if (model->damaged_at != 0) {
         vr_text_printf(&text, "the recording is damaged at byte %llu: what came after is missing", (unsigned long long)model->damaged_at);
         note_text(writer, VRAM_NOTE_MISSING, -1, "damaged", &text);
     } else if (model->ending == VR_ENDING_CUT) {
-        note(writer, VRAM_NOTE_MISSING, -1, "cut", "the recording ends in the middle: what came after is missing");
+        write_note(writer, VRAM_NOTE_MISSING, -1, "cut", "the recording ends in the middle: what came after is missing");
     }
 }
 
@@ -227,7 +229,7 @@ enum vram_status vr_report_notes(const struct vr_model *model, struct vr_arena *
     for (size_t d = 0; d < report->device_count; d++) contradictions(&writer, &report->devices[d]);
     for (size_t d = 0; d < report->device_count; d++) missing_of_device(&writer, model, &report->devices[d]);
     missing_of_recording(&writer, model, report);
-    ending(&writer, model);
+    note_trace_end(&writer, model);
     void *room;
     if (writer.status == VRAM_OK) writer.status = vr_arena_array(arena, writer.count, sizeof *writer.notes, &room);
     if (writer.status == VRAM_OK) {

@@ -178,7 +178,7 @@ static enum vram_status explain_out_of_reach(struct vr_arena *arena, const struc
     return status;
 }
 
-static enum vram_status put_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
+static enum vram_status keep_oom_text(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (oom->is_host && oom->has_picture) return explain_host(arena, oom, text);
     switch (oom->cause) {
     case VRAM_OOM_DRIVER_POOLS: return explain_driver_pools(arena, oom, text);
@@ -205,7 +205,7 @@ static enum vram_status put_text(struct vr_arena *arena, const struct vram_repor
 static enum vram_status put_words(struct vr_arena *arena, const struct vram_report_device *device, struct vram_report_oom *oom) {
     oom->advice = vr_advice_after(oom->cause, vr_grounds_of_oom(device, oom));
     if (oom->demand != NULL) VR_TRY(vr_demand_sentences(arena, oom->demand));
-    return put_text(arena, oom, &oom->text);
+    return keep_oom_text(arena, oom, &oom->text);
 }
 
 enum vram_status vr_oom_sentences(struct vr_arena *arena, const struct vram_report_device *device) {

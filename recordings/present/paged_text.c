@@ -4,14 +4,16 @@
 #include "base/base.h"
 #include "present/text_parts.h"
 
-static uint64_t size_of(const struct vram_paged_side *side) { return side->needed_bytes == 0 ? side->held_bytes : side->needed_bytes; }
+static uint64_t paged_side_bytes(const struct vram_paged_side *side) {
+    return side->needed_bytes == 0 ? side->held_bytes : side->needed_bytes;
+}
 
 // PyTorch's own option does nearly as well, to 1 %.
 static bool own_option_does(const struct vram_paged_saving *saving) {
     const struct vram_paged_side *own = &saving->expandable, *paged = &saving->paged;
     if (!own->known || (own->needed_bytes == 0) != (paged->needed_bytes == 0)) return false;
     if (saving->room_bytes != 0 && own->fits != paged->fits) return false;
-    return size_of(own) <= size_of(paged) + size_of(paged) / 100;
+    return paged_side_bytes(own) <= paged_side_bytes(paged) + paged_side_bytes(paged) / 100;
 }
 
 #define OWN_ONLY "vram's allocator only"
@@ -30,8 +32,8 @@ static void put_cure(const struct vram_paged_saving *saving, struct vr_text *out
 }
 
 static void put_instead(const struct vram_paged_side *side, const struct vram_paged_side *today, struct vr_text *out) {
-    vr_text_printf(out, "%s ", vr_bytes_beside(size_of(side), size_of(today)).text);
-    vr_text_printf(out, "instead of %s", vr_bytes_beside(size_of(today), size_of(side)).text);
+    vr_text_printf(out, "%s ", vr_bytes_beside(paged_side_bytes(side), paged_side_bytes(today)).text);
+    vr_text_printf(out, "instead of %s", vr_bytes_beside(paged_side_bytes(today), paged_side_bytes(side)).text);
 }
 
 static void put_headline(const struct vram_paged_saving *saving, struct vr_text *out) {
@@ -45,9 +47,11 @@ static void put_less(const struct vram_paged_saving *saving, struct vr_text *out
     const char *verb = paged->needed_bytes == 0 ? "holds" : "needs";
     put_headline(saving, out);
     if (own_option_does(saving))
-        vr_text_printf(out, ", with PyTorch's own allocator; paged:True (" OWN_ONLY ") %s %s", verb, vr_bytes(size_of(paged)).text);
+        vr_text_printf(out, ", with PyTorch's own allocator; paged:True (" OWN_ONLY ") %s %s", verb,
+                       vr_bytes(paged_side_bytes(paged)).text);
     else if (own->known)
-        vr_text_printf(out, "; PyTorch's expandable_segments:True %s %s", verb, vr_bytes_beside(size_of(own), size_of(paged)).text);
+        vr_text_printf(out, "; PyTorch's expandable_segments:True %s %s", verb,
+                       vr_bytes_beside(paged_side_bytes(own), paged_side_bytes(paged)).text);
     vr_text_puts(out, ".");
 }
 

@@ -50,8 +50,8 @@ static const struct vr_table_column columns[] = {
     {.title = NULL, .align = VR_LEFT, .flexible = true},
 };
 
-static void put_row(struct vr_table *table, const struct profile *profile, const struct vram_style *style, uint64_t bytes, uint64_t count,
-                    const struct vr_text *name) {
+static void put_profile_row(struct vr_table *table, const struct profile *profile, const struct vram_style *style, uint64_t bytes,
+                            uint64_t count, const struct vr_text *name) {
     struct vr_text bar = {0};
     const uint64_t most = profile->count == 0 ? 0 : profile->groups[0].bytes;
     const struct vram_style plain = {.unicode = style->unicode};
@@ -75,7 +75,7 @@ static void put_rest(struct vr_table *table, const struct profile *profile, cons
     if (profile->count <= profile->top) return;
     struct vr_text name = {0};
     vr_text_printf(&name, "%s other%s", vr_count(profile->count - profile->top).text, profile->count - profile->top == 1 ? "" : "s");
-    put_row(table, profile, style, bytes, count, &name);
+    put_profile_row(table, profile, style, bytes, count, &name);
     vr_text_release(&name);
 }
 
@@ -88,7 +88,7 @@ static void print_groups(const struct profile *profile, const struct vram_style 
     for (size_t i = 0; i < profile->count && i < profile->top; i++) {
         struct vr_text name = {0};
         vr_group_title(&profile->grouping, profile->groups[i].key, &name);
-        put_row(&table, profile, style, profile->groups[i].bytes, profile->groups[i].count, &name);
+        put_profile_row(&table, profile, style, profile->groups[i].bytes, profile->groups[i].count, &name);
         vr_text_release(&name);
     }
     put_rest(&table, profile, style);
@@ -168,7 +168,7 @@ static void put_totals(const struct profile *profile, struct vr_json *json) {
     vr_json_array_end(json);
 }
 
-static enum vram_status put_json(const struct profile *profile, struct vr_json *json) {
+static enum vram_status put_profile_json(const struct profile *profile, struct vr_json *json) {
     vr_json_u64(json, "device", profile->subject.view->device);
     vr_json_i64(json, "event", profile->subject.event);
     vr_json_u64(json, "bytes", profile->subject.bytes);
@@ -199,7 +199,7 @@ enum vram_status vram_profile_json(const struct vram_recording *recording, const
     vr_json_init(&json, &text, true);
     vr_json_object(&json, NULL);
     vr_json_string(&json, "file", title);
-    enum vram_status status = put_json(&profile, &json);
+    enum vram_status status = put_profile_json(&profile, &json);
     vr_json_object_end(&json);
     if (status == VRAM_OK) status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);

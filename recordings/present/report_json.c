@@ -367,7 +367,7 @@ static void put_timeline(struct vr_json *json, const struct vram_report_device *
     vr_json_object_end(json);
 }
 
-static void put_device(struct vr_json *json, const char *key, const struct vram_report_device *device) {
+static void put_report_device(struct vr_json *json, const char *key, const struct vram_report_device *device) {
     vr_json_object(json, key);
     vr_json_u64(json, "events", device->events);
     put_actions(json, device);
@@ -404,10 +404,10 @@ static void put_devices(struct vr_json *json, const struct vram_report *report) 
         if (device->is_host)
             host = device;
         else
-            put_device(json, key, device);
+            put_report_device(json, key, device);
     }
     vr_json_object_end(json);
-    if (host != NULL) put_device(json, "host", host);
+    if (host != NULL) put_report_device(json, "host", host);
 }
 
 static void put_settings(struct vr_json *json, const struct vram_report *report) {

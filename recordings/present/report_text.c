@@ -20,7 +20,7 @@ struct report_printer {
 static bool is_events_alone(const struct vram_report *report) { return strcmp(report->generation, VR_EVENTS_ALONE) == 0; }
 
 // --- what it is ------------------------------------------------------------------------------------------------------------
-static const struct vram_report_device *device_of(const struct vram_report *report, int64_t number) {
+static const struct vram_report_device *report_device_of(const struct vram_report *report, int64_t number) {
     for (size_t d = 0; d < report->device_count; d++) {
         if (report->devices[d].device == number) return &report->devices[d];
     }
@@ -99,7 +99,7 @@ static void name_devices(const struct vram_report *report, size_t note, struct v
     if (report->device_count < 2 || report->notes[note].device < 0) return;
     for (size_t i = note; i < report->note_count; i++) {
         if (report->notes[i].kind != report->notes[note].kind || strcmp(report->notes[i].text, report->notes[note].text) != 0) continue;
-        const struct vram_report_device *device = device_of(report, report->notes[i].device);
+        const struct vram_report_device *device = report_device_of(report, report->notes[i].device);
         if (device == NULL || !device->is_host)
             vr_text_printf(&numbers, "%s%lld", devices++ == 0 ? "" : ", ", (long long)report->notes[i].device);
         else

@@ -116,12 +116,12 @@ static size_t select_rows(const struct vram_tune_result *result, size_t *rows) {
     return count;
 }
 
-static const char *name_of(const struct vram_tune_setting *setting) { return setting->conf[0] == '\0' ? "defaults" : setting->conf; }
+static const char *setting_name(const struct vram_tune_setting *setting) { return setting->conf[0] == '\0' ? "defaults" : setting->conf; }
 
 // What is told of a setting besides its name.
 enum number { NEEDS, HOLDS, CALLS, TIME, RETRIES };
 
-static struct vr_formatted number_of(const struct vram_tune_setting *setting, enum number number) {
+static struct vr_formatted setting_number(const struct vram_tune_setting *setting, enum number number) {
     static const struct vr_formatted unknown = {"-"};
     switch (number) {
     case NEEDS: return setting->needed_bytes == 0 ? unknown : vr_bytes(setting->needed_bytes);
@@ -172,7 +172,7 @@ static size_t room_for_names(const struct vram_tune_result *result, const size_t
     for (size_t n = 0; n < SHOWN; n++) {
         size_t width = strlen(layout->columns[NUMBERS + n].title);
         for (size_t i = 0; i < count; i++) {
-            const size_t own = strlen(number_of(&result->settings[rows[i]], layout->numbers[n]).text);
+            const size_t own = strlen(setting_number(&result->settings[rows[i]], layout->numbers[n]).text);
             if (own > width) width = own;
         }
         others += GAP + width;
@@ -193,7 +193,7 @@ static void setting_rows(struct vr_table *table, const struct vram_tune_result *
     const struct vram_tune_setting *setting = &result->settings[index];
     const struct tune_layout *layout = layout_of(result);
     struct vr_text name = {0};
-    vr_text_printf(&name, "%s%s", name_of(setting),
+    vr_text_printf(&name, "%s%s", setting_name(setting),
                    setting->inferred ? " (today, inferred from the segments)"
                    : setting->today  ? " (today)"
                                      : "");
@@ -202,7 +202,7 @@ static void setting_rows(struct vr_table *table, const struct vram_tune_result *
         const size_t piece = piece_of(rest, room);
         vr_table_cell(table, "%s", first && index == result->best ? ">" : "");
         vr_table_cell_bytes(table, rest, piece);
-        for (size_t n = 0; n < SHOWN; n++) vr_table_cell(table, "%s", first ? number_of(setting, layout->numbers[n]).text : "");
+        for (size_t n = 0; n < SHOWN; n++) vr_table_cell(table, "%s", first ? setting_number(setting, layout->numbers[n]).text : "");
         if (layout->count > FITS) vr_table_cell(table, "%s", !first ? "" : setting->fits ? "yes" : "no");
         rest += piece;
     }
@@ -293,8 +293,8 @@ static const struct vram_tune_setting *find_trade(const struct vram_tune_result 
 }
 
 static void print_trade(struct vr_text *text, const struct vram_tune_setting *today, const struct vram_tune_setting *trade) {
-    vr_text_printf(text, "  %s\n  needs only %s, but holds %s with memory to spare", name_of(trade), vr_bytes(trade->needed_bytes).text,
-                   vr_bytes(trade->peak_reserved_bytes).text);
+    vr_text_printf(text, "  %s\n  needs only %s, but holds %s with memory to spare", setting_name(trade),
+                   vr_bytes(trade->needed_bytes).text, vr_bytes(trade->peak_reserved_bytes).text);
     vr_text_printf(text, ",\n  %s more than today's.\n", vr_bytes(trade->peak_reserved_bytes - today->peak_reserved_bytes).text);
 }
 
@@ -306,7 +306,7 @@ static void nothing_to_change(struct vr_text *text, const struct vram_style *sty
                            : "No setting needs less without holding more: nothing worth changing.");
     vr_text_printf(text, "  It needs %s per device", vr_bytes(today->needed_bytes).text);
     if (today->needed_bytes > best->needed_bytes)
-        vr_text_printf(text, "; %s less with\n  %s", vr_bytes(today->needed_bytes - best->needed_bytes).text, name_of(best));
+        vr_text_printf(text, "; %s less with\n  %s", vr_bytes(today->needed_bytes - best->needed_bytes).text, setting_name(best));
     vr_text_puts(text, ".\n");
     if (trade != NULL && trade->peak_reserved_bytes > today->peak_reserved_bytes) print_trade(text, today, trade);
     print_kept(text, today);
@@ -343,7 +343,7 @@ static void nothing_fits(struct vr_text *text, const struct vram_style *style, c
     vr_text_printf(&sentence, "Nothing fits in %s.", vr_bytes(result->memory_bytes).text);
     put_bold(text, style, vr_text_string(&sentence));
     vr_text_release(&sentence);
-    vr_text_printf(text, "  %s comes nearest:\n  it needs %s per device.\n", best->today ? "Today's setting" : name_of(best),
+    vr_text_printf(text, "  %s comes nearest:\n  it needs %s per device.\n", best->today ? "Today's setting" : setting_name(best),
                    vr_bytes(best->needed_bytes).text);
     print_floor(text, result, best);
     if (result->live_bytes > result->memory_bytes)
@@ -357,10 +357,10 @@ static void print_cheaper(struct vr_text *text, const struct vram_tune_result *r
     const struct vram_tune_setting *cheaper = &result->settings[result->cheaper];
     if (same_outcome(cheaper, &result->settings[0])) return;
     vr_text_printf(text, "  Nearly as little, %s, with less driver time (%s instead of %s):\n  %s\n", vr_bytes(cheaper->needed_bytes).text,
-                   vr_duration_ns(cheaper->driver_time_ns).text, vr_duration_ns(best->driver_time_ns).text, name_of(cheaper));
+                   vr_duration_ns(cheaper->driver_time_ns).text, vr_duration_ns(best->driver_time_ns).text, setting_name(cheaper));
 }
 
-static void change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+static void put_setting_change(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best];
     if (result->memory_bytes != 0)
         vr_text_printf(text, "\n  It does not fit in %s with today's setting, but with\n", vr_bytes(result->memory_bytes).text);
@@ -372,7 +372,7 @@ static void change(struct vr_text *text, const struct vram_style *style, const s
     print_cheaper(text, result);
 }
 
-static void verdict(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
+static void put_tune_verdict(struct vr_text *text, const struct vram_style *style, const struct vram_tune_result *result) {
     const struct vram_tune_setting *best = &result->settings[result->best], *today = &result->settings[0];
     if (best->needed_bytes == 0)
         vr_text_puts(text, "\n  No setting was seen to complete.\n");
@@ -381,7 +381,7 @@ static void verdict(struct vr_text *text, const struct vram_style *style, const 
     else if (result->memory_bytes != 0 && !best->fits)
         nothing_fits(text, style, result);
     else if (result->memory_bytes != 0 || !hardly_gains(best, today))
-        change(text, style, result);
+        put_setting_change(text, style, result);
     else if (is_another(result, result->holds_less))
         hold_less(text, style, result);
     else
@@ -414,10 +414,10 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
     }
     const bool paged = strncmp(last == NULL ? setting->conf : last + 1, "paged:", 6) == 0;
     if (paged && today->needed_bytes != 0 && setting->needed_bytes != 0 && today->needed_bytes != setting->needed_bytes) {
-        vr_text_printf(text, "%s instead of ", number_of(setting, NEEDS).text);
-        vr_text_printf(text, "%s", number_of(today, NEEDS).text);
+        vr_text_printf(text, "%s instead of ", setting_number(setting, NEEDS).text);
+        vr_text_printf(text, "%s", setting_number(today, NEEDS).text);
     } else if (today->needed_bytes == 0 || setting->needed_bytes == 0) {
-        vr_text_printf(text, "needs %s", number_of(setting, NEEDS).text);
+        vr_text_printf(text, "needs %s", setting_number(setting, NEEDS).text);
     } else {
         vr_text_puts(text, "needs ");
         difference(text, today->needed_bytes, setting->needed_bytes, vr_bytes);
@@ -427,8 +427,8 @@ static void beyond_row(struct vr_text *text, const struct vram_tune_setting *tod
     vr_text_puts(text, paged ? ",\n      driver calls: " : ", driver calls: ");
     difference(text, today->driver_calls, setting->driver_calls, vr_count);
     if (paged) {
-        vr_text_printf(text, ", driver time %s instead of ", number_of(setting, TIME).text);
-        vr_text_printf(text, "%s;\n      waits of one stream for another are not known to a replay", number_of(today, TIME).text);
+        vr_text_printf(text, ", driver time %s instead of ", setting_number(setting, TIME).text);
+        vr_text_printf(text, "%s;\n      waits of one stream for another are not known to a replay", setting_number(today, TIME).text);
     }
     vr_text_puts(text, "\n");
 }
@@ -457,7 +457,7 @@ enum vram_status vram_tune_text(const struct vram_tune_result *result, const cha
         vr_text_printf(&text, "  left out: %s whose history cannot be replayed; vram replay says why\n",
                        vr_count(result->contradictions).text);
     settings_table(&text, style, result);
-    verdict(&text, style, result);
+    put_tune_verdict(&text, style, result);
     beyond_pytorch(&text, result);
     vr_text_colour(&text, style, VR_DIM);
     vr_text_printf(&text,

@@ -171,7 +171,7 @@ static void oom_paragraph(struct vr_text *text, const struct vram_style *style, 
 }
 
 // Of the runs, the one that came furthest tells how many events there are.
-static void heading(struct vr_text *text, const struct vram_whatif_result *const *results, size_t count, size_t index) {
+static void put_whatif_heading(struct vr_text *text, const struct vram_whatif_result *const *results, size_t count, size_t index) {
     const struct vram_whatif_result *run = results[0];
     const struct vram_whatif_device *device = &run->devices[index];
     uint64_t events = 0;
@@ -198,7 +198,7 @@ enum vram_status vram_whatif_text(const struct vram_whatif_result *const *result
     vr_text_title(&text, style, file);
     const size_t devices = count == 0 ? 0 : results[0]->device_count;
     for (size_t d = 0; d < devices; d++) {
-        heading(&text, results, count, d);
+        put_whatif_heading(&text, results, count, d);
         device_table(&text, style, results, count, d);
         for (size_t i = 0; i < count; i++) oom_paragraph(&text, style, results[i], &results[i]->devices[d]);
     }

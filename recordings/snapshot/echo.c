@@ -27,14 +27,14 @@ const struct vr_echo_run *vr_echo_guess(const struct vr_echo *echo, const unsign
     return memcmp(bytes, echo->bytes + run->offset, run->length) == 0 ? run : NULL;
 }
 
-static void remember(struct vr_echo *echo, uint32_t run) {
+static void remember_run(struct vr_echo *echo, uint32_t run) {
     echo->last_but_one = echo->last;
     echo->last = run;
 }
 
 void vr_echo_hit(struct vr_echo *echo, const struct vr_echo_run *run) {
     echo->hits++;
-    remember(echo, (uint32_t)(run - echo->runs) + 1);
+    remember_run(echo, (uint32_t)(run - echo->runs) + 1);
 }
 
 static bool allocate_tables(struct vr_echo *echo, struct vr_budget *budget) {
@@ -56,9 +56,9 @@ static bool allocate_tables(struct vr_echo *echo, struct vr_budget *budget) {
 static uint16_t *run_slot(const struct vr_echo *echo, uint32_t stack) { return &echo->run_of[vr_mix64(stack) % VR_ECHO_RUNS]; }
 
 // What comes after the last two is `run` from now on.
-static void learn(struct vr_echo *echo, uint16_t run) {
+static void learn_next_run(struct vr_echo *echo, uint16_t run) {
     if (run != 0) echo->guess[guess_slot(echo)] = run;
-    remember(echo, run);
+    remember_run(echo, run);
 }
 
 bool vr_echo_miss(struct vr_echo *echo, const unsigned char *bytes, size_t length, uint32_t stack) {
@@ -69,7 +69,7 @@ bool vr_echo_miss(struct vr_echo *echo, const unsigned char *bytes, size_t lengt
     bool same = run != NULL && run->stack == stack && run->length == length && memcmp(echo->bytes + run->offset, bytes, length) == 0;
     bool has_room = echo->run_count < VR_ECHO_RUNS && length <= MAX_BYTES - echo->used;
     if (!same && has_room) return true;
-    learn(echo, same ? known : 0);
+    learn_next_run(echo, same ? known : 0);
     return false;
 }
 
@@ -83,7 +83,7 @@ void vr_echo_keep(struct vr_echo *echo, struct vr_budget *budget, const unsigned
     echo->runs[echo->run_count++] = (struct vr_echo_run){(uint32_t)echo->used, (uint32_t)length, stack};
     echo->used += length;
     *run_slot(echo, stack) = (uint16_t)echo->run_count;
-    learn(echo, (uint16_t)echo->run_count);
+    learn_next_run(echo, (uint16_t)echo->run_count);
 }
 
 void vr_echo_renew(struct vr_echo *echo, uint64_t generation) {

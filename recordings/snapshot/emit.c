@@ -1,6 +1,6 @@
 #include "snapshot/emit.h"
 
-static void release(struct vr_emitter *emitter) {
+static void release_emitter(struct vr_emitter *emitter) {
     free(emitter->chunk);
     free(emitter->memo);
     for (size_t i = 0; i < VR_SHARED_COUNT; i++) free(emitter->known[i]);
@@ -17,7 +17,7 @@ enum vram_status vr_emitter_init(struct vr_emitter *emitter, const struct vr_emi
     emitter->known[VR_SHARED_STACK] = calloc((size_t)model->stacks.count + 1, sizeof *emitter->memo);
     bool complete = emitter->chunk != NULL && emitter->memo != NULL && emitter->known[0] != NULL && emitter->known[1] != NULL;
     if (!complete) {
-        release(emitter);
+        release_emitter(emitter);
         return VRAM_NO_HOST_MEMORY;
     }
     calls->start(emitter);
@@ -27,7 +27,7 @@ enum vram_status vr_emitter_init(struct vr_emitter *emitter, const struct vr_emi
 enum vram_status vr_emitter_finish(struct vr_emitter *emitter) {
     emitter->calls->finish(emitter);
     vr_emitter_flush(emitter);
-    release(emitter);
+    release_emitter(emitter);
     return emitter->status;
 }
 

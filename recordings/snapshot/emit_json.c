@@ -8,7 +8,7 @@
 enum { ROW_DEPTH = 3 };
 
 // Keeps what goes out. Without memory nothing is kept, and the frame is written out again next time.
-static void keep(struct vr_emitter *emitter, const char *bytes, size_t length) {
+static void keep_json(struct vr_emitter *emitter, const char *bytes, size_t length) {
     size_t needed = emitter->piece_bytes + length;
     void *pieces = emitter->pieces;
     if (needed > emitter->piece_capacity && vr_grow(&pieces, &emitter->piece_capacity, needed, 1) != VRAM_OK) {
@@ -20,8 +20,8 @@ static void keep(struct vr_emitter *emitter, const char *bytes, size_t length) {
     emitter->piece_bytes += length;
 }
 
-static void put(struct vr_emitter *emitter, const char *bytes, size_t length) {
-    if (VR_UNLIKELY(emitter->keeping)) keep(emitter, bytes, length);
+static void put_json_bytes(struct vr_emitter *emitter, const char *bytes, size_t length) {
+    if (VR_UNLIKELY(emitter->keeping)) keep_json(emitter, bytes, length);
     if (VR_LIKELY(length <= VR_EMIT_CHUNK / 2)) {
         memcpy(vr_emitter_room(emitter, length), bytes, length);
         emitter->used += length;
@@ -31,7 +31,7 @@ static void put(struct vr_emitter *emitter, const char *bytes, size_t length) {
     vr_emitter_write(emitter, bytes, length);
 }
 
-static void put_char(struct vr_emitter *emitter, char c) { put(emitter, &c, 1); }
+static void put_char(struct vr_emitter *emitter, char c) { put_json_bytes(emitter, &c, 1); }
 
 // Whether the items of the container have a line each: the keys of the top level, and the items of lists that lie at most three deep,
 // {"device_traces": [[ event.
@@ -39,14 +39,14 @@ static bool has_lines(const struct vr_emitter *emitter) {
     return emitter->rows && (emitter->depth == 1 || (emitter->depth <= ROW_DEPTH && !emitter->levels[emitter->depth].is_dict));
 }
 
-static void put_line(struct vr_emitter *emitter, unsigned depth) {
+static void put_line_break(struct vr_emitter *emitter, unsigned depth) {
     static const char spaces[] = "\n   ";
-    put(emitter, spaces, 1 + depth);
+    put_json_bytes(emitter, spaces, 1 + depth);
 }
 
 static void next_item(struct vr_emitter *emitter) {
     if (emitter->levels[emitter->depth].items++ != 0) put_char(emitter, ',');
-    if (has_lines(emitter)) put_line(emitter, emitter->depth);
+    if (has_lines(emitter)) put_line_break(emitter, emitter->depth);
 }
 
 static void before_value(struct vr_emitter *emitter) {
@@ -59,14 +59,14 @@ static void put_escape(struct vr_emitter *emitter, uint32_t code) {
     char text[16];
     for (size_t n = 0; n + 1 < sizeof names; n += 2) {
         if (code != (uint32_t)(unsigned char)names[n]) continue;
-        put(emitter, (const char[]){'\\', names[n + 1]}, 2);
+        put_json_bytes(emitter, (const char[]){'\\', names[n + 1]}, 2);
         return;
     }
     if (code == VR_UTF8_MALFORMED) code = 0xFFFD;
     int length = code < 0x10000 ? snprintf(text, sizeof text, "\\u%04x", (unsigned)code)
                                 : snprintf(text, sizeof text, "\\u%04x\\u%04x", (unsigned)(0xD800 + ((code - 0x10000) >> 10)),
                                            (unsigned)(0xDC00 + ((code - 0x10000) & 0x3FF)));
-    put(emitter, text, (size_t)length);
+    put_json_bytes(emitter, text, (size_t)length);
 }
 
 VR_INLINE bool is_plain_byte(char byte) { return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\'; }
@@ -76,7 +76,7 @@ static void put_quoted(struct vr_emitter *emitter, const char *bytes, size_t len
     for (size_t i = 0; i < length;) {
         size_t run = i;
         while (run < length && is_plain_byte(bytes[run])) run++;
-        put(emitter, bytes + i, run - i);
+        put_json_bytes(emitter, bytes + i, run - i);
         i = run;
         if (i == length) break;
         uint32_t code;
@@ -98,7 +98,7 @@ static void json_begin(struct vr_emitter *emitter, bool is_dict) {
 
 static void json_end(struct vr_emitter *emitter) {
     const bool is_dict = emitter->levels[emitter->depth].is_dict;
-    if (has_lines(emitter) && emitter->levels[emitter->depth].items != 0) put_line(emitter, emitter->depth - 1);
+    if (has_lines(emitter) && emitter->levels[emitter->depth].items != 0) put_line_break(emitter, emitter->depth - 1);
     put_char(emitter, is_dict ? '}' : ']');
     emitter->depth--;
 }
@@ -134,7 +134,7 @@ static void json_number(struct vr_emitter *emitter, uint64_t number) {
         text[--at] = (char)('0' + number % 10);
         number /= 10;
     } while (number != 0);
-    put(emitter, text + at, sizeof text - at);
+    put_json_bytes(emitter, text + at, sizeof text - at);
 }
 
 static void json_signed(struct vr_emitter *emitter, int64_t number) {
@@ -144,17 +144,17 @@ static void json_signed(struct vr_emitter *emitter, int64_t number) {
         return;
     }
     before_value(emitter);
-    put(emitter, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
+    put_json_bytes(emitter, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 }
 
 static void json_null(struct vr_emitter *emitter) {
     before_value(emitter);
-    put(emitter, "null", 4);
+    put_json_bytes(emitter, "null", 4);
 }
 
 static void json_digits(struct vr_emitter *emitter, const char *text, size_t length) {
     before_value(emitter);
-    put(emitter, text, length);
+    put_json_bytes(emitter, text, length);
 }
 
 // The shortest text that is the same number again, with a point or an exponent, so that it stays a float.
@@ -172,12 +172,12 @@ static void json_real(struct vr_emitter *emitter, double number) {
     // A program may have set a locale whose decimal point is a comma.
     for (char *c = text; *c != '\0'; c++) *c = *c == ',' ? '.' : *c;
     if (strpbrk(text, ".e") == NULL) memcpy(text + strlen(text), ".0", 3);
-    put(emitter, text, strlen(text));
+    put_json_bytes(emitter, text, strlen(text));
 }
 
 static void json_boolean(struct vr_emitter *emitter, bool value) {
     before_value(emitter);
-    put(emitter, value ? "true" : "false", value ? 4 : 5);
+    put_json_bytes(emitter, value ? "true" : "false", value ? 4 : 5);
 }
 
 static void json_pair(struct vr_emitter *emitter, uint64_t first, uint64_t second) {
@@ -192,7 +192,7 @@ static bool json_shared(struct vr_emitter *emitter, enum vr_shared kind, uint32_
     if (piece != 0) {
         uint64_t begin = piece == 1 ? 0 : emitter->piece_end[piece - 2];
         before_value(emitter);
-        put(emitter, emitter->pieces + begin, (size_t)(emitter->piece_end[piece - 1] - begin));
+        put_json_bytes(emitter, emitter->pieces + begin, (size_t)(emitter->piece_end[piece - 1] - begin));
         return true;
     }
     if (kind != VR_SHARED_FRAME) {

@@ -53,7 +53,7 @@ static void put_get(struct vr_emitter *emitter, uint64_t get) {
 }
 
 // Puts what was just begun or written into the memo and returns how to get it. What finds no number left is written out each time.
-static uint64_t memoize(struct vr_emitter *emitter) {
+static uint64_t memoize_value(struct vr_emitter *emitter) {
     const uint64_t index = emitter->memo_count;
     if (index == UINT32_MAX) return 0;
     put_opcode(emitter, OP_MEMOIZE);
@@ -70,7 +70,7 @@ static void put_length(struct vr_emitter *emitter, size_t length) {
         put_argument(emitter, OP_BINUNICODE8, length, 8);
 }
 
-static void put_text(struct vr_emitter *emitter, const char *bytes, size_t length) {
+static void put_pickle_text(struct vr_emitter *emitter, const char *bytes, size_t length) {
     if (length > LONGEST_INSIDE) {
         // Outside of any frame, as Python writes it.
         vr_emitter_flush(emitter);
@@ -86,15 +86,15 @@ static void put_text(struct vr_emitter *emitter, const char *bytes, size_t lengt
     emitter->used += length;
 }
 
-static void put_name(struct vr_emitter *emitter, uint64_t name) {
+static void put_memoized_name(struct vr_emitter *emitter, uint64_t name) {
     if (VR_LIKELY(emitter->memo[name] != 0)) {
         put_get(emitter, emitter->memo[name]);
         return;
     }
     size_t length;
     const char *bytes = vr_emitter_name(emitter, name, &length);
-    put_text(emitter, bytes, length);
-    emitter->memo[name] = memoize(emitter);
+    put_pickle_text(emitter, bytes, length);
+    emitter->memo[name] = memoize_value(emitter);
 }
 
 static void pickle_begin(struct vr_emitter *emitter, bool is_dict) {
@@ -114,22 +114,22 @@ static void pickle_end(struct vr_emitter *emitter) {
 
 static void pickle_key(struct vr_emitter *emitter, uint64_t name) {
     next_item(emitter);
-    put_name(emitter, name);
+    put_memoized_name(emitter, name);
 }
 
 static void pickle_key_bytes(struct vr_emitter *emitter, const char *bytes, size_t length) {
     next_item(emitter);
-    put_text(emitter, bytes, length);
+    put_pickle_text(emitter, bytes, length);
 }
 
 static void pickle_name(struct vr_emitter *emitter, uint64_t name) {
     before_value(emitter);
-    put_name(emitter, name);
+    put_memoized_name(emitter, name);
 }
 
 static void pickle_bytes(struct vr_emitter *emitter, const char *bytes, size_t length) {
     before_value(emitter);
-    put_text(emitter, bytes, length);
+    put_pickle_text(emitter, bytes, length);
 }
 
 // Writes the shortest opcode of a number to `to`, where 11 bytes are free, and returns what follows it.
@@ -175,9 +175,9 @@ static void pickle_fields(struct vr_emitter *emitter, const struct vr_emit_field
         next_item(emitter);
         const uint64_t key = emitter->memo[fields[i].key], value = fields[i].kind == VR_FIELD_NAME ? emitter->memo[fields[i].value] : 1;
         if (VR_UNLIKELY(key == 0 || value == 0)) {
-            put_name(emitter, fields[i].key);
+            put_memoized_name(emitter, fields[i].key);
             if (fields[i].kind == VR_FIELD_NAME) {
-                put_name(emitter, fields[i].value);
+                put_memoized_name(emitter, fields[i].value);
                 continue;
             }
         }
@@ -281,7 +281,7 @@ static bool pickle_shared(struct vr_emitter *emitter, enum vr_shared kind, uint3
         return true;
     }
     pickle_begin(emitter, kind == VR_SHARED_FRAME);
-    emitter->known[kind][id] = memoize(emitter);
+    emitter->known[kind][id] = memoize_value(emitter);
     return false;
 }
 

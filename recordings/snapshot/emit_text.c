@@ -18,7 +18,7 @@ static void skip_space(struct walker *walker) {
     while (walker->next < walker->end && strchr(" \t\r\n", *walker->next) != NULL && *walker->next != '\0') walker->next++;
 }
 
-static bool take(struct walker *walker, char byte) {
+static bool take_byte(struct walker *walker, char byte) {
     skip_space(walker);
     if (walker->next == walker->end || *walker->next != byte) return false;
     walker->next++;
@@ -28,7 +28,7 @@ static bool take(struct walker *walker, char byte) {
 // Decodes the string at walker->next (its opening quote) into the scratch.
 static bool take_string(struct walker *walker, size_t *length) {
     size_t used = 0;
-    if (!take(walker, '"')) return false;
+    if (!take_byte(walker, '"')) return false;
     while (walker->next < walker->end && *walker->next != '"') {
         if (*walker->next != '\\')
             walker->scratch[used++] = *walker->next++;
@@ -36,7 +36,7 @@ static bool take_string(struct walker *walker, size_t *length) {
             return false;
     }
     *length = used;
-    return take(walker, '"');
+    return take_byte(walker, '"');
 }
 
 static bool take_word(struct walker *walker, const char *word) {
@@ -113,15 +113,15 @@ static bool walk_any_key(struct walker *walker) {
 }
 
 static bool walk_any_pair(struct walker *walker) {
-    return take(walker, '[') && walk_any_key(walker) && take(walker, ',') && walk_value(walker) && take(walker, ']');
+    return take_byte(walker, '[') && walk_any_key(walker) && take_byte(walker, ',') && walk_value(walker) && take_byte(walker, ']');
 }
 
 // The list that a tuple, a set or a dictionary is written as.
 static bool walk_python_items(struct walker *walker, enum vr_python_value kind) {
-    if (!take(walker, '[')) return false;
+    if (!take_byte(walker, '[')) return false;
     begin_python(walker, kind);
-    for (bool first = true; !take(walker, ']'); first = false) {
-        if (!first && !take(walker, ',')) return false;
+    for (bool first = true; !take_byte(walker, ']'); first = false) {
+        if (!first && !take_byte(walker, ',')) return false;
         if (kind == VR_PYTHON_KIND_DICT ? !walk_any_pair(walker) : !walk_value(walker)) return false;
     }
     end_python(walker, kind);
@@ -165,16 +165,16 @@ static bool walk_python(struct walker *walker, enum vr_python_value kind) {
     case VR_PYTHON_KIND_BYTEARRAY: good = walk_python_bytes(walker, kind); break;
     default: good = walk_python_items(walker, kind);
     }
-    return good && take(walker, '}');
+    return good && take_byte(walker, '}');
 }
 
 // Which of them begins here; its name and the colon are passed by then. NONE: a dictionary begins.
 static enum vr_python_value take_python(struct walker *walker) {
     const char *begin = walker->next;
     size_t length = 0;
-    if (take(walker, '{') && take_string(walker, &length)) {
+    if (take_byte(walker, '{') && take_string(walker, &length)) {
         const enum vr_python_value kind = vr_python_text_kind(walker->scratch, length);
-        if (kind != VR_PYTHON_NONE && take(walker, ':')) return kind;
+        if (kind != VR_PYTHON_NONE && take_byte(walker, ':')) return kind;
     }
     walker->next = begin;
     return VR_PYTHON_NONE;
@@ -195,9 +195,9 @@ static bool walk_container(struct walker *walker, bool is_dict) {
     }
     walker->next++;
     if (emitter != NULL) emitter->calls->begin(emitter, is_dict);
-    for (bool first = true; !take(walker, closing); first = false) {
-        if (!first && !take(walker, ',')) return false;
-        if (is_dict && (!take_string(walker, &length) || !take(walker, ':'))) return false;
+    for (bool first = true; !take_byte(walker, closing); first = false) {
+        if (!first && !take_byte(walker, ',')) return false;
+        if (is_dict && (!take_string(walker, &length) || !take_byte(walker, ':'))) return false;
         if (is_dict && emitter != NULL) emitter->calls->key_bytes(emitter, walker->scratch, length);
         if (!walk_value(walker)) return false;
     }

@@ -84,7 +84,7 @@ static enum vram_status finish_keys(struct vr_event_list *list, struct vr_model 
     return VRAM_OK;
 }
 
-static enum vram_status finish(struct vr_event_list *list, struct vr_model *model, struct vram_error *error) {
+static enum vram_status finish_event_list(struct vr_event_list *list, struct vr_model *model, struct vram_error *error) {
     const struct vr_picture_marks none = {.count = 0};
     VR_TRY(finish_keys(list, model));
     model->histories = calloc(list->lane_count + 1, sizeof *model->histories);
@@ -119,7 +119,7 @@ static enum vram_status finish(struct vr_event_list *list, struct vr_model *mode
 enum vram_status vr_event_list_finish(struct vr_event_list *list, const struct vr_input *input, struct vr_model *model,
                                       struct vram_error *error) {
     list->builder.budget.limit_bytes += PICTURE_FACTOR * vr_input_offset(input);
-    const enum vram_status status = finish(list, model, error);
+    const enum vram_status status = finish_event_list(list, model, error);
     if (status != VRAM_OK) vr_model_release(model);
     return status;
 }

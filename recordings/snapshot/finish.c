@@ -17,7 +17,7 @@ struct runs {
 
 static void release_runs(struct runs *runs) { free(runs->items); }
 
-static enum vram_status add_run(struct vr_machine *machine, struct runs *runs, uint64_t value) {
+static enum vram_status add_row_run(struct vr_machine *machine, struct runs *runs, uint64_t value) {
     runs->rows += (size_t)vr_row_count(value);
     uint64_t *last = runs->count == 0 ? NULL : &runs->items[runs->count - 1];
     if (last != NULL && vr_first_row(*last) + vr_row_count(*last) == vr_first_row(value) &&
@@ -34,7 +34,7 @@ static enum vram_status add_run(struct vr_machine *machine, struct runs *runs, u
 }
 
 static enum vram_status add_runs(struct vr_machine *machine, struct runs *runs, const struct runs *more) {
-    for (size_t i = 0; i < more->count; i++) VR_TRY(add_run(machine, runs, more->items[i]));
+    for (size_t i = 0; i < more->count; i++) VR_TRY(add_row_run(machine, runs, more->items[i]));
     return VRAM_OK;
 }
 
@@ -56,7 +56,7 @@ static enum vram_status not_a_list(struct vr_machine *machine, const char *key, 
 
 // Adds the rows of kind `kind` that the list `value` consists of. None and an absent value are empty lists. What must be a segment or an
 // event has to look like one, or else any JSON would be a recording; blocks and annotations are what stands in their place.
-static enum vram_status collect(struct vr_machine *machine, const char *key, uint64_t value, enum vr_tag kind, struct runs *runs) {
+static enum vram_status collect_rows(struct vr_machine *machine, const char *key, uint64_t value, enum vr_tag kind, struct runs *runs) {
     uint64_t resolved = vr_machine_resolve(machine, value);
     vr_machine_note_items(machine, key, resolved);
     if (is_absent(resolved) || vr_tag_of(resolved) == VR_TAG_NO_ITEMS) return VRAM_OK;
@@ -71,7 +71,7 @@ static enum vram_status collect(struct vr_machine *machine, const char *key, uin
             return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "element %zu of `%s` is %s, not %s", i, key, vr_tag_text(vr_tag_of(row)),
                                    vr_tag_text(kind));
         }
-        VR_TRY(add_run(machine, runs, row));
+        VR_TRY(add_row_run(machine, runs, row));
     }
     node->busy = false;
     return VRAM_OK;
@@ -167,7 +167,7 @@ static enum vram_status collect_devices(struct vr_machine *machine, uint64_t val
     parts->device_count = count;
     struct vr_node *node = count == 0 ? NULL : &machine->nodes[vr_payload(resolved)];
     if (node != NULL) node->busy = true;
-    for (size_t i = 0; i < count; i++) VR_TRY(collect(machine, "device_traces", node->items[i], VR_TAG_EVENT, &parts->devices[i]));
+    for (size_t i = 0; i < count; i++) VR_TRY(collect_rows(machine, "device_traces", node->items[i], VR_TAG_EVENT, &parts->devices[i]));
     if (node != NULL) node->busy = false;
     return VRAM_OK;
 }
@@ -182,7 +182,7 @@ static enum vram_status collect_blocks(struct vr_machine *machine, struct parts 
     for (size_t i = 0; i < parts->segments.count; i++) {
         uint64_t run = parts->segments.items[i];
         for (uint64_t row = vr_first_row(run); row < vr_first_row(run) + vr_row_count(run); row++) {
-            VR_TRY(collect(machine, "blocks", machine->segment_blocks[row], VR_TAG_BLOCK, &parts->blocks));
+            VR_TRY(collect_rows(machine, "blocks", machine->segment_blocks[row], VR_TAG_BLOCK, &parts->blocks));
             model->segments.first_block[++done] = parts->blocks.rows;
         }
     }
@@ -222,7 +222,7 @@ static enum vram_status collect_tenants(struct vr_machine *machine, struct parts
             const struct vr_former *former = bsearch(&wanted, machine->formers, machine->former_count, sizeof *machine->formers, by_block);
             if (former == NULL) continue;
             struct runs runs = {0};
-            enum vram_status status = collect(machine, "history", former->list, VR_TAG_TENANT, &runs);
+            enum vram_status status = collect_rows(machine, "history", former->list, VR_TAG_TENANT, &runs);
             if (status == VRAM_OK) status = add_tenants(machine, &runs, block, model, &capacity);
             if (status == VRAM_OK) status = add_runs(machine, &parts->tenants, &runs);
             release_runs(&runs);
@@ -405,7 +405,7 @@ static bool has_setting(const struct vr_model *model, uint64_t key) {
 }
 
 // The value of a top-level key, or UNSET.
-static uint64_t value_of(const uint64_t *pairs, size_t count, enum vr_word word) {
+static uint64_t value_of_key(const uint64_t *pairs, size_t count, enum vr_word word) {
     for (size_t i = 0; i < count; i++) {
         if (pairs[2 * i] == vr_value(VR_TAG_STRING, word)) return pairs[2 * i + 1];
     }
@@ -421,7 +421,7 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
     static const enum vr_word beside[] = {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, VR_WORD_TRACE_ALLOC_OVERFLOWED};
     uint64_t *settings = NULL;
     size_t count = 0, capacity = 0;
-    uint64_t resolved = vr_machine_resolve(machine, value_of(top, top_count, VR_WORD_ALLOCATOR_SETTINGS));
+    uint64_t resolved = vr_machine_resolve(machine, value_of_key(top, top_count, VR_WORD_ALLOCATOR_SETTINGS));
     VR_TRY(last_values(machine, resolved, &settings, &count));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
@@ -429,7 +429,7 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
     }
     free(settings);
     for (size_t i = 0; i < VR_COUNT_OF(beside) && status == VRAM_OK; i++) {
-        uint64_t key = vr_value(VR_TAG_STRING, beside[i]), value = value_of(top, top_count, beside[i]);
+        uint64_t key = vr_value(VR_TAG_STRING, beside[i]), value = value_of_key(top, top_count, beside[i]);
         if (value == 0) continue;
         status = has_setting(model, key) ? keep_top(machine, key, value) : add_setting(machine, model, &capacity, key, value);
     }
@@ -438,7 +438,7 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
 
 // The string of a key of the dictionary behind `resolved`, or 0.
 static uint32_t text_in(const uint64_t *pairs, size_t count, enum vr_word key) {
-    uint64_t value = value_of(pairs, count, key);
+    uint64_t value = value_of_key(pairs, count, key);
     return vr_tag_of(value) == VR_TAG_STRING ? (uint32_t)vr_payload(value) : 0;
 }
 
@@ -492,7 +492,8 @@ static enum vram_status reserve_devices(struct vr_machine *machine, struct parts
 // Pinned host memory, laid out like the devices': it becomes the last device. Its history is a list of events, or of one list of events,
 // which is kept for the writer. What is neither is kept as text.
 static enum vram_status collect_host(struct vr_machine *machine, const uint64_t *top, size_t count, struct parts *parts) {
-    uint64_t segments = value_of(top, count, VR_WORD_HOST_SEGMENTS), traces = value_of(top, count, VR_WORD_HOST_TRACES), inner = traces;
+    uint64_t segments = value_of_key(top, count, VR_WORD_HOST_SEGMENTS), traces = value_of_key(top, count, VR_WORD_HOST_TRACES),
+             inner = traces;
     const uint64_t *items;
     size_t item_count;
     if (segments != 0 && !is_list_of(machine, segments, VR_TAG_SEGMENT)) {
@@ -509,11 +510,11 @@ static enum vram_status collect_host(struct vr_machine *machine, const uint64_t 
     if (segments == 0 && traces == 0) return VRAM_OK;
     VR_TRY(reserve_devices(machine, parts));
     parts->host_first = parts->segments.rows;
-    VR_TRY(collect(machine, "host_segments", segments, VR_TAG_SEGMENT, &parts->segments));
+    VR_TRY(collect_rows(machine, "host_segments", segments, VR_TAG_SEGMENT, &parts->segments));
     if (is_nested && inner != 0) {
         VR_TRY(vr_keep(machine, VR_OWNER_TOP, 0, VR_WORD_VRAM_HOST_NESTED, vr_value(VR_TAG_BOOL, 1)));
     }
-    return collect(machine, "host_traces", inner, VR_TAG_EVENT, &parts->devices[parts->device_count++]);
+    return collect_rows(machine, "host_traces", inner, VR_TAG_EVENT, &parts->devices[parts->device_count++]);
 }
 
 // Segments of the host were told apart by where they stand; what the file calls their device is kept.
@@ -574,15 +575,15 @@ static enum vram_status collect_keys(struct vr_machine *machine, const uint64_t 
 static enum vram_status collect_dict(struct vr_machine *machine, const uint64_t *top, size_t count, struct parts *parts,
                                      struct vr_model *model) {
     model->form = VR_FORM_DICT;
-    uint64_t segments = value_of(top, count, VR_WORD_SEGMENTS), traces = value_of(top, count, VR_WORD_DEVICE_TRACES);
+    uint64_t segments = value_of_key(top, count, VR_WORD_SEGMENTS), traces = value_of_key(top, count, VR_WORD_DEVICE_TRACES);
     if (segments == 0 && traces == 0) {
         VR_TRY(vr_misplaced_dict(machine, top, count));
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: the dictionary has neither `segments` nor `device_traces`");
     }
-    VR_TRY(collect(machine, "segments", segments, VR_TAG_SEGMENT, &parts->segments));
+    VR_TRY(collect_rows(machine, "segments", segments, VR_TAG_SEGMENT, &parts->segments));
     VR_TRY(collect_devices(machine, traces, parts));
-    VR_TRY(collect(machine, "external_annotations", value_of(top, count, VR_WORD_EXTERNAL_ANNOTATIONS), VR_TAG_ANNOTATION,
-                   &parts->annotations));
+    VR_TRY(collect_rows(machine, "external_annotations", value_of_key(top, count, VR_WORD_EXTERNAL_ANNOTATIONS), VR_TAG_ANNOTATION,
+                        &parts->annotations));
     VR_TRY(collect_host(machine, top, count, parts));
     VR_TRY(keep_host_devices(machine, parts));
     VR_TRY(collect_keys(machine, top, count, model));
@@ -609,7 +610,7 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
         return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording: it holds %s", vr_machine_what(machine, resolved));
     VR_TRY(vr_misplaced_list(machine, items, count));
     model->form = VR_FORM_SEGMENT_LIST;
-    VR_TRY(collect(machine, "segments", top, VR_TAG_SEGMENT, &parts->segments));
+    VR_TRY(collect_rows(machine, "segments", top, VR_TAG_SEGMENT, &parts->segments));
     VR_TRY(collect_blocks(machine, parts, model));
     return collect_tenants(machine, parts, model);
 }

@@ -1,6 +1,6 @@
 #include "snapshot/html.h"
 
-static bool is_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+static bool is_html_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 
 // Steps over white space. False at the end of the page.
 static enum vram_status skip_space(struct vr_input *page, unsigned char *byte, bool *found) {
@@ -9,7 +9,7 @@ static enum vram_status skip_space(struct vr_input *page, unsigned char *byte, b
         *found = page->next != page->end;
         if (!*found) return VRAM_OK;
         *byte = *page->next;
-        if (!is_space(*byte)) return VRAM_OK;
+        if (!is_html_space(*byte)) return VRAM_OK;
         page->next++;
     }
 }
@@ -49,7 +49,7 @@ static enum vram_status find_text(struct vr_input *page, bool *found) {
     return VRAM_OK;
 }
 
-static int sextet(unsigned char byte) {
+static int base64_sextet(unsigned char byte) {
     if (byte >= 'A' && byte <= 'Z') return byte - 'A';
     if (byte >= 'a' && byte <= 'z') return byte - 'a' + 26;
     if (byte >= '0' && byte <= '9') return byte - '0' + 52;
@@ -68,7 +68,7 @@ static bool decode_group(struct vr_html *html) {
         if (skip_space(html->page, &byte, &found) != VRAM_OK) return false;
         html->ended = !found || byte == '"' || byte == '=';
         if (html->ended) break;
-        int digit = sextet(byte);
+        int digit = base64_sextet(byte);
         html->damaged = digit < 0;
         if (html->damaged) return false;
         html->page->next++;

@@ -12,7 +12,7 @@ double vr_input_ahead(const struct vr_input *input) {
 }
 
 // So many bytes more came in. How many are said to come widens nothing: that may be wrong.
-static void widen(struct vr_input *input, uint64_t bytes) {
+static void widen_window(struct vr_input *input, uint64_t bytes) {
     if (input->budget == NULL) return;
     struct vr_budget *budget = input->budget;
     budget->limit_bytes += bytes * VR_BUDGET_FACTOR;
@@ -46,7 +46,7 @@ static uint64_t bytes_in(const struct vr_input *input) { return input->start_off
 
 void vr_input_set_budget(struct vr_input *input, struct vr_budget *budget) {
     input->budget = budget;
-    widen(input, bytes_in(input));
+    widen_window(input, bytes_in(input));
 }
 
 void vr_input_release(struct vr_input *input) {
@@ -55,7 +55,7 @@ void vr_input_release(struct vr_input *input) {
 }
 
 // Moves what is not used yet to the front of the buffer.
-static void compact(struct vr_input *input) {
+static void compact_window(struct vr_input *input) {
     size_t left = vr_input_at_hand(input);
     input->start_offset = vr_input_offset(input);
     memmove(input->buffer, input->next, left);
@@ -64,7 +64,7 @@ static void compact(struct vr_input *input) {
 }
 
 // Doubles the buffer, which is full.
-static enum vram_status enlarge(struct vr_input *input) {
+static enum vram_status enlarge_buffer(struct vr_input *input) {
     if (input->capacity > SIZE_MAX / 2) return VRAM_NO_HOST_MEMORY;
     size_t left = vr_input_at_hand(input);
     unsigned char *grown = realloc(input->buffer, input->capacity * 2);
@@ -78,16 +78,16 @@ static enum vram_status enlarge(struct vr_input *input) {
 
 enum vram_status vr_input_fill(struct vr_input *input, uint64_t wanted) {
     if (vr_input_at_hand(input) >= wanted || input->ended) return VRAM_OK;
-    compact(input);
+    compact_window(input);
     while (!input->ended && vr_input_at_hand(input) < wanted) {
         size_t held = vr_input_at_hand(input);
-        if (held == input->capacity) VR_TRY(enlarge(input));
+        if (held == input->capacity) VR_TRY(enlarge_buffer(input));
         if (input->budget != NULL && input->budget->capped && input->capacity > input->from.most_memory_bytes) return VRAM_LIMIT;
         size_t got = input->from.read(input->from.context, input->buffer + held, input->capacity - held);
         if (got == SIZE_MAX || got > input->capacity - held) return VRAM_IO;
         input->ended = got == 0;
         input->end += got;
-        widen(input, got);
+        widen_window(input, got);
     }
     return VRAM_OK;
 }

@@ -17,26 +17,26 @@ struct parser {
 };
 
 // The next byte, or -1 at the end.
-static enum vram_status peek(struct parser *parser, int *byte) {
+static enum vram_status peek_byte(struct parser *parser, int *byte) {
     if (VR_UNLIKELY(parser->input->next == parser->input->end)) VR_TRY(vr_input_fill(parser->input, 1));
     *byte = parser->input->next == parser->input->end ? -1 : *parser->input->next;
     return VRAM_OK;
 }
 
-VR_INLINE bool is_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+VR_INLINE bool is_json_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
 
 static enum vram_status skip_space(struct parser *parser, int *byte) {
     for (;;) {
         const unsigned char *next = parser->input->next, *end = parser->input->end;
         // Indentation, in eights.
         while (end - next >= 8 && memcmp(next, "        ", 8) == 0) next += 8;
-        while (next != end && is_space(*next)) next++;
+        while (next != end && is_json_space(*next)) next++;
         parser->input->next = next;
         if (next != end) {
             *byte = *next;
             return VRAM_OK;
         }
-        VR_TRY(peek(parser, byte));
+        VR_TRY(peek_byte(parser, byte));
         if (*byte < 0) return VRAM_OK;
     }
 }
@@ -80,7 +80,7 @@ VR_INLINE bool is_number_byte(char byte) {
     return (byte >= '0' && byte <= '9') || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E';
 }
 
-static enum vram_status read_number(struct parser *parser) {
+static enum vram_status read_json_number(struct parser *parser) {
     struct vr_input *input = parser->input;
     if (vr_input_at_hand(input) < LONGEST_NUMBER) VR_TRY(vr_input_fill(input, LONGEST_NUMBER));
     const char *text = (const char *)input->next;
@@ -98,7 +98,7 @@ static enum vram_status read_number(struct parser *parser) {
 }
 
 // False when the bytes at input->next are no word, or the wrong one.
-static enum vram_status read_word(struct parser *parser, bool *found) {
+static enum vram_status read_json_word(struct parser *parser, bool *found) {
     static const struct {
         const char *text;
         uint64_t value; // 0: a float
@@ -126,11 +126,11 @@ static enum vram_status read_word(struct parser *parser, bool *found) {
 
 static enum vram_status read_scalar(struct parser *parser, int byte) {
     if (byte == '"') return read_string(parser);
-    if (byte >= '0' && byte <= '9') return read_number(parser);
+    if (byte >= '0' && byte <= '9') return read_json_number(parser);
     bool found = false;
-    VR_TRY(read_word(parser, &found));
+    VR_TRY(read_json_word(parser, &found));
     if (found) return VRAM_OK;
-    if (byte == '-') return read_number(parser);
+    if (byte == '-') return read_json_number(parser);
     return unexpected(parser, "a value", byte);
 }
 

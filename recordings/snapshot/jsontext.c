@@ -17,7 +17,7 @@ struct json_printer {
 
 static enum vram_status add_value(struct json_printer *printer, const char *key, uint64_t value, unsigned depth);
 
-static const char *string_of(const struct vr_machine *machine, uint64_t value, size_t *length) {
+static const char *json_string_of(const struct vr_machine *machine, uint64_t value, size_t *length) {
     const struct vr_strings *strings = &machine->builder.strings;
     uint64_t id = vr_payload(value);
     *length = (size_t)(strings->offset[id + 1] - strings->offset[id] - 1);
@@ -36,7 +36,7 @@ static void add_whole(struct json_printer *printer, const char *key, uint64_t re
 
 static void add_string(struct json_printer *printer, const char *key, uint64_t resolved) {
     size_t length;
-    const char *bytes = string_of(printer->machine, resolved, &length);
+    const char *bytes = json_string_of(printer->machine, resolved, &length);
     vr_json_string_bytes(&printer->json, key, bytes, length);
 }
 
@@ -100,7 +100,7 @@ static bool has_plain_keys(const struct vr_machine *machine, const uint64_t *pai
     size_t length;
     for (size_t i = 0; i < count; i++) {
         if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING) return false;
-        const char *key = string_of(machine, pairs[2 * i], &length);
+        const char *key = json_string_of(machine, pairs[2 * i], &length);
         if (memchr(key, '\0', length) != NULL || (count == 1 && *key == '$')) return false;
     }
     return true;
@@ -110,7 +110,7 @@ static enum vram_status add_plain_dict(struct json_printer *printer, const char 
     size_t length;
     vr_json_object(&printer->json, key);
     for (size_t i = 0; i < count; i++)
-        VR_TRY(add_value(printer, string_of(printer->machine, pairs[2 * i], &length), pairs[2 * i + 1], depth + 1));
+        VR_TRY(add_value(printer, json_string_of(printer->machine, pairs[2 * i], &length), pairs[2 * i + 1], depth + 1));
     vr_json_object_end(&printer->json);
     return VRAM_OK;
 }
@@ -180,8 +180,8 @@ static void add_kept(struct json_printer *printer, const struct row_keys *keys, 
         const struct vr_kept *kept = &machine->kept[i];
         if (kept->owner != keys->owner || kept->row != keys->row || kept->value == VR_KEPT_CANCELLED || kept->value == 0) continue;
         if (kept_of(keys, kept->key) != kept) continue; // the last counts
-        const char *key = string_of(machine, vr_value(VR_TAG_STRING, kept->key), &length);
-        vr_json_raw(&printer->json, key, string_of(machine, vr_value(VR_TAG_STRING, kept->value), &length));
+        const char *key = json_string_of(machine, vr_value(VR_TAG_STRING, kept->key), &length);
+        vr_json_raw(&printer->json, key, json_string_of(machine, vr_value(VR_TAG_STRING, kept->value), &length));
     }
 }
 
@@ -246,13 +246,13 @@ static enum vram_status add_columns(struct json_printer *printer, enum vr_tag ki
     for (uint32_t word = 0; word < VR_WORD_COUNT; word++) {
         if (fields[word].kind == FIELD_NOTHING || (slots[SLOT_has] & fields[word].has) == 0) continue;
         size_t length;
-        const char *key = string_of(printer->machine, vr_value(VR_TAG_STRING, word), &length);
+        const char *key = json_string_of(printer->machine, vr_value(VR_TAG_STRING, word), &length);
         if (has_column(keys, word)) VR_TRY(add_column(printer, key, &fields[word], slots, depth));
     }
     return VRAM_OK;
 }
 
-static enum vram_status add_row(struct json_printer *printer, const char *key, enum vr_tag kind, size_t row, unsigned depth) {
+static enum vram_status print_row_object(struct json_printer *printer, const char *key, enum vr_tag kind, size_t row, unsigned depth) {
     uint64_t slots[SLOT_COUNT] = {0};
     const struct row_keys keys = keys_of(printer->machine, kind, row);
     if (printer->machine->text_bytes > printer->machine->builder.budget.limit_bytes) return VRAM_LIMIT;
@@ -278,7 +278,7 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     case VR_TAG_UNSIGNED: add_whole(printer, key, resolved); break;
     case VR_TAG_FLOAT: add_float(printer, key, resolved); break;
     case VR_TAG_STRING: add_string(printer, key, resolved); break;
-    case VR_TAG_JSON: vr_json_raw(&printer->json, key, string_of(printer->machine, resolved, &length)); break;
+    case VR_TAG_JSON: vr_json_raw(&printer->json, key, json_string_of(printer->machine, resolved, &length)); break;
     case VR_TAG_FRAME: add_frame(printer, key, (uint32_t)vr_payload(resolved)); break;
     case VR_TAG_STACK: add_stack(printer, key, (uint32_t)vr_payload(resolved)); break;
     case VR_TAG_PAIR:
@@ -292,7 +292,7 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     case VR_TAG_SEGMENT:
     case VR_TAG_BLOCK:
     case VR_TAG_TENANT:
-    case VR_TAG_ANNOTATION: return add_row(printer, key, vr_tag_of(resolved), (size_t)vr_first_row(resolved), depth);
+    case VR_TAG_ANNOTATION: return print_row_object(printer, key, vr_tag_of(resolved), (size_t)vr_first_row(resolved), depth);
     case VR_TAG_OPAQUE:
         vr_machine_lose(printer->machine, VR_LOSS_TOO_MUCH, 0);
         vr_json_null(&printer->json, key);

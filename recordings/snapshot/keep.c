@@ -3,7 +3,7 @@
 #include "snapshot/jsontext.h"
 #include "snapshot/rows.h"
 
-static enum vram_status add(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t value) {
+static enum vram_status add_kept(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t value) {
     enum vram_status status;
     if (machine->kept_order == UINT32_MAX) return VRAM_LIMIT;
     VR_MACHINE_GROW(machine, kept, machine->kept_capacity, machine->kept_count + 1, status);
@@ -15,7 +15,7 @@ static enum vram_status add(struct vr_machine *machine, enum vr_owner owner, uin
 
 // The text of a value. LIMIT when it is too much; so is all text together, so that values which contain one another cannot be printed for
 // ever.
-static enum vram_status text_of(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+static enum vram_status text_of_value(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     struct vr_text text = {0};
     if (vr_tag_of(resolved) == VR_TAG_JSON) {
@@ -38,22 +38,22 @@ static enum vram_status text_of(struct vr_machine *machine, uint64_t value, uint
 enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint64_t value) {
     uint32_t id = 0;
     const bool opaque = vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE;
-    const enum vram_status status = opaque ? VRAM_LIMIT : text_of(machine, value, &id);
+    const enum vram_status status = opaque ? VRAM_LIMIT : text_of_value(machine, value, &id);
     // Too deep is refused; of what is too much a reader can do without, and a writer will say it.
     if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) {
         vr_machine_lose(machine, VR_LOSS_TOO_MUCH, key);
         return VRAM_OK;
     }
     VR_TRY(status);
-    return add(machine, owner, row, key, id);
+    return add_kept(machine, owner, row, key, id);
 }
 
 enum vram_status vr_keep_text(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t text) {
-    return add(machine, owner, row, key, text);
+    return add_kept(machine, owner, row, key, text);
 }
 
 enum vram_status vr_keep_cancel(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key) {
-    return add(machine, owner, row, key, VR_KEPT_CANCELLED);
+    return add_kept(machine, owner, row, key, VR_KEPT_CANCELLED);
 }
 
 void vr_keep_settle(struct vr_machine *machine, size_t first, uint64_t row) {

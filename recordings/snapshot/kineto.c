@@ -65,13 +65,13 @@ bool vr_kineto_begins(const unsigned char *text, size_t length) {
 
 // --- values
 
-static int64_t clamp(double value) {
+static int64_t clamp_to_int64(double value) {
     return value > 9e18 ? (int64_t)9e18 : value < -9e18 ? (int64_t)-9e18 : value == value ? llround(value) : 0;
 }
 
-static int64_t whole(const struct vr_scan_value *value) {
+static int64_t whole_of_value(const struct vr_scan_value *value) {
     if (value->kind != VR_SCAN_NUMBER) return 0;
-    if (value->number.kind == VR_NUMERAL_FLOAT) return clamp(value->number.real);
+    if (value->number.kind == VR_NUMERAL_FLOAT) return clamp_to_int64(value->number.real);
     return value->number.bits > INT64_MAX && !value->number.negative ? INT64_MAX : (int64_t)value->number.bits;
 }
 
@@ -79,19 +79,19 @@ static int64_t whole(const struct vr_scan_value *value) {
 static int64_t nanoseconds(const struct vr_scan_value *value) {
     const double us = value->number.kind == VR_NUMERAL_FLOAT ? value->number.real : 0;
     if (value->kind != VR_SCAN_NUMBER) return 0;
-    if (value->number.kind == VR_NUMERAL_FLOAT) return clamp(us * 1000);
-    const int64_t number = whole(value);
+    if (value->number.kind == VR_NUMERAL_FLOAT) return clamp_to_int64(us * 1000);
+    const int64_t number = whole_of_value(value);
     return number > INT64_MAX / 1000 ? INT64_MAX / 1000 * 1000 : number < INT64_MIN / 1000 ? INT64_MIN / 1000 * 1000 : number * 1000;
 }
 
-static uint64_t hash_of(const struct vr_scan_value *value) {
+static uint64_t hash_of_string(const struct vr_scan_value *value) {
     uint64_t hash = 0;
     if (value->kind == VR_SCAN_NUMBER) return vr_mix64(value->number.bits + 1);
     for (size_t i = 0; value->kind == VR_SCAN_STRING && i < value->length; i++) hash = vr_mix64(hash ^ (unsigned char)value->text[i]);
     return hash;
 }
 
-static void copy_text(const struct vr_scan_value *value, char *to, size_t capacity, size_t *length) {
+static void copy_value_text(const struct vr_scan_value *value, char *to, size_t capacity, size_t *length) {
     *length = value->kind != VR_SCAN_STRING ? 0 : value->length < capacity ? value->length : capacity - 1;
     if (*length != 0) memcpy(to, value->text, *length);
     // Not in the middle of a character.
@@ -114,10 +114,10 @@ static enum vram_status read_arguments(struct trace_reader *reader, struct trace
         if (!more) return VRAM_OK;
         VR_TRY(vr_scan_value(&reader->scan, &value));
         if (strcmp(key, "Addr") == 0) entry->address = value.kind == VR_SCAN_NUMBER ? value.number.bits : 0;
-        if (strcmp(key, "Device Id") == 0) entry->device = (uint64_t)whole(&value);
-        if (strcmp(key, "Device Type") == 0) entry->device_type = (uint64_t)whole(&value);
+        if (strcmp(key, "Device Id") == 0) entry->device = (uint64_t)whole_of_value(&value);
+        if (strcmp(key, "Device Type") == 0) entry->device_type = (uint64_t)whole_of_value(&value);
         if (strcmp(key, "Bytes") == 0) {
-            entry->bytes = whole(&value);
+            entry->bytes = whole_of_value(&value);
             entry->has_bytes = value.kind == VR_SCAN_NUMBER;
         }
     }
@@ -128,19 +128,19 @@ static void read_field(const char *key, const struct vr_scan_value *value, struc
     if (strcmp(key, "ph") == 0) {
         entry->phase = value->kind == VR_SCAN_STRING && value->length == 1 ? value->text[0] : '\0';
     } else if (strcmp(key, "cat") == 0) {
-        copy_text(value, entry->category, sizeof entry->category, &length);
+        copy_value_text(value, entry->category, sizeof entry->category, &length);
     } else if (strcmp(key, "name") == 0) {
-        copy_text(value, entry->name, sizeof entry->name, &entry->name_length);
+        copy_value_text(value, entry->name, sizeof entry->name, &entry->name_length);
     } else if (strcmp(key, "ts") == 0) {
         entry->start_ns = nanoseconds(value);
         entry->has_start = value->kind == VR_SCAN_NUMBER;
     } else if (strcmp(key, "dur") == 0) {
         entry->duration_ns = nanoseconds(value);
     } else if (strcmp(key, "pid") == 0) {
-        entry->process = hash_of(value);
+        entry->process = hash_of_string(value);
     } else if (strcmp(key, "tid") == 0) {
-        entry->thread = hash_of(value);
-        entry->tid = (uint32_t)whole(value);
+        entry->thread = hash_of_string(value);
+        entry->tid = (uint32_t)whole_of_value(value);
     }
 }
 
@@ -162,18 +162,18 @@ static enum vram_status read_entry(struct trace_reader *reader, struct trace_ent
 }
 
 // A sum beyond 64 bits lasts for ever.
-static int64_t end_of(const struct trace_entry *entry) {
+static int64_t end_of_entry(const struct trace_entry *entry) {
     if (entry->duration_ns <= 0) return entry->start_ns;
     return entry->start_ns > INT64_MAX - entry->duration_ns ? INT64_MAX : entry->start_ns + entry->duration_ns;
 }
 
-static enum vram_status keep(struct trace_reader *reader, const struct trace_entry *entry, uint32_t name) {
+static enum vram_status keep_named_entry(struct trace_reader *reader, const struct trace_entry *entry, uint32_t name) {
     void *items = reader->items;
     const enum vram_status status =
         vr_budget_grow(&reader->list.builder.budget, &items, &reader->capacity, reader->count + 1, sizeof *reader->items);
     reader->items = items;
     VR_TRY(status);
-    const int64_t end_ns = name == 0 ? entry->start_ns : end_of(entry);
+    const int64_t end_ns = name == 0 ? entry->start_ns : end_of_entry(entry);
     reader->items[reader->count] = (struct happening){.start_ns = entry->start_ns,
                                                       .end_ns = end_ns,
                                                       .thread = vr_mix64(entry->process) ^ entry->thread,
@@ -193,7 +193,7 @@ static enum vram_status keep_memory(struct trace_reader *reader, const struct tr
     if (!entry->has_bytes || !entry->has_start || entry->device_type == 0) return VRAM_OK;
     if (entry->device >= VR_EVENTLIST_DEVICES) return vr_scan_refuse(&reader->scan, "a memory event with a device that exists");
     reader->memory_events++;
-    return keep(reader, entry, 0);
+    return keep_named_entry(reader, entry, 0);
 }
 
 static enum vram_status keep_entry(struct trace_reader *reader, struct trace_entry *entry) {
@@ -206,11 +206,11 @@ static enum vram_status keep_entry(struct trace_reader *reader, struct trace_ent
         if (!vr_utf8_valid(entry->name, entry->name_length)) return vr_scan_refuse(&reader->scan, "a name in UTF-8 before what");
         VR_TRY(vr_builder_string(&reader->list.builder, entry->name, entry->name_length, &name));
         if (strcmp(lasting[i], "user_annotation") == 0) {
-            const int64_t end_ns = end_of(entry);
+            const int64_t end_ns = end_of_entry(entry);
             VR_TRY(vr_event_list_mark(&reader->list, 0, "START", name, entry->start_ns));
             VR_TRY(vr_event_list_mark(&reader->list, 0, "END", name, end_ns));
         }
-        return keep(reader, entry, name);
+        return keep_named_entry(reader, entry, name);
     }
     return VRAM_OK;
 }
@@ -251,7 +251,7 @@ static enum vram_status read_trace(struct trace_reader *reader) {
             continue;
         }
         VR_TRY(vr_scan_value(&reader->scan, &value));
-        if (strcmp(key, "baseTimeNanoseconds") == 0) reader->base_ns = whole(&value);
+        if (strcmp(key, "baseTimeNanoseconds") == 0) reader->base_ns = whole_of_value(&value);
     }
     VR_TRY(vr_scan_peek(&reader->scan, &byte));
     if (byte != 0 || reader->scan.input->next != reader->scan.input->end) return vr_scan_refuse(&reader->scan, "the end of the file");

@@ -57,7 +57,7 @@ static bool is_too_much(const struct vr_machine *machine) {
 }
 
 // The items so far of a long list that no one will read can go at once. False when there is none.
-static bool shed(struct vr_machine *machine) {
+static bool shed_values(struct vr_machine *machine) {
     enum { SHED_FROM = 1 << 16 }; // no stack has so many frames
     if (!machine->skipping || !is_too_much(machine) || above_mark(machine) < SHED_FROM || above_mark(machine) == machine->depth)
         return false;
@@ -71,7 +71,7 @@ static bool shed(struct vr_machine *machine) {
 
 enum vram_status vr_machine_grow_stack(struct vr_machine *machine) {
     enum vram_status status;
-    if (shed(machine)) return VRAM_OK;
+    if (shed_values(machine)) return VRAM_OK;
     VR_MACHINE_GROW(machine, stack, machine->stack_capacity, machine->depth + 1, status);
     return status;
 }
@@ -357,7 +357,7 @@ enum vram_status vr_machine_set_item(struct vr_machine *machine) {
     return set_in(machine, container_at(machine, machine->depth - 1), machine->stack + machine->depth, 1, machine->skipping);
 }
 
-static enum vram_status gather(struct vr_machine *machine, enum vr_items items_of) {
+static enum vram_status gather_items(struct vr_machine *machine, enum vr_items items_of) {
     struct above above = {0};
     VR_TRY(take_mark(machine, &above));
     uint64_t value = vr_value(VR_TAG_NO_ITEMS, items_of);
@@ -365,9 +365,9 @@ static enum vram_status gather(struct vr_machine *machine, enum vr_items items_o
     return vr_machine_push(machine, value);
 }
 
-enum vram_status vr_machine_list(struct vr_machine *machine) { return gather(machine, VR_ITEMS_LIST); }
+enum vram_status vr_machine_list(struct vr_machine *machine) { return gather_items(machine, VR_ITEMS_LIST); }
 
-enum vram_status vr_machine_frozenset(struct vr_machine *machine) { return gather(machine, VR_ITEMS_FROZENSET); }
+enum vram_status vr_machine_frozenset(struct vr_machine *machine) { return gather_items(machine, VR_ITEMS_FROZENSET); }
 
 enum vram_status vr_machine_dict(struct vr_machine *machine) {
     struct above above = {0};

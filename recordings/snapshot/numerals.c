@@ -55,7 +55,7 @@ static bool read_exactly(const char *text, size_t length, double *number) {
 }
 
 // Right to the last digit or two; exact for up to 15 digits and exponents up to 22 (*is_exact).
-static double scale(uint64_t mantissa, int exponent, bool *is_exact) {
+static double scale_by_power(uint64_t mantissa, int exponent, bool *is_exact) {
     long double value = (long double)mantissa, power = 10.0L;
     bool divide = exponent < 0;
     unsigned steps = (unsigned)(divide ? -exponent : exponent);
@@ -116,7 +116,7 @@ bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number
     }
     number->kind = VR_NUMERAL_FLOAT;
     bool is_exact;
-    double real = scale(decimal.mantissa, decimal.exponent, &is_exact);
+    double real = scale_by_power(decimal.mantissa, decimal.exponent, &is_exact);
     number->real = negative ? -real : real;
     if (!is_exact || decimal.cut) (void)read_exactly(text, length, &number->real);
     return true;

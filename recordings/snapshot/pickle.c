@@ -24,7 +24,7 @@ static enum vram_status cut_short(struct vr_machine *machine) {
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle ends in the middle; the file was cut short");
 }
 
-static enum vram_status refuse(struct vr_machine *machine, unsigned char code) {
+static enum vram_status refuse_opcode(struct vr_machine *machine, unsigned char code) {
     const char *name = opcode_name(code);
     if (name == NULL) return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: 0x%02x is no opcode", code);
     return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT,
@@ -32,14 +32,14 @@ static enum vram_status refuse(struct vr_machine *machine, unsigned char code) {
 }
 
 // `length` bytes from input->next on, at hand.
-static enum vram_status need(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
+static enum vram_status need_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
     if (VR_LIKELY(vr_input_at_hand(input) >= length)) return VRAM_OK;
     VR_TRY(vr_input_fill(input, length));
     return vr_input_at_hand(input) < length ? cut_short(machine) : VRAM_OK;
 }
 
 static enum vram_status read_string(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
-    VR_TRY(need(input, machine, length));
+    VR_TRY(need_bytes(input, machine, length));
     VR_TRY(vr_machine_push_string(machine, (const char *)input->next, (size_t)length));
     input->next += length;
     return VRAM_OK;
@@ -47,7 +47,7 @@ static enum vram_status read_string(struct vr_input *input, struct vr_machine *m
 
 static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
     while (length != 0) {
-        VR_TRY(need(input, machine, 1));
+        VR_TRY(need_bytes(input, machine, 1));
         size_t step = vr_input_at_hand(input) < length ? vr_input_at_hand(input) : (size_t)length;
         input->next += step;
         length -= step;
@@ -58,7 +58,7 @@ static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *ma
 // Bytes, which are kept as the text of python_text.h. Those that are too many for it are skipped.
 static enum vram_status read_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length, const char *name) {
     if (length > MOST_BYTES_KEPT) return skip_bytes(input, machine, length);
-    VR_TRY(need(input, machine, length));
+    VR_TRY(need_bytes(input, machine, length));
     struct vr_text text = {0};
     vr_python_text_bytes(&text, name, input->next, (size_t)length);
     uint32_t id;
@@ -99,7 +99,7 @@ static enum vram_status push_huge(struct vr_machine *machine, const unsigned cha
 // Two's complement of `length` bytes. One byte more than 64 bits is needed for addresses of 2^63 and above.
 static enum vram_status read_long(struct vr_input *input, struct vr_machine *machine, uint64_t length) {
     if (length > MOST_DIGITS) return skip_bytes(input, machine, length);
-    VR_TRY(need(input, machine, length));
+    VR_TRY(need_bytes(input, machine, length));
     const unsigned char *bytes = input->next;
     uint64_t low = vr_little_endian(bytes, length < 8 ? (size_t)length : 8);
     input->next += length;
@@ -151,7 +151,7 @@ static enum vram_status push_text_number(struct vr_machine *machine, unsigned ch
 }
 
 // The text forms of protocols 0 and 1: a line each. Strings with escapes are left to Python.
-static enum vram_status read_text(struct vr_input *input, struct vr_machine *machine, unsigned char code) {
+static enum vram_status read_pickle_text(struct vr_input *input, struct vr_machine *machine, unsigned char code) {
     const char *text = "";
     size_t length = 0;
     struct vr_numeral number;
@@ -409,8 +409,8 @@ static enum vram_status run_rare(struct vr_input *input, struct vr_machine *mach
     case OP_FLOAT:
     case OP_UNICODE:
     case OP_GET:
-    case OP_PUT: return read_text(input, machine, code);
-    default: return refuse(machine, code);
+    case OP_PUT: return read_pickle_text(input, machine, code);
+    default: return refuse_opcode(machine, code);
     }
 }
 
@@ -441,15 +441,16 @@ static enum vram_status run_one(struct vr_input *input, struct vr_machine *machi
     }
 }
 
-static enum vram_status run(struct vr_input *input, struct vr_machine *machine, struct listening *listening, uint64_t *opcode_offset) {
+static enum vram_status run_opcodes(struct vr_input *input, struct vr_machine *machine, struct listening *listening,
+                                    uint64_t *opcode_offset) {
     for (;;) {
         run_pushes(input, machine, listening);
         *opcode_offset = vr_input_offset(input);
-        VR_TRY(need(input, machine, 1));
+        VR_TRY(need_bytes(input, machine, 1));
         unsigned char code = *input->next;
         size_t bytes = vr_opcode_bytes[code];
-        if (VR_UNLIKELY(bytes == 0)) return refuse(machine, code);
-        VR_TRY(need(input, machine, bytes));
+        if (VR_UNLIKELY(bytes == 0)) return refuse_opcode(machine, code);
+        VR_TRY(need_bytes(input, machine, bytes));
         const unsigned char *argument = input->next + 1;
         input->next += bytes;
         if (VR_UNLIKELY(code == OP_STOP)) return VRAM_OK;
@@ -466,7 +467,7 @@ enum vram_status vr_pickle_read(struct vr_input *input, struct vr_machine *machi
                                   .frames.kind = VR_TAG_FRAME,
                                   .begin = VRAM_NO_OFFSET,
                                   .dict_begin = VRAM_NO_OFFSET};
-    enum vram_status status = run(input, machine, &listening, &offset);
+    enum vram_status status = run_opcodes(input, machine, &listening, &offset);
     vr_echo_release(&listening.echo, &machine->builder.budget);
     if (status == VRAM_OK && machine->depth == 0) {
         status = VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "the pickle is damaged: it ends without a value");

@@ -216,7 +216,7 @@ enum vram_status vram_recording_read_memory(const void *data, size_t size, const
     return read_input(&input, name, recording, error);
 }
 
-static size_t read_file(void *context, void *buffer, size_t capacity) {
+static size_t read_stream(void *context, void *buffer, size_t capacity) {
     size_t got = fread(buffer, 1, capacity, context);
     return got == 0 && ferror((FILE *)context) ? SIZE_MAX : got;
 }
@@ -226,7 +226,7 @@ enum vram_status vram_recording_read_file(const char *path, struct vram_recordin
     FILE *file = fopen(path, "rb");
     if (file == NULL) return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: the file cannot be opened", path);
     (void)setvbuf(file, NULL, _IONBF, 0);
-    struct vram_input from = {.read = read_file, .context = file, .name = path};
+    struct vram_input from = {.read = read_stream, .context = file, .name = path};
     enum vram_status status = vram_recording_read(&from, recording, error);
     (void)fclose(file);
     return status;

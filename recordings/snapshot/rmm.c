@@ -26,7 +26,7 @@ struct table_reader {
     int64_t last_us; // of the day
 };
 
-static enum vram_status refuse(const struct table_reader *reader, const char *what, struct cell piece) {
+static enum vram_status refuse_cell(const struct table_reader *reader, const char *what, struct cell piece) {
     const int shown = piece.length > 40 ? 40 : (int)piece.length;
     char text[41] = "";
     for (int i = 0; i < shown; i++) text[i] = piece.text[i] >= ' ' && piece.text[i] < 0x7f ? piece.text[i] : '?';
@@ -34,7 +34,9 @@ static enum vram_status refuse(const struct table_reader *reader, const char *wh
                    (unsigned long long)reader->line, text, what);
 }
 
-static bool is(struct cell piece, const char *text) { return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0; }
+static bool cell_equals(struct cell piece, const char *text) {
+    return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0;
+}
 
 // --- lines and fields
 
@@ -47,7 +49,7 @@ static enum vram_status next_line(struct table_reader *reader, struct cell *line
     *found = held != 0;
     reader->offset = vr_input_offset(input);
     reader->line++;
-    if (end == NULL && held >= LONGEST_LINE) return refuse(reader, "row: it has no end", (struct cell){text, 40});
+    if (end == NULL && held >= LONGEST_LINE) return refuse_cell(reader, "row: it has no end", (struct cell){text, 40});
     line->text = text;
     line->length = end == NULL ? limit : (size_t)(end - text);
     reader->ended = end != NULL;
@@ -56,18 +58,18 @@ static enum vram_status next_line(struct table_reader *reader, struct cell *line
     return VRAM_OK;
 }
 
-static struct cell trim(struct cell piece) {
+static struct cell trim_cell(struct cell piece) {
     while (piece.length != 0 && piece.text[0] == ' ') piece.text++, piece.length--;
     while (piece.length != 0 && piece.text[piece.length - 1] == ' ') piece.length--;
     return piece;
 }
 
 // Divides the line at its commas; how many pieces there are, at most FIELDS + 1.
-static size_t split(struct cell line, struct cell fields[FIELDS + 1]) {
+static size_t split_line(struct cell line, struct cell fields[FIELDS + 1]) {
     size_t count = 0;
     for (const char *at = line.text, *end = line.text + line.length; count <= FIELDS; at++) {
         const char *comma = memchr(at, ',', (size_t)(end - at));
-        fields[count++] = trim((struct cell){at, (size_t)((comma == NULL ? end : comma) - at)});
+        fields[count++] = trim_cell((struct cell){at, (size_t)((comma == NULL ? end : comma) - at)});
         if (comma == NULL) break;
         at = comma;
     }
@@ -76,7 +78,7 @@ static size_t split(struct cell line, struct cell fields[FIELDS + 1]) {
 
 // --- values
 
-static bool decimal(struct cell piece, uint64_t *value) {
+static bool read_decimal(struct cell piece, uint64_t *value) {
     struct vr_numeral number;
     if (piece.length == 0 || piece.text[0] < '0' || piece.text[0] > '9') return false;
     if (!vr_numeral_parse(piece.text, piece.length, &number) || number.kind != VR_NUMERAL_WHOLE) return false;
@@ -85,13 +87,13 @@ static bool decimal(struct cell piece, uint64_t *value) {
 }
 
 // "0x7f00", "1024", or "(nil)", as C libraries print no pointer.
-static bool pointer(struct cell piece, uint64_t *value) {
+static bool read_pointer(struct cell piece, uint64_t *value) {
     uint32_t high = 0, low = 0;
-    if (is(piece, "(nil)") || is(piece, "nullptr")) {
+    if (cell_equals(piece, "(nil)") || cell_equals(piece, "nullptr")) {
         *value = 0;
         return true;
     }
-    if (piece.length < 3 || piece.length > 18 || memcmp(piece.text, "0x", 2) != 0) return decimal(piece, value);
+    if (piece.length < 3 || piece.length > 18 || memcmp(piece.text, "0x", 2) != 0) return read_decimal(piece, value);
     const size_t digits = piece.length - 2, upper = digits > 8 ? digits - 8 : 0;
     if (upper != 0 && !vr_hex_parse(piece.text + 2, upper, &high)) return false;
     if (!vr_hex_parse(piece.text + 2 + upper, digits - upper, &low)) return false;
@@ -134,7 +136,7 @@ static bool time_since_epoch(struct cell piece, int64_t *us) {
     uint64_t seconds;
     const char *point = memchr(piece.text, '.', piece.length);
     const size_t digits = point == NULL ? piece.length : (size_t)(point - piece.text);
-    if (digits > 12 || !decimal((struct cell){piece.text, digits}, &seconds)) return false;
+    if (digits > 12 || !read_decimal((struct cell){piece.text, digits}, &seconds)) return false;
     if (point != NULL && !fraction_of_second(piece, digits + 1, &fraction)) return false;
     *us = (int64_t)seconds * 1000000 + fraction;
     return true;
@@ -150,20 +152,20 @@ static int64_t time_of_log(struct table_reader *reader, int64_t us) {
 
 // --- rows
 
-static enum vram_status add_row(struct table_reader *reader, struct cell action, uint32_t device, struct vr_event_row *row) {
+static enum vram_status add_csv_row(struct table_reader *reader, struct cell action, uint32_t device, struct vr_event_row *row) {
     row->has = EVENT_HAS;
-    if (is(action, "allocate")) {
+    if (cell_equals(action, "allocate")) {
         row->action = VR_ACTION_ALLOC;
-    } else if (is(action, "allocate failure")) {
+    } else if (cell_equals(action, "allocate failure")) {
         row->action = VR_ACTION_OOM;
         row->address = 0;
         row->has &= ~(uint32_t)VR_HAS_ADDRESS;
-    } else if (is(action, "free") || is(action, "deallocate")) { // the latter is what RMM's guide calls it
+    } else if (cell_equals(action, "free") || cell_equals(action, "deallocate")) { // the latter is what RMM's guide calls it
         row->action = VR_ACTION_FREE_REQUESTED;
         VR_TRY(vr_event_list_add(&reader->list, device, row));
         row->action = VR_ACTION_FREE_COMPLETED;
     } else {
-        return refuse(reader, "action: allocate, free and allocate failure are known", action);
+        return refuse_cell(reader, "action: allocate, free and allocate failure are known", action);
     }
     return vr_event_list_add(&reader->list, device, row);
 }
@@ -173,29 +175,31 @@ static enum vram_status read_row(struct table_reader *reader, struct cell line) 
     struct vr_event_row row = {.has = 0};
     uint64_t thread, device = 0;
     int64_t time_us = 0;
-    if (split(line, fields) != (size_t)(reader->has_device ? DEVICE + 1 : DEVICE))
-        return refuse(reader, "row of the columns in the first line", line);
+    if (split_line(line, fields) != (size_t)(reader->has_device ? DEVICE + 1 : DEVICE))
+        return refuse_cell(reader, "row of the columns in the first line", line);
     // A thread's number may be the library's own, of 64 bits.
-    if (!decimal(fields[THREAD], &thread)) return refuse(reader, "thread's number", fields[THREAD]);
+    if (!read_decimal(fields[THREAD], &thread)) return refuse_cell(reader, "thread's number", fields[THREAD]);
     const bool of_day = time_of_day(fields[TIME], &time_us);
-    if (!of_day && !time_since_epoch(fields[TIME], &time_us)) return refuse(reader, "time (HH:MM:SS.ffffff, or seconds)", fields[TIME]);
-    if (!pointer(fields[POINTER], &row.address)) return refuse(reader, "pointer", fields[POINTER]);
-    if (!decimal(fields[SIZE], &row.size_bytes)) return refuse(reader, "size", fields[SIZE]);
-    if (!pointer(fields[STREAM], &row.stream)) return refuse(reader, "stream", fields[STREAM]);
-    if (reader->has_device && (!decimal(fields[DEVICE], &device) || device >= VR_EVENTLIST_DEVICES)) {
-        return refuse(reader, "device's number", fields[DEVICE]);
+    if (!of_day && !time_since_epoch(fields[TIME], &time_us))
+        return refuse_cell(reader, "time (HH:MM:SS.ffffff, or seconds)", fields[TIME]);
+    if (!read_pointer(fields[POINTER], &row.address)) return refuse_cell(reader, "pointer", fields[POINTER]);
+    if (!read_decimal(fields[SIZE], &row.size_bytes)) return refuse_cell(reader, "size", fields[SIZE]);
+    if (!read_pointer(fields[STREAM], &row.stream)) return refuse_cell(reader, "stream", fields[STREAM]);
+    if (reader->has_device && (!read_decimal(fields[DEVICE], &device) || device >= VR_EVENTLIST_DEVICES)) {
+        return refuse_cell(reader, "device's number", fields[DEVICE]);
     }
     row.thread = (uint32_t)thread;
     row.time_us = of_day ? time_of_log(reader, time_us) : time_us;
-    return add_row(reader, fields[ACTION], (uint32_t)device, &row);
+    return add_csv_row(reader, fields[ACTION], (uint32_t)device, &row);
 }
 
 static enum vram_status read_head(struct table_reader *reader) {
     struct cell line;
     bool found;
     VR_TRY(next_line(reader, &line, &found));
-    reader->has_device = is(line, VR_RMM_MAGIC ",Device");
-    return reader->has_device || is(line, VR_RMM_MAGIC) ? VRAM_OK : refuse(reader, "first line of an RMM log: " VR_RMM_MAGIC, line);
+    reader->has_device = cell_equals(line, VR_RMM_MAGIC ",Device");
+    return reader->has_device || cell_equals(line, VR_RMM_MAGIC) ? VRAM_OK
+                                                                 : refuse_cell(reader, "first line of an RMM log: " VR_RMM_MAGIC, line);
 }
 
 static enum vram_status read_all(struct table_reader *reader, struct vr_model *model) {

@@ -84,7 +84,7 @@ const enum vr_owner vr_row_owners[VR_TAG_MEMO] = {
 #define TAKE_ALIKE(type, name)  slots[SLOT_##name] = (table->name.apart == NULL ? 0 : table->name.apart[row]) ^ table->name.common;
 #define TAKE_SPARSE(type, name) slots[SLOT_##name] = table->name == NULL ? 0 : table->name[row];
 
-static enum vram_status put_event(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
+static enum vram_status put_event_row(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
 #define VR_FIELD(column, type, density, ...) PUT_##density(type, column)
 #include "model/entry_fields.def"
     return VRAM_OK;
@@ -93,7 +93,7 @@ static void take_event(const struct vr_history *table, size_t row, uint64_t *slo
 #define VR_FIELD(column, type, density, ...) TAKE_##density(type, column)
 #include "model/entry_fields.def"
 }
-static void put_segment(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
+static void put_segment_row(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
 static void take_segment(const struct vr_segments *table, size_t row, uint64_t *slots) { VR_SEGMENT_COLUMNS(TAKE) }
 static void put_block(struct vr_blocks *table, size_t row, const uint64_t *slots) { VR_BLOCK_COLUMNS(PUT) }
 static void take_block(const struct vr_blocks *table, size_t row, uint64_t *slots) { VR_BLOCK_COLUMNS(TAKE) }
@@ -120,9 +120,9 @@ static enum vram_status keep_tenants(struct vr_machine *machine, size_t block, u
 
 enum vram_status vr_row_put(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
     switch (kind) {
-    case VR_TAG_EVENT: return put_event(&machine->events, machine->event_held, row, slots);
+    case VR_TAG_EVENT: return put_event_row(&machine->events, machine->event_held, row, slots);
     case VR_TAG_SEGMENT:
-        put_segment(&machine->segments, row, slots);
+        put_segment_row(&machine->segments, row, slots);
         machine->segment_blocks[row] = slots[SLOT_blocks];
         break;
     case VR_TAG_BLOCK:
@@ -199,7 +199,7 @@ enum vram_status vr_row_add(struct vr_machine *machine, enum vr_tag kind, size_t
 enum vram_status vr_row_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value) {
     size_t row;
     VR_TRY(vr_row_add(machine, VR_TAG_EVENT, &row));
-    VR_TRY(put_event(&machine->events, machine->event_held, row, slots));
+    VR_TRY(put_event_row(&machine->events, machine->event_held, row, slots));
     *value = vr_value(VR_TAG_EVENT, row);
     return VRAM_OK;
 }

@@ -26,7 +26,7 @@ enum vram_status vr_scan_peek(struct vr_scan *scan, int *byte) {
     }
 }
 
-static enum vram_status take(struct vr_scan *scan, char wanted) {
+static enum vram_status take_expected(struct vr_scan *scan, char wanted) {
     char quoted[] = {'\'', wanted, '\'', '\0'};
     int byte;
     VR_TRY(vr_scan_peek(scan, &byte));
@@ -35,11 +35,11 @@ static enum vram_status take(struct vr_scan *scan, char wanted) {
     return VRAM_OK;
 }
 
-enum vram_status vr_scan_open(struct vr_scan *scan, char open) { return take(scan, open); }
+enum vram_status vr_scan_open(struct vr_scan *scan, char open) { return take_expected(scan, open); }
 
 // --- strings
 
-static enum vram_status decode(struct vr_scan *scan, struct vr_scan_value *value) {
+static enum vram_status decode_escapes(struct vr_scan *scan, struct vr_scan_value *value) {
     size_t used = 0;
     VR_TRY(VR_GROW(scan, scratch, value->length + 1));
     if (!vr_quoted_decode(value->text, value->length, scan->scratch, &used))
@@ -58,7 +58,7 @@ static enum vram_status read_string(struct vr_scan *scan, struct vr_scan_value *
     value->kind = VR_SCAN_STRING;
     value->text = (const char *)scan->input->next + 1;
     value->length = length;
-    if (escaped) VR_TRY(decode(scan, value));
+    if (escaped) VR_TRY(decode_escapes(scan, value));
     scan->input->next += length + 2;
     return VRAM_OK;
 }
@@ -70,7 +70,7 @@ static bool is_word_byte(unsigned char byte) {
            byte == '.';
 }
 
-static enum vram_status read_word(struct vr_scan *scan, struct vr_scan_value *value) {
+static enum vram_status scan_word(struct vr_scan *scan, struct vr_scan_value *value) {
     static const char *const words[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity", "nan", "inf", "-nan", "-inf"};
     struct vr_input *input = scan->input;
     size_t length = 0;
@@ -113,7 +113,7 @@ enum vram_status vr_scan_member(struct vr_scan *scan, bool *first, char *key, si
         return VRAM_OK;
     }
     if (!*first) {
-        VR_TRY(take(scan, ','));
+        VR_TRY(take_expected(scan, ','));
         VR_TRY(vr_scan_peek(scan, &byte));
     }
     *first = false;
@@ -122,17 +122,17 @@ enum vram_status vr_scan_member(struct vr_scan *scan, bool *first, char *key, si
     const size_t length = text.length < capacity ? text.length : capacity - 1;
     memcpy(key, text.text, length);
     key[length] = '\0';
-    return take(scan, ':');
+    return take_expected(scan, ':');
 }
 
-static enum vram_status skip(struct vr_scan *scan, unsigned depth) {
+static enum vram_status skip_value(struct vr_scan *scan, unsigned depth) {
     struct vr_scan_value value;
     char key[1];
     bool first = true, more = true;
     int byte;
     VR_TRY(vr_scan_peek(scan, &byte));
     if (byte == '"') return read_string(scan, &value);
-    if (byte != '{' && byte != '[') return read_word(scan, &value);
+    if (byte != '{' && byte != '[') return scan_word(scan, &value);
     if (depth == MAX_DEPTH) {
         return vr_fail(scan->error, VRAM_LIMIT, vr_input_offset(scan->input), "the JSON nests deeper than %d levels", MAX_DEPTH);
     }
@@ -140,17 +140,17 @@ static enum vram_status skip(struct vr_scan *scan, unsigned depth) {
     for (;;) {
         VR_TRY(byte == '{' ? vr_scan_member(scan, &first, key, sizeof key, &more) : vr_scan_item(scan, &first, &more));
         if (!more) return VRAM_OK;
-        VR_TRY(skip(scan, depth + 1));
+        VR_TRY(skip_value(scan, depth + 1));
     }
 }
 
-enum vram_status vr_scan_skip(struct vr_scan *scan) { return skip(scan, 0); }
+enum vram_status vr_scan_skip(struct vr_scan *scan) { return skip_value(scan, 0); }
 
 enum vram_status vr_scan_value(struct vr_scan *scan, struct vr_scan_value *value) {
     int byte;
     VR_TRY(vr_scan_peek(scan, &byte));
     if (byte == '"') return read_string(scan, value);
-    if (byte != '{' && byte != '[') return read_word(scan, value);
+    if (byte != '{' && byte != '[') return scan_word(scan, value);
     value->kind = VR_SCAN_OTHER;
-    return skip(scan, 0);
+    return skip_value(scan, 0);
 }

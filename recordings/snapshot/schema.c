@@ -129,7 +129,7 @@ static void read_action(uint64_t word, uint64_t *slots) {
 }
 
 // Words of closed lists, and names.
-static bool read_word(enum vr_field_kind kind, uint64_t resolved, uint64_t *slots, uint64_t *slot) {
+static bool read_field_word(enum vr_field_kind kind, uint64_t resolved, uint64_t *slots, uint64_t *slot) {
     if (vr_tag_of(resolved) != VR_TAG_STRING) return false;
     uint64_t word = vr_payload(resolved);
     switch (kind) {
@@ -150,7 +150,7 @@ static bool read_time(const struct vr_machine *machine, uint64_t resolved, uint6
     return true;
 }
 
-static bool read_number(const struct vr_machine *machine, enum vr_field_kind kind, uint64_t resolved, uint64_t *slot) {
+static bool read_field_number(const struct vr_machine *machine, enum vr_field_kind kind, uint64_t resolved, uint64_t *slot) {
     uint64_t number;
     bool negative;
     if (!vr_machine_number(machine, resolved, &number, &negative)) {
@@ -183,7 +183,7 @@ static bool read_number(const struct vr_machine *machine, enum vr_field_kind kin
 
 // Annotations carry numbers as numbers or as text; what is no number leaves the slot alone.
 static bool read_loose(const struct vr_machine *machine, uint64_t resolved, uint64_t *slot) {
-    if (vr_tag_of(resolved) != VR_TAG_STRING) return read_number(machine, FIELD_LOOSE, resolved, slot);
+    if (vr_tag_of(resolved) != VR_TAG_STRING) return read_field_number(machine, FIELD_LOOSE, resolved, slot);
     const struct vr_strings *strings = &machine->builder.strings;
     const char *text = strings->bytes + strings->offset[vr_payload(resolved)];
     bool negative = *text == '-';
@@ -209,9 +209,11 @@ static enum vram_status read_field(struct vr_machine *machine, const struct vr_f
     case FIELD_NAME:
     case FIELD_ACTION:
     case FIELD_STATE:
-    case FIELD_TYPE: *fits = read_word((enum vr_field_kind)field->kind, vr_machine_resolve(machine, value), slots, slot); return VRAM_OK;
+    case FIELD_TYPE:
+        *fits = read_field_word((enum vr_field_kind)field->kind, vr_machine_resolve(machine, value), slots, slot);
+        return VRAM_OK;
     case FIELD_LOOSE: *fits = read_loose(machine, vr_machine_resolve(machine, value), slot); return VRAM_OK;
-    default: *fits = read_number(machine, (enum vr_field_kind)field->kind, vr_machine_resolve(machine, value), slot); return VRAM_OK;
+    default: *fits = read_field_number(machine, (enum vr_field_kind)field->kind, vr_machine_resolve(machine, value), slot); return VRAM_OK;
     }
 }
 
@@ -233,7 +235,7 @@ static enum vram_status wrong_type(struct vr_machine *machine, uint64_t key, con
 }
 
 // What nearly all values are: numbers that fit in the value, lists of frames that were read before. False for anything else.
-VR_INLINE bool read_plain(struct vr_machine *machine, const struct vr_field *field, uint64_t value, uint64_t *slots) {
+VR_INLINE bool read_plain_field(struct vr_machine *machine, const struct vr_field *field, uint64_t value, uint64_t *slots) {
     switch ((enum vr_field_kind)field->kind) {
     case FIELD_STREAM:
     case FIELD_SIGNED:
@@ -344,7 +346,7 @@ static enum vram_status read_pairs(struct vr_machine *machine, struct owner *own
             else
                 vr_machine_lose(machine, VR_LOSS_KEY, 0);
             vr_machine_drop(machine, pairs[1]);
-        } else if (VR_LIKELY(!owner->kept && read_plain(machine, field, pairs[1], slots))) {
+        } else if (VR_LIKELY(!owner->kept && read_plain_field(machine, field, pairs[1], slots))) {
             slots[SLOT_has] |= field->has;
         } else {
             VR_TRY(read_known(machine, owner, field, pairs, slots));

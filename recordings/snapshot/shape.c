@@ -245,7 +245,7 @@ VR_INLINE bool draft_value(struct draft *draft, struct vr_machine *machine, cons
     }
 }
 
-static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, uint64_t *slots, uint64_t *row) {
+static enum vram_status add_shaped_row(struct vr_machine *machine, enum vr_tag kind, uint64_t *slots, uint64_t *row) {
     uint32_t frame;
     if (kind == VR_TAG_EVENT) return vr_row_add_event(machine, slots, row);
     if (kind == VR_TAG_BLOCK) return vr_row_add_block(machine, slots, row);
@@ -256,10 +256,10 @@ static enum vram_status add_row(struct vr_machine *machine, enum vr_tag kind, ui
 }
 
 // The draft becomes a row, its values memo slots.
-static bool commit(struct draft *draft, enum vr_tag kind, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
+static bool commit_draft(struct draft *draft, enum vr_tag kind, struct vr_echo *echo, struct vr_machine *machine, uint64_t *container) {
     if (machine->memo_used != machine->memo_size || machine->memo_capacity - machine->memo_size < draft->memo_count) return false;
     uint64_t row;
-    if (add_row(machine, kind, draft->slots, &row) != VRAM_OK) return false;
+    if (add_shaped_row(machine, kind, draft->slots, &row) != VRAM_OK) return false;
     for (size_t i = 0; i < draft->memo_count; i++) machine->memo[machine->memo_size++] = draft->memos[i];
     machine->memo_used = machine->memo_size;
     if (draft->run != NULL) vr_echo_hit(echo, draft->run);
@@ -293,5 +293,5 @@ const unsigned char *vr_shape_read(const struct vr_shape *shape, struct vr_echo 
     // One column holds both.
     const uint64_t addresses = VR_HAS_ADDRESS | VR_HAS_DEVICE_FREE;
     if ((draft.slots[SLOT_has] & addresses) == addresses) return NULL;
-    return commit(&draft, shape->kind, echo, machine, container) ? draft.next + 1 : NULL;
+    return commit_draft(&draft, shape->kind, echo, machine, container) ? draft.next + 1 : NULL;
 }

@@ -22,7 +22,7 @@ struct timeline_block {
 struct timeline_reader {
     struct vr_scan scan;
     struct vr_event_list list;
-    struct vr_map newest; // key_of() -> a number
+    struct vr_map newest; // key_of_allocation() -> a number
     struct timeline_block *blocks;
     size_t count, capacity;
     uint64_t next_address;
@@ -68,34 +68,38 @@ static enum vram_status read_row(struct timeline_reader *reader, struct timeline
 }
 
 // --- what is live ----------------------------------------------------------------------------------------------------------------
-static uint64_t size_of(const struct timeline_row *row) { return row->bytes < 0 ? 0 - (uint64_t)row->bytes : (uint64_t)row->bytes; }
-static uint64_t key_of(const struct timeline_row *row) { return size_of(row) * VR_COUNT_OF(categories) + (uint64_t)row->category; }
+static uint64_t size_of_allocation(const struct timeline_row *row) {
+    return row->bytes < 0 ? 0 - (uint64_t)row->bytes : (uint64_t)row->bytes;
+}
+static uint64_t key_of_allocation(const struct timeline_row *row) {
+    return size_of_allocation(row) * VR_COUNT_OF(categories) + (uint64_t)row->category;
+}
 
-static enum vram_status push(struct timeline_reader *reader, const struct timeline_row *row, uint64_t address) {
+static enum vram_status push_open(struct timeline_reader *reader, const struct timeline_row *row, uint64_t address) {
     void *blocks = reader->blocks;
     const enum vram_status status =
         vr_budget_grow(&reader->list.builder.budget, &blocks, &reader->capacity, reader->count + 1, sizeof *reader->blocks);
     reader->blocks = blocks;
     VR_TRY(status);
-    reader->blocks[reader->count++] = (struct timeline_block){address, (size_t)vr_map_get(&reader->newest, key_of(row))};
-    return vr_map_set(&reader->newest, key_of(row), reader->count);
+    reader->blocks[reader->count++] = (struct timeline_block){address, (size_t)vr_map_get(&reader->newest, key_of_allocation(row))};
+    return vr_map_set(&reader->newest, key_of_allocation(row), reader->count);
 }
 
 // *address: 0 where nothing of that size and category is live.
-static enum vram_status pop(struct timeline_reader *reader, const struct timeline_row *row, uint64_t *address) {
-    const uint64_t number = vr_map_take(&reader->newest, key_of(row));
+static enum vram_status pop_open(struct timeline_reader *reader, const struct timeline_row *row, uint64_t *address) {
+    const uint64_t number = vr_map_take(&reader->newest, key_of_allocation(row));
     *address = 0;
     if (number == 0) return VRAM_OK;
     const struct timeline_block *block = &reader->blocks[number - 1];
     *address = block->address;
-    return block->below == 0 ? VRAM_OK : vr_map_set(&reader->newest, key_of(row), block->below);
+    return block->below == 0 ? VRAM_OK : vr_map_set(&reader->newest, key_of_allocation(row), block->below);
 }
 
 // --- events ----------------------------------------------------------------------------------------------------------------------
 static enum vram_status add_event(struct timeline_reader *reader, const struct timeline_row *row, enum vr_action action, uint64_t address) {
     struct vr_event_row event = {.action = action,
                                  .address = address,
-                                 .size_bytes = size_of(row),
+                                 .size_bytes = size_of_allocation(row),
                                  .time_us = row->time_ns < 0 ? 0 : row->time_ns / 1000,
                                  .stack = reader->stacks[row->category],
                                  .has = EVENT_HAS};
@@ -103,24 +107,25 @@ static enum vram_status add_event(struct timeline_reader *reader, const struct t
     return vr_event_list_add(&reader->list, 0, &event);
 }
 
-static enum vram_status begin(struct timeline_reader *reader, const struct timeline_row *row) {
+static enum vram_status begin_allocation(struct timeline_reader *reader, const struct timeline_row *row) {
     const uint64_t address = reader->next_address;
-    if (size_of(row) > ((uint64_t)1 << 60) - address) return vr_scan_refuse(&reader->scan, "sizes of less than 2^60 bytes in all");
-    reader->next_address += vr_round_up(size_of(row), 512) + 512;
-    VR_TRY(push(reader, row, address));
+    if (size_of_allocation(row) > ((uint64_t)1 << 60) - address)
+        return vr_scan_refuse(&reader->scan, "sizes of less than 2^60 bytes in all");
+    reader->next_address += vr_round_up(size_of_allocation(row), 512) + 512;
+    VR_TRY(push_open(reader, row, address));
     return add_event(reader, row, VR_ACTION_ALLOC, address);
 }
 
-static enum vram_status end(struct timeline_reader *reader, const struct timeline_row *row) {
+static enum vram_status end_allocation(struct timeline_reader *reader, const struct timeline_row *row) {
     uint64_t address = 0;
-    VR_TRY(pop(reader, row, &address));
+    VR_TRY(pop_open(reader, row, &address));
     if (address == 0) return vr_scan_refuse(&reader->scan, "a row that ends something live");
     VR_TRY(add_event(reader, row, VR_ACTION_FREE_REQUESTED, address));
     return add_event(reader, row, VR_ACTION_FREE_COMPLETED, address);
 }
 
 // The two rows of a new version: the bytes leave a category, and come into another.
-static enum vram_status change(struct timeline_reader *reader, const struct timeline_row *row) {
+static enum vram_status change_allocation(struct timeline_reader *reader, const struct timeline_row *row) {
     struct timeline_row into = {0};
     uint64_t address = 0;
     bool first = false, more;
@@ -129,15 +134,15 @@ static enum vram_status change(struct timeline_reader *reader, const struct time
     VR_TRY(read_row(reader, &into));
     if (into.action != NEW_VERSION || into.bytes < 0 || row->bytes > 0 || into.bytes != -row->bytes)
         return vr_scan_refuse(&reader->scan, "two rows a new version, with equal bytes,");
-    VR_TRY(pop(reader, row, &address));
+    VR_TRY(pop_open(reader, row, &address));
     if (address == 0) return vr_scan_refuse(&reader->scan, "a new version of something live");
-    return push(reader, &into, address);
+    return push_open(reader, &into, address);
 }
 
 static enum vram_status take_row(struct timeline_reader *reader, const struct timeline_row *row) {
-    if (row->action == NEW_VERSION) return change(reader, row);
-    if (row->action == DESTROYED) return end(reader, row);
-    return begin(reader, row);
+    if (row->action == NEW_VERSION) return change_allocation(reader, row);
+    if (row->action == DESTROYED) return end_allocation(reader, row);
+    return begin_allocation(reader, row);
 }
 
 // --- the file --------------------------------------------------------------------------------------------------------------------

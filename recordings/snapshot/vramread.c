@@ -67,7 +67,7 @@ struct log_reader {
         (items) = items_;                                                                                                                  \
     } while (0)
 
-static enum vram_status damaged(const struct log_reader *reader, const char *what) {
+static enum vram_status refuse_damaged(const struct log_reader *reader, const char *what) {
     return vr_fail(reader->error, VRAM_BAD_INPUT, vr_input_offset(reader->input), "the recording is damaged: %s", what);
 }
 
@@ -79,7 +79,7 @@ static enum vram_status lane_of(struct log_reader *reader, uint64_t device, stru
         *lane = &reader->host;
         return VRAM_OK;
     }
-    if (device >= MAX_DEVICES) return damaged(reader, "an event's device");
+    if (device >= MAX_DEVICES) return refuse_damaged(reader, "an event's device");
     GROW(reader, reader->lanes, reader->lane_capacity, (size_t)device + 1, status);
     VR_TRY(status);
     if (device >= reader->lane_count) {
@@ -130,7 +130,7 @@ static bool all_are(const uint64_t *values, size_t count, uint64_t value) {
         PUT_APART(lane, (lane)->history.member.apart, type, (lane)->history.member.common, which);                                         \
     } while (0)
 // Events [from, from + count) of the batch, all of the lane's device.
-static enum vram_status add_run(struct log_reader *reader, struct lane *lane, size_t from, size_t count) {
+static enum vram_status add_lane_run(struct log_reader *reader, struct lane *lane, size_t from, size_t count) {
     const struct vr_log_batch *batch = &reader->batch;
     size_t capacity = lane->capacity;
     VR_TRY(vr_columns_grow_ahead(&vr_history_columns, &lane->history, &lane->capacity, &lane->held, lane->history.count + count,
@@ -158,14 +158,14 @@ static bool ids_fit(const struct log_reader *reader) {
 static enum vram_status add_batch(struct log_reader *reader) {
     const uint64_t *devices = reader->batch.column[VR_LOG_COLUMN_DEVICE];
     const bool one_device = reader->batch.same[VR_LOG_COLUMN_DEVICE];
-    if (!ids_fit(reader)) return damaged(reader, "an event names what is not there");
+    if (!ids_fit(reader)) return refuse_damaged(reader, "an event names what is not there");
     reader->stale = reader->stale || reader->batch.count != 0;
     for (size_t from = 0, to; from < reader->batch.count; from = to) {
         struct lane *lane;
         for (to = from + 1; to < reader->batch.count && !one_device && devices[to] == devices[from];) to++;
         if (one_device) to = reader->batch.count;
         VR_TRY(lane_of(reader, devices[from], &lane));
-        VR_TRY(add_run(reader, lane, from, to - from));
+        VR_TRY(add_lane_run(reader, lane, from, to - from));
     }
     return VRAM_OK;
 }
@@ -182,7 +182,7 @@ static enum vram_status add_batch(struct log_reader *reader) {
         if ((reading)->count == 0) break;                                                                                                  \
         memset((items) + (held), 0, (size_t)(reading)->count * sizeof *(items));                                                           \
         fill((items) + (held), &table_);                                                                                                   \
-        if (!vr_log_read_table((reading), &table_, (reader)->dictionary.scratch)) return damaged((reader), "a table");                     \
+        if (!vr_log_read_table((reading), &table_, (reader)->dictionary.scratch)) return refuse_damaged((reader), "a table");              \
         (held) += (size_t)(reading)->count;                                                                                                \
     } while (0)
 
@@ -201,18 +201,18 @@ static enum vram_status read_segments(struct log_reader *reader, struct vr_log_r
     reader->marks.host = reader->host.history.count;
     if (count == 0) return VRAM_OK;
     vr_log_table_segments(&reader->segments, reader->block_counts, &table);
-    if (!vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "the segments");
+    if (!vr_log_read_table(reading, &table, reader->dictionary.scratch)) return refuse_damaged(reader, "the segments");
     reader->segments.count = count;
     return VRAM_OK;
 }
 
 static enum vram_status read_blocks(struct log_reader *reader, struct vr_log_reading *reading) {
     struct vr_log_table table;
-    if (reader->blocks.count != 0) return damaged(reader, "blocks of no state");
+    if (reader->blocks.count != 0) return refuse_damaged(reader, "blocks of no state");
     VR_TRY(vr_columns_grow(&vr_block_columns, &reader->blocks, &reader->block_capacity, (size_t)reading->count, &reader->budget));
     if (reading->count == 0) return VRAM_OK;
     vr_log_table_blocks(&reader->blocks, &table);
-    if (!vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "the blocks");
+    if (!vr_log_read_table(reading, &table, reader->dictionary.scratch)) return refuse_damaged(reader, "the blocks");
     reader->blocks.count = (size_t)reading->count;
     return VRAM_OK;
 }
@@ -220,11 +220,11 @@ static enum vram_status read_blocks(struct log_reader *reader, struct vr_log_rea
 static enum vram_status read_shape(struct log_reader *reader, struct vr_log_reading *reading) {
     struct vr_log_table table;
     vr_log_table_shape(&reader->shape, &table);
-    if (reading->count != 1 || !vr_log_read_table(reading, &table, reader->dictionary.scratch)) return damaged(reader, "its shape");
+    if (reading->count != 1 || !vr_log_read_table(reading, &table, reader->dictionary.scratch)) return refuse_damaged(reader, "its shape");
     const struct vr_log_shape *shape = &reader->shape;
     if (shape->form > VR_FORM_SEGMENT_LIST || shape->history_count > MAX_DEVICES || shape->host_count > 1 ||
         shape->host_count > shape->history_count) {
-        return damaged(reader, "its shape");
+        return refuse_damaged(reader, "its shape");
     }
     reader->has_shape = true;
     return VRAM_OK;
@@ -233,7 +233,7 @@ static enum vram_status read_shape(struct log_reader *reader, struct vr_log_read
 static enum vram_status read_section(struct log_reader *reader, struct vr_log_reading *reading) {
     if (vr_log_is_dictionary(reading->tag)) {
         enum vram_status status = vr_log_dictionary_section(&reader->dictionary, reading);
-        return status == VRAM_BAD_INPUT ? damaged(reader, "a dictionary") : status;
+        return status == VRAM_BAD_INPUT ? refuse_damaged(reader, "a dictionary") : status;
     }
     VR_TRY(vr_log_dictionary_scratch(&reader->dictionary, (size_t)reading->count));
     switch (reading->tag) {
@@ -262,19 +262,19 @@ static enum vram_status read_tables(struct log_reader *reader, const unsigned ch
     struct vr_cursor cursor = {data, data + length, false};
     struct vr_log_reading reading;
     while (vr_log_next_section(&cursor, &reading)) VR_TRY(read_section(reader, &reading));
-    return cursor.failed ? damaged(reader, "its tables") : VRAM_OK;
+    return cursor.failed ? refuse_damaged(reader, "its tables") : VRAM_OK;
 }
 
 // ---- blocks
 
 // *data: the part as it was before it was packed, valid until the next part.
-static enum vram_status unpack(struct log_reader *reader, const struct vr_log_part *part, const unsigned char *stored,
-                               const unsigned char **data) {
+static enum vram_status unpack_part(struct log_reader *reader, const struct vr_log_part *part, const unsigned char *stored,
+                                    const unsigned char **data) {
     enum vram_status status;
     GROW(reader, reader->unpacked, reader->unpacked_capacity, part->length == part->stored ? 0 : part->length, status);
     VR_TRY(status);
     *data = vr_log_unpack_part(part, stored, reader->unpacked);
-    return *data == NULL ? damaged(reader, "what is packed") : VRAM_OK;
+    return *data == NULL ? refuse_damaged(reader, "what is packed") : VRAM_OK;
 }
 
 static bool is_sound(const struct vr_log_block_header *header, const unsigned char *payload) {
@@ -283,12 +283,12 @@ static bool is_sound(const struct vr_log_block_header *header, const unsigned ch
 
 static enum vram_status read_block(struct log_reader *reader, const struct vr_log_block_header *header, const unsigned char *payload) {
     const unsigned char *data;
-    VR_TRY(unpack(reader, &header->tables, payload, &data));
+    VR_TRY(unpack_part(reader, &header->tables, payload, &data));
     VR_TRY(read_tables(reader, data, header->tables.length));
     if (header->events == 0) return VRAM_OK;
-    VR_TRY(unpack(reader, &header->batch, payload + header->tables.stored, &data));
+    VR_TRY(unpack_part(reader, &header->batch, payload + header->tables.stored, &data));
     enum vram_status status = vr_log_events_read(data, header->batch.length, header->events, &reader->batch);
-    if (status == VRAM_BAD_INPUT) return damaged(reader, "a block's events");
+    if (status == VRAM_BAD_INPUT) return refuse_damaged(reader, "a block's events");
     return status == VRAM_OK ? add_batch(reader) : status;
 }
 
@@ -383,7 +383,7 @@ static enum vram_status read_tail(struct log_reader *reader, const struct vr_log
     uint64_t head = file->tail_distance + sizeof tail;
     *ending = VR_ENDING_CUT;
     if (file->tail_distance == 0) return VRAM_OK;
-    if (file->tail_distance > TAIL_MOST || file->tail_bytes > TAIL_MOST) return damaged(reader, "its header");
+    if (file->tail_distance > TAIL_MOST || file->tail_bytes > TAIL_MOST) return refuse_damaged(reader, "its header");
     VR_TRY(vr_input_fill(input, head + file->tail_bytes));
     if (vr_input_at_hand(input) < head) return VRAM_OK;
     memcpy(&tail, input->next + file->tail_distance, sizeof tail);
@@ -402,7 +402,7 @@ static enum vram_status read_tail(struct log_reader *reader, const struct vr_log
 // ---- the file
 
 static enum vram_status read_header(struct log_reader *reader, struct vr_log_file_header *header) {
-    if (!vr_log_get_file_header(reader->input->next, header)) return damaged(reader, "its header");
+    if (!vr_log_get_file_header(reader->input->next, header)) return refuse_damaged(reader, "its header");
     if (header->version != VR_LOG_VERSION) {
         return vr_fail(reader->error, VRAM_BAD_INPUT, 8, "the recording has version %u of its format; this program knows version %u",
                        header->version, (unsigned)VR_LOG_VERSION);
@@ -453,12 +453,12 @@ static enum vram_status move_histories(struct log_reader *reader, struct vr_mode
         if (reader->segments.device[i] == UINT32_MAX)
             host = true;
         else if (reader->segments.device[i] >= MAX_DEVICES)
-            return damaged(reader, "a segment's device");
+            return refuse_damaged(reader, "a segment's device");
         else
             VR_TRY(lane_of(reader, reader->segments.device[i], &(struct lane *){NULL}));
     }
     size_t devices = reader->has_shape ? (size_t)reader->shape.history_count - host : reader->lane_count;
-    if (reader->lane_count > devices || (!host && reader->host.history.count != 0)) return damaged(reader, "an event's device");
+    if (reader->lane_count > devices || (!host && reader->host.history.count != 0)) return refuse_damaged(reader, "an event's device");
     model->histories = calloc(devices + host + 1, sizeof *model->histories);
     if (model->histories == NULL) return VRAM_NO_HOST_MEMORY;
     model->history_count = devices + host;
@@ -487,7 +487,7 @@ static enum vram_status move_state(struct log_reader *reader, struct vr_model *m
     if (model->segments.first_block == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < model->segments.count; i++) {
         model->segments.first_block[i] = total;
-        if (!vr_add_u64(total, reader->block_counts[i], &total)) return damaged(reader, "the segments");
+        if (!vr_add_u64(total, reader->block_counts[i], &total)) return refuse_damaged(reader, "the segments");
     }
     model->segments.first_block[model->segments.count] = total;
     VR_TRY(vr_columns_finish(&vr_segment_columns, &model->segments, model->segments.count));
@@ -503,7 +503,7 @@ static enum vram_status last_settings(struct log_reader *reader) {
     for (size_t i = 0; i < reader->setting_count; i++) {
         struct vr_setting setting = reader->settings[i];
         if (setting.key >= reader->dictionary.strings.count) {
-            status = damaged(reader, "a setting");
+            status = refuse_damaged(reader, "a setting");
             break;
         }
         if (place[setting.key] == 0) {
@@ -541,18 +541,18 @@ static void move_tables(struct log_reader *reader, struct vr_model *model) {
     reader->keys = NULL;
 }
 
-static enum vram_status finish(struct log_reader *reader, struct vr_model *model) {
+static enum vram_status finish_log(struct log_reader *reader, struct vr_model *model) {
     VR_TRY(last_settings(reader));
     VR_TRY(move_histories(reader, model));
     VR_TRY(move_state(reader, model));
     move_tables(reader, model);
     enum vram_status status = vr_model_check(model, reader->error);
-    if (status != VRAM_OK) return damaged(reader, "a table names what is not there");
+    if (status != VRAM_OK) return refuse_damaged(reader, "a table names what is not there");
     if (reader->has_shape || (reader->has_state && !reader->stale)) return VRAM_OK;
     return vr_picture_advance(model, &reader->marks, &reader->budget);
 }
 
-static void release(struct log_reader *reader) {
+static void release_log_reader(struct log_reader *reader) {
     vr_log_dictionary_release(&reader->dictionary);
     vr_log_batch_release(&reader->batch);
     free(reader->unpacked);
@@ -575,11 +575,11 @@ enum vram_status vr_vramfile_read(struct vr_input *input, struct vr_model *model
     memset(model, 0, sizeof *model);
     VR_TRY(vr_log_dictionary_init(&reader.dictionary, &reader.budget));
     enum vram_status status = read_blocks_of_file(&reader, &model->ending, &model->damaged_at);
-    if (status == VRAM_OK) status = finish(&reader, model);
+    if (status == VRAM_OK) status = finish_log(&reader, model);
     if (status == VRAM_LIMIT && error->status != status) {
         (void)vr_fail(error, status, vr_input_offset(input), "the recording unpacks to more than %d times its size", (int)BUDGET_FACTOR);
     }
-    release(&reader);
+    release_log_reader(&reader);
     if (status != VRAM_OK) vr_model_release(model);
     return status;
 }

@@ -61,12 +61,12 @@ static void release_book(struct live_rows *book) {
 }
 
 // The row of the address if one is alive, else NULL.
-static struct live_row *find(const struct live_rows *book, uint64_t address) {
+static struct live_row *find_live_row(const struct live_rows *book, uint64_t address) {
     const uint64_t row = vr_map_get(&book->index, address);
     return row == 0 || !book->rows[row - 1].alive ? NULL : &book->rows[row - 1];
 }
 
-static enum vram_status add_row(struct live_rows *book, struct vr_budget *budget, uint64_t address) {
+static enum vram_status add_live_row(struct live_rows *book, struct vr_budget *budget, uint64_t address) {
     if (book->count >= UINT32_MAX - 1) return VRAM_LIMIT;
     VR_TRY(vr_budget_charge(budget, vr_map_growth_bytes(&book->index), 1));
     VR_TRY(vr_map_reserve(&book->index, 1));
@@ -76,8 +76,8 @@ static enum vram_status add_row(struct live_rows *book, struct vr_budget *budget
     return status != VRAM_OK ? status : vr_map_set(&book->index, address, ++book->count);
 }
 
-static enum vram_status put(struct live_rows *book, struct vr_budget *budget, const struct live_row *row) {
-    if (vr_map_get(&book->index, row->address) == 0) VR_TRY(add_row(book, budget, row->address));
+static enum vram_status put_live_row(struct live_rows *book, struct vr_budget *budget, const struct live_row *row) {
+    if (vr_map_get(&book->index, row->address) == 0) VR_TRY(add_live_row(book, budget, row->address));
     struct live_row *at = &book->rows[vr_map_get(&book->index, row->address) - 1];
     *at = *row;
     at->alive = true;
@@ -88,19 +88,19 @@ static enum vram_status put(struct live_rows *book, struct vr_budget *budget, co
 static enum vram_status put_range(struct advance *picture, const struct live_row *range) {
     struct live_row page = *range;
     if (!range->expandable || range->size_bytes % PAGE_BYTES != 0 || range->size_bytes > PAGED_AT_MOST) {
-        return put(&picture->ranges, picture->budget, range);
+        return put_live_row(&picture->ranges, picture->budget, range);
     }
     page.size_bytes = PAGE_BYTES;
     for (uint64_t done = 0; done < range->size_bytes; done += PAGE_BYTES) {
         page.address = range->address + done;
-        VR_TRY(put(&picture->ranges, picture->budget, &page));
+        VR_TRY(put_live_row(&picture->ranges, picture->budget, &page));
     }
     return VRAM_OK;
 }
 
 static void take_range(struct advance *picture, uint64_t address, uint64_t size_bytes) {
     struct live_row *row;
-    for (uint64_t done = 0; (row = find(&picture->ranges, address + done)) != NULL;) {
+    for (uint64_t done = 0; (row = find_live_row(&picture->ranges, address + done)) != NULL;) {
         row->alive = false;
         done += row->size_bytes;
         if (row->size_bytes == 0 || done >= size_bytes) break;
@@ -129,13 +129,13 @@ static enum vram_status load_picture(struct advance *picture, const struct vr_mo
             block.pool_second = range.pool_second;
             block.stack = blocks->stack[b];
             block.state = blocks->state[b];
-            VR_TRY(put(&picture->blocks, picture->budget, &block));
+            VR_TRY(put_live_row(&picture->blocks, picture->budget, &block));
         }
     }
     return VRAM_OK;
 }
 
-static enum vram_status apply(struct advance *picture, const struct vr_history *history, size_t i) {
+static enum vram_status apply_recorded_event(struct advance *picture, const struct vr_history *history, size_t i) {
     struct live_row row = {.address = history->address[i], .size_bytes = history->size_bytes[i], .stream = vr_entry_stream(history, i)};
     struct live_row *found;
     row.pool_first = history->pool_first[i];
@@ -146,14 +146,14 @@ static enum vram_status apply(struct advance *picture, const struct vr_history *
         row.requested_bytes = row.size_bytes;
         row.size_bytes = row.size_bytes > UINT64_MAX - ROUNDING ? row.size_bytes : vr_round_up(row.size_bytes, ROUNDING);
         row.state = VR_STATE_ALLOCATED;
-        return put(&picture->blocks, picture->budget, &row);
+        return put_live_row(&picture->blocks, picture->budget, &row);
     case VR_ACTION_FREE_REQUESTED:
-        found = find(&picture->blocks, row.address);
+        found = find_live_row(&picture->blocks, row.address);
         if (found != NULL) found->state = VR_STATE_PENDING_FREE;
         return VRAM_OK;
     case VR_ACTION_FREE:
     case VR_ACTION_FREE_COMPLETED:
-        found = find(&picture->blocks, row.address);
+        found = find_live_row(&picture->blocks, row.address);
         if (found != NULL) found->alive = false;
         return VRAM_OK;
     case VR_ACTION_SEGMENT_MAP: row.expandable = true; return put_range(picture, &row);
@@ -166,22 +166,22 @@ static enum vram_status apply(struct advance *picture, const struct vr_history *
 
 // ---- the new picture
 
-static int by_address(const void *left, const void *right) {
+static int live_rows_by_address(const void *left, const void *right) {
     const struct live_row *a = left, *b = right;
     return VR_ORDER(a->address, b->address);
 }
 
 // Only what is alive, in the order of addresses. The book can no longer be searched.
-static void settle(struct live_rows *book) {
+static void settle_live_rows(struct live_rows *book) {
     size_t kept = 0;
     for (size_t i = 0; i < book->count; i++) {
         if (book->rows[i].alive && book->rows[i].size_bytes != 0) book->rows[kept++] = book->rows[i];
     }
     book->count = kept;
-    if (kept != 0) qsort(book->rows, kept, sizeof *book->rows, by_address);
+    if (kept != 0) qsort(book->rows, kept, sizeof *book->rows, live_rows_by_address);
 }
 
-static bool joins(const struct live_row *a, const struct live_row *b) {
+static bool rows_join(const struct live_row *a, const struct live_row *b) {
     return a->expandable && b->expandable && a->address + a->size_bytes == b->address && a->stream == b->stream &&
            a->pool_first == b->pool_first && a->pool_second == b->pool_second;
 }
@@ -190,7 +190,7 @@ static bool joins(const struct live_row *a, const struct live_row *b) {
 static void join_ranges(struct live_rows *ranges) {
     size_t kept = 0;
     for (size_t i = 0; i < ranges->count; i++) {
-        if (kept != 0 && joins(&ranges->rows[kept - 1], &ranges->rows[i]))
+        if (kept != 0 && rows_join(&ranges->rows[kept - 1], &ranges->rows[i]))
             ranges->rows[kept - 1].size_bytes += ranges->rows[i].size_bytes;
         else
             ranges->rows[kept++] = ranges->rows[i];
@@ -198,7 +198,7 @@ static void join_ranges(struct live_rows *ranges) {
     ranges->count = kept;
 }
 
-static enum vram_status add_block(struct advance *picture, uint64_t address, uint64_t size_bytes, const struct live_row *block) {
+static enum vram_status add_picture_block(struct advance *picture, uint64_t address, uint64_t size_bytes, const struct live_row *block) {
     struct vr_blocks *made = &picture->made_blocks;
     VR_TRY(vr_columns_grow(&vr_block_columns, made, &picture->block_capacity, made->count + 1, picture->budget));
     size_t row = made->count++;
@@ -238,7 +238,7 @@ static void book_block(struct vr_segments *made, uint64_t size_bytes, const stru
 }
 
 // The range with blocks from *next on that begin in it, and what is free between them.
-static enum vram_status add_range(struct advance *picture, uint32_t device, const struct live_row *range, size_t *next) {
+static enum vram_status add_picture_range(struct advance *picture, uint32_t device, const struct live_row *range, size_t *next) {
     const struct live_rows *blocks = &picture->blocks;
     uint64_t at = range->address, end = range->size_bytes > UINT64_MAX - at ? UINT64_MAX : at + range->size_bytes;
     VR_TRY(begin_segment(picture, device, range));
@@ -246,12 +246,12 @@ static enum vram_status add_range(struct advance *picture, uint32_t device, cons
         const struct live_row *block = &blocks->rows[*next];
         uint64_t room = (*next + 1 < blocks->count && block[1].address < end ? block[1].address : end) - block->address;
         uint64_t size_bytes = block->size_bytes < room ? block->size_bytes : room;
-        if (block->address > at) VR_TRY(add_block(picture, at, block->address - at, NULL));
-        VR_TRY(add_block(picture, block->address, size_bytes, block));
+        if (block->address > at) VR_TRY(add_picture_block(picture, at, block->address - at, NULL));
+        VR_TRY(add_picture_block(picture, block->address, size_bytes, block));
         book_block(&picture->made_segments, size_bytes, block);
         at = block->address + size_bytes;
     }
-    if (at < end) VR_TRY(add_block(picture, at, end - at, NULL));
+    if (at < end) VR_TRY(add_picture_block(picture, at, end - at, NULL));
     void *first = picture->made_segments.first_block;
     enum vram_status status =
         vr_budget_grow(picture->budget, &first, &picture->first_block_capacity, picture->made_segments.count + 1, sizeof(uint64_t));
@@ -271,24 +271,24 @@ static enum vram_status add_lone_block(struct advance *picture, uint32_t device,
     if (range.size_bytes > limit - range.address) range.size_bytes = limit - range.address;
     range.state = VR_KIND_UNKNOWN;
     range.expandable = false;
-    return add_range(picture, device, &range, next);
+    return add_picture_range(picture, device, &range, next);
 }
 
-static enum vram_status add_device(struct advance *picture, uint32_t device) {
+static enum vram_status add_picture_device(struct advance *picture, uint32_t device) {
     struct live_rows *ranges = &picture->ranges, *blocks = &picture->blocks;
     size_t next = 0;
-    settle(ranges);
-    settle(blocks);
+    settle_live_rows(ranges);
+    settle_live_rows(blocks);
     join_ranges(ranges);
     for (size_t i = 0; i <= ranges->count; i++) {
         uint64_t limit = i == ranges->count ? UINT64_MAX : ranges->rows[i].address;
         while (next < blocks->count && blocks->rows[next].address < limit) VR_TRY(add_lone_block(picture, device, limit, &next));
-        if (i < ranges->count) VR_TRY(add_range(picture, device, &ranges->rows[i], &next));
+        if (i < ranges->count) VR_TRY(add_picture_range(picture, device, &ranges->rows[i], &next));
     }
     return VRAM_OK;
 }
 
-static enum vram_status make(struct advance *picture, const struct vr_model *model, const struct vr_picture_marks *marks) {
+static enum vram_status make_picture(struct advance *picture, const struct vr_model *model, const struct vr_picture_marks *marks) {
     void *first = NULL;
     VR_TRY(vr_budget_grow(picture->budget, &first, &picture->first_block_capacity, 1, sizeof(uint64_t)));
     picture->made_segments.first_block = first;
@@ -297,8 +297,8 @@ static enum vram_status make(struct advance *picture, const struct vr_model *mod
         const struct vr_history *history = &model->histories[device];
         size_t from = vr_model_is_host(model, device) ? marks->host : device < marks->count ? marks->device[device] : 0;
         VR_TRY(load_picture(picture, model, (uint32_t)device));
-        for (size_t i = from; i < history->count; i++) VR_TRY(apply(picture, history, i));
-        VR_TRY(add_device(picture, (uint32_t)device));
+        for (size_t i = from; i < history->count; i++) VR_TRY(apply_recorded_event(picture, history, i));
+        VR_TRY(add_picture_device(picture, (uint32_t)device));
         release_book(&picture->ranges);
         release_book(&picture->blocks);
     }
@@ -307,7 +307,7 @@ static enum vram_status make(struct advance *picture, const struct vr_model *mod
 
 enum vram_status vr_picture_advance(struct vr_model *model, const struct vr_picture_marks *marks, struct vr_budget *budget) {
     struct advance picture = {.budget = budget};
-    enum vram_status status = make(&picture, model, marks);
+    enum vram_status status = make_picture(&picture, model, marks);
     release_book(&picture.ranges);
     release_book(&picture.blocks);
     // At least one row each, so that no column of an empty picture is NULL.

@@ -19,7 +19,7 @@ struct file_writer {
     size_t span_capacity;
 };
 
-static enum vram_status send(struct file_writer *writer, const void *bytes, size_t length) {
+static enum vram_status send_bytes(struct file_writer *writer, const void *bytes, size_t length) {
     writer->offset += length;
     return writer->write(writer->user, bytes, length) ? VRAM_OK : VRAM_IO;
 }
@@ -41,7 +41,7 @@ static enum vram_status send_block(struct file_writer *writer) {
     size_t padding = (size_t)(vr_round_up(writer->maker.block.count, 8) - writer->maker.block.count);
     vr_bytes_add(&writer->maker.block, (const unsigned char[8]){0}, padding);
     if (writer->maker.block.failed) return VRAM_NO_HOST_MEMORY;
-    return send(writer, writer->maker.block.data, writer->maker.block.count);
+    return send_bytes(writer, writer->maker.block.data, writer->maker.block.count);
 }
 
 static enum vram_status send_dictionaries(struct file_writer *writer) {
@@ -165,13 +165,13 @@ static enum vram_status send_end(struct file_writer *writer) {
     if (writer->span_count == 0) vr_log_write_empty(&writer->maker.tables, VR_LOG_INDEX);
     vr_log_write_table(&writer->maker.tables, VR_LOG_INDEX, &table, 0, writer->span_count);
     VR_TRY(send_block(writer));
-    return send(writer, trailer, sizeof trailer);
+    return send_bytes(writer, trailer, sizeof trailer);
 }
 
 static enum vram_status send_file(struct file_writer *writer) {
     unsigned char header[VR_LOG_HEADER_BYTES];
     vr_log_put_file_header(&(struct vr_log_file_header){.version = VR_LOG_VERSION, .producer = "vram convert"}, header);
-    VR_TRY(send(writer, header, sizeof header));
+    VR_TRY(send_bytes(writer, header, sizeof header));
     VR_TRY(send_dictionaries(writer));
     VR_TRY(send_events(writer));
     VR_TRY(send_rest(writer));

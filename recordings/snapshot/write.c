@@ -68,7 +68,7 @@ static const struct vr_extra *find_extra(const struct dict_writer *writer, struc
 }
 
 // The value of the key as its text says it.
-static void put_text(struct dict_writer *writer, uint32_t key, uint32_t text) {
+static void put_extra_text(struct dict_writer *writer, uint32_t key, uint32_t text) {
     const enum vr_python_value before = writer->emitter.change;
     vr_emit_text(&writer->emitter, vr_model_string(writer->model, text), vr_model_string_length(writer->model, text));
     if (writer->emitter.change != before) writer->changed_key = key;
@@ -93,7 +93,7 @@ static void put_extras(struct dict_writer *writer, struct extras extras) {
         // The empty text says that the key is not there.
         if (extra->value == 0) continue;
         writer->emitter.calls->key(&writer->emitter, string_name(extra->key));
-        put_text(writer, extra->key, extra->value);
+        put_extra_text(writer, extra->key, extra->value);
     }
 }
 
@@ -110,7 +110,7 @@ VR_INLINE void put_field(struct dict_writer *writer, struct extras extras, enum 
     writer->fields[writer->field_count++] = (struct vr_emit_field){.key = key, .kind = kind, .value = value};
 }
 
-static void put_number(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t number) {
+static void put_number_key(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t number) {
     put_field(writer, extras, key, VR_FIELD_NUMBER, number);
 }
 
@@ -118,7 +118,7 @@ static void put_signed(struct dict_writer *writer, struct extras extras, enum vr
     put_field(writer, extras, key, VR_FIELD_SIGNED, (uint64_t)number);
 }
 
-static void put_name(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t name) {
+static void put_name_key(struct dict_writer *writer, struct extras extras, enum vr_word key, uint64_t name) {
     put_field(writer, extras, key, VR_FIELD_NAME, name);
 }
 
@@ -138,13 +138,13 @@ static void put_pool(struct dict_writer *writer, struct extras extras, enum vr_w
 
 // ---- frames and stacks
 
-static void put_frame(struct dict_writer *writer, uint32_t frame) {
+static void put_frame_dict(struct dict_writer *writer, uint32_t frame) {
     const struct vr_frames *frames = &writer->model->frames;
     struct extras extras = extras_of(writer, VR_OWNER_FRAME, 0, frame);
     if (writer->emitter.calls->shared(&writer->emitter, VR_SHARED_FRAME, frame)) return;
-    put_name(writer, extras, VR_WORD_NAME, string_name(frames->name[frame]));
-    put_name(writer, extras, VR_WORD_FILENAME, string_name(frames->filename[frame]));
-    put_number(writer, extras, VR_WORD_LINE, (uint64_t)frames->line[frame]);
+    put_name_key(writer, extras, VR_WORD_NAME, string_name(frames->name[frame]));
+    put_name_key(writer, extras, VR_WORD_FILENAME, string_name(frames->filename[frame]));
+    put_number_key(writer, extras, VR_WORD_LINE, (uint64_t)frames->line[frame]);
     put_extras(writer, extras);
     writer->emitter.calls->end_shared(&writer->emitter, VR_SHARED_FRAME, frame);
 }
@@ -159,7 +159,7 @@ static void put_stack(struct dict_writer *writer, struct extras extras, enum vr_
         return;
     }
     if (emitter->calls->shared(emitter, VR_SHARED_STACK, stack)) return;
-    for (uint64_t i = stacks->offset[stack]; i < stacks->offset[stack + 1]; i++) put_frame(writer, stacks->frame[i]);
+    for (uint64_t i = stacks->offset[stack]; i < stacks->offset[stack + 1]; i++) put_frame_dict(writer, stacks->frame[i]);
     emitter->calls->end_shared(emitter, VR_SHARED_STACK, stack);
 }
 
@@ -169,8 +169,8 @@ static void put_tenant(struct dict_writer *writer, size_t row) {
     const struct vr_tenant *tenant = &writer->model->tenants[row];
     struct extras extras = extras_of(writer, VR_OWNER_TENANT, 0, row);
     writer->emitter.calls->begin(&writer->emitter, true);
-    if (tenant->has & VR_HAS_ADDRESS) put_number(writer, extras, VR_WORD_ADDR, tenant->address);
-    if (tenant->has & VR_HAS_SIZE) put_number(writer, extras, VR_WORD_REAL_SIZE, tenant->size_bytes);
+    if (tenant->has & VR_HAS_ADDRESS) put_number_key(writer, extras, VR_WORD_ADDR, tenant->address);
+    if (tenant->has & VR_HAS_SIZE) put_number_key(writer, extras, VR_WORD_REAL_SIZE, tenant->size_bytes);
     if (tenant->has & VR_HAS_FRAMES) put_stack(writer, extras, VR_WORD_FRAMES, tenant->stack);
     if (tenant->has & VR_HAS_CPP_FRAMES) put_stack(writer, extras, VR_WORD_CPP_FRAMES, tenant->cpp_stack);
     put_extras(writer, extras);
@@ -193,15 +193,15 @@ static void put_block(struct dict_writer *writer, size_t row) {
     const uint32_t has = blocks->has[row];
     struct extras extras = extras_of(writer, VR_OWNER_BLOCK, 0, row);
     writer->emitter.calls->begin(&writer->emitter, true);
-    if (has & VR_HAS_ADDRESS) put_number(writer, extras, VR_WORD_ADDRESS, blocks->address[row]);
-    if (has & VR_HAS_SIZE) put_number(writer, extras, VR_WORD_SIZE, blocks->size_bytes[row]);
-    if (has & VR_HAS_REQUESTED_SIZE) put_number(writer, extras, VR_WORD_REQUESTED_SIZE, blocks->requested_bytes[row]);
+    if (has & VR_HAS_ADDRESS) put_number_key(writer, extras, VR_WORD_ADDRESS, blocks->address[row]);
+    if (has & VR_HAS_SIZE) put_number_key(writer, extras, VR_WORD_SIZE, blocks->size_bytes[row]);
+    if (has & VR_HAS_REQUESTED_SIZE) put_number_key(writer, extras, VR_WORD_REQUESTED_SIZE, blocks->requested_bytes[row]);
     if (has & VR_HAS_STATE) {
         static const enum vr_word states[VR_STATE_COUNT] = {[VR_STATE_INACTIVE] = VR_WORD_INACTIVE,
                                                             [VR_STATE_ALLOCATED] = VR_WORD_ACTIVE_ALLOCATED,
                                                             [VR_STATE_PENDING_FREE] = VR_WORD_ACTIVE_PENDING_FREE,
                                                             [VR_STATE_AWAITING_FREE] = VR_WORD_ACTIVE_AWAITING_FREE};
-        put_name(writer, extras, VR_WORD_STATE, states[blocks->state[row]]);
+        put_name_key(writer, extras, VR_WORD_STATE, states[blocks->state[row]]);
     }
     if (has & VR_HAS_HISTORY) put_tenants(writer, extras, row);
     if (has & VR_HAS_FRAMES) put_stack(writer, extras, VR_WORD_FRAMES, blocks->stack[row]);
@@ -217,20 +217,20 @@ static void put_blocks(struct dict_writer *writer, struct extras extras, size_t 
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_segment(struct dict_writer *writer, size_t row) {
+static void put_segment_dict(struct dict_writer *writer, size_t row) {
     const struct vr_segments *segments = &writer->model->segments;
     const uint32_t has = segments->has[row], device = vr_model_is_host(writer->model, segments->device[row]) ? 0 : segments->device[row];
     struct extras extras = extras_of(writer, VR_OWNER_SEGMENT, 0, row);
     writer->emitter.calls->begin(&writer->emitter, true);
-    if (has & VR_HAS_DEVICE) put_number(writer, extras, VR_WORD_DEVICE, device);
-    if (has & VR_HAS_ADDRESS) put_number(writer, extras, VR_WORD_ADDRESS, segments->address[row]);
-    if (has & VR_HAS_TOTAL_SIZE) put_number(writer, extras, VR_WORD_TOTAL_SIZE, segments->total_bytes[row]);
-    if (has & VR_HAS_ALLOCATED_SIZE) put_number(writer, extras, VR_WORD_ALLOCATED_SIZE, segments->allocated_bytes[row]);
-    if (has & VR_HAS_ACTIVE_SIZE) put_number(writer, extras, VR_WORD_ACTIVE_SIZE, segments->active_bytes[row]);
-    if (has & VR_HAS_REQUESTED_SIZE) put_number(writer, extras, VR_WORD_REQUESTED_SIZE, segments->requested_bytes[row]);
+    if (has & VR_HAS_DEVICE) put_number_key(writer, extras, VR_WORD_DEVICE, device);
+    if (has & VR_HAS_ADDRESS) put_number_key(writer, extras, VR_WORD_ADDRESS, segments->address[row]);
+    if (has & VR_HAS_TOTAL_SIZE) put_number_key(writer, extras, VR_WORD_TOTAL_SIZE, segments->total_bytes[row]);
+    if (has & VR_HAS_ALLOCATED_SIZE) put_number_key(writer, extras, VR_WORD_ALLOCATED_SIZE, segments->allocated_bytes[row]);
+    if (has & VR_HAS_ACTIVE_SIZE) put_number_key(writer, extras, VR_WORD_ACTIVE_SIZE, segments->active_bytes[row]);
+    if (has & VR_HAS_REQUESTED_SIZE) put_number_key(writer, extras, VR_WORD_REQUESTED_SIZE, segments->requested_bytes[row]);
     if (has & VR_HAS_STREAM) put_signed(writer, extras, VR_WORD_STREAM, (int64_t)segments->stream[row]);
     if (has & VR_HAS_SEGMENT_TYPE) {
-        put_name(writer, extras, VR_WORD_SEGMENT_TYPE, segments->kind[row] == VR_KIND_SMALL ? VR_WORD_SMALL : VR_WORD_LARGE);
+        put_name_key(writer, extras, VR_WORD_SEGMENT_TYPE, segments->kind[row] == VR_KIND_SMALL ? VR_WORD_SMALL : VR_WORD_LARGE);
     }
     if (has & VR_HAS_POOL_ID) {
         put_pool(writer, extras, VR_WORD_SEGMENT_POOL_ID, segments->pool_first[row], segments->pool_second[row], has & VR_HAS_POOL_LIST);
@@ -238,41 +238,41 @@ static void put_segment(struct dict_writer *writer, size_t row) {
     if ((has & VR_HAS_EXPANDABLE) && begin_key(writer, extras, VR_WORD_IS_EXPANDABLE)) {
         writer->emitter.calls->boolean(&writer->emitter, segments->expandable[row] != 0);
     }
-    if (has & VR_HAS_COUNTER) put_number(writer, extras, VR_WORD_REGISTRATION_COUNTER, segments->counter[row]);
+    if (has & VR_HAS_COUNTER) put_number_key(writer, extras, VR_WORD_REGISTRATION_COUNTER, segments->counter[row]);
     if (has & VR_HAS_FRAMES) put_stack(writer, extras, VR_WORD_FRAMES, segments->stack[row]);
     if (has & VR_HAS_BLOCKS) put_blocks(writer, extras, row);
     put_extras(writer, extras);
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_event(struct dict_writer *writer, size_t device, size_t row) {
+static void put_event_dict(struct dict_writer *writer, size_t device, size_t row) {
     const struct vr_history *history = &writer->model->histories[device];
     const uint32_t has = vr_entry_has(history, row);
     struct extras extras = extras_of(writer, VR_OWNER_EVENT, device, row);
     writer->emitter.calls->begin(&writer->emitter, true);
     if (has & VR_HAS_ACTION) {
         bool known = history->action[row] != VR_ACTION_UNKNOWN;
-        put_name(writer, extras, VR_WORD_ACTION,
-                 known ? (uint64_t)VR_WORD_FIRST_ACTION + history->action[row] : string_name(history->unknown[row]));
+        put_name_key(writer, extras, VR_WORD_ACTION,
+                     known ? (uint64_t)VR_WORD_FIRST_ACTION + history->action[row] : string_name(history->unknown[row]));
     }
-    if (has & VR_HAS_ADDRESS) put_number(writer, extras, VR_WORD_ADDR, history->address[row]);
-    if (has & VR_HAS_DEVICE_FREE) put_number(writer, extras, VR_WORD_DEVICE_FREE, history->address[row]);
-    if (has & VR_HAS_SIZE) put_number(writer, extras, VR_WORD_SIZE, history->size_bytes[row]);
+    if (has & VR_HAS_ADDRESS) put_number_key(writer, extras, VR_WORD_ADDR, history->address[row]);
+    if (has & VR_HAS_DEVICE_FREE) put_number_key(writer, extras, VR_WORD_DEVICE_FREE, history->address[row]);
+    if (has & VR_HAS_SIZE) put_number_key(writer, extras, VR_WORD_SIZE, history->size_bytes[row]);
     if (has & VR_HAS_STREAM) put_signed(writer, extras, VR_WORD_STREAM, (int64_t)vr_entry_stream(history, row));
     if (has & VR_HAS_TIME) put_signed(writer, extras, VR_WORD_TIME_US, history->time_us[row]);
-    if (has & VR_HAS_COMPILE_CONTEXT) put_name(writer, extras, VR_WORD_COMPILE_CONTEXT, string_name(history->context[row]));
-    if (has & VR_HAS_USER_METADATA) put_name(writer, extras, VR_WORD_USER_METADATA, string_name(history->metadata[row]));
+    if (has & VR_HAS_COMPILE_CONTEXT) put_name_key(writer, extras, VR_WORD_COMPILE_CONTEXT, string_name(history->context[row]));
+    if (has & VR_HAS_USER_METADATA) put_name_key(writer, extras, VR_WORD_USER_METADATA, string_name(history->metadata[row]));
     if (has & VR_HAS_POOL_ID) {
         put_pool(writer, extras, VR_WORD_POOL_ID, history->pool_first[row], history->pool_second[row], has & VR_HAS_POOL_LIST);
     }
-    if (has & VR_HAS_CATEGORY) put_name(writer, extras, VR_WORD_CATEGORY, string_name(history->tag[row]));
-    if (has & VR_HAS_THREAD) put_number(writer, extras, VR_WORD_THREAD, history->thread[row]);
+    if (has & VR_HAS_CATEGORY) put_name_key(writer, extras, VR_WORD_CATEGORY, string_name(history->tag[row]));
+    if (has & VR_HAS_THREAD) put_number_key(writer, extras, VR_WORD_THREAD, history->thread[row]);
 #define PUT_FIRST(...)
 #define PUT_LATER(column, KEY, put, value)                                                                                                 \
     if (has & VR_HAS_##KEY) put(writer, extras, VR_WORD_##KEY, value(history->column[row]));
 #define VR_FIELD(...)
-#define VR_NUMBER(column, type, density, number, LOG, since, KEY) PUT_##since(column, KEY, put_number, )
-#define VR_TEXT(column, type, density, number, LOG, since, KEY)   PUT_##since(column, KEY, put_name, string_name)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) PUT_##since(column, KEY, put_number_key, )
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   PUT_##since(column, KEY, put_name_key, string_name)
 #include "model/entry_fields.def"
     if (has & VR_HAS_FRAMES) put_stack(writer, extras, VR_WORD_FRAMES, history->stack[row]);
     put_extras(writer, extras);
@@ -283,8 +283,8 @@ static void put_annotation(struct dict_writer *writer, size_t row) {
     const struct vr_annotation *annotation = &writer->model->annotations[row];
     struct extras extras = extras_of(writer, VR_OWNER_ANNOTATION, 0, row);
     writer->emitter.calls->begin(&writer->emitter, true);
-    put_name(writer, extras, VR_WORD_STAGE, string_name(annotation->stage));
-    put_name(writer, extras, VR_WORD_NAME, string_name(annotation->name));
+    put_name_key(writer, extras, VR_WORD_STAGE, string_name(annotation->stage));
+    put_name_key(writer, extras, VR_WORD_NAME, string_name(annotation->name));
     put_signed(writer, extras, VR_WORD_DEVICE, annotation->device);
     put_signed(writer, extras, VR_WORD_TIME_US, annotation->time_us);
     put_extras(writer, extras);
@@ -298,17 +298,18 @@ static void put_segments_of(struct dict_writer *writer, bool host) {
     writer->emitter.calls->begin(&writer->emitter, false);
     writer->next_tenant = 0;
     for (size_t i = 0; i < model->segments.count && writer->emitter.status == VRAM_OK; i++) {
-        if (vr_model_is_host(model, model->segments.device[i]) == host) put_segment(writer, i);
+        if (vr_model_is_host(model, model->segments.device[i]) == host) put_segment_dict(writer, i);
     }
     writer->emitter.calls->end(&writer->emitter);
 }
 
-static void put_segments(struct dict_writer *writer) { put_segments_of(writer, false); }
+static void put_segment_list(struct dict_writer *writer) { put_segments_of(writer, false); }
 static void put_host_segments(struct dict_writer *writer) { put_segments_of(writer, true); }
 
 static void put_history(struct dict_writer *writer, size_t device) {
     writer->emitter.calls->begin(&writer->emitter, false);
-    for (size_t i = 0; i < writer->model->histories[device].count && writer->emitter.status == VRAM_OK; i++) put_event(writer, device, i);
+    for (size_t i = 0; i < writer->model->histories[device].count && writer->emitter.status == VRAM_OK; i++)
+        put_event_dict(writer, device, i);
     writer->emitter.calls->end(&writer->emitter);
 }
 
@@ -349,7 +350,7 @@ static void put_settings(struct dict_writer *writer) {
     for (size_t i = 0; i < model->setting_count; i++) {
         if (is_beside(writer, vr_model_string(model, model->settings[i].key))) continue;
         writer->emitter.calls->key(&writer->emitter, string_name(model->settings[i].key));
-        put_text(writer, model->settings[i].key, model->settings[i].value);
+        put_extra_text(writer, model->settings[i].key, model->settings[i].value);
     }
     writer->emitter.calls->end(&writer->emitter);
 }
@@ -365,8 +366,8 @@ static void put_modules(struct dict_writer *writer) {
     writer->emitter.calls->begin(&writer->emitter, false);
     for (size_t i = 0; i < writer->model->module_count; i++) {
         writer->emitter.calls->begin(&writer->emitter, true);
-        put_name(writer, none, VR_WORD_PATH, string_name(writer->model->modules[i].path));
-        put_name(writer, none, VR_WORD_BUILD_ID, string_name(writer->model->modules[i].build_id));
+        put_name_key(writer, none, VR_WORD_PATH, string_name(writer->model->modules[i].path));
+        put_name_key(writer, none, VR_WORD_BUILD_ID, string_name(writer->model->modules[i].build_id));
         hand_on(writer);
         writer->emitter.calls->end(&writer->emitter);
     }
@@ -384,7 +385,7 @@ static void put_setting_beside(struct dict_writer *writer, enum vr_word key) {
 static void put_max_entries(struct dict_writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_MAX_ENTRIES); }
 static void put_overflowed(struct dict_writer *writer) { put_setting_beside(writer, VR_WORD_TRACE_ALLOC_OVERFLOWED); }
 
-static bool always(const struct vr_model *model) { return model != NULL; }
+static bool always_written(const struct vr_model *model) { return model != NULL; }
 static bool has_host(const struct vr_model *model) { return model->host_count != 0; }
 static bool has_modules(const struct vr_model *model) { return model->module_count != 0; }
 
@@ -394,14 +395,10 @@ static const struct {
     void (*put)(struct dict_writer *writer);
     bool (*wanted)(const struct vr_model *model);
 } parts[] = {
-    {VR_WORD_SEGMENTS, put_segments, always},
-    {VR_WORD_DEVICE_TRACES, put_traces, always},
-    {VR_WORD_ALLOCATOR_SETTINGS, put_settings, always},
-    {VR_WORD_EXTERNAL_ANNOTATIONS, put_annotations, always},
-    {VR_WORD_HOST_SEGMENTS, put_host_segments, has_host},
-    {VR_WORD_HOST_TRACES, put_host_traces, has_host},
-    {VR_WORD_VRAM_MODULES, put_modules, has_modules},
-    {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, put_max_entries, NULL},
+    {VR_WORD_SEGMENTS, put_segment_list, always_written},       {VR_WORD_DEVICE_TRACES, put_traces, always_written},
+    {VR_WORD_ALLOCATOR_SETTINGS, put_settings, always_written}, {VR_WORD_EXTERNAL_ANNOTATIONS, put_annotations, always_written},
+    {VR_WORD_HOST_SEGMENTS, put_host_segments, has_host},       {VR_WORD_HOST_TRACES, put_host_traces, has_host},
+    {VR_WORD_VRAM_MODULES, put_modules, has_modules},           {VR_WORD_TRACE_ALLOC_MAX_ENTRIES, put_max_entries, NULL},
     {VR_WORD_TRACE_ALLOC_OVERFLOWED, put_overflowed, NULL},
 };
 
@@ -411,7 +408,7 @@ static void put_part(struct dict_writer *writer, uint32_t key) {
     if (extra != NULL && extra->value == 0) return;
     writer->emitter.calls->key(&writer->emitter, string_name(key));
     if (extra != NULL) {
-        put_text(writer, extra->key, extra->value);
+        put_extra_text(writer, extra->key, extra->value);
         return;
     }
     for (size_t i = 0; i < VR_COUNT_OF(parts); i++) {
@@ -463,7 +460,7 @@ static enum vram_status write_emitted(const struct vr_model *model, const struct
         if (model->form == VR_FORM_DICT)
             put_dict(writer);
         else
-            put_segments(writer);
+            put_segment_list(writer);
         status = vr_emitter_finish(&writer->emitter);
     }
     if (status == VRAM_OK) name_change(writer, error);

@@ -42,7 +42,7 @@ static bool host_available(struct vram_driver *driver, int device, uint64_t *byt
     return true;
 }
 
-static uint64_t progress(struct vram_driver *driver) {
+static uint64_t sim_progress(struct vram_driver *driver) {
     return atomic_load_explicit(&((struct vr_sim *)(void *)driver)->progress, memory_order_acquire);
 }
 
@@ -50,7 +50,7 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     static atomic_uint_fast64_t last_serial;
     sim->head =
         (struct vram_driver){.calls = &vr_sim_calls, .clock_ns = vram_sim_clock_ns, .host_available = host_available, .kind = sim_kind};
-    sim->head.progress = progress;
+    sim->head.progress = sim_progress;
     atomic_store_explicit(&sim->progress, 1, memory_order_relaxed);
     sim->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     sim->options = *options;
@@ -97,7 +97,7 @@ static void end_objects(struct vr_sim *sim) {
     }
 }
 
-static void destroy(struct vram_driver *driver) {
+static void destroy_sim(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
     vr_sim_callbacks_end(sim);
     sim->options.host_thread = false; // destructors that follow are called here
@@ -144,9 +144,9 @@ enum vram_status vram_sim_create(const struct vram_sim_options *options, struct 
     struct vr_sim *sim = calloc(1, sizeof *sim);
     if (sim == NULL) return VRAM_NO_HOST_MEMORY;
     set_up(sim, &complete);
-    sim->head.destroy = destroy;
+    sim->head.destroy = destroy_sim;
     if (vr_sim_back_open(sim) != VR_CU_SUCCESS) {
-        destroy(&sim->head);
+        destroy_sim(&sim->head);
         return VRAM_UNSUPPORTED;
     }
     *driver = &sim->head;
@@ -258,7 +258,7 @@ uint64_t vram_sim_clock_ns(struct vram_driver *driver) {
 
 // --- addresses and memory -------------------------------------------------------------------------------------------
 
-static enum vram_status push(struct vr_sim *sim, struct vr_sim_queue *queue, uint64_t address) {
+static enum vram_status push_queue(struct vr_sim *sim, struct vr_sim_queue *queue, uint64_t address) {
     vr_mutex_lock(&sim->lock);
     vr_cu_result result = vr_sim_queue_push(queue, address);
     vr_mutex_unlock(&sim->lock);
@@ -267,13 +267,13 @@ static enum vram_status push(struct vr_sim *sim, struct vr_sim_queue *queue, uin
 
 enum vram_status vram_sim_queue_address(struct vram_driver *driver, uint64_t address) {
     struct vr_sim *sim = vr_sim_of(driver);
-    return sim == NULL || address == 0 ? VRAM_INVALID_ARGUMENT : push(sim, &sim->alloc_queue, address);
+    return sim == NULL || address == 0 ? VRAM_INVALID_ARGUMENT : push_queue(sim, &sim->alloc_queue, address);
 }
 
 enum vram_status vram_sim_queue_reservation(struct vram_driver *driver, uint64_t address) {
     struct vr_sim *sim = vr_sim_of(driver);
     if (sim == NULL || address == 0 || address % VR_SIM_GRANULARITY != 0) return VRAM_INVALID_ARGUMENT;
-    return push(sim, &sim->reserve_queue, address);
+    return push_queue(sim, &sim->reserve_queue, address);
 }
 
 enum vram_status vram_sim_clear_queues(struct vram_driver *driver) {

@@ -8,7 +8,7 @@ VR_INLINE bool is_question(const char *member) {
            strcmp(member, "stream_is_capturing") == 0 || strcmp(member, "thread_exchange_capture_mode") == 0;
 }
 
-static void leave(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns, bool question) {
+static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t entered_ns, bool question) {
     sim->clock_ns += sim->charge_ns;
     if (!question || sim->clock_ns != entered_ns) vr_sim_moved(sim);
     sim->counts[call]++;
@@ -36,7 +36,7 @@ VR_INLINE bool may_read(const char *member) {
     return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
 }
 
-VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) {
+VR_INLINE uint64_t enter_call(struct vr_sim *sim, enum vr_sim_call call, bool reads) {
     struct vr_sim_reader reader = {0};
     if (reads && VR_UNLIKELY(sim->watch != NULL)) sim->watch->come(&reader);
     vr_mutex_lock(&sim->lock);
@@ -51,10 +51,10 @@ VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) 
 #define X(member, symbol, exported, version, parameters, arguments)      \
     static vr_cu_result call_sim_##member WITH_SELF parameters {             \
         struct vr_sim *sim = (struct vr_sim *)(void *)self;              \
-        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
+        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
-        leave(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
+        leave_call(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
         return result;                                                   \
     }
 #include "driver/calls.def"
@@ -63,10 +63,10 @@ VR_INLINE uint64_t enter(struct vr_sim *sim, enum vr_sim_call call, bool reads) 
 #define WITH_SIM_FIRST(...) (struct vr_sim *sim, __VA_ARGS__)
 #define X(member, symbol, exported, version, parameters, arguments)      \
     vr_cu_result vr_sim_call_##member WITH_SIM_FIRST parameters {        \
-        uint64_t entered_ns = enter(sim, VR_SIM_CALL_##member, may_read(#member)); \
+        uint64_t entered_ns = enter_call(sim, VR_SIM_CALL_##member, may_read(#member)); \
         const bool refused = vr_sim_is_callback_thread(sim);             \
         vr_cu_result result = refused ? VR_CU_NOT_PERMITTED : vr_sim_##member WITH_SIM arguments; \
-        leave(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
+        leave_call(sim, VR_SIM_CALL_##member, entered_ns, is_question(#member)); \
         return result;                                                   \
     }
 #include "sim/program_calls.def"

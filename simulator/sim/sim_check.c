@@ -7,7 +7,7 @@ struct device_sums {
     uint64_t used_bytes, small_bytes;
 };
 
-static const struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint32_t index) {
+static const struct vr_sim_physical *checked_physical_at(const struct vr_sim *sim, uint32_t index) {
     return (const struct vr_sim_physical *)(const void *)vr_sim_slots_item(&sim->physicals, index);
 }
 
@@ -24,7 +24,7 @@ static bool check_memory(const struct vr_sim *sim) {
     }
     uint64_t named = 0;
     for (uint32_t i = 0; i < sim->physicals.used; i++) {
-        const struct vr_sim_physical *physical = physical_at(sim, i);
+        const struct vr_sim_physical *physical = checked_physical_at(sim, i);
         if (!physical->slot.live) continue;
         if (!physical->slot.named && physical->mappings == 0 && physical->bindings == 0) return false;
         if (physical->slot.named != (physical->references > 0)) return false;
@@ -45,15 +45,15 @@ static bool check_memory(const struct vr_sim *sim) {
 static bool check_mappings(const struct vr_sim *sim) {
     uint64_t counted = 0, bound = 0;
     for (uint32_t i = 0; i < sim->physicals.used; i++) {
-        if (!physical_at(sim, i)->slot.live) continue;
-        counted += physical_at(sim, i)->mappings;
-        bound += physical_at(sim, i)->bindings;
+        if (!checked_physical_at(sim, i)->slot.live) continue;
+        counted += checked_physical_at(sim, i)->mappings;
+        bound += checked_physical_at(sim, i)->bindings;
     }
     const struct vr_sim_range *range = vr_sim_ranges_next(&sim->mappings, 0);
     for (; range != NULL; range = vr_sim_ranges_next(&sim->mappings, vr_sim_range_end(range))) {
         const struct vr_sim_range *space = vr_sim_ranges_holding(&sim->spaces, range->base);
         if (space == NULL || space->kind != VR_SIM_RESERVATION || vr_sim_range_end(range) > vr_sim_range_end(space)) return false;
-        if (!physical_at(sim, (uint32_t)range->owner)->slot.live) return false;
+        if (!checked_physical_at(sim, (uint32_t)range->owner)->slot.live) return false;
     }
     return counted == sim->mappings.count && bound == sim->binding_count;
 }

@@ -69,9 +69,11 @@ struct span {
 };
 
 // How much of it fits in a message.
-static int shown(struct span span) { return span.length < 100 ? (int)span.length : 100; }
+static int shown_length(struct span span) { return span.length < 100 ? (int)span.length : 100; }
 
-static bool equals(struct span span, const char *text) { return strlen(text) == span.length && memcmp(span.start, text, span.length) == 0; }
+static bool span_equals(struct span span, const char *text) {
+    return strlen(text) == span.length && memcmp(span.start, text, span.length) == 0;
+}
 
 static int digit_of(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -81,7 +83,7 @@ static int digit_of(char c) {
 }
 
 // Decimal or 0x hexadecimal digits at the start of *span, which moves past them.
-static bool read_number(struct span *span, uint64_t *number) {
+static bool read_span_number(struct span *span, uint64_t *number) {
     unsigned base = 10;
     if (span->length > 2 && span->start[0] == '0' && span->start[1] == 'x') {
         base = 16;
@@ -98,9 +100,9 @@ static bool read_number(struct span *span, uint64_t *number) {
 
 static bool read_size(struct span span, uint64_t *size) {
     uint64_t number;
-    if (!read_number(&span, &number)) return false;
+    if (!read_span_number(&span, &number)) return false;
     for (size_t i = 0; i < VR_COUNT_OF(units); i++)
-        if (equals(span, units[i].suffix)) return vr_mul_u64(number, (uint64_t)1 << units[i].shift, size);
+        if (span_equals(span, units[i].suffix)) return vr_mul_u64(number, (uint64_t)1 << units[i].shift, size);
     return false;
 }
 
@@ -111,15 +113,15 @@ static const struct {
 
 static bool read_duration(struct span span, uint64_t *ns) {
     uint64_t number;
-    if (!read_number(&span, &number)) return false;
+    if (!read_span_number(&span, &number)) return false;
     for (size_t i = 0; i < VR_COUNT_OF(times); i++)
-        if (equals(span, times[i].suffix)) return vr_mul_u64(number, times[i].ns, ns);
+        if (span_equals(span, times[i].suffix)) return vr_mul_u64(number, times[i].ns, ns);
     return false;
 }
 
 static bool store_word(enum value_kind kind, struct span value, void *field) {
     for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
-        if (words[i].kind != kind || !equals(value, words[i].text)) continue;
+        if (words[i].kind != kind || !span_equals(value, words[i].text)) continue;
         if (kind == FLAG)
             *(bool *)field = words[i].value != 0;
         else if (kind == PROFILE)
@@ -151,10 +153,10 @@ static bool store_models(struct span value, struct vram_sim_options *options) {
     return true;
 }
 
-static bool store(enum value_kind kind, struct span value, void *field) {
+static bool store_value(enum value_kind kind, struct span value, void *field) {
     uint64_t number;
     if (kind == MODELS) return store_models(value, field);
-    if (kind == CONTEXT && equals(value, "device")) {
+    if (kind == CONTEXT && span_equals(value, "device")) {
         *(uint64_t *)field = VRAM_SIM_CONTEXT_OF_DEVICE;
         return true;
     }
@@ -176,17 +178,17 @@ static enum vram_status parse_item(const char *text, struct span item, struct vr
     if (equal != NULL) value = (struct span){equal + 1, item.length - key.length - 1};
     uint64_t at = (uint64_t)(key.start - text);
     for (size_t i = 0; i < VR_COUNT_OF(keys); i++) {
-        if (!equals(key, keys[i].key)) continue;
+        if (!span_equals(key, keys[i].key)) continue;
         if (equal == NULL && keys[i].kind != FLAG) return vr_fail(error, VRAM_BAD_OPTION, at, "%s needs a value", keys[i].key);
-        if (store(keys[i].kind, value, (char *)options + keys[i].offset)) {
+        if (store_value(keys[i].kind, value, (char *)options + keys[i].offset)) {
             // The last of these two says what holds.
             if (keys[i].offset == offsetof(struct vram_sim_options, backed)) options->bytes = VRAM_SIM_BYTES_BACKED;
             return VRAM_OK;
         }
         at = (uint64_t)(value.start - text);
-        return vr_fail(error, VRAM_BAD_OPTION, at, "%s: unknown value '%.*s'", keys[i].key, shown(value), value.start);
+        return vr_fail(error, VRAM_BAD_OPTION, at, "%s: unknown value '%.*s'", keys[i].key, shown_length(value), value.start);
     }
-    return vr_fail(error, VRAM_BAD_OPTION, at, "unknown simulator option '%.*s'", shown(key), key.start);
+    return vr_fail(error, VRAM_BAD_OPTION, at, "unknown simulator option '%.*s'", shown_length(key), key.start);
 }
 
 enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error) {

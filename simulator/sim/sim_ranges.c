@@ -8,7 +8,7 @@ void vr_sim_ranges_release(struct vr_sim_ranges *ranges) {
 }
 
 // Recomputes what a node knows about its subtree from its children.
-static void pull(struct vr_sim_range *nodes, uint32_t at) {
+static void pull_node(struct vr_sim_range *nodes, uint32_t at) {
     struct vr_sim_range *node = &nodes[at];
     node->first = node->base;
     node->last = vr_sim_range_end(node);
@@ -29,52 +29,52 @@ static void pull(struct vr_sim_range *nodes, uint32_t at) {
 }
 
 // Cuts the subtree `at` into the ranges below `base` and those above. Depth is that of the tree, O(log n) expected.
-static void split(struct vr_sim_range *nodes, uint32_t at, uint64_t base, uint32_t *below, uint32_t *above) {
+static void split_nodes(struct vr_sim_range *nodes, uint32_t at, uint64_t base, uint32_t *below, uint32_t *above) {
     if (at == NONE) {
         *below = *above = NONE;
         return;
     }
     if (nodes[at].base < base) {
-        split(nodes, nodes[at].right, base, &nodes[at].right, above);
+        split_nodes(nodes, nodes[at].right, base, &nodes[at].right, above);
         *below = at;
     } else {
-        split(nodes, nodes[at].left, base, below, &nodes[at].left);
+        split_nodes(nodes, nodes[at].left, base, below, &nodes[at].left);
         *above = at;
     }
-    pull(nodes, at);
+    pull_node(nodes, at);
 }
 
-static uint32_t merge(struct vr_sim_range *nodes, uint32_t below, uint32_t above) {
+static uint32_t merge_nodes(struct vr_sim_range *nodes, uint32_t below, uint32_t above) {
     if (below == NONE) return above;
     if (above == NONE) return below;
     if (nodes[below].priority > nodes[above].priority) {
-        nodes[below].right = merge(nodes, nodes[below].right, above);
-        pull(nodes, below);
+        nodes[below].right = merge_nodes(nodes, nodes[below].right, above);
+        pull_node(nodes, below);
         return below;
     }
-    nodes[above].left = merge(nodes, below, nodes[above].left);
-    pull(nodes, above);
+    nodes[above].left = merge_nodes(nodes, below, nodes[above].left);
+    pull_node(nodes, above);
     return above;
 }
 
 static uint32_t insert_below(struct vr_sim_range *nodes, uint32_t at, uint32_t fresh) {
     if (at == NONE || nodes[at].priority < nodes[fresh].priority) {
-        split(nodes, at, nodes[fresh].base, &nodes[fresh].left, &nodes[fresh].right);
-        pull(nodes, fresh);
+        split_nodes(nodes, at, nodes[fresh].base, &nodes[fresh].left, &nodes[fresh].right);
+        pull_node(nodes, fresh);
         return fresh;
     }
     if (nodes[fresh].base < nodes[at].base)
         nodes[at].left = insert_below(nodes, nodes[at].left, fresh);
     else
         nodes[at].right = insert_below(nodes, nodes[at].right, fresh);
-    pull(nodes, at);
+    pull_node(nodes, at);
     return at;
 }
 
-// Whether pull() changes nothing, so that nothing changes further up, either.
+// Whether pull_node() changes nothing, so that nothing changes further up, either.
 static bool is_settled(struct vr_sim_range *nodes, uint32_t at) {
     const uint64_t first = nodes[at].first, last = nodes[at].last, widest_gap = nodes[at].widest_gap;
-    pull(nodes, at);
+    pull_node(nodes, at);
     return nodes[at].first == first && nodes[at].last == last && nodes[at].widest_gap == widest_gap;
 }
 
@@ -82,7 +82,7 @@ static uint32_t remove_below(struct vr_sim_range *nodes, uint32_t at, uint64_t b
     assert(at != NONE);
     if (nodes[at].base == base) {
         *removed = at;
-        return merge(nodes, nodes[at].left, nodes[at].right);
+        return merge_nodes(nodes, nodes[at].left, nodes[at].right);
     }
     uint32_t *child = base < nodes[at].base ? &nodes[at].left : &nodes[at].right;
     *child = remove_below(nodes, *child, base, removed, settled);

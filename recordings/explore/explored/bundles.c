@@ -17,7 +17,7 @@ static size_t bundle_end(const struct vr_moment *moment, size_t first, size_t en
 }
 
 // How many bundles of a grain there are; they are written where `bundle` is not NULL.
-static size_t gather(const struct vr_moment *moment, uint64_t grain, struct vr_bundle *bundle) {
+static size_t gather_bundle(const struct vr_moment *moment, uint64_t grain, struct vr_bundle *bundle) {
     size_t count = 0;
     for (size_t s = 0; s < moment->segment_count; s++) {
         const size_t end = segment_end(moment, s);
@@ -36,16 +36,16 @@ static uint64_t grain_for(const struct vr_moment *moment, size_t most) {
     const uint64_t all = sums->reserved_bytes + sums->outside_bytes;
     if (moment->block_count <= most) return 0;
     uint64_t grain = all / most / 4 + VR_MIN_BLOCK;
-    while (grain < all && gather(moment, grain, NULL) > most) grain *= 2;
+    while (grain < all && gather_bundle(moment, grain, NULL) > most) grain *= 2;
     return grain;
 }
 
 enum vram_status vr_bundles_all(const struct vr_moment *moment, size_t most, struct vr_bundles *bundles) {
     const uint64_t grain = grain_for(moment, most);
-    const size_t count = gather(moment, grain, NULL);
+    const size_t count = gather_bundle(moment, grain, NULL);
     struct vr_bundle *made = malloc((count + 1) * sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
-    (void)gather(moment, grain, made);
+    (void)gather_bundle(moment, grain, made);
     *bundles = (struct vr_bundles){.bundle = made, .count = count, .grain_bytes = grain, .end_segment = moment->segment_count};
     return VRAM_OK;
 }

@@ -16,7 +16,7 @@ enum vram_status vr_explored_ooms(struct vr_explored_recording *recording, struc
     return vr_report_ooms(device->view, &recording->sites, allocated, active, memory_bytes, arena, facts);
 }
 
-static enum vram_status begin(struct vr_explored_recording *recording, struct vr_explored_device *device) {
+static enum vram_status begin_cure(struct vr_explored_recording *recording, struct vr_explored_device *device) {
     struct vr_arena arena = {0};
     struct vram_report_device facts = {.device = device->view->device};
     enum vram_status status = vr_explored_ooms(recording, device, 0, &arena, &facts);
@@ -35,7 +35,7 @@ enum vram_status vr_explored_cure(struct vr_explored_recording *recording, struc
     *cure = NULL;
     *share = 1;
     if (!ran_out(history)) return VRAM_OK;
-    if (device->cure == NULL) VR_TRY(begin(recording, device));
+    if (device->cure == NULL) VR_TRY(begin_cure(recording, device));
     *cure = vr_cure_so_far(device->cure);
     return history->count > MOST_EVENTS ? VRAM_OK : vr_cure_go_on(device->cure, replays, share, error);
 }

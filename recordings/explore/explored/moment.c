@@ -23,7 +23,7 @@ enum vr_lifetime_kind vr_moment_lifetime_kind(const struct vr_history *history) 
     return requests ? VR_LIFETIME_ALLOCATED : VR_LIFETIME_ACTIVE;
 }
 
-static enum vram_status make(struct vr_explored_device *device, struct vr_moments *moments) {
+static enum vram_status make_moments(struct vr_explored_device *device, struct vr_moments *moments) {
     const struct vr_event_rows *rows = NULL;
     moments->lifetime_kind = vr_moment_lifetime_kind(device->view->history);
     VR_TRY(vr_explored_lifetimes(device, VR_LIFETIME_ALLOCATED, &moments->allocated));
@@ -34,7 +34,7 @@ static enum vram_status make(struct vr_explored_device *device, struct vr_moment
     return vr_block_sizing_create(device->view, moments->blocks, rows, moments->segments, &moments->sizing);
 }
 
-static enum vram_status go_on(struct vr_moments *moments, size_t most, double *share) {
+static enum vram_status advance_moments(struct vr_moments *moments, size_t most, double *share) {
     *share = 1;
     if (moments->sizing == NULL) return VRAM_OK;
     VR_TRY(vr_block_sizing_go_on(moments->sizing, most, share));
@@ -57,14 +57,14 @@ enum vram_status vr_explored_moments_go_on(struct vr_explored_device *device, si
     if (device->moments == NULL) {
         struct vr_moments *made = calloc(1, sizeof *made);
         if (made == NULL) return VRAM_NO_HOST_MEMORY;
-        const enum vram_status status = make(device, made);
+        const enum vram_status status = make_moments(device, made);
         if (status != VRAM_OK) {
             vr_moments_destroy(made);
             return status;
         }
         device->moments = made;
     }
-    const enum vram_status status = go_on(device->moments, most, share);
+    const enum vram_status status = advance_moments(device->moments, most, share);
     if (status == VRAM_OK) return VRAM_OK;
     vr_moments_destroy(device->moments);
     device->moments = NULL;

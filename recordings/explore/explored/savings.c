@@ -5,7 +5,7 @@
 #include "explore/explored/cures.h"
 #include "replay/paged_saving.h"
 
-static enum vram_status begin(struct vr_explored_recording *recording, struct vr_explored_device *device) {
+static enum vram_status begin_saving(struct vr_explored_recording *recording, struct vr_explored_device *device) {
     const struct vr_lifetimes *active = NULL;
     struct vr_arena arena = {0};
     struct vram_report_device facts = {.device = device->view->device};
@@ -26,7 +26,7 @@ enum vram_status vr_explored_saving(struct vr_explored_recording *recording, str
     *saving = NULL;
     *share = 1;
     if (vr_model_is_host(device->view->model, device->view->device)) return VRAM_OK;
-    if (device->paged == NULL) VR_TRY(begin(recording, device));
+    if (device->paged == NULL) VR_TRY(begin_saving(recording, device));
     *saving = vr_paged_search_so_far(device->paged);
     return vr_paged_search_go_on(device->paged, replays, share, error);
 }

@@ -26,7 +26,7 @@ size_t vr_answer_column(struct vr_answer *answer, const char *name, enum vr_answ
     return answer->column_count++;
 }
 
-static void append(struct vr_answer *answer, size_t column, enum vr_answer_type type, const void *number) {
+static void append_cell(struct vr_answer *answer, size_t column, enum vr_answer_type type, const void *number) {
     assert(column < answer->column_count && answer->column[column].type == type);
     const size_t bytes = numbers[type].bytes, used = answer->column[column].count * bytes;
     if (used + bytes > answer->column[column].capacity) {
@@ -43,10 +43,10 @@ static void append(struct vr_answer *answer, size_t column, enum vr_answer_type 
     answer->column[column].count++;
 }
 
-void vr_answer_u8(struct vr_answer *answer, size_t column, uint8_t number) { append(answer, column, VR_U8, &number); }
-void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number) { append(answer, column, VR_I32, &number); }
-void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number) { append(answer, column, VR_U32, &number); }
-void vr_answer_f64(struct vr_answer *answer, size_t column, double number) { append(answer, column, VR_F64, &number); }
+void vr_answer_u8(struct vr_answer *answer, size_t column, uint8_t number) { append_cell(answer, column, VR_U8, &number); }
+void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number) { append_cell(answer, column, VR_I32, &number); }
+void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number) { append_cell(answer, column, VR_U32, &number); }
+void vr_answer_f64(struct vr_answer *answer, size_t column, double number) { append_cell(answer, column, VR_F64, &number); }
 
 size_t vr_answer_halves(struct vr_answer *answer, const char *low, const char *high) {
     const size_t column = vr_answer_column(answer, low, VR_U32);

@@ -43,17 +43,17 @@ void vr_put_pool(struct vr_json *json, uint64_t first, uint64_t second) {
     vr_json_array_end(json);
 }
 
-static void put_text(struct vr_json *json, const struct vr_model *model, const char *key, uint32_t id) {
+static void put_string_member(struct vr_json *json, const struct vr_model *model, const char *key, uint32_t id) {
     if (id != 0) vr_json_string(json, key, vr_model_string(model, id));
 }
 
 void vr_put_words(struct vr_json *json, const struct vr_model *model, const struct vr_history *history, size_t event) {
     if ((vr_entry_has(history, event) & VR_HAS_POOL_ID) != 0) vr_put_pool(json, history->pool_first[event], history->pool_second[event]);
-    put_text(json, model, "category", history->tag[event]);
-    put_text(json, model, "metadata", history->metadata[event]);
-    put_text(json, model, "context", history->context[event]);
+    put_string_member(json, model, "category", history->tag[event]);
+    put_string_member(json, model, "metadata", history->metadata[event]);
+    put_string_member(json, model, "context", history->context[event]);
 #define LATER_FIRST(column)
-#define LATER_LATER(column) put_text(json, model, #column, history->column[event]);
+#define LATER_LATER(column) put_string_member(json, model, #column, history->column[event]);
 #define VR_FIELD(...)
 #define VR_NUMBER(...)
 #define VR_TEXT(column, type, density, number, LOG, since, KEY) LATER_##since(column)

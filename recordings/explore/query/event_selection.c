@@ -78,8 +78,8 @@ static enum vram_status read_address(const struct vr_query *query, struct filter
     return VRAM_OK;
 }
 
-static enum vram_status read_text(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
-                                  struct filter *filter) {
+static enum vram_status read_filter_text(const struct vr_query *query, struct vr_explored_recording *recording,
+                                         struct vr_explored_device *device, struct filter *filter) {
     const char *text = vr_parameter_text(query->parameters, "text");
     const struct vr_lifetimes *lifetimes = NULL;
     const struct vr_event_rows *rows = NULL;
@@ -109,7 +109,7 @@ static enum vram_status read_filter(const struct vr_query *query, struct vr_expl
     VR_TRY(vr_parameter_whole(parameters, "stream", INT64_MIN, INT64_MAX, 0, &filter->stream));
     filter->least = (uint64_t)least;
     filter->most = most == INT64_MAX ? UINT64_MAX : (uint64_t)most;
-    return read_text(query, recording, device, filter);
+    return read_filter_text(query, recording, device, filter);
 }
 
 static enum vram_status text_lets_through(struct filter *filter, struct vr_explored_device *device, size_t event, bool *through) {
@@ -122,7 +122,7 @@ static enum vram_status text_lets_through(struct filter *filter, struct vr_explo
 }
 
 // The address of an event that has one: an out-of-memory event has the driver's free bytes in its place.
-static bool holds(const struct vr_history *history, size_t event, uint64_t address) {
+static bool event_holds(const struct vr_history *history, size_t event, uint64_t address) {
     if (history->action[event] == VR_ACTION_OOM) return false;
     const uint64_t size = history->size_bytes[event];
     return address == history->address[event] || (address > history->address[event] && address - history->address[event] < size);
@@ -132,10 +132,10 @@ static bool lets_through(const struct filter *filter, const struct vr_history *h
     if ((filter->actions >> history->action[event] & 1) == 0) return false;
     if (history->size_bytes[event] < filter->least || history->size_bytes[event] > filter->most) return false;
     if (filter->by_stream && (int64_t)vr_entry_stream(history, event) != filter->stream) return false;
-    return !filter->by_address || holds(history, event, filter->address);
+    return !filter->by_address || event_holds(history, event, filter->address);
 }
 
-static enum vram_status choose(struct filter *filter, struct vr_explored_device *device, struct kept *kept) {
+static enum vram_status choose_events(struct filter *filter, struct vr_explored_device *device, struct kept *kept) {
     const struct vr_history *history = device->view->history;
     for (size_t i = 0; i < history->count; i++) {
         if (!lets_through(filter, history, i)) continue;
@@ -151,7 +151,7 @@ static enum vram_status choose(struct filter *filter, struct vr_explored_device 
 }
 
 // The filter's parameters as one text; "" without any.
-static enum vram_status key_of(const struct vr_parameters *parameters, struct vr_text *key) {
+static enum vram_status filter_key(const struct vr_parameters *parameters, struct vr_text *key) {
     for (size_t i = 0; i < VR_COUNT_OF(filter_keys); i++) {
         const char *value = vr_parameter_text(parameters, filter_keys[i]);
         if (value != NULL && *value != '\0') vr_text_printf(key, "%s=%s\n", filter_keys[i], value);
@@ -159,11 +159,11 @@ static enum vram_status key_of(const struct vr_parameters *parameters, struct vr
     return vr_text_status(key);
 }
 
-static enum vram_status make(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
-                             struct kept *kept) {
+static enum vram_status make_selection(const struct vr_query *query, struct vr_explored_recording *recording,
+                                       struct vr_explored_device *device, struct kept *kept) {
     struct filter filter = {.actions = 0};
     enum vram_status status = read_filter(query, recording, device, &filter);
-    if (status == VRAM_OK) status = choose(&filter, device, kept);
+    if (status == VRAM_OK) status = choose_events(&filter, device, kept);
     if (filter.by_text) vr_search_release(&filter.search);
     free(filter.found);
     return status;
@@ -179,7 +179,7 @@ static enum vram_status find_or_make(const struct vr_query *query, struct vr_exp
     if (at < KEPT) {
         made = kept[at];
     } else {
-        enum vram_status status = make(query, recording, device, &made);
+        enum vram_status status = make_selection(query, recording, device, &made);
         made.key = status == VRAM_OK ? malloc(strlen(key) + 1) : NULL;
         if (status == VRAM_OK && made.key == NULL) status = VRAM_NO_HOST_MEMORY;
         if (status != VRAM_OK) {
@@ -201,7 +201,7 @@ enum vram_status vr_select_events(const struct vr_query *query, struct vr_explor
     if (device->event_selections == NULL) device->event_selections = calloc(1, sizeof *device->event_selections);
     if (device->event_selections == NULL) return VRAM_NO_HOST_MEMORY;
     struct vr_text key = {0};
-    enum vram_status status = key_of(query->parameters, &key);
+    enum vram_status status = filter_key(query->parameters, &key);
     *list = (struct vr_event_selection){.count = device->view->history->count};
     if (status == VRAM_OK && key.length != 0) {
         status = find_or_make(query, recording, device, key.bytes);

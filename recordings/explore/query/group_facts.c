@@ -9,7 +9,7 @@ struct keyed {
     struct vr_grouping *grouping;
 };
 
-static enum vram_status place_of(struct keyed *keyed, size_t row, size_t *place) {
+static enum vram_status group_place(struct keyed *keyed, size_t row, size_t *place) {
     uint64_t key = 0;
     VR_TRY(vr_grouping_key(keyed->grouping, row, &key));
     *place = (size_t)vr_map_get(&keyed->place, key) - 1;
@@ -25,7 +25,7 @@ static enum vram_status find_roles(const struct vr_holders *holders, struct keye
     for (size_t i = 0; i < holders->count && status == VRAM_OK && roles != NULL; i++) {
         const uint32_t row = holders->rows[i];
         size_t place = 0;
-        status = place_of(keyed, row, &place);
+        status = group_place(keyed, row, &place);
         if (status == VRAM_OK) bytes[place * VRAM_ROLE_COUNT + roles->role[row]] += holders->selection.lifetimes->size_bytes[row];
     }
     for (size_t place = 0; place < count && status == VRAM_OK; place++) {
@@ -43,7 +43,7 @@ static enum vram_status sum_found(const struct vr_holders *holders, struct keyed
         const uint32_t row = holders->rows[i];
         size_t place = 0;
         if ((bits[row / 8] >> row % 8 & 1) == 0) continue;
-        VR_TRY(place_of(keyed, row, &place));
+        VR_TRY(group_place(keyed, row, &place));
         found_bytes[place] += holders->selection.lifetimes->size_bytes[row];
     }
     return VRAM_OK;

@@ -16,8 +16,8 @@ static enum vram_status find_recording(const struct vr_query *query, const char 
 }
 
 // The device of an ordinal; without one the device of `like`'s number, else the one in trouble.
-static enum vram_status find_device(const struct vr_query *query, const char *key, struct vr_explored_recording *recording,
-                                    const struct vr_explored_device *like, struct vr_explored_device **device) {
+static enum vram_status find_like_device(const struct vr_query *query, const char *key, struct vr_explored_recording *recording,
+                                         const struct vr_explored_device *like, struct vr_explored_device **device) {
     int64_t ordinal = -1;
     VR_TRY(vr_parameter_whole(query->parameters, key, 0, UINT32_MAX, -1, &ordinal));
     const struct vr_view *views = recording->views.view;
@@ -97,7 +97,7 @@ enum vram_status vr_select_other_holders(const struct vr_query *query, struct vr
     enum vr_lifetime_kind kind = VR_LIFETIME_ALLOCATED;
     VR_TRY(vr_select_device(query, &first, &like));
     VR_TRY(find_recording(query, "rec2", "rec", &made.selection.recording));
-    VR_TRY(find_device(query, "device2", made.selection.recording, like, &made.selection.device));
+    VR_TRY(find_like_device(query, "device2", made.selection.recording, like, &made.selection.device));
     VR_TRY(vr_select_lifetime_kind(query, &kind));
     VR_TRY(vr_explored_lifetimes(made.selection.device, kind, &made.selection.lifetimes));
     VR_TRY(find_event(query, "event2", kind, &made));

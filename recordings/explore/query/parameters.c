@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static int hex(char c) {
+static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -11,13 +11,13 @@ static int hex(char c) {
 }
 
 // Decodes in place; what is no valid escape stays as it is.
-static void decode(char *text) {
+static void decode_percent(char *text) {
     char *out = text;
     for (const char *in = text; *in != '\0'; in++) {
         if (*in == '+') {
             *out++ = ' ';
-        } else if (*in == '%' && hex(in[1]) >= 0 && hex(in[2]) >= 0 && (hex(in[1]) | hex(in[2])) != 0) {
-            *out++ = (char)(hex(in[1]) * 16 + hex(in[2]));
+        } else if (*in == '%' && hex_digit(in[1]) >= 0 && hex_digit(in[2]) >= 0 && (hex_digit(in[1]) | hex_digit(in[2])) != 0) {
+            *out++ = (char)(hex_digit(in[1]) * 16 + hex_digit(in[2]));
             in += 2;
         } else {
             *out++ = *in;
@@ -47,7 +47,7 @@ enum vram_status vr_parameters_parse(struct vr_parameters *parameters, const cha
                            equals == NULL ? "a query's parameter has no value" : "a query has too many parameters");
         }
         *equals = '\0';
-        decode(equals + 1);
+        decode_percent(equals + 1);
         parameters->pair[parameters->count].key = rest;
         parameters->pair[parameters->count++].value = equals + 1;
         rest = next;
@@ -68,7 +68,7 @@ const char *vr_parameter_text(const struct vr_parameters *parameters, const char
     return NULL;
 }
 
-static enum vram_status bad(const struct vr_parameters *parameters, const char *key, const char *expected) {
+static enum vram_status refuse_parameter(const struct vr_parameters *parameters, const char *key, const char *expected) {
     return vr_fail(parameters->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%.40s: '%.40s' should be %s", parameters->name, key,
                    expected);
 }
@@ -79,7 +79,7 @@ enum vram_status vr_parameter_number(const struct vr_parameters *parameters, con
     if (text != NULL) {
         char *end;
         number = strtod(text, &end);
-        if (end == text || *end != '\0' || !isfinite(number)) return bad(parameters, key, "a number");
+        if (end == text || *end != '\0' || !isfinite(number)) return refuse_parameter(parameters, key, "a number");
     }
     *value = number;
     return VRAM_OK;
@@ -99,7 +99,7 @@ enum vram_status vr_parameter_whole(const struct vr_parameters *parameters, cons
         return VRAM_OK;
     }
     snprintf(range, sizeof range, "a whole number from %lld to %lld", (long long)low, (long long)high);
-    return bad(parameters, key, range);
+    return refuse_parameter(parameters, key, range);
 }
 
 enum vram_status vr_parameter_word(const struct vr_parameters *parameters, const char *key, const char *const *words, size_t fallback,
@@ -120,5 +120,5 @@ enum vram_status vr_parameter_word(const struct vr_parameters *parameters, const
         const size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s %s", i == 0 ? "" : ",", words[i]);
     }
-    return bad(parameters, key, known);
+    return refuse_parameter(parameters, key, known);
 }

@@ -15,7 +15,7 @@ struct described_row {
     const struct vr_lifetimes *allocated, *active;
 };
 
-static enum vram_status find_row(const struct vr_query *query, const struct described_row *subject, size_t *row) {
+static enum vram_status find_described_row(const struct vr_query *query, const struct described_row *subject, size_t *row) {
     const char *label = vr_parameter_text(query->parameters, "label");
     int64_t number = -1;
     VR_TRY(vr_parameter_whole(query->parameters, "row", 0, (int64_t)subject->allocated->count - 1, -1, &number));
@@ -64,7 +64,7 @@ enum vram_status vr_query_allocation(const struct vr_query *query) {
     subject.model = vr_recording_model(subject.recording->recording);
     VR_TRY(vr_explored_lifetimes(subject.device, VR_LIFETIME_ALLOCATED, &subject.allocated));
     VR_TRY(vr_explored_lifetimes(subject.device, VR_LIFETIME_ACTIVE, &subject.active));
-    VR_TRY(find_row(query, &subject, &row));
+    VR_TRY(find_described_row(query, &subject, &row));
     const struct vr_history *history = subject.device->view->history;
     const uint32_t birth = subject.allocated->birth[row];
     const size_t other = vr_other_row(subject.allocated, subject.active, row);

@@ -17,7 +17,8 @@ static void put_side(struct vr_json *json, const char *key, const struct vr_hold
     vr_json_object_end(json);
 }
 
-static void put_row(struct vr_json *json, const char *row_key, const char *stack_key, const struct vr_holders *holders, uint32_t row) {
+static void put_compared_row(struct vr_json *json, const char *row_key, const char *stack_key, const struct vr_holders *holders,
+                             uint32_t row) {
     if (row == VR_PAIR_NO_ROW) return;
     vr_json_u64(json, row_key, row);
     vr_json_u64(json, stack_key, holders->selection.lifetimes->stack[row]);
@@ -48,8 +49,8 @@ static void put_pairs(const struct vr_query *query, const struct vr_holders hold
         vr_json_u64(json, "other_bytes", pair->bytes[1]);
         vr_json_u64(json, "count", pair->count[0]);
         vr_json_u64(json, "other_count", pair->count[1]);
-        put_row(json, "row", "stack", &holders[0], pair->row[0]);
-        put_row(json, "other_row", "other_stack", &holders[1], pair->row[1]);
+        put_compared_row(json, "row", "stack", &holders[0], pair->row[0]);
+        put_compared_row(json, "other_row", "other_stack", &holders[1], pair->row[1]);
         if (pair->moved) vr_json_bool(json, "moved", true);
         vr_json_object_end(json);
     }
@@ -57,7 +58,7 @@ static void put_pairs(const struct vr_query *query, const struct vr_holders hold
     put_rest(json, pairs, top);
 }
 
-static enum vram_status compare(const struct vr_query *query, const struct vr_holders holders[2], size_t top) {
+static enum vram_status compare_holders(const struct vr_query *query, const struct vr_holders holders[2], size_t top) {
     struct vr_grouping grouping[2];
     struct vr_pairs pairs;
     VR_TRY(vr_select_grouping(query, &holders[0].selection, &grouping[0]));
@@ -87,7 +88,7 @@ enum vram_status vr_query_compare(const struct vr_query *query) {
     VR_TRY(vr_select_holders(query, &holders[0]));
     enum vram_status status = vr_select_other_holders(query, &holders[1]);
     if (status == VRAM_OK) {
-        status = compare(query, holders, (size_t)top);
+        status = compare_holders(query, holders, (size_t)top);
         vr_holders_release(&holders[1]);
     }
     vr_holders_release(&holders[0]);

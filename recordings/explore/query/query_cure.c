@@ -3,7 +3,7 @@
 #include "explore/query/selection.h"
 #include "present/cure_text.h"
 
-static void put_text(const struct vram_cure *cure, uint64_t events, struct vr_json *json) {
+static void put_cure_member(const struct vram_cure *cure, uint64_t events, struct vr_json *json) {
     struct vr_text text = {0};
     if (cure->verdict == VRAM_CURE_UNFINISHED)
         vr_text_printf(&text, "A history of %s events takes too long to be replayed while you wait: `vram report` looks for the cure.",
@@ -29,6 +29,6 @@ enum vram_status vr_query_cure(const struct vr_query *query) {
     vr_json_object(json, "cure");
     vr_cure_json(cure, json);
     vr_json_object_end(json);
-    put_text(cure, device->view->history->count, json);
+    put_cure_member(cure, device->view->history->count, json);
     return VRAM_OK;
 }

@@ -69,7 +69,7 @@ static int larger_first(const void *a, const void *b) {
     return VR_ORDER(x->key, y->key);
 }
 
-static double within(double value, double most) { return value < 0 ? 0 : value > most ? most : value; }
+static double clamp_position(double value, double most) { return value < 0 ? 0 : value > most ? most : value; }
 
 // Changes of the mean of what is live: a pixel that is covered in part counts in part.
 static void draw_row(struct lanes *lanes, double *curve, size_t row) {
@@ -77,7 +77,7 @@ static void draw_row(struct lanes *lanes, double *curve, size_t row) {
     const double size = (double)lifetimes->size_bytes[row], scale = scale_of(lanes);
     const double begin = (vr_axis_span_birth(&lanes->span, lifetimes, row) - lanes->window.from) * scale;
     const double end = (vr_axis_span_death(&lanes->span, lifetimes, row) - lanes->window.from) * scale;
-    const double edges[2] = {within(begin, (double)lanes->pixels), within(end, (double)lanes->pixels)};
+    const double edges[2] = {clamp_position(begin, (double)lanes->pixels), clamp_position(end, (double)lanes->pixels)};
     for (unsigned side = 0; side < 2; side++) {
         const size_t pixel = (size_t)edges[side];
         const double change = side == 0 ? size : -size, part = 1 - (edges[side] - (double)pixel);
@@ -86,7 +86,7 @@ static void draw_row(struct lanes *lanes, double *curve, size_t row) {
     }
 }
 
-static enum vram_status draw(struct lanes *lanes) {
+static enum vram_status draw_lanes(struct lanes *lanes) {
     const size_t width = (size_t)lanes->pixels + 1;
     lanes->bytes = calloc((lanes->kept + 1) * width, sizeof *lanes->bytes);
     if (lanes->bytes == NULL) return VRAM_NO_HOST_MEMORY;
@@ -105,7 +105,7 @@ static enum vram_status draw(struct lanes *lanes) {
     return VRAM_OK;
 }
 
-static enum vram_status level_of(struct lanes *lanes, size_t row, struct lane_level **level) {
+static enum vram_status lane_level_of(struct lanes *lanes, size_t row, struct lane_level **level) {
     uint64_t key = 0;
     VR_TRY(vr_grouping_key(&lanes->grouping, row, &key));
     const uint64_t number = vr_map_get(&lanes->known, key);
@@ -117,7 +117,7 @@ static enum vram_status level_of(struct lanes *lanes, size_t row, struct lane_le
 static enum vram_status step_over(struct lanes *lanes, size_t row, size_t event) {
     const struct vr_lifetimes *lifetimes = lanes->selection.lifetimes;
     struct lane_level *level = NULL;
-    VR_TRY(level_of(lanes, row, &level));
+    VR_TRY(lane_level_of(lanes, row, &level));
     if (lifetimes->birth[row] != event) {
         level->live_bytes -= lifetimes->size_bytes[row];
         return VRAM_OK;
@@ -139,7 +139,7 @@ static enum vram_status find_peaks(struct lanes *lanes, enum vr_lifetime_kind ki
     for (size_t row = 0; row < lifetimes->count; row++) {
         struct lane_level *level = NULL;
         if (!vr_lifetimes_live_at(lifetimes, row, before)) continue;
-        VR_TRY(level_of(lanes, row, &level));
+        VR_TRY(lane_level_of(lanes, row, &level));
         level->live_bytes += lifetimes->size_bytes[row];
     }
     for (size_t lane = 0; lane <= lanes->kept; lane++) lanes->level[lane].peak_bytes = lanes->level[lane].live_bytes;
@@ -187,7 +187,7 @@ static enum vram_status put_lane(const struct vr_query *query, const struct lane
     return vr_text_status(name);
 }
 
-static enum vram_status put(const struct vr_query *query, const struct lanes *lanes) {
+static enum vram_status put_lanes(const struct vr_query *query, const struct lanes *lanes) {
     struct vr_json *json = &query->answer->json;
     struct vr_text name = {0};
     enum vram_status status = VRAM_OK;
@@ -202,7 +202,8 @@ static enum vram_status put(const struct vr_query *query, const struct lanes *la
     const size_t bytes = vr_answer_column(query->answer, "bytes", VR_F64), pass = vr_answer_column(query->answer, "pass", VR_U8);
     for (size_t lane = 0; lane <= lanes->kept; lane++) {
         for (int64_t p = 0; p < lanes->pixels; p++)
-            vr_answer_f64(query->answer, bytes, within(lanes->bytes[lane * ((size_t)lanes->pixels + 1) + (size_t)p], (double)UINT64_MAX));
+            vr_answer_f64(query->answer, bytes,
+                          clamp_position(lanes->bytes[lane * ((size_t)lanes->pixels + 1) + (size_t)p], (double)UINT64_MAX));
     }
     for (int64_t p = 0; p < lanes->pixels; p++) {
         const uint32_t *made = &lanes->made[(size_t)p * PASS_COUNT];
@@ -223,7 +224,7 @@ static enum vram_status work_out(struct lanes *lanes, size_t top, enum vr_lifeti
     if (lanes->count != 0) qsort(lanes->lane, lanes->count, sizeof *lanes->lane, larger_first);
     for (size_t i = 0; i < lanes->count; i++) VR_TRY(vr_map_set(&lanes->known, lanes->lane[i].key, (uint32_t)i + 1));
     lanes->kept = lanes->count < top ? lanes->count : top;
-    VR_TRY(draw(lanes));
+    VR_TRY(draw_lanes(lanes));
     VR_TRY(find_peaks(lanes, kind));
     return count_passes(lanes);
 }
@@ -239,7 +240,7 @@ enum vram_status vr_query_lanes(const struct vr_query *query) {
     VR_TRY(vr_select_window(query, lanes.selection.device, &lanes.window));
     VR_TRY(vr_select_grouping(query, &lanes.selection, &lanes.grouping));
     enum vram_status status = work_out(&lanes, (size_t)top, kind);
-    if (status == VRAM_OK) status = put(query, &lanes);
+    if (status == VRAM_OK) status = put_lanes(query, &lanes);
     vr_grouping_release(&lanes.grouping);
     vr_map_release(&lanes.known);
     free(lanes.lane);

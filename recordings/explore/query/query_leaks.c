@@ -6,7 +6,7 @@
 
 enum { MOST_STEP_EVENTS = 4096 };
 
-static void put_steps(const struct vr_query *query, const struct vr_pattern_search *search) {
+static void put_leak_steps(const struct vr_query *query, const struct vr_pattern_search *search) {
     struct vr_json *json = &query->answer->json;
     const struct vr_steps *steps = &search->steps;
     const struct vr_model *model = vr_recording_model(search->selection.recording->recording);
@@ -84,7 +84,7 @@ enum vram_status vr_query_leaks(const struct vr_query *query) {
     const struct vr_pattern_search *search = NULL;
     double share = 0;
     VR_TRY(vr_step_search_pattern(query, VR_PATTERN_GROWTH, SIZE_MAX, &share, &search));
-    put_steps(query, search);
+    put_leak_steps(query, search);
     return put_growth(query, search);
 }
 
@@ -94,6 +94,6 @@ enum vram_status vr_query_churn(const struct vr_query *query) {
     int64_t top = 0;
     VR_TRY(vr_parameter_whole(query->parameters, "top", 1, 100000, 50, &top));
     VR_TRY(vr_step_search_pattern(query, VR_PATTERN_CHURN, SIZE_MAX, &share, &search));
-    put_steps(query, search);
+    put_leak_steps(query, search);
     return put_churn(query, search, (size_t)top);
 }

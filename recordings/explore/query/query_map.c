@@ -22,12 +22,12 @@ static enum vram_status select_places(const struct vr_query *query, struct map *
     return VRAM_OK;
 }
 
-static double place_of(const struct map *map, const struct vr_shapes *shapes, size_t row) {
+static double map_place(const struct map *map, const struct vr_shapes *shapes, size_t row) {
     return (double)vr_coverage_place(map->coverage, shapes->lifetimes->address[row]);
 }
 
 // Picks more than asked for where only a part of the places is shown, and keeps what lies there.
-static enum vram_status pick(const struct map *map, struct vr_shapes *shapes, enum vr_shape_kind kind) {
+static enum vram_status pick_shapes(const struct map *map, struct vr_shapes *shapes, enum vr_shape_kind kind) {
     const double shown = (map->high - map->low) / ((double)vr_coverage_total(map->coverage) + 1);
     const int64_t limit = shapes->limit;
     const double wanted = (double)limit / (shown < 1e-6 ? 1e-6 : shown);
@@ -37,7 +37,7 @@ static enum vram_status pick(const struct map *map, struct vr_shapes *shapes, en
     size_t kept = 0;
     for (size_t i = 0; i < shapes->count && (int64_t)kept < limit; i++) {
         const uint32_t row = shapes->row[i];
-        const double place = place_of(map, shapes, row);
+        const double place = map_place(map, shapes, row);
         if (place < map->high && place + (double)shapes->lifetimes->size_bytes[row] > map->low) shapes->row[kept++] = row;
     }
     shapes->count = kept;
@@ -56,13 +56,13 @@ static enum vram_status put_allocations(const struct map *map) {
         const size_t row = vr_other_row(shapes->lifetimes, active, shapes->row[i]);
         const double end = vr_shapes_end(shapes, i), done = row == SIZE_MAX ? end : vr_axis_span_death(&shapes->span, active, row);
         vr_answer_f64(answer, begin, vr_shapes_begin(shapes, i));
-        vr_answer_f64(answer, place, place_of(map, shapes, shapes->row[i]));
+        vr_answer_f64(answer, place, map_place(map, shapes, shapes->row[i]));
         vr_answer_f64(answer, completed, done > end ? done : end);
     }
     return vr_shapes_put_keys(shapes);
 }
 
-static void put_segments(const struct map *map, const struct vr_segment_lives *segments) {
+static void put_map_segments(const struct map *map, const struct vr_segment_lives *segments) {
     const struct vr_shapes *shapes = &map->segments;
     struct vr_answer *answer = shapes->query->answer;
     const size_t row = vr_answer_column(answer, "segment_row", VR_U32), place = vr_answer_column(answer, "segment_place", VR_F64);
@@ -71,7 +71,7 @@ static void put_segments(const struct map *map, const struct vr_segment_lives *s
     for (size_t i = 0; i < shapes->count; i++) {
         const uint32_t r = shapes->row[i];
         vr_answer_u32(answer, row, r);
-        vr_answer_f64(answer, place, place_of(map, shapes, r));
+        vr_answer_f64(answer, place, map_place(map, shapes, r));
         vr_answer_f64(answer, bytes, (double)segments->lifetimes.size_bytes[r]);
         vr_answer_f64(answer, begin, vr_shapes_begin(shapes, i));
         vr_answer_f64(answer, end, vr_shapes_end(shapes, i));
@@ -137,15 +137,15 @@ static enum vram_status put_grid(const struct map *map) {
     return VRAM_OK;
 }
 
-static enum vram_status answer(const struct vr_query *query, struct map *map) {
+static enum vram_status answer_map(const struct vr_query *query, struct map *map) {
     const struct vr_segment_lives *segments = NULL;
     VR_TRY(vr_explored_segments(map->shapes.device, &segments));
     VR_TRY(vr_explored_coverage(map->shapes.device, &map->coverage));
     VR_TRY(select_places(query, map));
-    VR_TRY(pick(map, &map->shapes, VR_SHAPES_ALLOCATED));
-    VR_TRY(pick(map, &map->segments, VR_SHAPES_SEGMENTS));
+    VR_TRY(pick_shapes(map, &map->shapes, VR_SHAPES_ALLOCATED));
+    VR_TRY(pick_shapes(map, &map->segments, VR_SHAPES_SEGMENTS));
     VR_TRY(put_allocations(map));
-    put_segments(map, segments);
+    put_map_segments(map, segments);
     put_ranges(map);
     return put_grid(map);
 }
@@ -154,7 +154,7 @@ enum vram_status vr_query_map(const struct vr_query *query) {
     struct map map = {.low = 0};
     VR_TRY(vr_shapes_init(query, &map.shapes));
     VR_TRY(vr_shapes_init(query, &map.segments));
-    const enum vram_status status = answer(query, &map);
+    const enum vram_status status = answer_map(query, &map);
     vr_shapes_release(&map.shapes);
     vr_shapes_release(&map.segments);
     return status;

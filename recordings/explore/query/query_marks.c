@@ -14,7 +14,7 @@ struct marks {
     size_t left_out;
 };
 
-static bool begin(struct marks *marks, const char *kind, size_t event) {
+static bool begin_mark(struct marks *marks, const char *kind, size_t event) {
     if (marks->count == MOST_MARKS) {
         marks->left_out++;
         return false;
@@ -31,7 +31,7 @@ static bool begin(struct marks *marks, const char *kind, size_t event) {
 }
 
 // What an event is called, for those that are marks; NULL for others.
-static const char *kind_of(enum vr_action action) {
+static const char *action_mark_kind(enum vr_action action) {
     switch (action) {
     case VR_ACTION_OOM: return "oom";
     case VR_ACTION_SNAPSHOT: return "snapshot";
@@ -42,7 +42,7 @@ static const char *kind_of(enum vr_action action) {
 }
 
 // torch 2.4 squeezed annotations into the history: one frame whose file name is the text.
-static const char *name_of(const struct marks *marks, const struct vr_history *history, size_t event) {
+static const char *mark_name(const struct marks *marks, const struct vr_history *history, size_t event) {
     const struct vr_model *model = marks->model;
     const uint64_t first = model->stacks.offset[history->stack[event]];
     if (history->action[event] == VR_ACTION_USER_DEFINED && first < model->stacks.offset[history->stack[event] + 1])
@@ -53,9 +53,9 @@ static const char *name_of(const struct marks *marks, const struct vr_history *h
 static void add_events(struct marks *marks) {
     const struct vr_history *history = marks->device->view->history;
     for (size_t i = 0; i < history->count; i++) {
-        const char *kind = kind_of((enum vr_action)history->action[i]);
-        if (kind == NULL || !begin(marks, kind, i)) continue;
-        vr_json_string(marks->json, "name", name_of(marks, history, i));
+        const char *kind = action_mark_kind((enum vr_action)history->action[i]);
+        if (kind == NULL || !begin_mark(marks, kind, i)) continue;
+        vr_json_string(marks->json, "name", mark_name(marks, history, i));
         if (history->action[i] == VR_ACTION_OOM || history->action[i] == VR_ACTION_ANNOTATE)
             vr_json_u64(marks->json, "bytes", history->size_bytes[i]);
         if ((vr_entry_has(history, i) & VR_HAS_DEVICE_FREE) != 0) vr_json_u64(marks->json, "free_bytes", history->address[i]);
@@ -64,14 +64,14 @@ static void add_events(struct marks *marks) {
 }
 
 // The first event at or after a time.
-static size_t event_at(const struct marks *marks, int64_t time_us) {
+static size_t mark_event_at(const struct marks *marks, int64_t time_us) {
     size_t first;
     VR_LOWER_BOUND(first, i, 0, marks->device->view->history->count, marks->time_us[i] < time_us);
     return first;
 }
 
 // The END that belongs to a START: the first one of its name after it that no START of that name in between takes.
-static size_t end_of(const struct vr_model *model, size_t start, uint32_t end_stage) {
+static size_t annotation_end(const struct vr_model *model, size_t start, uint32_t end_stage) {
     const struct vr_annotation *annotations = model->annotations;
     size_t open = 1;
     for (size_t i = start + 1; i < model->annotation_count && i - start < MOST_MARKS; i++) {
@@ -103,11 +103,11 @@ static void add_annotations(struct marks *marks) {
             continue;
         const char *name = vr_model_string(model, annotation->name);
         const bool step = stage_is(model, annotation, "STEP") || strncmp(name, "ProfilerStep#", 13) == 0;
-        if (!begin(marks, step ? "step" : "annotation", event_at(marks, annotation->time_us))) continue;
+        if (!begin_mark(marks, step ? "step" : "annotation", mark_event_at(marks, annotation->time_us))) continue;
         vr_json_string(marks->json, "name", name);
-        const size_t end = stage_is(model, annotation, "START") ? end_of(model, i, end_stage) : SIZE_MAX;
+        const size_t end = stage_is(model, annotation, "START") ? annotation_end(model, i, end_stage) : SIZE_MAX;
         if (end != SIZE_MAX) {
-            vr_json_u64(marks->json, "end_event", event_at(marks, model->annotations[end].time_us));
+            vr_json_u64(marks->json, "end_event", mark_event_at(marks, model->annotations[end].time_us));
             vr_json_i64(marks->json, "end_time", model->annotations[end].time_us - marks->time_us[0]);
         }
         vr_json_object_end(marks->json);

@@ -32,7 +32,7 @@ static enum vram_status look_at_device(struct vr_explored_device *explored, stru
     return VRAM_OK;
 }
 
-static enum vram_status look_at(struct vr_explored_recording *recording, struct vr_arena *arena, struct vram_report *report) {
+static enum vram_status collect_notes(struct vr_explored_recording *recording, struct vr_arena *arena, struct vram_report *report) {
     const struct vr_model *model = vr_recording_model(recording->recording);
     void *room;
     VR_TRY(vr_arena_array(arena, recording->views.count, sizeof(struct vram_report_device), &room));
@@ -53,7 +53,7 @@ enum vram_status vr_query_notes(const struct vr_query *query) {
     struct vr_arena arena = {0};
     struct vram_report report = {0};
     VR_TRY(vr_select_recording(query, &recording));
-    const enum vram_status status = look_at(recording, &arena, &report);
+    const enum vram_status status = collect_notes(recording, &arena, &report);
     if (status == VRAM_OK) {
         vr_json_string(json, "generation", report.generation);
         vr_json_string(json, "era", report.era);

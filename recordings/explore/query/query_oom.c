@@ -27,8 +27,9 @@ static enum vram_status find_demand(struct vr_explored_recording *recording, str
     return vr_demand_find(&question, arena, &facts->demand);
 }
 
-static enum vram_status explain(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
-                                uint64_t memory_bytes, struct vr_arena *arena, struct vram_report_device *facts) {
+static enum vram_status explain_oom(const struct vr_query *query, struct vr_explored_recording *recording,
+                                    struct vr_explored_device *device, uint64_t memory_bytes, struct vr_arena *arena,
+                                    struct vram_report_device *facts) {
     const struct vr_lifetimes *allocated = NULL;
     VR_TRY(vr_explored_ooms(recording, device, memory_bytes, arena, facts));
     VR_TRY(find_demand(recording, device, memory_bytes, arena, facts));
@@ -53,7 +54,7 @@ enum vram_status vr_query_oom(const struct vr_query *query) {
     VR_TRY(vr_parameter_whole(query->parameters, "memory", 0, INT64_MAX, 0, &memory));
     struct vr_arena arena = {0};
     struct vram_report_device facts = {.device = device->view->device};
-    const enum vram_status status = explain(query, recording, device, (uint64_t)memory, &arena, &facts);
+    const enum vram_status status = explain_oom(query, recording, device, (uint64_t)memory, &arena, &facts);
     vr_arena_release(&arena);
     return status;
 }

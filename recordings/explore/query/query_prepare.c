@@ -67,46 +67,46 @@ WHOLE(allocated_curve, device->curve[VR_CURVE_ALLOCATED] != NULL, make_curve(dev
 WHOLE(reserved_curve, device->curve[VR_CURVE_RESERVED] != NULL, make_curve(device, VR_CURVE_RESERVED))
 
 // What is worked out in pieces goes on from where it was.
-static enum vram_status moments(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_moments(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     (void)query;
     if (device->moments != NULL) VR_TRY(vr_explored_moments_go_on(device, 0, share));
     *worked = device->moments == NULL || *share < 1;
     return *worked ? vr_explored_moments_go_on(device, PIECE, share) : VRAM_OK;
 }
 
-static enum vram_status coverage(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_coverage(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     (void)query;
     if (device->coverage != NULL) VR_TRY(vr_explored_coverage_go_on(device, 0, share));
     *worked = device->coverage == NULL || *share < 1;
     return *worked ? vr_explored_coverage_go_on(device, device->coverage == NULL ? 0 : PIECE, share) : VRAM_OK;
 }
 
-static enum vram_status steps(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_steps(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     const struct vr_steps *found = NULL;
     const enum vram_status status = vr_step_search_steps(query, device, 0, share, &found);
     *worked = *share < 1;
     return status != VRAM_OK || !*worked ? status : vr_step_search_steps(query, device, PIECE, share, &found);
 }
 
-static enum vram_status search(const struct vr_query *query, enum vr_step_pattern pattern, bool *worked, double *share) {
+static enum vram_status prepare_search(const struct vr_query *query, enum vr_step_pattern pattern, bool *worked, double *share) {
     const struct vr_pattern_search *found = NULL;
     const enum vram_status status = vr_step_search_pattern(query, pattern, 0, share, &found);
     *worked = *share < 1;
     return status != VRAM_OK || !*worked ? status : vr_step_search_pattern(query, pattern, SEARCH_PIECE, share, &found);
 }
 
-static enum vram_status growth(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_growth(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     (void)device;
-    return search(query, VR_PATTERN_GROWTH, worked, share);
+    return prepare_search(query, VR_PATTERN_GROWTH, worked, share);
 }
 
-static enum vram_status churn(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_churn(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     (void)device;
-    return search(query, VR_PATTERN_CHURN, worked, share);
+    return prepare_search(query, VR_PATTERN_CHURN, worked, share);
 }
 
 // One replay is a piece.
-static enum vram_status cure(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_cure(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     struct vr_explored_recording *recording = NULL;
     const struct vram_cure *found = NULL;
     VR_TRY(vr_select_device(query, &recording, &device));
@@ -115,7 +115,7 @@ static enum vram_status cure(const struct vr_query *query, struct vr_explored_de
     return *worked ? vr_explored_cure(recording, device, 1, share, &found, query->error) : VRAM_OK;
 }
 
-static enum vram_status paged(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
+static enum vram_status prepare_paged(const struct vr_query *query, struct vr_explored_device *device, bool *worked, double *share) {
     struct vr_explored_recording *recording = NULL;
     const struct vram_paged_saving *found = NULL;
     VR_TRY(vr_select_device(query, &recording, &device));
@@ -130,14 +130,14 @@ static const struct {
     part part[MOST_PARTS];
     bool all;
 } works[] = {
-    {"state", {allocated, active, segments, block_rows, live_blocks, segment_labels, moments}, false},
-    {"map", {allocated, segments, allocated_rows, coverage}, false},
-    {"leaks", {growth}, false},
-    {"churn", {churn}, false},
-    {"cure", {allocated, active, cure}, false},
-    {"paged", {allocated, active, paged}, false},
-    {"steps", {steps}, false},
-    {"ranks", {allocated, allocated_rows, allocated_curve, reserved_curve, steps}, true},
+    {"state", {allocated, active, segments, block_rows, live_blocks, segment_labels, prepare_moments}, false},
+    {"map", {allocated, segments, allocated_rows, prepare_coverage}, false},
+    {"leaks", {prepare_growth}, false},
+    {"churn", {prepare_churn}, false},
+    {"cure", {allocated, active, prepare_cure}, false},
+    {"paged", {allocated, active, prepare_paged}, false},
+    {"steps", {prepare_steps}, false},
+    {"ranks", {allocated, allocated_rows, allocated_curve, reserved_curve, prepare_steps}, true},
 };
 
 struct progress {
@@ -146,8 +146,8 @@ struct progress {
 };
 
 // Does one piece, unless one was done already, and counts what is done.
-static enum vram_status advance(const struct vr_query *query, const part *parts, struct vr_explored_device *device,
-                                struct progress *progress) {
+static enum vram_status advance_part(const struct vr_query *query, const part *parts, struct vr_explored_device *device,
+                                     struct progress *progress) {
     for (size_t i = 0; i < MOST_PARTS && parts[i] != NULL; i++) {
         double share = 0;
         if (!progress->worked) VR_TRY(parts[i](query, device, &progress->worked, &share));
@@ -160,17 +160,17 @@ static enum vram_status advance(const struct vr_query *query, const part *parts,
 static enum vram_status advance_all(const struct vr_query *query, const part *parts, struct progress *progress) {
     for (size_t i = 0; i < query->explorer->count; i++) {
         struct vr_explored_recording *recording = &query->explorer->recordings[i];
-        for (size_t d = 0; d < recording->views.count; d++) VR_TRY(advance(query, parts, &recording->devices[d], progress));
+        for (size_t d = 0; d < recording->views.count; d++) VR_TRY(advance_part(query, parts, &recording->devices[d], progress));
     }
     return VRAM_OK;
 }
 
-static enum vram_status prepare(const struct vr_query *query, size_t work, struct progress *progress) {
+static enum vram_status prepare_parts(const struct vr_query *query, size_t work, struct progress *progress) {
     struct vr_explored_recording *recording = NULL;
     struct vr_explored_device *device = NULL;
     if (works[work].all) return advance_all(query, works[work].part, progress);
     VR_TRY(vr_select_device(query, &recording, &device));
-    return advance(query, works[work].part, device, progress);
+    return advance_part(query, works[work].part, device, progress);
 }
 
 enum vram_status vr_query_prepare(const struct vr_query *query) {
@@ -179,7 +179,7 @@ enum vram_status vr_query_prepare(const struct vr_query *query) {
     struct progress progress = {.done = 0};
     for (size_t i = 0; i < VR_COUNT_OF(works); i++) words[i] = works[i].query;
     VR_TRY(vr_parameter_word(query->parameters, "for", words, work, &work));
-    if (work != VR_COUNT_OF(works)) VR_TRY(prepare(query, work, &progress));
+    if (work != VR_COUNT_OF(works)) VR_TRY(prepare_parts(query, work, &progress));
     vr_json_bool(&query->answer->json, "ready", progress.done == progress.total);
     vr_json_double(&query->answer->json, "share", progress.total == 0 ? 1 : progress.done / progress.total);
     return VRAM_OK;

@@ -10,8 +10,8 @@ static uint64_t count_ooms(const struct vr_history *history) {
 }
 
 // Highest totals of the steps, one after the other; the last step ends with the history.
-static enum vram_status put_steps(const struct vr_query *query, struct vr_explored_device *device, const struct vr_curve *curve,
-                                  size_t column) {
+static enum vram_status put_rank_steps(const struct vr_query *query, struct vr_explored_device *device, const struct vr_curve *curve,
+                                       size_t column) {
     const size_t events = device->view->history->count;
     const struct vr_steps *steps = NULL;
     double share = 0;
@@ -26,7 +26,7 @@ static enum vram_status put_steps(const struct vr_query *query, struct vr_explor
     return VRAM_OK;
 }
 
-static enum vram_status put_device(const struct vr_query *query, size_t recording, struct vr_explored_device *device, size_t column) {
+static enum vram_status put_rank_device(const struct vr_query *query, size_t recording, struct vr_explored_device *device, size_t column) {
     struct vr_json *json = &query->answer->json;
     const struct vr_history *history = device->view->history;
     const struct vr_lifetimes *lifetimes = NULL;
@@ -46,7 +46,7 @@ static enum vram_status put_device(const struct vr_query *query, size_t recordin
     vr_json_i64(json, "peak_event", lifetimes->peak_event);
     vr_json_i64(json, "reserved_peak_bytes", start > high ? start : high);
     vr_json_u64(json, "ooms", count_ooms(history));
-    const enum vram_status status = put_steps(query, device, allocated, column);
+    const enum vram_status status = put_rank_steps(query, device, allocated, column);
     vr_json_object_end(json);
     return status;
 }
@@ -56,7 +56,7 @@ enum vram_status vr_query_ranks(const struct vr_query *query) {
     vr_json_array(&query->answer->json, "ranks");
     for (size_t i = 0; i < query->explorer->count; i++) {
         struct vr_explored_recording *recording = &query->explorer->recordings[i];
-        for (size_t d = 0; d < recording->views.count; d++) VR_TRY(put_device(query, i, &recording->devices[d], column));
+        for (size_t d = 0; d < recording->views.count; d++) VR_TRY(put_rank_device(query, i, &recording->devices[d], column));
     }
     vr_json_array_end(&query->answer->json);
     return VRAM_OK;

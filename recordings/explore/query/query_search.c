@@ -38,8 +38,8 @@ static void put_at_peak(const struct vr_query *query, const struct vr_lifetimes 
     vr_json_u64(&query->answer->json, "peak_bytes", live.bytes);
 }
 
-static enum vram_status answer(const struct vr_query *query, struct vr_search *search, const struct vr_explored_device *device,
-                               const struct vr_lifetimes *lifetimes) {
+static enum vram_status answer_search(const struct vr_query *query, struct vr_search *search, const struct vr_explored_device *device,
+                                      const struct vr_lifetimes *lifetimes) {
     uint8_t *bits = calloc(lifetimes->count / 8 + 1, 1);
     if (bits == NULL) return VRAM_NO_HOST_MEMORY;
     struct vram_report_sum found = {0};
@@ -67,7 +67,7 @@ enum vram_status vr_query_search(const struct vr_query *query) {
     if (text == NULL) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "search: 'text' is needed");
     VR_TRY(vr_explored_lifetimes(device, kind, &lifetimes));
     VR_TRY(vr_search_init(&search, vr_recording_model(recording->recording), text, regex == 1, query->error));
-    const enum vram_status status = answer(query, &search, device, lifetimes);
+    const enum vram_status status = answer_search(query, &search, device, lifetimes);
     vr_search_release(&search);
     return status;
 }

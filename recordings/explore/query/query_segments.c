@@ -59,7 +59,7 @@ static enum vram_status put_groups(const struct vr_shapes *shapes, const struct 
 }
 
 // Events that are not known are NaN.
-static void put_segments(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
+static void put_segment_shapes(const struct vr_shapes *shapes, const struct vr_segment_lives *segments) {
     struct vr_answer *answer = shapes->query->answer;
     const size_t mapped = vr_answer_column(answer, "mapped", VR_U8), address = vr_answer_halves(answer, "address_low", "address_high");
     const size_t birth = vr_answer_column(answer, "birth", VR_F64), death = vr_answer_column(answer, "death", VR_F64);
@@ -182,7 +182,7 @@ static enum vram_status stack_lanes(const struct vr_shapes *shapes, const struct
     return status;
 }
 
-static void put_steps(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
+static void put_lane_steps(const struct vr_shapes *shapes, const struct lane_plan *plan, const struct laned *laned) {
     struct vr_answer *answer = shapes->query->answer;
     const size_t first = vr_answer_column(answer, "first_step", VR_U32), of = vr_answer_column(answer, "group", VR_U32);
     const size_t position = vr_answer_column(answer, "position", VR_F64), base = vr_answer_column(answer, "base", VR_F64);
@@ -298,7 +298,7 @@ static enum vram_status put_laned(const struct vr_shapes *shapes, const struct v
                                   const struct laned *laned) {
     VR_TRY(vr_shapes_put(shapes));
     VR_TRY(put_lanes(&shapes->query->answer->json, plan));
-    put_steps(shapes, plan, laned);
+    put_lane_steps(shapes, plan, laned);
     VR_TRY(put_lane_pixels(shapes, plan, laned));
     VR_TRY(put_lane_use(shapes, segments, plan, laned));
     return put_reserved(shapes, laned);
@@ -329,7 +329,7 @@ enum vram_status vr_query_segments(const struct vr_query *query) {
     enum vram_status status = vr_explored_segments(shapes.device, &segments);
     if (status == VRAM_OK)
         status = lanes == 1 ? answer_in_lanes(&shapes, segments) : vr_stacked_answer(&shapes, VR_SHAPES_SEGMENTS, VR_CURVE_RESERVED);
-    if (status == VRAM_OK) put_segments(&shapes, segments);
+    if (status == VRAM_OK) put_segment_shapes(&shapes, segments);
     if (status == VRAM_OK && lanes == 0) status = put_groups(&shapes, segments);
     vr_shapes_release(&shapes);
     return status;

@@ -7,7 +7,7 @@
 #include "model/recording.h"
 #include "vram/options.h"
 
-static void put_setting(struct vr_json *json, const char *key, const char *value) {
+static void put_setting_member(struct vr_json *json, const char *key, const char *value) {
     struct vr_recorded_key known;
     vr_json_object(json, NULL);
     vr_json_string(json, "key", key);
@@ -69,7 +69,7 @@ static void put_file(struct vr_json *json, const struct vr_explored_recording *r
     vr_json_object_end(json);
 }
 
-static void put_device(struct vr_json *json, const struct vr_model *model, const struct vram_report_device *device) {
+static void put_device_settings(struct vr_json *json, const struct vr_model *model, const struct vram_report_device *device) {
     vr_json_object(json, "device");
     vr_json_u64(json, "device", device->device);
     vr_json_bool(json, "host", vr_model_is_host(model, device->device));
@@ -104,7 +104,7 @@ enum vram_status vr_query_settings(const struct vr_query *query) {
     put_file(json, recording, model);
     vr_json_array(json, "settings");
     for (size_t i = 0; i < model->setting_count; i++)
-        put_setting(json, vr_model_string(model, model->settings[i].key), vr_model_string(model, model->settings[i].value));
+        put_setting_member(json, vr_model_string(model, model->settings[i].key), vr_model_string(model, model->settings[i].value));
     vr_json_array_end(json);
     VR_TRY(put_options(json, model));
     if (recording->views.count == 0) return VRAM_OK;
@@ -112,7 +112,7 @@ enum vram_status vr_query_settings(const struct vr_query *query) {
     struct vr_arena arena = {0};
     struct vram_report_device facts = {.device = device->view->device};
     const enum vram_status status = vr_report_trace(device->view, &arena, &facts);
-    if (status == VRAM_OK) put_device(json, model, &facts);
+    if (status == VRAM_OK) put_device_settings(json, model, &facts);
     vr_arena_release(&arena);
     return status;
 }

@@ -60,8 +60,8 @@ static void put_owners(struct vr_json *json, const struct owners *owners) {
     vr_json_array_end(json);
 }
 
-static enum vram_status put_segments(struct vr_answer *answer, const struct vr_segment_lives *lives, const struct vr_moment *moment,
-                                     const struct vr_bundles *bundles) {
+static enum vram_status put_state_segments(struct vr_answer *answer, const struct vr_segment_lives *lives, const struct vr_moment *moment,
+                                           const struct vr_bundles *bundles) {
     struct owners owners = {.owner = NULL};
     enum vram_status status = VRAM_OK;
     size_t next = 0;
@@ -124,13 +124,13 @@ struct site {
 
 enum { MOST_SITES = 24 };
 
-static int by_bytes(const void *a, const void *b) {
+static int sites_by_bytes(const void *a, const void *b) {
     const struct site *x = a, *y = b;
     if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
     return VR_ORDER(x->frame, y->frame);
 }
 
-static enum vram_status put_names(struct vr_json *json, const struct vr_sites *sites, const struct site *found, size_t count) {
+static enum vram_status put_site_names(struct vr_json *json, const struct vr_sites *sites, const struct site *found, size_t count) {
     struct vr_arena arena = {0};
     enum vram_status status = VRAM_OK;
     vr_json_array(json, "sites");
@@ -174,8 +174,8 @@ static enum vram_status sum_sites(struct vr_sites *sites, const struct vr_moment
 static enum vram_status put_sites(struct vr_answer *answer, struct vr_sites *sites, const struct vr_moment *moment) {
     struct site_sums sums = {.site = NULL};
     enum vram_status status = sum_sites(sites, moment, &sums);
-    if (sums.count != 0) qsort(sums.site, sums.count, sizeof *sums.site, by_bytes);
-    if (status == VRAM_OK) status = put_names(&answer->json, sites, sums.site, sums.count < MOST_SITES ? sums.count : MOST_SITES);
+    if (sums.count != 0) qsort(sums.site, sums.count, sizeof *sums.site, sites_by_bytes);
+    if (status == VRAM_OK) status = put_site_names(&answer->json, sites, sums.site, sums.count < MOST_SITES ? sums.count : MOST_SITES);
     vr_map_release(&sums.known);
     free(sums.site);
     return status;
@@ -211,7 +211,7 @@ static enum vram_status put_moment(const struct vr_query *query, struct vr_explo
     VR_TRY(vr_explored_segments(device, &lives));
     VR_TRY(vr_explored_versions(device, &versions));
     VR_TRY(choose_blocks(query, moment, &bundles));
-    enum vram_status status = put_segments(query->answer, lives, moment, &bundles);
+    enum vram_status status = put_state_segments(query->answer, lives, moment, &bundles);
     if (status == VRAM_OK) put_blocks(query->answer, &recording->sites, versions, moment, &bundles);
     if (status == VRAM_OK) status = put_sites(query->answer, &recording->sites, moment);
     vr_json_u64(&query->answer->json, "grain_bytes", bundles.grain_bytes);

@@ -14,7 +14,7 @@ struct curve_by_step {
 };
 
 // The event at a position: step i (from 0) covers [i, i + 1), whatever its length; what comes before the first step covers [-1, 0).
-static double event_at(const struct curve_by_step *by, double position) {
+static double event_at_position(const struct curve_by_step *by, double position) {
     const double last = (double)by->steps->count;
     if (position <= -1) return 0;
     if (position >= last) return (double)by->events;
@@ -38,17 +38,17 @@ static enum vram_status put_curve(const struct vr_query *query, const struct cur
     VR_TRY(vr_parameter_number(query->parameters, "to", (double)by->steps->count, &to));
     if (to <= from) return vr_fail(query->error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "'to' must be greater than 'from'");
     const size_t columns[2] = {vr_answer_column(query->answer, "low", VR_F64), vr_answer_column(query->answer, "high", VR_F64)};
-    size_t first = (size_t)event_at(by, from);
+    size_t first = (size_t)event_at_position(by, from);
     for (int64_t p = 0; p < pixels; p++) {
-        const size_t end = (size_t)event_at(by, from + (to - from) * (double)(p + 1) / (double)pixels);
+        const size_t end = (size_t)event_at_position(by, from + (to - from) * (double)(p + 1) / (double)pixels);
         put_pixel(query->answer, by, columns, first, end);
         first = end;
     }
     return VRAM_OK;
 }
 
-static enum vram_status put_steps(const struct vr_query *query, struct vr_explored_device *device, enum vr_lifetime_kind kind,
-                                  const struct vr_steps *steps) {
+static enum vram_status put_step_rows(const struct vr_query *query, struct vr_explored_device *device, enum vr_lifetime_kind kind,
+                                      const struct vr_steps *steps) {
     struct vr_answer *answer = query->answer;
     const size_t event = vr_answer_column(answer, "step_event", VR_F64), peak = vr_answer_column(answer, "step_peak", VR_F64);
     const size_t peak_event = vr_answer_column(answer, "step_peak_event", VR_F64);
@@ -80,6 +80,6 @@ enum vram_status vr_query_steps(const struct vr_query *query) {
     vr_json_bool(json, "sure", !by.steps->unsure);
     if (by.steps->name != 0) vr_json_string(json, "step_name", vr_model_string(vr_recording_model(recording->recording), by.steps->name));
     vr_json_u64(json, "steps", by.steps->count);
-    VR_TRY(put_steps(query, device, kind, by.steps));
+    VR_TRY(put_step_rows(query, device, kind, by.steps));
     return pixels == 0 || by.steps->count == 0 ? VRAM_OK : put_curve(query, &by, pixels);
 }

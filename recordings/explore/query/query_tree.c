@@ -46,7 +46,8 @@ static void put_nodes(struct vr_answer *answer, const struct vr_stacktree *tree,
     }
 }
 
-static enum vram_status answer(const struct vr_query *query, const struct vr_stacktree *tree, bool compared, size_t most, double least) {
+static enum vram_status answer_tree(const struct vr_query *query, const struct vr_stacktree *tree, bool compared, size_t most,
+                                    double least) {
     uint32_t *nodes = NULL;
     size_t count = 0;
     const uint64_t whole = tree->node[0].bytes[0] > tree->node[0].bytes[1] ? tree->node[0].bytes[0] : tree->node[0].bytes[1];
@@ -71,7 +72,7 @@ static enum vram_status add_holders(struct vr_stacktree *tree, const struct vr_h
                             weight);
 }
 
-static enum vram_status grow(const struct vr_query *query, bool compared, bool folds, struct vr_stacktree *tree) {
+static enum vram_status grow_tree(const struct vr_query *query, bool compared, bool folds, struct vr_stacktree *tree) {
     struct vr_holders holders;
     VR_TRY(vr_select_holders(query, &holders));
     vr_put_holders(query, &holders);
@@ -97,8 +98,8 @@ enum vram_status vr_query_tree(const struct vr_query *query) {
     const bool compared = vr_parameter_text(query->parameters, "rec2") != NULL || vr_parameter_text(query->parameters, "event2") != NULL;
     struct vr_stacktree tree;
     VR_TRY(vr_stacktree_init(&tree, up == 1, compared));
-    enum vram_status status = grow(query, compared, folds == 1, &tree);
-    if (status == VRAM_OK) status = answer(query, &tree, compared, (size_t)most, least);
+    enum vram_status status = grow_tree(query, compared, folds == 1, &tree);
+    if (status == VRAM_OK) status = answer_tree(query, &tree, compared, (size_t)most, least);
     vr_stacktree_release(&tree);
     return status;
 }

@@ -8,8 +8,8 @@
 #include "explore/tables/labels.h"
 #include "model/recording.h"
 
-static enum vram_status put_names(struct vr_json *json, const struct vr_segment_lives *segments, const struct vr_segment_labels *labels,
-                                  size_t row) {
+static enum vram_status put_segment_names(struct vr_json *json, const struct vr_segment_lives *segments,
+                                          const struct vr_segment_labels *labels, size_t row) {
     char label[48];
     struct vr_text pool = {.bytes = NULL};
     snprintf(label, sizeof label, "s%llx_%u", (unsigned long long)segments->lifetimes.address[row],
@@ -24,7 +24,7 @@ static enum vram_status put_names(struct vr_json *json, const struct vr_segment_
     return status;
 }
 
-static enum vram_status find_row(const struct vr_query *query, const struct vr_lifetimes *rows, size_t *row) {
+static enum vram_status find_segment_row(const struct vr_query *query, const struct vr_lifetimes *rows, size_t *row) {
     const char *label = vr_parameter_text(query->parameters, "label");
     int64_t number = -1;
     VR_TRY(vr_parameter_whole(query->parameters, "segment", 0, (int64_t)rows->count - 1, -1, &number));
@@ -48,8 +48,8 @@ enum vram_status vr_put_segment(const struct vr_query *query, struct vr_explored
     VR_TRY(vr_explored_segments(device, &segments));
     VR_TRY(vr_explored_segment_labels(device, &labels));
     const struct vr_lifetimes *rows = &segments->lifetimes;
-    VR_TRY(find_row(query, rows, &row));
-    VR_TRY(put_names(json, segments, labels, row));
+    VR_TRY(find_segment_row(query, rows, &row));
+    VR_TRY(put_segment_names(json, segments, labels, row));
     vr_answer_address(query->answer, "address", rows->address[row]);
     vr_json_u64(json, "bytes", rows->size_bytes[row]);
     vr_put_moment(json, device->view->history, "birth_event", "birth_time_us", rows->birth[row]); // VR_BEFORE_TRACE is VR_NEVER

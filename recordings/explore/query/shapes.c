@@ -127,8 +127,8 @@ static int by_area(const void *a, const void *b) {
 }
 
 // The groups of all shapes, and per shape which one it is of.
-static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_naming *naming, struct vr_map *known,
-                               struct shape_group *groups, uint32_t *of, size_t *count) {
+static enum vram_status gather_shapes(const struct vr_shapes *shapes, const struct vr_naming *naming, struct vr_map *known,
+                                      struct shape_group *groups, uint32_t *of, size_t *count) {
     for (size_t i = 0; i < shapes->count; i++) {
         uint64_t key = 0;
         VR_TRY(naming->key(naming->user, shapes->row[i], &key));
@@ -144,8 +144,8 @@ static enum vram_status gather(const struct vr_shapes *shapes, const struct vr_n
     return VRAM_OK;
 }
 
-static enum vram_status put_names(const struct vr_shapes *shapes, const struct vr_naming *naming, const struct shape_group *groups,
-                                  size_t count) {
+static enum vram_status put_shape_names(const struct vr_shapes *shapes, const struct vr_naming *naming, const struct shape_group *groups,
+                                        size_t count) {
     struct vr_json *json = &shapes->query->answer->json;
     struct vr_text name = {.bytes = NULL};
     vr_json_array(json, "groups");
@@ -167,11 +167,11 @@ enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const stru
     struct vr_map known = {.slots = NULL};
     size_t count = 0;
     enum vram_status status = groups == NULL || of == NULL || place == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
-    if (status == VRAM_OK) status = gather(shapes, naming, &known, groups, of, &count);
+    if (status == VRAM_OK) status = gather_shapes(shapes, naming, &known, groups, of, &count);
     if (status == VRAM_OK) {
         qsort(groups, count, sizeof *groups, by_area);
         for (size_t g = 0; g < count; g++) place[groups[g].number] = (uint32_t)(g < MOST_GROUPS ? g : MOST_GROUPS);
-        status = put_names(shapes, naming, groups, count);
+        status = put_shape_names(shapes, naming, groups, count);
         const size_t column = vr_answer_column(shapes->query->answer, "group", VR_U32);
         for (size_t i = 0; i < shapes->count; i++) vr_answer_u32(shapes->query->answer, column, place[of[i]]);
     }
@@ -182,8 +182,8 @@ enum vram_status vr_shapes_put_groups(const struct vr_shapes *shapes, const stru
     return status;
 }
 
-static enum vram_status key_of(void *user, size_t row, uint64_t *key) { return vr_grouping_key(user, row, key); }
-static void name_of(void *user, uint64_t key, struct vr_text *text) { vr_grouping_name(user, key, text); }
+static enum vram_status shape_key(void *user, size_t row, uint64_t *key) { return vr_grouping_key(user, row, key); }
+static void shape_name(void *user, uint64_t key, struct vr_text *text) { vr_grouping_name(user, key, text); }
 
 enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
     const struct vr_query *query = shapes->query;
@@ -201,7 +201,7 @@ enum vram_status vr_shapes_put_keys(const struct vr_shapes *shapes) {
                                        .roles = roles};
     VR_TRY(vr_grouping_init(&grouping, (enum vr_group_by)by, &grouped,
                             by == VR_GROUP_REGEX ? vr_parameter_text(query->parameters, "regex") : NULL, query->error));
-    const enum vram_status status = vr_shapes_put_groups(shapes, &(struct vr_naming){&grouping, key_of, name_of});
+    const enum vram_status status = vr_shapes_put_groups(shapes, &(struct vr_naming){&grouping, shape_key, shape_name});
     vr_grouping_release(&grouping);
     return status;
 }

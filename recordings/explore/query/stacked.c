@@ -29,7 +29,7 @@ enum vram_status vr_stacked_build(const struct vr_shapes *shapes, const uint32_t
     }
 }
 
-static void put_steps(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
+static void put_stacked_steps(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
     struct vr_answer *answer = shapes->query->answer;
     const size_t first = vr_answer_column(answer, "first_step", VR_U32);
     const size_t position = vr_answer_column(answer, "position", VR_F64), base = vr_answer_column(answer, "base", VR_F64);
@@ -45,7 +45,7 @@ static void put_steps(const struct vr_shapes *shapes, const struct vr_stacking *
     vr_answer_u32(answer, first, (uint32_t)stacking->first_step[stacking->count]);
 }
 
-static int by_event(const void *a, const void *b) {
+static int stacked_by_event(const void *a, const void *b) {
     const struct vr_stack_step *x = a, *y = b;
     return (x->event > y->event) - (x->event < y->event);
 }
@@ -63,7 +63,7 @@ static enum vram_status totals_of(const struct vr_shapes *shapes, const struct v
         if (lifetimes->death[r] < shapes->window.end)
             list[filled++] = (struct vr_stack_step){lifetimes->death[r], 0 - lifetimes->size_bytes[r]};
     }
-    qsort(list, filled, sizeof *list, by_event);
+    qsort(list, filled, sizeof *list, stacked_by_event);
     for (size_t i = 1; i < filled; i++) list[i].base_bytes += list[i - 1].base_bytes;
     *totals = list;
     *count = filled;
@@ -128,7 +128,7 @@ static enum vram_status put_requested(const struct vr_shapes *shapes) {
 
 static enum vram_status put_all(const struct vr_shapes *shapes, const struct vr_stacking *stacking) {
     VR_TRY(vr_shapes_put(shapes));
-    put_steps(shapes, stacking);
+    put_stacked_steps(shapes, stacking);
     if (shapes->kind == VR_SHAPES_ACTIVE) VR_TRY(put_requested(shapes));
     return put_pixels(shapes, stacking);
 }

@@ -58,7 +58,7 @@ static enum vram_status searches_of(struct vr_explored_device *device, struct vr
 }
 
 // The parameters as one text, given to the caller (free()).
-static enum vram_status key_of(const struct vr_parameters *parameters, const char *const *names, char **key) {
+static enum vram_status pattern_key(const struct vr_parameters *parameters, const char *const *names, char **key) {
     struct vr_text text = {.bytes = NULL};
     for (size_t i = 0; names[i] != NULL; i++) {
         const char *value = vr_parameter_text(parameters, names[i]);
@@ -89,7 +89,7 @@ enum vram_status vr_step_search_steps(const struct vr_query *query, struct vr_ex
     struct vr_step_searches *searches = NULL;
     char *key = NULL;
     VR_TRY(searches_of(device, &searches));
-    VR_TRY(key_of(query->parameters, step_keys, &key));
+    VR_TRY(pattern_key(query->parameters, step_keys, &key));
     struct kept_steps *kept = &searches->steps[*key != '\0'];
     enum vram_status status = VRAM_OK;
     if (kept->key == NULL || strcmp(kept->key, key) != 0)
@@ -147,7 +147,7 @@ static enum vram_status begin_search(const struct vr_query *query, const struct 
     return vr_growth_search_create(&search->grouping, &search->steps, (size_t)top, &search->growth);
 }
 
-static void judge(struct vr_pattern_search *search) {
+static void judge_pattern(struct vr_pattern_search *search) {
     search->finding =
         vr_leaks_judge(search->selection.device->view, search->selection.lifetimes, &search->steps, vr_growth_search_found(search->growth));
 }
@@ -189,7 +189,7 @@ static enum vram_status go_on_with_growth(const struct vr_query *query, size_t m
     VR_TRY(vr_growth_search_go_on(search->growth, most, share));
     if (*share < 1) *share = (*share + (search->stacks_tried ? 1 : 0)) * STACKS_SHARE;
     if (*share < 1) return VRAM_OK;
-    judge(search);
+    judge_pattern(search);
     if (wants_stacks(query, search)) {
         VR_TRY(begin_stacks(query, search));
         *share = STACKS_SHARE;
@@ -199,8 +199,8 @@ static enum vram_status go_on_with_growth(const struct vr_query *query, size_t m
     return VRAM_OK;
 }
 
-static enum vram_status go_on(const struct vr_query *query, enum vr_step_pattern pattern, size_t most, struct vr_pattern_search *search,
-                              double *share) {
+static enum vram_status advance_search(const struct vr_query *query, enum vr_step_pattern pattern, size_t most,
+                                       struct vr_pattern_search *search, double *share) {
     if (search->growth == NULL && search->churn == NULL) {
         const struct vr_steps *steps = NULL;
         VR_TRY(vr_step_search_steps(query, search->selection.device, most, share, &steps));
@@ -223,7 +223,7 @@ enum vram_status vr_step_search_pattern(const struct vr_query *query, enum vr_st
     char *key = NULL;
     VR_TRY(vr_select_lifetimes(query, &selection));
     VR_TRY(searches_of(selection.device, &searches));
-    VR_TRY(key_of(query->parameters, pattern_keys, &key));
+    VR_TRY(pattern_key(query->parameters, pattern_keys, &key));
     struct kept_pattern *kept = &searches->search[pattern];
     if (kept->key == NULL || strcmp(kept->key, key) != 0) {
         release_pattern(kept);
@@ -231,7 +231,7 @@ enum vram_status vr_step_search_pattern(const struct vr_query *query, enum vr_st
     } else {
         free(key);
     }
-    const enum vram_status status = go_on(query, pattern, most, &kept->search, share);
+    const enum vram_status status = advance_search(query, pattern, most, &kept->search, share);
     if (status != VRAM_OK) release_pattern(kept);
     if (status == VRAM_OK && *share == 1) *search = &kept->search;
     return status;

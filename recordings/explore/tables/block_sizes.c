@@ -50,7 +50,7 @@ static bool is_large(const struct vr_block_sizing *pass, size_t row) {
     return rounded_size(&pass->sizes, pass->sizes.lifetimes->size_bytes[row]) > SMALL_LIMIT;
 }
 
-static enum vram_status gather(struct vr_block_sizing *pass, size_t row) {
+static enum vram_status gather_size(struct vr_block_sizing *pass, size_t row) {
     const uint64_t address = pass->sizes.lifetimes->address[row];
     if (!is_large(pass, row) || vr_map_get(&pass->numbers, address) != 0) return VRAM_OK;
     VR_TRY(vr_map_set(&pass->numbers, address, 1));
@@ -81,7 +81,7 @@ static uint32_t rest_of(const struct vr_block_sizing *pass, size_t row, size_t p
     return whole && rest / VR_MIN_BLOCK <= UINT32_MAX ? (uint32_t)(rest / VR_MIN_BLOCK) : 0;
 }
 
-static size_t place_of(const struct vr_block_sizing *pass, size_t row) {
+static size_t size_place(const struct vr_block_sizing *pass, size_t row) {
     return is_large(pass, row) ? (size_t)vr_map_get(&pass->numbers, pass->sizes.lifetimes->address[row]) - 1 : SIZE_MAX;
 }
 
@@ -89,29 +89,30 @@ static size_t place_of(const struct vr_block_sizing *pass, size_t row) {
 static void begin_walk(struct vr_block_sizing *pass) {
     const size_t start = pass->sizes.lifetimes->start_count;
     for (size_t row = 0; row < start; row++) {
-        if (is_large(pass, row)) vr_ordered_add(&pass->live, place_of(pass, row));
+        if (is_large(pass, row)) vr_ordered_add(&pass->live, size_place(pass, row));
     }
     for (size_t row = 0; row < start; row++) {
-        if (is_large(pass, row) && final_block(&pass->sizes, row) == 0) pass->sizes.rest[row] = rest_of(pass, row, place_of(pass, row), -1);
+        if (is_large(pass, row) && final_block(&pass->sizes, row) == 0)
+            pass->sizes.rest[row] = rest_of(pass, row, size_place(pass, row), -1);
     }
 }
 
-static void walk(struct vr_block_sizing *pass, size_t event) {
+static void walk_sizes(struct vr_block_sizing *pass, size_t event) {
     if (pass->rows->row[event] == 0) return;
-    const size_t row = pass->rows->row[event] - 1, place = place_of(pass, row);
+    const size_t row = pass->rows->row[event] - 1, place = size_place(pass, row);
     if (pass->sizes.lifetimes->birth[row] != event) {
         if (place != SIZE_MAX) vr_ordered_remove(&pass->live, place);
         return;
     }
     // What was at the address before, and was never seen to go, is gone.
     const uint32_t old = vr_event_replaced(pass->rows, event);
-    if (old != 0 && place == SIZE_MAX && is_large(pass, old - 1)) vr_ordered_remove(&pass->live, place_of(pass, old - 1));
+    if (old != 0 && place == SIZE_MAX && is_large(pass, old - 1)) vr_ordered_remove(&pass->live, size_place(pass, old - 1));
     if (place == SIZE_MAX) return;
     vr_ordered_add(&pass->live, place);
     pass->sizes.rest[row] = rest_of(pass, row, place, (int64_t)event);
 }
 
-static void read_options(struct vr_block_sizes *sizes) {
+static void read_size_options(struct vr_block_sizes *sizes) {
     struct vr_text conf = {0};
     vr_options_init(&sizes->options);
     (void)vr_recorded_conf(sizes->view->model, &conf);
@@ -131,7 +132,7 @@ enum vram_status vr_block_sizing_create(const struct vr_view *view, const struct
         free(made);
         return VRAM_NO_HOST_MEMORY;
     }
-    read_options(&made->sizes);
+    read_size_options(&made->sizes);
     if (vr_model_is_host(view->model, view->device)) made->stage = FINISHED;
     *sizing = made;
     return VRAM_OK;
@@ -162,9 +163,9 @@ enum vram_status vr_block_sizing_go_on(struct vr_block_sizing *sizing, size_t mo
         most -= end - sizing->at;
         for (; sizing->at < end; sizing->at++) {
             if (sizing->stage == WALK)
-                walk(sizing, sizing->at);
+                walk_sizes(sizing, sizing->at);
             else
-                VR_TRY(gather(sizing, sizing->at));
+                VR_TRY(gather_size(sizing, sizing->at));
         }
         if (end == count) VR_TRY(next_stage(sizing));
     }

@@ -27,7 +27,7 @@ struct ranges {
     size_t count, range_capacity;
 };
 
-static enum vram_status add_range(struct ranges *ranges, uint64_t address, uint64_t bytes) {
+static enum vram_status add_covered_range(struct ranges *ranges, uint64_t address, uint64_t bytes) {
     uint64_t end;
     if (bytes == 0 || !vr_add_u64(address, bytes, &end)) return VRAM_OK;
     VR_TRY(VR_GROW(ranges, range, ranges->count + 1));
@@ -35,15 +35,15 @@ static enum vram_status add_range(struct ranges *ranges, uint64_t address, uint6
     return VRAM_OK;
 }
 
-static int by_address(const void *a, const void *b) {
+static int ranges_by_address(const void *a, const void *b) {
     const struct vr_fold_range *x = a, *y = b;
     return VR_ORDER(x->address, y->address);
 }
 
 // Sorts and joins what overlaps or touches; segments that touch have one place after the other all the same.
-static void join(struct ranges *ranges) {
+static void join_ranges(struct ranges *ranges) {
     size_t kept = 0;
-    if (ranges->count != 0) qsort(ranges->range, ranges->count, sizeof *ranges->range, by_address);
+    if (ranges->count != 0) qsort(ranges->range, ranges->count, sizeof *ranges->range, ranges_by_address);
     for (size_t i = 0; i < ranges->count; i++) {
         const struct vr_fold_range *range = &ranges->range[i];
         if (kept != 0 && range->address <= ranges->range[kept - 1].end) {
@@ -67,20 +67,20 @@ static size_t range_of(const struct vr_fold_range *ranges, size_t count, uint64_
     return first;
 }
 
-static enum vram_status fold(struct vr_coverage *coverage, const struct vr_segment_lives *segments) {
+static enum vram_status fold_ranges(struct vr_coverage *coverage, const struct vr_segment_lives *segments) {
     const struct vr_lifetimes *lifetimes = coverage->lifetimes;
     struct ranges ranges = {.range = NULL};
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < segments->lifetimes.count && status == VRAM_OK; i++)
-        status = add_range(&ranges, segments->lifetimes.address[i], segments->lifetimes.size_bytes[i]);
-    join(&ranges);
+        status = add_covered_range(&ranges, segments->lifetimes.address[i], segments->lifetimes.size_bytes[i]);
+    join_ranges(&ranges);
     const size_t known = ranges.count;
     for (size_t i = 0; i < lifetimes->count && status == VRAM_OK; i++) {
         const size_t found = range_of(ranges.range, known, lifetimes->address[i]);
         if (found < known && ranges.range[found].address <= lifetimes->address[i]) continue;
-        status = add_range(&ranges, lifetimes->address[i], lifetimes->size_bytes[i]);
+        status = add_covered_range(&ranges, lifetimes->address[i], lifetimes->size_bytes[i]);
     }
-    join(&ranges);
+    join_ranges(&ranges);
     coverage->ranges = ranges.range;
     coverage->range_count = ranges.count;
     const struct vr_fold_range *last = ranges.count == 0 ? NULL : &ranges.range[ranges.count - 1];
@@ -117,13 +117,13 @@ struct sweep {
     } cell[VR_COVERAGE_CELLS];
 };
 
-static void settle(struct sweep *sweep, size_t k, size_t event) {
+static void settle_cell(struct sweep *sweep, size_t k, size_t event) {
     sweep->cell[k].sum += sweep->cell[k].bytes * (double)(event - sweep->cell[k].since);
     sweep->cell[k].since = event;
 }
 
 // From `event` on an allocation is there, or no more.
-static void change(struct sweep *sweep, size_t row, size_t event, double sign) {
+static void change_coverage(struct sweep *sweep, size_t row, size_t event, double sign) {
     const struct vr_lifetimes *lifetimes = sweep->coverage->lifetimes;
     uint64_t begin = vr_coverage_place(sweep->coverage, lifetimes->address[row]), end;
     if (!vr_add_u64(begin, lifetimes->size_bytes[row], &end)) return;
@@ -133,22 +133,22 @@ static void change(struct sweep *sweep, size_t row, size_t event, double sign) {
     const double from = (double)(begin - sweep->grid.low) / sweep->cell_bytes, to = (double)(end - sweep->grid.low) / sweep->cell_bytes;
     for (size_t k = (size_t)from; k < VR_COVERAGE_CELLS && (double)k < to; k++) {
         const double part = (to < (double)(k + 1) ? to : (double)(k + 1)) - (from > (double)k ? from : (double)k);
-        settle(sweep, k, event);
+        settle_cell(sweep, k, event);
         sweep->cell[k].bytes += sign * part * sweep->cell_bytes;
     }
 }
 
-static void apply(struct sweep *sweep, size_t event) {
+static void apply_sweep_event(struct sweep *sweep, size_t event) {
     const struct vr_coverage *coverage = sweep->coverage;
     const uint32_t row = coverage->rows->row[event];
     if (row == 0) return;
     const bool born = coverage->lifetimes->birth[row - 1] == event;
     const uint32_t replaced = born && coverage->rows->replaced_count != 0 ? vr_event_replaced(coverage->rows, event) : 0;
-    if (replaced != 0) change(sweep, replaced - 1, event, -1);
-    change(sweep, row - 1, event, born ? 1 : -1);
+    if (replaced != 0) change_coverage(sweep, replaced - 1, event, -1);
+    change_coverage(sweep, row - 1, event, born ? 1 : -1);
 }
 
-static uint8_t shade(double part) {
+static uint8_t shade_of_part(double part) {
     if (part <= 1e-9) return 0;
     const double shade = part * 255;
     return shade >= 255 ? 255 : shade < 1 ? 1 : (uint8_t)(shade + 0.5);
@@ -156,8 +156,8 @@ static uint8_t shade(double part) {
 
 static void end_column(struct sweep *sweep, size_t first, size_t end, uint8_t *full) {
     for (size_t k = 0; k < VR_COVERAGE_CELLS; k++) {
-        settle(sweep, k, end);
-        full[k] = shade(sweep->cell[k].sum / (sweep->cell_bytes * (double)(end - first)));
+        settle_cell(sweep, k, end);
+        full[k] = shade_of_part(sweep->cell[k].sum / (sweep->cell_bytes * (double)(end - first)));
         sweep->cell[k].sum = 0;
     }
 }
@@ -194,7 +194,7 @@ static void sweep_on(struct sweep *sweep, size_t columns) {
     for (; columns != 0 && sweep->column < grid->columns; columns--, sweep->column++) {
         const size_t begin = grid->first + sweep->column * grid->spacing;
         const size_t stop = begin + grid->spacing < sweep->end ? begin + grid->spacing : sweep->end;
-        for (size_t event = begin; event < stop; event++) apply(sweep, event);
+        for (size_t event = begin; event < stop; event++) apply_sweep_event(sweep, event);
         end_column(sweep, begin, stop, grid->full + sweep->column * VR_COVERAGE_CELLS);
     }
 }
@@ -203,7 +203,7 @@ enum vram_status vr_coverage_count(const struct vr_coverage *coverage, const str
     assert(window->first <= window->end && window->end <= coverage->view->history->count && window->most != 0);
     struct sweep *sweep = NULL;
     VR_TRY(begin_sweep(coverage, window, &sweep));
-    for (size_t i = 0; i < window->live_count; i++) change(sweep, window->live[i], window->first, 1);
+    for (size_t i = 0; i < window->live_count; i++) change_coverage(sweep, window->live[i], window->first, 1);
     sweep_on(sweep, SIZE_MAX);
     *grid = sweep->grid;
     free(sweep);
@@ -233,7 +233,7 @@ static enum vram_status begin_finest(struct vr_coverage *coverage) {
     const size_t events = coverage->view->history->count, columns = (events + SPACING - 1) / SPACING;
     const struct vr_grid_window all = {.end = events, .most = columns > MOST_COLUMNS ? MOST_COLUMNS : columns + 1, .high = coverage->total};
     VR_TRY(begin_sweep(coverage, &all, &coverage->sweep));
-    for (size_t row = 0; row < coverage->lifetimes->start_count; row++) change(coverage->sweep, row, 0, 1);
+    for (size_t row = 0; row < coverage->lifetimes->start_count; row++) change_coverage(coverage->sweep, row, 0, 1);
     return VRAM_OK;
 }
 
@@ -262,7 +262,7 @@ enum vram_status vr_coverage_begin(const struct vr_view *view, const struct vr_s
     made->view = view;
     made->lifetimes = lifetimes;
     made->rows = rows;
-    enum vram_status status = fold(made, segments);
+    enum vram_status status = fold_ranges(made, segments);
     if (status == VRAM_OK) status = begin_finest(made);
     if (status == VRAM_OK) *coverage = made;
     if (status != VRAM_OK) vr_coverage_destroy(made);

@@ -18,7 +18,7 @@ struct vr_curve {
     size_t levels;
 };
 
-static int64_t delta(const struct vr_curve *curve, size_t event) {
+static int64_t event_delta(const struct vr_curve *curve, size_t event) {
     if (curve->lifetimes == NULL) return (int64_t)vr_reserved_delta(curve->view->history, event);
     const uint32_t row = curve->rows->row[event];
     if (row == 0) return 0;
@@ -35,7 +35,7 @@ static int64_t reserved_start(const struct vr_view *view) {
     return (int64_t)total;
 }
 
-static void widen(struct extreme *extreme, int64_t low, int64_t high) {
+static void widen_extreme(struct extreme *extreme, int64_t low, int64_t high) {
     if (low < extreme->low) extreme->low = low;
     if (high > extreme->high) extreme->high = high;
 }
@@ -46,9 +46,9 @@ static void fill_lowest(struct vr_curve *curve) {
     for (size_t i = 0; i < events; i++) {
         struct extreme *bucket = &curve->level[0][i / BUCKET];
         if (i % BUCKET == 0) curve->before[i / BUCKET] = total;
-        total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));
+        total = (int64_t)((uint64_t)total + (uint64_t)event_delta(curve, i));
         if (i % BUCKET == 0) *bucket = (struct extreme){total, total};
-        widen(bucket, total, total);
+        widen_extreme(bucket, total, total);
     }
 }
 
@@ -59,7 +59,7 @@ static enum vram_status add_level(struct vr_curve *curve) {
     for (size_t i = 0; i < below; i++) {
         const struct extreme *item = &curve->level[curve->levels - 1][i];
         if (i % FAN == 0) level[i / FAN] = *item;
-        widen(&level[i / FAN], item->low, item->high);
+        widen_extreme(&level[i / FAN], item->low, item->high);
     }
     curve->level[curve->levels] = level;
     curve->length[curve->levels++] = length;
@@ -103,7 +103,7 @@ int64_t vr_curve_at(const struct vr_curve *curve, int64_t event) {
     // The next bucket's beginning says it, without adding up 64 events.
     if (last % BUCKET == BUCKET - 1 && last + 1 < events) return curve->before[last / BUCKET + 1];
     int64_t total = curve->before[last / BUCKET];
-    for (size_t i = last / BUCKET * BUCKET; i <= last; i++) total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));
+    for (size_t i = last / BUCKET * BUCKET; i <= last; i++) total = (int64_t)((uint64_t)total + (uint64_t)event_delta(curve, i));
     return total;
 }
 
@@ -111,10 +111,10 @@ int64_t vr_curve_at(const struct vr_curve *curve, int64_t event) {
 static void widen_by_events(const struct vr_curve *curve, size_t first, size_t end, struct extreme *extreme) {
     if (first >= end) return;
     int64_t total = vr_curve_at(curve, (int64_t)first);
-    widen(extreme, total, total);
+    widen_extreme(extreme, total, total);
     for (size_t i = first + 1; i < end; i++) {
-        total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));
-        widen(extreme, total, total);
+        total = (int64_t)((uint64_t)total + (uint64_t)event_delta(curve, i));
+        widen_extreme(extreme, total, total);
     }
 }
 
@@ -123,12 +123,12 @@ static void widen_by_buckets(const struct vr_curve *curve, size_t first, size_t 
     for (size_t level = 0; first < end; level++) {
         const bool top = level + 1 == curve->levels;
         while (first < end && (top || first % FAN != 0)) {
-            widen(extreme, curve->level[level][first].low, curve->level[level][first].high);
+            widen_extreme(extreme, curve->level[level][first].low, curve->level[level][first].high);
             first++;
         }
         while (first < end && end % FAN != 0) {
             end--;
-            widen(extreme, curve->level[level][end].low, curve->level[level][end].high);
+            widen_extreme(extreme, curve->level[level][end].low, curve->level[level][end].high);
         }
         first /= FAN;
         end /= FAN;
@@ -154,7 +154,7 @@ void vr_curve_extremes(const struct vr_curve *curve, size_t first, size_t end, i
     struct extreme extreme = {INT64_MAX, INT64_MIN};
     const int64_t before = vr_curve_at(curve, (int64_t)first - 1);
     if (first < end) vr_curve_range(curve, first, end, &extreme.low, &extreme.high);
-    widen(&extreme, before, before);
+    widen_extreme(&extreme, before, before);
     *low = extreme.low;
     *high = extreme.high;
 }
@@ -165,7 +165,7 @@ static bool level_holds(const struct vr_curve *curve, size_t level) {
     for (size_t i = 0; i < curve->length[level]; i++) {
         struct extreme below = curve->level[level - 1][i * FAN];
         for (size_t k = i * FAN; k < (i + 1) * FAN && k < curve->length[level - 1]; k++)
-            widen(&below, curve->level[level - 1][k].low, curve->level[level - 1][k].high);
+            widen_extreme(&below, curve->level[level - 1][k].low, curve->level[level - 1][k].high);
         if (below.low != curve->level[level][i].low || below.high != curve->level[level][i].high) return false;
     }
     return true;
@@ -177,9 +177,9 @@ bool vr_curve_check(const struct vr_curve *curve) {
     struct extreme found = {total, total};
     for (size_t i = 0; i < events; i++) {
         if (i % BUCKET == 0 && curve->before[i / BUCKET] != total) return false;
-        total = (int64_t)((uint64_t)total + (uint64_t)delta(curve, i));
+        total = (int64_t)((uint64_t)total + (uint64_t)event_delta(curve, i));
         if (i % BUCKET == 0) found = (struct extreme){total, total};
-        widen(&found, total, total);
+        widen_extreme(&found, total, total);
         const bool last = i + 1 == events || (i + 1) % BUCKET == 0;
         if (last && (found.low != curve->level[0][i / BUCKET].low || found.high != curve->level[0][i / BUCKET].high)) return false;
     }

@@ -1,6 +1,6 @@
 #include "explore/tables/event_rows.h"
 
-static int by_event(const void *a, const void *b) {
+static int rows_by_event(const void *a, const void *b) {
     const struct vr_replaced *x = a, *y = b;
     return (x->event > y->event) - (x->event < y->event);
 }
@@ -12,7 +12,7 @@ static enum vram_status find_replaced(const struct vr_lifetimes *lifetimes, stru
         VR_TRY(VR_GROW(rows, replaced, rows->replaced_count + 1));
         rows->replaced[rows->replaced_count++] = (struct vr_replaced){death, (uint32_t)i};
     }
-    if (rows->replaced_count != 0) qsort(rows->replaced, rows->replaced_count, sizeof *rows->replaced, by_event);
+    if (rows->replaced_count != 0) qsort(rows->replaced, rows->replaced_count, sizeof *rows->replaced, rows_by_event);
     return VRAM_OK;
 }
 
@@ -57,14 +57,14 @@ size_t vr_other_row(const struct vr_lifetimes *from, const struct vr_lifetimes *
 }
 
 // The event of a row's birth or death has it, or has what replaced it.
-static bool names(const struct vr_event_rows *rows, size_t row, uint32_t event) {
+static bool row_names_event(const struct vr_event_rows *rows, size_t row, uint32_t event) {
     return rows->row[event] == row + 1 || vr_event_replaced(rows, event) == row + 1;
 }
 
 bool vr_event_rows_check(const struct vr_event_rows *rows, const struct vr_lifetimes *lifetimes) {
     for (size_t row = 0; row < lifetimes->count; row++) {
         if (row >= lifetimes->start_count && rows->row[lifetimes->birth[row]] != row + 1) return false;
-        if (lifetimes->death[row] != VR_NEVER && !names(rows, row, lifetimes->death[row])) return false;
+        if (lifetimes->death[row] != VR_NEVER && !row_names_event(rows, row, lifetimes->death[row])) return false;
     }
     for (size_t i = 1; i < rows->replaced_count; i++) {
         if (rows->replaced[i].event <= rows->replaced[i - 1].event) return false;

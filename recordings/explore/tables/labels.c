@@ -38,7 +38,7 @@ static enum vram_status count_rows(struct vr_segment_labels *labels, const struc
     return status;
 }
 
-static int by_event(const void *a, const void *b) {
+static int labels_by_event(const void *a, const void *b) {
     const uint32_t x = ((const struct segment_event *)a)->event, y = ((const struct segment_event *)b)->event;
     return VR_ORDER(x, y);
 }
@@ -60,7 +60,7 @@ static enum vram_status list_events(struct vr_segment_labels *labels, const stru
             labels->events[labels->event_count++] = (struct segment_event){event, (uint32_t)row};
         }
     }
-    if (labels->event_count != 0) qsort(labels->events, labels->event_count, sizeof *labels->events, by_event);
+    if (labels->event_count != 0) qsort(labels->events, labels->event_count, sizeof *labels->events, labels_by_event);
     return VRAM_OK;
 }
 

@@ -37,7 +37,7 @@ static bool same_lane(const struct vr_lane *a, const struct vr_lane *b) {
            a->expandable == b->expandable;
 }
 
-static uint64_t hash_of(const struct vr_lane *lane, uint64_t secret) {
+static uint64_t hash_of_lane(const struct vr_lane *lane, uint64_t secret) {
     const uint64_t words[] = {lane->stream, lane->pool_first, lane->pool_second, (uint64_t)lane->kind * 2 + lane->expandable};
     return vr_hash_bytes(secret, words, sizeof words);
 }
@@ -50,9 +50,9 @@ static enum vram_status add_lane(struct sorting *sorting, const struct vr_lane *
     return VRAM_OK;
 }
 
-static enum vram_status add_row(struct sorting *sorting, size_t row) {
+static enum vram_status add_lane_row(struct sorting *sorting, size_t row) {
     const struct vr_lane lane = lane_of(sorting, row);
-    const uint64_t hash = hash_of(&lane, sorting->index.secret);
+    const uint64_t hash = hash_of_lane(&lane, sorting->index.secret);
     uint32_t number = (uint32_t)sorting->count;
     bool found;
     VR_HASH_INDEX_FIND(&sorting->index, hash, number, same_lane(&sorting->candidate[number].lane, &lane), found);
@@ -75,7 +75,7 @@ static void list_deaths(struct sorting *sorting) {
 
 // Calls `change` for every beginning and end, by ascending event; what ends at an event does so before what begins.
 typedef enum vram_status (*changer)(void *user, uint32_t event, size_t row, bool begins);
-static enum vram_status walk(const struct sorting *sorting, changer change, void *user) {
+static enum vram_status walk_lanes(const struct sorting *sorting, changer change, void *user) {
     const struct vr_lifetimes *rows = &sorting->segments->lifetimes;
     size_t row = 0, death = 0;
     for (; row < rows->start_count; row++) VR_TRY(change(user, VR_BEFORE_TRACE, row, true));
@@ -170,12 +170,12 @@ static enum vram_status sort_all(const struct vr_view *view, struct sorting *sor
     sorting->of = malloc((rows + 1) * sizeof *sorting->of);
     lanes->of = malloc(rows + 1);
     if (sorting->deaths == NULL || sorting->of == NULL || lanes->of == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t row = 0; row < rows; row++) VR_TRY(add_row(sorting, row));
+    for (size_t row = 0; row < rows; row++) VR_TRY(add_lane_row(sorting, row));
     list_deaths(sorting);
-    VR_TRY(walk(sorting, find_peak, sorting));
+    VR_TRY(walk_lanes(sorting, find_peak, sorting));
     VR_TRY(place_lanes(sorting, lanes));
     struct lane_filling filling = {.lanes = lanes, .rows = &sorting->segments->lifetimes};
-    return walk(sorting, fill_totals, &filling);
+    return walk_lanes(sorting, fill_totals, &filling);
 }
 
 enum vram_status vr_lanes_create(const struct vr_view *view, const struct vr_segment_lives *segments, struct vr_lanes **lanes) {

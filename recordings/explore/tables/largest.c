@@ -32,19 +32,19 @@ struct picker {
     size_t count, heap_capacity;
 };
 
-static double position(const struct vr_axis_span *span, size_t event) {
+static double event_position(const struct vr_axis_span *span, size_t event) {
     return span->time_us == NULL ? (double)event : (double)(span->time_us[event] - span->time_us[0]);
 }
 
 double vr_axis_span_birth(const struct vr_axis_span *span, const struct vr_lifetimes *lifetimes, size_t row) {
     const uint32_t birth = lifetimes->birth[row];
-    const double at = birth == VR_BEFORE_TRACE ? span->from : position(span, birth);
+    const double at = birth == VR_BEFORE_TRACE ? span->from : event_position(span, birth);
     return at < span->from ? span->from : at;
 }
 
 double vr_axis_span_death(const struct vr_axis_span *span, const struct vr_lifetimes *lifetimes, size_t row) {
     const uint32_t death = lifetimes->death[row];
-    const double at = death == VR_NEVER ? span->to : position(span, death);
+    const double at = death == VR_NEVER ? span->to : event_position(span, death);
     return at > span->to ? span->to : at;
 }
 
@@ -56,15 +56,15 @@ double vr_axis_span_area(const struct vr_axis_span *span, const struct vr_lifeti
 // Bounds are floats to halve the tree; rounded up, none is below what it bounds.
 static float rounded_up(double value) { return nextafterf((float)value, INFINITY); }
 
-static void widen(struct bound *bound, float area, float size) {
+static void widen_bound(struct bound *bound, float area, float size) {
     if (area > bound->area) bound->area = area;
     if (size > bound->size) bound->size = size;
 }
 
 static void fill_lowest(struct vr_largest *largest, const struct vr_axis_span *whole) {
     for (size_t row = 0; row < largest->lifetimes->count; row++) {
-        widen(&largest->level[0][row / RUN], rounded_up(vr_axis_span_area(whole, largest->lifetimes, row)),
-              rounded_up((double)largest->lifetimes->size_bytes[row]));
+        widen_bound(&largest->level[0][row / RUN], rounded_up(vr_axis_span_area(whole, largest->lifetimes, row)),
+                    rounded_up((double)largest->lifetimes->size_bytes[row]));
     }
 }
 
@@ -73,7 +73,7 @@ static enum vram_status add_level(struct vr_largest *largest, size_t length) {
     if (level == NULL) return VRAM_NO_HOST_MEMORY;
     const int below = largest->levels - 1;
     for (size_t i = 0; below >= 0 && i < largest->length[below]; i++)
-        widen(&level[i / FAN], largest->level[below][i].area, largest->level[below][i].size);
+        widen_bound(&level[i / FAN], largest->level[below][i].area, largest->level[below][i].size);
     largest->level[largest->levels] = level;
     largest->length[largest->levels++] = length;
     return VRAM_OK;
@@ -85,7 +85,7 @@ enum vram_status vr_largest_create(const struct vr_lifetimes *lifetimes, const s
     made->lifetimes = lifetimes;
     struct vr_axis_span whole = *axis;
     whole.from = 0;
-    whole.to = axis->events == 0 ? 1 : position(axis, axis->events - 1) + 1;
+    whole.to = axis->events == 0 ? 1 : event_position(axis, axis->events - 1) + 1;
     enum vram_status status = add_level(made, (lifetimes->count + RUN - 1) / RUN);
     if (status == VRAM_OK) fill_lowest(made, &whole);
     while (status == VRAM_OK && made->length[made->levels - 1] > 1)
@@ -102,27 +102,27 @@ void vr_largest_destroy(struct vr_largest *largest) {
 }
 
 // Rows before runs of the same weight, so that equal ones end the search.
-static bool before(const struct row_candidate *a, const struct row_candidate *b) {
+static bool candidate_before(const struct row_candidate *a, const struct row_candidate *b) {
     return a->weight != b->weight ? a->weight > b->weight : a->level < b->level;
 }
 
-static enum vram_status push(struct picker *picker, struct row_candidate candidate) {
+static enum vram_status push_candidate(struct picker *picker, struct row_candidate candidate) {
     if (candidate.weight < picker->least) return VRAM_OK;
     VR_TRY(VR_GROW(picker, heap, picker->count + 1));
     size_t i = picker->count++;
-    for (; i > 0 && before(&candidate, &picker->heap[(i - 1) / 2]); i = (i - 1) / 2) picker->heap[i] = picker->heap[(i - 1) / 2];
+    for (; i > 0 && candidate_before(&candidate, &picker->heap[(i - 1) / 2]); i = (i - 1) / 2) picker->heap[i] = picker->heap[(i - 1) / 2];
     picker->heap[i] = candidate;
     return VRAM_OK;
 }
 
-static struct row_candidate pop(struct picker *picker) {
+static struct row_candidate pop_candidate(struct picker *picker) {
     const struct row_candidate top = picker->heap[0], last = picker->heap[--picker->count];
     size_t i = 0;
     for (;;) {
         size_t child = 2 * i + 1;
         if (child >= picker->count) break;
-        if (child + 1 < picker->count && before(&picker->heap[child + 1], &picker->heap[child])) child++;
-        if (!before(&picker->heap[child], &last)) break;
+        if (child + 1 < picker->count && candidate_before(&picker->heap[child + 1], &picker->heap[child])) child++;
+        if (!candidate_before(&picker->heap[child], &last)) break;
         picker->heap[i] = picker->heap[child];
         i = child;
     }
@@ -132,13 +132,14 @@ static struct row_candidate pop(struct picker *picker) {
 
 static enum vram_status push_row(struct picker *picker, size_t row) {
     const double area = vr_axis_span_area(picker->span, picker->largest->lifetimes, row);
-    return push(picker, (struct row_candidate){area, (uint32_t)row, IS_ROW});
+    return push_candidate(picker, (struct row_candidate){area, (uint32_t)row, IS_ROW});
 }
 
 static enum vram_status push_run(struct picker *picker, int level, size_t index) {
     const struct bound *bound = &picker->largest->level[level][index];
     const double clipped = (double)bound->size * (picker->span->to - picker->span->from + 1);
-    return push(picker, (struct row_candidate){clipped < (double)bound->area ? clipped : (double)bound->area, (uint32_t)index, level});
+    return push_candidate(picker,
+                          (struct row_candidate){clipped < (double)bound->area ? clipped : (double)bound->area, (uint32_t)index, level});
 }
 
 // The children of a run that hold rows of [begin, end).
@@ -159,9 +160,9 @@ static int ascending(const void *a, const void *b) {
     return VR_ORDER(x, y);
 }
 
-static enum vram_status search(struct picker *picker, size_t limit, uint32_t *rows, size_t *count) {
+static enum vram_status search_largest(struct picker *picker, size_t limit, uint32_t *rows, size_t *count) {
     while (picker->count != 0 && *count < limit) {
-        const struct row_candidate top = pop(picker);
+        const struct row_candidate top = pop_candidate(picker);
         if (top.level == IS_ROW)
             rows[(*count)++] = top.index;
         else
@@ -180,7 +181,7 @@ enum vram_status vr_largest_pick(const struct vr_largest *largest, const struct 
     enum vram_status status = found == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     for (size_t i = 0; i < choice->listed_count && status == VRAM_OK; i++) status = push_row(&picker, choice->listed[i]);
     if (status == VRAM_OK && choice->begin < choice->end) status = push_run(&picker, largest->levels - 1, 0);
-    if (status == VRAM_OK) status = search(&picker, most, found, &filled);
+    if (status == VRAM_OK) status = search_largest(&picker, most, found, &filled);
     free(picker.heap);
     if (status != VRAM_OK) {
         free(found);

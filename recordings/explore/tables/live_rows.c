@@ -26,8 +26,8 @@ size_t vr_first_born(const struct vr_lifetimes *lifetimes, size_t event) {
 }
 
 // Appends the rows among [begin, end) and those listed that are live after `event`.
-static size_t filter(const struct vr_lifetimes *lifetimes, const uint32_t *listed, size_t count, size_t begin, size_t end, int64_t event,
-                     uint32_t *out) {
+static size_t filter_live(const struct vr_lifetimes *lifetimes, const uint32_t *listed, size_t count, size_t begin, size_t end,
+                          int64_t event, uint32_t *out) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (vr_lifetimes_live_at(lifetimes, listed[i], event)) out[kept++] = listed[i];
@@ -55,7 +55,7 @@ static enum vram_status add_checkpoint(struct vr_live_rows *live, size_t number)
     // One more than needed: with nothing to list there are rows all the same.
     VR_TRY(VR_GROW(live, rows, live->first[number] + listed + (end - begin) + 1));
     const uint32_t *list = number == 0 ? live->rows : live->rows + live->first[number - 1];
-    const size_t kept = filter(lifetimes, list, listed, begin, end, (int64_t)event - 1, live->rows + live->first[number]);
+    const size_t kept = filter_live(lifetimes, list, listed, begin, end, (int64_t)event - 1, live->rows + live->first[number]);
     live->first[number + 1] = live->first[number] + kept;
     live->count = number + 1;
     return VRAM_OK;
@@ -93,7 +93,7 @@ enum vram_status vr_live_rows_at(const struct vr_live_rows *live, int64_t event,
     const size_t end = vr_first_born(lifetimes, next);
     uint32_t *out = malloc((listed + (end - begin) + 1) * sizeof *out);
     if (out == NULL) return VRAM_NO_HOST_MEMORY;
-    *count = filter(lifetimes, live->rows + live->first[checkpoint], listed, begin, end, (int64_t)next - 1, out);
+    *count = filter_live(lifetimes, live->rows + live->first[checkpoint], listed, begin, end, (int64_t)next - 1, out);
     *rows = out;
     return VRAM_OK;
 }

@@ -52,13 +52,13 @@ static enum vram_status list_changes(const struct stacker *stacker, struct stack
 }
 
 // How far on the axis one event lies after another.
-static double distance(const struct vr_stack_window *window, uint32_t from, uint32_t to) {
+static double event_distance(const struct vr_stack_window *window, uint32_t from, uint32_t to) {
     return window->time_us == NULL ? (double)(to - from) : (double)(window->time_us[to] - window->time_us[from]);
 }
 
-static enum vram_status note(struct stacker *stacker, uint32_t shape, uint32_t event) {
+static enum vram_status note_change(struct stacker *stacker, uint32_t shape, uint32_t event) {
     const size_t last = stacker->last[shape];
-    if (last != 0 && distance(stacker->window, stacker->noted[last - 1].step.event, event) < stacker->window->grain) {
+    if (last != 0 && event_distance(stacker->window, stacker->noted[last - 1].step.event, event) < stacker->window->grain) {
         stacker->noted[last - 1].step.base_bytes = stacker->base[shape];
         return VRAM_OK;
     }
@@ -69,26 +69,28 @@ static enum vram_status note(struct stacker *stacker, uint32_t shape, uint32_t e
     return VRAM_OK;
 }
 
-static uint64_t size_of(const struct stacker *stacker, uint32_t shape) { return stacker->lifetimes->size_bytes[stacker->out->row[shape]]; }
-
-static enum vram_status begin(struct stacker *stacker, const struct stack_change *change) {
-    const size_t below = stacker->standing_count;
-    const uint32_t top = below == 0 ? 0 : stacker->standing[below - 1];
-    stacker->base[change->shape] = below == 0 ? 0 : stacker->base[top] + size_of(stacker, top);
-    stacker->standing[stacker->standing_count++] = change->shape;
-    return note(stacker, change->shape, change->event);
+static uint64_t shape_size(const struct stacker *stacker, uint32_t shape) {
+    return stacker->lifetimes->size_bytes[stacker->out->row[shape]];
 }
 
-static enum vram_status end(struct stacker *stacker, const struct stack_change *change) {
+static enum vram_status begin_shape(struct stacker *stacker, const struct stack_change *change) {
+    const size_t below = stacker->standing_count;
+    const uint32_t top = below == 0 ? 0 : stacker->standing[below - 1];
+    stacker->base[change->shape] = below == 0 ? 0 : stacker->base[top] + shape_size(stacker, top);
+    stacker->standing[stacker->standing_count++] = change->shape;
+    return note_change(stacker, change->shape, change->event);
+}
+
+static enum vram_status end_shape(struct stacker *stacker, const struct stack_change *change) {
     size_t place = stacker->standing_count;
     while (place > 0 && stacker->standing[place - 1] != change->shape) place--;
     assert(place > 0);
-    const uint64_t size = size_of(stacker, change->shape);
+    const uint64_t size = shape_size(stacker, change->shape);
     for (size_t i = place; i < stacker->standing_count; i++) {
         const uint32_t shape = stacker->standing[i];
         stacker->base[shape] -= size;
         stacker->standing[i - 1] = shape;
-        VR_TRY(note(stacker, shape, change->event));
+        VR_TRY(note_change(stacker, shape, change->event));
     }
     stacker->standing_count--;
     return VRAM_OK;
@@ -107,7 +109,7 @@ static enum vram_status sort_steps(struct stacker *stacker) {
     return VRAM_OK;
 }
 
-static enum vram_status run(struct stacker *stacker) {
+static enum vram_status run_stacking(struct stacker *stacker) {
     const size_t room = stacker->out->count + 1;
     stacker->standing = malloc(room * sizeof *stacker->standing);
     stacker->base = calloc(room, sizeof *stacker->base);
@@ -117,12 +119,12 @@ static enum vram_status run(struct stacker *stacker) {
     size_t count = 0;
     VR_TRY(list_changes(stacker, &changes, &count));
     enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = (changes[i].begins ? begin : end)(stacker, &changes[i]);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = (changes[i].begins ? begin_shape : end_shape)(stacker, &changes[i]);
     free(changes);
     return status == VRAM_OK ? sort_steps(stacker) : status;
 }
 
-static enum vram_status copy_rows(struct vr_stacking *stacking, const uint32_t *rows, size_t count) {
+static enum vram_status copy_stacked_rows(struct vr_stacking *stacking, const uint32_t *rows, size_t count) {
     stacking->row = malloc((count + 1) * sizeof *stacking->row);
     if (stacking->row == NULL) return VRAM_NO_HOST_MEMORY;
     if (count != 0) memcpy(stacking->row, rows, count * sizeof *rows);
@@ -135,8 +137,8 @@ enum vram_status vr_stacking_build(const struct vr_lifetimes *lifetimes, const u
     assert(window->first <= window->end && window->most_steps >= 2 * count);
     struct vr_stacking made = {0};
     struct stacker stacker = {.lifetimes = lifetimes, .out = &made, .window = window};
-    enum vram_status status = copy_rows(&made, rows, count);
-    if (status == VRAM_OK) status = run(&stacker);
+    enum vram_status status = copy_stacked_rows(&made, rows, count);
+    if (status == VRAM_OK) status = run_stacking(&stacker);
     free(stacker.standing);
     free(stacker.base);
     free(stacker.last);

@@ -8,7 +8,7 @@
 #include "sim/streams/sim_callbacks.h"
 
 // Lets a context that has nothing, new or reset, take its memory and have its default stream.
-static vr_cu_result begin(struct vr_sim *sim, uint64_t context) {
+static vr_cu_result begin_context(struct vr_sim *sim, uint64_t context) {
     struct vr_sim_context *begun = vr_sim_context_find(sim, context);
     struct vr_sim_device *device = &sim->devices[begun->device];
     uint32_t legacy;
@@ -28,7 +28,7 @@ vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool pri
     made->primary = primary;
     made->settings = vr_sim_context_defaults(sim, primary ? sim->devices[device].primary_flags : 0);
     const uint64_t handle = vr_sim_slots_handle(&sim->contexts, index);
-    const vr_cu_result result = begin(sim, handle);
+    const vr_cu_result result = begin_context(sim, handle);
     if (result == VR_CU_SUCCESS)
         *context = handle;
     else
@@ -37,7 +37,7 @@ vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool pri
 }
 
 // All that lives in the context, and the memory that it takes.
-static void end(struct vr_sim *sim, uint64_t context) {
+static void end_context(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
     vr_sim_end_streams(sim, context);
@@ -59,14 +59,14 @@ void vr_sim_context_destroy(struct vr_sim *sim, uint64_t context) {
     vr_sim_callback_wait(sim, sim->callbacks.posted);
     if (vr_sim_context_find(sim, context) == NULL) return; // another thread was faster
     struct vr_sim_context *ended = vr_sim_context_find(sim, context);
-    if (!ended->inactive) end(sim, context);
+    if (!ended->inactive) end_context(sim, context);
     free(ended->peers);
     vr_sim_slots_give(&sim->contexts, vr_sim_slots_index(&sim->contexts, ended));
 }
 
 void vr_sim_primary_reset(struct vr_sim *sim, uint32_t device) {
     const uint64_t primary = sim->devices[device].primary;
-    if (primary != 0 && !vr_sim_context_find(sim, primary)->inactive) end(sim, primary);
+    if (primary != 0 && !vr_sim_context_find(sim, primary)->inactive) end_context(sim, primary);
 }
 
 vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, int device) {
@@ -77,7 +77,7 @@ vr_cu_result vr_sim_primary_ctx_retain(struct vr_sim *sim, uint64_t *context, in
     if (owner->primary == 0)
         result = vr_sim_context_create(sim, (uint32_t)device, true, &owner->primary);
     else if (vr_sim_context_find(sim, owner->primary)->inactive)
-        result = begin(sim, owner->primary);
+        result = begin_context(sim, owner->primary);
     if (result != VR_CU_SUCCESS) return result;
     owner->primary_references++;
     *context = owner->primary;

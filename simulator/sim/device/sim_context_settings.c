@@ -52,7 +52,7 @@ vr_cu_result vr_sim_ctx_set_flags(struct vr_sim *sim, unsigned flags) {
 // --- identity -------------------------------------------------------------------------------------------------------------
 
 // The context that is meant: none is the current one.
-static vr_cu_result find(struct vr_sim *sim, uint64_t handle, struct vr_sim_context **context) {
+static vr_cu_result find_context(struct vr_sim *sim, uint64_t handle, struct vr_sim_context **context) {
     if (handle == 0) return vr_sim_current(sim, context);
     struct vr_sim_context *found = vr_sim_context_find(sim, handle);
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
@@ -64,7 +64,7 @@ static vr_cu_result find(struct vr_sim *sim, uint64_t handle, struct vr_sim_cont
 vr_cu_result vr_sim_ctx_get_id(struct vr_sim *sim, uint64_t context, uint64_t *id) {
     if (id == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *found;
-    const vr_cu_result result = find(sim, context, &found);
+    const vr_cu_result result = find_context(sim, context, &found);
     if (result == VR_CU_SUCCESS) *id = found->settings.id;
     return result;
 }
@@ -73,7 +73,7 @@ vr_cu_result vr_sim_ctx_get_id(struct vr_sim *sim, uint64_t context, uint64_t *i
 vr_cu_result vr_sim_ctx_get_api_version(struct vr_sim *sim, uint64_t context, unsigned *version) {
     if (version == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *found;
-    const vr_cu_result result = find(sim, context, &found);
+    const vr_cu_result result = find_context(sim, context, &found);
     if (result == VR_CU_SUCCESS) *version = 3020;
     return result;
 }
@@ -81,7 +81,7 @@ vr_cu_result vr_sim_ctx_get_api_version(struct vr_sim *sim, uint64_t context, un
 vr_cu_result vr_sim_ctx_get_device_of(struct vr_sim *sim, int *device, uint64_t context) {
     if (device == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *found;
-    const vr_cu_result result = find(sim, context, &found);
+    const vr_cu_result result = find_context(sim, context, &found);
     if (result == VR_CU_SUCCESS) *device = (int)found->device;
     return result;
 }

@@ -82,7 +82,7 @@ vr_cu_result vr_sim_driver_get_version(struct vr_sim *sim, int *version) {
     return VR_CU_SUCCESS;
 }
 
-static void describe(const struct vr_sim_card *card, struct vram_sim_model *model) {
+static void describe_card(const struct vr_sim_card *card, struct vram_sim_model *model) {
     *model = (struct vram_sim_model){.key = card->key,
                                      .name = card->name,
                                      .memory_bytes = card->total_bytes,
@@ -96,13 +96,13 @@ static uint32_t cuda_count(void) { return vr_sim_card_count() - vr_sim_card_amd_
 
 bool vram_sim_model_at(uint32_t index, struct vram_sim_model *model) {
     if (model == NULL || index >= cuda_count()) return false;
-    describe(vr_sim_card_at(index + 1), model);
+    describe_card(vr_sim_card_at(index + 1), model);
     return true;
 }
 
 bool vram_sim_amd_model_at(uint32_t index, struct vram_sim_model *model) {
     if (model == NULL || index >= vr_sim_card_amd_count()) return false;
-    describe(vr_sim_card_at(cuda_count() + index + 1), model);
+    describe_card(vr_sim_card_at(cuda_count() + index + 1), model);
     return true;
 }
 

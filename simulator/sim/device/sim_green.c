@@ -121,12 +121,12 @@ vr_cu_result vr_sim_dev_sm_resource_split(struct vr_sim *sim, struct vr_cu_dev_r
     return VR_CU_SUCCESS;
 }
 
-static struct vr_sim_green *find(const struct vr_sim *sim, uint64_t handle, bool is_context) {
+static struct vr_sim_green *find_green(const struct vr_sim *sim, uint64_t handle, bool is_context) {
     struct vr_sim_green *green = vr_sim_slots_find(&sim->greens, handle);
     return green == NULL || green->is_context != is_context ? NULL : green;
 }
 
-static vr_cu_result make(struct vr_sim *sim, const struct vr_sim_green *what, uint64_t *handle) {
+static vr_cu_result make_green(struct vr_sim *sim, const struct vr_sim_green *what, uint64_t *handle) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->greens, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_green *made = (struct vr_sim_green *)(void *)vr_sim_slots_item(&sim->greens, index);
@@ -141,7 +141,7 @@ static vr_cu_result make(struct vr_sim *sim, const struct vr_sim_green *what, ui
 }
 
 // Adds one resource to a description; of queues there is one word.
-static vr_cu_result describe(struct vr_sim_green *description, const struct vr_cu_dev_resource *resource, bool *queues) {
+static vr_cu_result describe_resource(struct vr_sim_green *description, const struct vr_cu_dev_resource *resource, bool *queues) {
     if (resource->type != TYPE_SM && resource->type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
     if (resource->type == TYPE_QUEUES) {
         if (*queues || resource->scope < SCOPE_DEVICE || resource->scope > SCOPE_BALANCED) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
@@ -163,16 +163,16 @@ vr_cu_result vr_sim_dev_resource_generate_desc(struct vr_sim *sim, uint64_t *des
     struct vr_sim_green wanted = {.workloads = MOST_WORKLOADS, .scope = SCOPE_DEVICE};
     bool queues = false;
     for (unsigned i = 0; i < count; i++) {
-        const vr_cu_result fits = describe(&wanted, &resources[i], &queues);
+        const vr_cu_result fits = describe_resource(&wanted, &resources[i], &queues);
         if (fits != VR_CU_SUCCESS) return fits;
     }
-    return make(sim, &wanted, description);
+    return make_green(sim, &wanted, description);
 }
 
 vr_cu_result vr_sim_green_ctx_create(struct vr_sim *sim, uint64_t *green, uint64_t description, int device, unsigned flags) {
     if (green == NULL || flags != DEFAULT_STREAM) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    const struct vr_sim_green *described = find(sim, description, false);
+    const struct vr_sim_green *described = find_green(sim, description, false);
     if (described == NULL) return VR_CU_INVALID_HANDLE;
     const uint32_t all = multiprocessors_of(sim, (uint32_t)device);
     if (described->multiprocessors > all) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
@@ -185,7 +185,7 @@ vr_cu_result vr_sim_green_ctx_create(struct vr_sim *sim, uint64_t *green, uint64
     uint64_t primary;
     vr_cu_result result = vr_sim_primary_ctx_retain(sim, &primary, device);
     if (result != VR_CU_SUCCESS) return result;
-    result = make(sim, &wanted, green);
+    result = make_green(sim, &wanted, green);
     if (result != VR_CU_SUCCESS)
         (void)vr_sim_primary_ctx_release(sim, device);
     else
@@ -194,7 +194,7 @@ vr_cu_result vr_sim_green_ctx_create(struct vr_sim *sim, uint64_t *green, uint64
 }
 
 vr_cu_result vr_sim_green_ctx_destroy(struct vr_sim *sim, uint64_t green) {
-    struct vr_sim_green *found = find(sim, green, true);
+    struct vr_sim_green *found = find_green(sim, green, true);
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     const int device = (int)found->device;
     vr_sim_slots_give(&sim->greens, vr_sim_slots_index(&sim->greens, found));
@@ -203,7 +203,7 @@ vr_cu_result vr_sim_green_ctx_destroy(struct vr_sim *sim, uint64_t green) {
 }
 
 vr_cu_result vr_sim_green_ctx_get_dev_resource(struct vr_sim *sim, uint64_t green, struct vr_cu_dev_resource *resource, int type) {
-    const struct vr_sim_green *found = find(sim, green, true);
+    const struct vr_sim_green *found = find_green(sim, green, true);
     if (resource == NULL) return VR_CU_INVALID_VALUE;
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     if (type != TYPE_SM && type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
@@ -213,7 +213,7 @@ vr_cu_result vr_sim_green_ctx_get_dev_resource(struct vr_sim *sim, uint64_t gree
 }
 
 vr_cu_result vr_sim_green_ctx_get_id(struct vr_sim *sim, uint64_t green, uint64_t *id) {
-    const struct vr_sim_green *found = find(sim, green, true);
+    const struct vr_sim_green *found = find_green(sim, green, true);
     if (id == NULL) return VR_CU_INVALID_VALUE;
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     *id = found->id;
@@ -221,7 +221,7 @@ vr_cu_result vr_sim_green_ctx_get_id(struct vr_sim *sim, uint64_t green, uint64_
 }
 
 vr_cu_result vr_sim_ctx_from_green_ctx(struct vr_sim *sim, uint64_t *context, uint64_t green) {
-    const struct vr_sim_green *found = find(sim, green, true);
+    const struct vr_sim_green *found = find_green(sim, green, true);
     if (context == NULL) return VR_CU_INVALID_VALUE;
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     *context = sim->devices[found->device].primary;
@@ -230,7 +230,7 @@ vr_cu_result vr_sim_ctx_from_green_ctx(struct vr_sim *sim, uint64_t *context, ui
 
 // Such a stream waits for no other by itself.
 vr_cu_result vr_sim_green_ctx_stream_create(struct vr_sim *sim, uint64_t *stream, uint64_t green, unsigned flags, int priority) {
-    const struct vr_sim_green *found = find(sim, green, true);
+    const struct vr_sim_green *found = find_green(sim, green, true);
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     if (stream == NULL || flags != VR_CU_STREAM_NON_BLOCKING) return VR_CU_INVALID_VALUE;
     vr_cu_result result = vr_sim_ctx_push(sim, sim->devices[found->device].primary);
@@ -247,7 +247,7 @@ vr_cu_result vr_sim_green_ctx_stream_create(struct vr_sim *sim, uint64_t *stream
 }
 
 static uint64_t primary_of(const struct vr_sim *sim, uint64_t green) {
-    const struct vr_sim_green *found = find(sim, green, true);
+    const struct vr_sim_green *found = find_green(sim, green, true);
     return found == NULL ? 0 : sim->devices[found->device].primary;
 }
 

@@ -12,7 +12,7 @@ struct place {
     unsigned domain, bus, device;
 };
 
-static struct place place_of(struct vr_sim *sim, int device) {
+static struct place bus_place_of(struct vr_sim *sim, int device) {
     return (struct place){(unsigned)attribute(sim, VR_CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, device),
                           (unsigned)attribute(sim, VR_CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device),
                           (unsigned)attribute(sim, VR_CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, device)};
@@ -21,7 +21,7 @@ static struct place place_of(struct vr_sim *sim, int device) {
 vr_cu_result vr_sim_device_get_pci_bus_id(struct vr_sim *sim, char *text, int capacity, int device) {
     if (text == NULL || capacity <= 0) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    const struct place place = place_of(sim, device);
+    const struct place place = bus_place_of(sim, device);
     char whole[16];
     const int length = snprintf(whole, sizeof whole, "%04X:%02X:%02X.0", place.domain & 0xffff, place.bus & 0xff, place.device & 0xff);
     if (length >= capacity) return VR_CU_INVALID_VALUE;
@@ -56,7 +56,7 @@ vr_cu_result vr_sim_device_get_by_pci_bus_id(struct vr_sim *sim, int *device, co
     struct place wanted;
     if (device == NULL || text == NULL || !read_place(text, &wanted)) return VR_CU_INVALID_VALUE;
     for (uint32_t i = 0; i < sim->options.device_count; i++) {
-        const struct place place = place_of(sim, (int)i);
+        const struct place place = bus_place_of(sim, (int)i);
         if (place.domain != wanted.domain || place.bus != wanted.bus || place.device != wanted.device) continue;
         *device = (int)i;
         return VR_CU_SUCCESS;

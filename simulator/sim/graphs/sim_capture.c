@@ -15,7 +15,7 @@ static struct vr_sim_capture *capture_at(const struct vr_sim *sim, uint32_t inde
 // --- what is forbidden ----------------------------------------------------------------------------------------------
 
 // May the thread harm this capture by a call that is not safe? Not when one of them is relaxed, or another thread's capture is local.
-static bool forbids(const struct vr_sim_capture *capture, const struct vr_sim_thread *thread) {
+static bool capture_forbids(const struct vr_sim_capture *capture, const struct vr_sim_thread *thread) {
     if (thread->capture_mode == VR_CU_STREAM_CAPTURE_MODE_RELAXED) return false;
     if (capture->thread == thread->number) return capture->mode != VR_CU_STREAM_CAPTURE_MODE_RELAXED;
     return thread->capture_mode == VR_CU_STREAM_CAPTURE_MODE_GLOBAL && capture->mode == VR_CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -28,7 +28,7 @@ vr_cu_result vr_sim_unsafe(struct vr_sim *sim) {
     vr_cu_result result = VR_CU_SUCCESS;
     for (uint32_t i = 0; i < sim->captures.used; i++) {
         struct vr_sim_capture *capture = capture_at(sim, i);
-        if (!capture->slot.live || !forbids(capture, thread)) continue;
+        if (!capture->slot.live || !capture_forbids(capture, thread)) continue;
         capture->invalidated = true;
         result = VR_CU_STREAM_CAPTURE_UNSUPPORTED;
     }
@@ -114,7 +114,7 @@ static vr_cu_result find_to_capture(struct vr_sim *sim, uint64_t stream, int mod
 }
 
 // A capture on a stream into a graph. `index`: its slot, which the caller took.
-static struct vr_sim_capture *begin(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t index, uint32_t graph, int mode) {
+static struct vr_sim_capture *begin_capture(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t index, uint32_t graph, int mode) {
     struct vr_sim_capture *capture = capture_at(sim, index);
     const uint64_t handle = vr_sim_slots_handle(&sim->captures, index);
     capture->id = ++sim->last_capture_id;
@@ -135,7 +135,7 @@ vr_cu_result vr_sim_stream_begin_capture(struct vr_sim *sim, uint64_t stream, in
     if (vr_sim_slots_take(&sim->captures, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     result = vr_sim_graph_make(sim, &graph);
     if (result == VR_CU_SUCCESS)
-        (void)begin(sim, found, index, graph, mode);
+        (void)begin_capture(sim, found, index, graph, mode);
     else
         vr_sim_slots_give(&sim->captures, index);
     return result;
@@ -159,7 +159,7 @@ vr_cu_result vr_sim_stream_begin_capture_to_graph(struct vr_sim *sim, uint64_t s
         found->frontier.count = 0;
         return VR_CU_OUT_OF_MEMORY;
     }
-    begin(sim, found, index, place, mode)->borrowed = true;
+    begin_capture(sim, found, index, place, mode)->borrowed = true;
     return VR_CU_SUCCESS;
 }
 
@@ -169,7 +169,7 @@ static void set_free(struct vr_sim_stream *stream) {
 }
 
 // The streams are free again; the graph stays.
-static void finish(struct vr_sim *sim, struct vr_sim_capture *capture) {
+static void finish_capture(struct vr_sim *sim, struct vr_sim_capture *capture) {
     const uint64_t handle = vr_sim_slots_handle(&sim->captures, vr_sim_slots_index(&sim->captures, capture));
     for (uint32_t i = 0; i < sim->streams.used; i++)
         if (vr_sim_stream_at(sim, i)->slot.live && vr_sim_stream_at(sim, i)->capture == handle) set_free(vr_sim_stream_at(sim, i));
@@ -182,7 +182,7 @@ static void finish(struct vr_sim *sim, struct vr_sim_capture *capture) {
 void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture) {
     const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, capture->graph);
     const bool borrowed = capture->borrowed;
-    finish(sim, capture);
+    finish_capture(sim, capture);
     if (!borrowed) vr_sim_graph_end(sim, vr_sim_slots_index(&sim->graphs, graph));
 }
 
@@ -233,7 +233,7 @@ vr_cu_result vr_sim_stream_end_capture(struct vr_sim *sim, uint64_t stream, uint
     result = capture->invalidated ? VR_CU_STREAM_CAPTURE_INVALIDATED : check_joined(sim, capture, found->capture);
     if (result == VR_CU_SUCCESS) {
         *graph = capture->graph;
-        finish(sim, capture);
+        finish_capture(sim, capture);
     } else {
         *graph = 0;
         vr_sim_capture_end(sim, capture);

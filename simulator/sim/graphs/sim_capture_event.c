@@ -25,7 +25,7 @@ vr_cu_result vr_sim_capture_record(struct vr_sim *sim, struct vr_sim_stream *str
 }
 
 // A stream that captures nothing takes part from now on in the capture that the event was recorded in.
-static vr_cu_result join(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
+static vr_cu_result join_capture(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     struct vr_sim_capture *capture = vr_sim_capture_find(sim, event->capture);
     if (capture == NULL) return VR_CU_CAPTURED_EVENT; // it is over
     if (capture->invalidated) return VR_CU_INVALID_VALUE;
@@ -41,7 +41,7 @@ static vr_cu_result join(struct vr_sim *sim, struct vr_sim_stream *stream, const
 vr_cu_result vr_sim_capture_wait(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags) {
     const struct vr_sim_event *found = event_of(sim, event);
     if (flags == VR_CU_EVENT_WAIT_EXTERNAL) return add_event_node(sim, stream, VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
-    if (stream->capture == 0) return join(sim, stream, found);
+    if (stream->capture == 0) return join_capture(sim, stream, found);
     if (found->capture == 0 && !found->recorded) return VR_CU_SUCCESS;
     struct vr_sim_capture *own = vr_sim_capture_find(sim, stream->capture);
     if (found->capture != stream->capture) {

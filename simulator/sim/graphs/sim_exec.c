@@ -3,7 +3,7 @@
 #include "sim/streams/sim_callbacks.h"
 #include "sim/modules/sim_launch.h"
 
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static struct vr_sim_exec *exec_of(const struct vr_sim *sim, uint64_t exec) { return vr_sim_slots_find(&sim->execs, exec); }
 
@@ -240,11 +240,11 @@ static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *e
         const struct vr_sim_step *step = &exec->steps[i];
         uint64_t at_ns = start_ns;
         for (size_t d = 0; d < step->dependency_count; d++)
-            at_ns = later(at_ns, exec->ends_ns[exec->dependencies[step->first_dependency + d]]);
+            at_ns = later_of(at_ns, exec->ends_ns[exec->dependencies[step->first_dependency + d]]);
         const struct vr_sim_event *event = event_of(sim, step, VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-        if (event != NULL && event->recorded) at_ns = later(at_ns, event->complete_ns);
+        if (event != NULL && event->recorded) at_ns = later_of(at_ns, event->complete_ns);
         exec->ends_ns[i] = at_ns + (step->disabled ? 0 : step->work.cost_ns);
-        last_ns = later(last_ns, exec->ends_ns[i]);
+        last_ns = later_of(last_ns, exec->ends_ns[i]);
     }
     return last_ns;
 }
@@ -257,7 +257,7 @@ static vr_cu_result do_step(struct vr_sim *sim, struct vr_sim_stream *stream, co
     return vr_sim_launch_fill(sim, stream, work->device, kernel);
 }
 
-static vr_cu_result launch(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
+static vr_cu_result launch_exec(struct vr_sim *sim, struct vr_sim_stream *stream, struct vr_sim_exec *exec) {
     vr_cu_result result = check_steps(sim, exec, vr_sim_context_find(sim, stream->context)->device);
     uint64_t start_ns, end_ns;
     if (result == VR_CU_SUCCESS && (exec->calls || !vr_sim_callback_done(sim, stream->callback)))
@@ -317,6 +317,6 @@ vr_cu_result vr_sim_graph_launch(struct vr_sim *sim, uint64_t exec, uint64_t str
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS) return result;
-    if (queue->capture == 0) return launch(sim, queue, found);
+    if (queue->capture == 0) return launch_exec(sim, queue, found);
     return vr_sim_exec_has_memory(found) ? VR_CU_NOT_SUPPORTED : capture_launch(sim, queue, found);
 }

@@ -20,7 +20,7 @@ static struct vr_sim_step *step_of(const struct vr_sim_exec *exec, uint64_t node
     return NULL;
 }
 
-static void replace(struct vr_sim_exec *exec, struct vr_sim_step *step, const struct vr_sim_work *work) {
+static void replace_step_work(struct vr_sim_exec *exec, struct vr_sim_step *step, const struct vr_sim_work *work) {
     vr_sim_payload_keep(work->payload);
     vr_sim_payload_drop(step->work.payload);
     step->work = *work;
@@ -37,7 +37,7 @@ vr_cu_result vr_sim_graph_exec_node_set_params(struct vr_sim *sim, uint64_t exec
     const vr_cu_result result = vr_sim_params_work(sim, params, &work);
     if (result == VR_CU_SUCCESS) {
         work.cost_ns = vr_sim_work_cost_ns(sim, &work);
-        replace(found, step, &work);
+        replace_step_work(found, step, &work);
     }
     vr_sim_payload_drop(work.payload);
     return result;
@@ -127,7 +127,7 @@ vr_cu_result vr_sim_graph_exec_child_graph_node_set_params(struct vr_sim *sim, u
     vr_cu_result result = vr_sim_exec_lay(sim, &fresh, vr_sim_slots_index(&sim->graphs, source));
     if (result == VR_CU_SUCCESS && !is_same_shape(found, entry, &fresh)) result = VR_CU_INVALID_VALUE;
     for (size_t i = 0; result == VR_CU_SUCCESS && i < fresh.step_count; i++)
-        replace(found, &found->steps[entry + 1 + i], &fresh.steps[i].work);
+        replace_step_work(found, &found->steps[entry + 1 + i], &fresh.steps[i].work);
     vr_sim_exec_unlay(sim, &fresh);
     return result;
 }
@@ -156,7 +156,7 @@ vr_cu_result vr_sim_graph_node_get_enabled(struct vr_sim *sim, uint64_t exec, ui
 // --- all nodes ------------------------------------------------------------------------------------------------------
 
 // Why the steps of another graph cannot take the places of these; *at: the first that differs.
-static enum update_result compare(const struct vr_sim_exec *old, const struct vr_sim_exec *fresh, size_t *at) {
+static enum update_result compare_execs(const struct vr_sim_exec *old, const struct vr_sim_exec *fresh, size_t *at) {
     *at = SIZE_MAX;
     if (old->step_count != fresh->step_count || old->dependency_count != fresh->dependency_count) return UPDATE_TOPOLOGY_CHANGED;
     for (size_t i = 0; i < old->step_count; i++) {
@@ -174,7 +174,7 @@ static enum update_result compare(const struct vr_sim_exec *old, const struct vr
 
 // Handles of nodes stay those of the graph that the executable one was made of.
 static void take_steps(struct vr_sim_exec *exec, const struct vr_sim_exec *fresh) {
-    for (size_t i = 0; i < exec->step_count; i++) replace(exec, &exec->steps[i], &fresh->steps[i].work);
+    for (size_t i = 0; i < exec->step_count; i++) replace_step_work(exec, &exec->steps[i], &fresh->steps[i].work);
 }
 
 vr_cu_result vr_sim_graph_exec_update_v2(struct vr_sim *sim, uint64_t exec, uint64_t graph, struct vr_cu_update_info *info) {
@@ -186,7 +186,7 @@ vr_cu_result vr_sim_graph_exec_update_v2(struct vr_sim *sim, uint64_t exec, uint
     *info = (struct vr_cu_update_info){.result = UPDATE_ERROR};
     if (result == VR_CU_SUCCESS) {
         size_t at;
-        info->result = (int32_t)compare(found, &fresh, &at);
+        info->result = (int32_t)compare_execs(found, &fresh, &at);
         if (info->result == UPDATE_SUCCESS)
             take_steps(found, &fresh);
         else if (at != SIZE_MAX)

@@ -66,7 +66,7 @@ static bool is_too_deep(const struct vr_sim *sim, uint32_t graph, const struct v
 }
 
 // The graphs that a new node brings are in `graph` now.
-static void adopt(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
+static void adopt_work(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
     uint32_t depth = depth_of(sim, work);
     if (work->type == VR_CU_GRAPH_NODE_TYPE_GRAPH) vr_sim_graph_at(sim, work->child)->parent = graph + 1;
     if (work->type == VR_CU_GRAPH_NODE_TYPE_CONDITIONAL)
@@ -101,7 +101,7 @@ vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr
     vr_sim_payload_keep(copy.payload);
     *node = vr_sim_slots_handle(&sim->nodes, index);
     owner->nodes.items[owner->nodes.count++] = *node;
-    adopt(sim, graph, &copy);
+    adopt_work(sim, graph, &copy);
     return VR_CU_SUCCESS;
 }
 

@@ -3,7 +3,7 @@
 
 // Writes a list as the driver does: with no place for it, its length; else as much of it as there is room for, zeros after it, and
 // how much that is.
-static vr_cu_result give(const struct vr_sim_nodes *list, uint64_t *items, uint64_t *count) {
+static vr_cu_result give_nodes(const struct vr_sim_nodes *list, uint64_t *items, uint64_t *count) {
     if (items == NULL) {
         *count = list->count;
         return VR_CU_SUCCESS;
@@ -16,7 +16,7 @@ static vr_cu_result give(const struct vr_sim_nodes *list, uint64_t *items, uint6
 
 vr_cu_result vr_sim_graph_get_nodes(struct vr_sim *sim, uint64_t graph, uint64_t *nodes, uint64_t *count) {
     const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
-    return found == NULL || count == NULL ? VR_CU_INVALID_VALUE : give(&found->nodes, nodes, count);
+    return found == NULL || count == NULL ? VR_CU_INVALID_VALUE : give_nodes(&found->nodes, nodes, count);
 }
 
 vr_cu_result vr_sim_graph_get_root_nodes(struct vr_sim *sim, uint64_t graph, uint64_t *nodes, uint64_t *count) {
@@ -26,7 +26,7 @@ vr_cu_result vr_sim_graph_get_root_nodes(struct vr_sim *sim, uint64_t graph, uin
     bool fits = true;
     for (size_t i = 0; i < found->nodes.count && fits; i++)
         if (vr_sim_node_find(sim, found->nodes.items[i])->dependencies.count == 0) fits = vr_sim_nodes_add(&roots, found->nodes.items[i]);
-    const vr_cu_result result = fits ? give(&roots, nodes, count) : VR_CU_OUT_OF_MEMORY;
+    const vr_cu_result result = fits ? give_nodes(&roots, nodes, count) : VR_CU_OUT_OF_MEMORY;
     vr_sim_nodes_free(&roots);
     return result;
 }
@@ -48,8 +48,8 @@ vr_cu_result vr_sim_graph_get_edges(struct vr_sim *sim, uint64_t graph, uint64_t
     vr_cu_result result = list_edges(sim, found, &starts, &ends) ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) {
         uint64_t room = *count;
-        (void)give(&starts, from, &room);
-        (void)give(&ends, to, count);
+        (void)give_nodes(&starts, from, &room);
+        (void)give_nodes(&ends, to, count);
     }
     vr_sim_nodes_free(&starts);
     vr_sim_nodes_free(&ends);
@@ -65,10 +65,10 @@ vr_cu_result vr_sim_graph_node_get_type(struct vr_sim *sim, uint64_t node, int *
 
 vr_cu_result vr_sim_graph_node_get_dependencies(struct vr_sim *sim, uint64_t node, uint64_t *dependencies, uint64_t *count) {
     const struct vr_sim_node *found = vr_sim_node_find(sim, node);
-    return found == NULL || count == NULL ? VR_CU_INVALID_VALUE : give(&found->dependencies, dependencies, count);
+    return found == NULL || count == NULL ? VR_CU_INVALID_VALUE : give_nodes(&found->dependencies, dependencies, count);
 }
 
-static bool contains(const struct vr_sim_nodes *nodes, uint64_t node) {
+static bool contains_node(const struct vr_sim_nodes *nodes, uint64_t node) {
     for (size_t i = 0; i < nodes->count; i++)
         if (nodes->items[i] == node) return true;
     return false;
@@ -81,8 +81,8 @@ vr_cu_result vr_sim_graph_node_get_dependent_nodes(struct vr_sim *sim, uint64_t 
     struct vr_sim_nodes after = {0};
     bool fits = true;
     for (size_t i = 0; i < all->count && fits; i++)
-        if (contains(&vr_sim_node_find(sim, all->items[i])->dependencies, node)) fits = vr_sim_nodes_add(&after, all->items[i]);
-    const vr_cu_result result = fits ? give(&after, dependents, count) : VR_CU_OUT_OF_MEMORY;
+        if (contains_node(&vr_sim_node_find(sim, all->items[i])->dependencies, node)) fits = vr_sim_nodes_add(&after, all->items[i]);
+    const vr_cu_result result = fits ? give_nodes(&after, dependents, count) : VR_CU_OUT_OF_MEMORY;
     vr_sim_nodes_free(&after);
     return result;
 }
@@ -108,7 +108,7 @@ vr_cu_result vr_sim_graph_add_dependencies(struct vr_sim *sim, uint64_t graph, c
     uint64_t added = 0;
     for (; added < count; added++) {
         struct vr_sim_nodes *before = &vr_sim_node_find(sim, to[added])->dependencies;
-        if (contains(before, from[added])) result = VR_CU_INVALID_VALUE;
+        if (contains_node(before, from[added])) result = VR_CU_INVALID_VALUE;
         if (result == VR_CU_SUCCESS && !vr_sim_nodes_add(before, from[added])) result = VR_CU_OUT_OF_MEMORY;
         if (result != VR_CU_SUCCESS) break;
     }
@@ -121,7 +121,7 @@ vr_cu_result vr_sim_graph_remove_dependencies(struct vr_sim *sim, uint64_t graph
                                               uint64_t count) {
     if (!are_edges(sim, vr_sim_slots_find(&sim->graphs, graph), from, to, count)) return VR_CU_INVALID_VALUE;
     for (uint64_t i = 0; i < count; i++)
-        if (!contains(&vr_sim_node_find(sim, to[i])->dependencies, from[i])) return VR_CU_INVALID_VALUE;
+        if (!contains_node(&vr_sim_node_find(sim, to[i])->dependencies, from[i])) return VR_CU_INVALID_VALUE;
     for (uint64_t i = 0; i < count; i++) (void)vr_sim_nodes_remove(&vr_sim_node_find(sim, to[i])->dependencies, from[i]);
     return VR_CU_SUCCESS;
 }

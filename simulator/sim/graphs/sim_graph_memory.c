@@ -14,14 +14,14 @@ struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uin
 }
 
 // What it holds is gone.
-static void drop(struct vr_sim *sim, const struct vr_sim_graph_memory *memory) {
+static void drop_graph_memory(struct vr_sim *sim, const struct vr_sim_graph_memory *memory) {
     if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_at(&sim->spaces, memory->address), memory->address, memory->span);
 }
 
 // Takes the address away once nothing needs it.
-static void collect(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
+static void collect_graph_memory(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     if (memory->references > 0 || memory->live) return;
-    drop(sim, memory);
+    drop_graph_memory(sim, memory);
     vr_sim_back_remove(sim, memory->address, memory->span);
     vr_sim_ranges_remove(&sim->spaces, memory->address);
     vr_sim_place_freed(sim, memory->device, memory->address, memory->span);
@@ -31,8 +31,8 @@ static void collect(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
 static void end_life(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     memory->live = false;
     sim->devices[memory->device].used_bytes -= memory->span;
-    drop(sim, memory);
-    collect(sim, memory);
+    drop_graph_memory(sim, memory);
+    collect_graph_memory(sim, memory);
 }
 
 void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work *work) {
@@ -42,7 +42,7 @@ void vr_sim_graph_memory_reference(struct vr_sim *sim, const struct vr_sim_work 
 void vr_sim_graph_memory_unreference(struct vr_sim *sim, const struct vr_sim_work *work) {
     if (work->type != VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC) return;
     memory_of(sim, work->memory)->references--;
-    collect(sim, memory_of(sim, work->memory));
+    collect_graph_memory(sim, memory_of(sim, work->memory));
 }
 
 // --- making and freeing ---------------------------------------------------------------------------------------------

@@ -2,24 +2,24 @@
 #include "sim/graphs/sim_graphs.h"
 
 // What all of them check. *index: slot of the graph.
-static vr_cu_result check(struct vr_sim *sim, const uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
-                          uint32_t *index) {
+static vr_cu_result check_new_node(struct vr_sim *sim, const uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
+                                   uint32_t *index) {
     const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
     if (node == NULL || found == NULL) return VR_CU_INVALID_VALUE;
     *index = vr_sim_slots_index(&sim->graphs, found);
     return vr_sim_are_nodes_of(sim, *index, dependencies, (size_t)count) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-static vr_cu_result add(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
-                        const struct vr_sim_work *work) {
+static vr_cu_result add_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
+                             const struct vr_sim_work *work) {
     uint32_t index;
-    const vr_cu_result result = check(sim, node, graph, dependencies, count, &index);
+    const vr_cu_result result = check_new_node(sim, node, graph, dependencies, count, &index);
     return result == VR_CU_SUCCESS ? vr_sim_node_add(sim, index, work, dependencies, (size_t)count, node) : result;
 }
 
 vr_cu_result vr_sim_graph_add_empty_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count) {
     const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_EMPTY};
-    return add(sim, node, graph, dependencies, count, &work);
+    return add_node(sim, node, graph, dependencies, count, &work);
 }
 
 // Work in the memory of a context. Nothing that it names may lie elsewhere.
@@ -29,7 +29,7 @@ static vr_cu_result add_bytes(struct vr_sim *sim, uint64_t *node, uint64_t graph
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     work->device = found->device;
     if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
-    return add(sim, node, graph, dependencies, count, work);
+    return add_node(sim, node, graph, dependencies, count, work);
 }
 
 vr_cu_result vr_sim_graph_add_memcpy_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
@@ -59,14 +59,14 @@ vr_cu_result vr_sim_graph_add_host_node(struct vr_sim *sim, uint64_t *node, uint
                                         const struct vr_cu_host_node *host) {
     if (host == NULL || host->function == NULL) return VR_CU_INVALID_VALUE;
     const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_HOST, .function = host->function, .argument = host->argument};
-    return add(sim, node, graph, dependencies, count, &work);
+    return add_node(sim, node, graph, dependencies, count, &work);
 }
 
 static vr_cu_result add_event(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count, int type,
                               uint64_t event) {
     if (vr_sim_slots_find(&sim->events, event) == NULL) return VR_CU_INVALID_VALUE;
     const struct vr_sim_work work = {.type = type, .event = event};
-    return add(sim, node, graph, dependencies, count, &work);
+    return add_node(sim, node, graph, dependencies, count, &work);
 }
 
 vr_cu_result vr_sim_graph_add_event_record_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
@@ -83,7 +83,7 @@ vr_cu_result vr_sim_graph_add_event_wait_node(struct vr_sim *sim, uint64_t *node
 vr_cu_result vr_sim_graph_add_child_graph_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
                                                uint64_t count, uint64_t child) {
     uint32_t index;
-    vr_cu_result result = check(sim, node, graph, dependencies, count, &index);
+    vr_cu_result result = check_new_node(sim, node, graph, dependencies, count, &index);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_graph *inside = vr_sim_slots_find(&sim->graphs, child);
     if (inside == NULL || inside->depth >= VR_SIM_MAX_DEPTH) return VR_CU_INVALID_VALUE;

@@ -15,7 +15,7 @@ static const char *const types[] = {"KERNEL",    "MEMCPY",     "MEMSET",       "
 static const char *type_name(int type) { return type >= 0 && (size_t)type < VR_COUNT_OF(types) ? types[type] : "OTHER"; }
 
 // A piece of text of a few numbers and short words.
-static void put(FILE *stream, const char *format, ...) {
+static void put_dot_line(FILE *stream, const char *format, ...) {
     char text[512];
     va_list values;
     va_start(values, format);
@@ -30,24 +30,24 @@ static void print_kernel(const struct vr_sim *sim, const struct vr_sim_work *wor
     if (function == NULL) return;
     const uint32_t *grid = payload->launch.grid, *block = payload->launch.block;
     const char *name = vr_sim_function_kernel(function)->name;
-    put(stream, "\\n");
+    put_dot_line(stream, "\\n");
     (void)fwrite(name, 1, strlen(name), stream);
-    put(stream, "\\n<<<%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ">>>", grid[0], grid[1], grid[2],
-        block[0], block[1], block[2], payload->launch.shared_bytes);
+    put_dot_line(stream, "\\n<<<%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ">>>", grid[0], grid[1],
+                 grid[2], block[0], block[1], block[2], payload->launch.shared_bytes);
 }
 
 static void print_graph(const struct vr_sim *sim, uint32_t index, FILE *stream);
 
 // What is inside of a node follows it.
 static void print_node(const struct vr_sim *sim, uint32_t graph, uint32_t place, const struct vr_sim_node *node, FILE *stream) {
-    put(stream, "\"graph_%" PRIu32 "_node_%" PRIu32 "\"[shape=\"%s\" label=\"%" PRIu32 "\\n%s", graph, place,
-        node->work.type == VR_CU_GRAPH_NODE_TYPE_KERNEL ? "octagon" : "rectangle", place, type_name(node->work.type));
+    put_dot_line(stream, "\"graph_%" PRIu32 "_node_%" PRIu32 "\"[shape=\"%s\" label=\"%" PRIu32 "\\n%s", graph, place,
+                 node->work.type == VR_CU_GRAPH_NODE_TYPE_KERNEL ? "octagon" : "rectangle", place, type_name(node->work.type));
     if (node->work.type == VR_CU_GRAPH_NODE_TYPE_KERNEL) print_kernel(sim, &node->work, stream);
-    if (node->work.to != 0 || node->work.width_bytes != 0) put(stream, "\\n%" PRIu64 " bytes", node->work.width_bytes);
-    put(stream, "\"];\n");
+    if (node->work.to != 0 || node->work.width_bytes != 0) put_dot_line(stream, "\\n%" PRIu64 " bytes", node->work.width_bytes);
+    put_dot_line(stream, "\"];\n");
     for (size_t d = 0; d < node->dependencies.count; d++)
-        put(stream, "\"graph_%" PRIu32 "_node_%" PRIu32 "\" -> \"graph_%" PRIu32 "_node_%" PRIu32 "\";\n", graph,
-            vr_sim_node_find(sim, node->dependencies.items[d])->place, graph, place);
+        put_dot_line(stream, "\"graph_%" PRIu32 "_node_%" PRIu32 "\" -> \"graph_%" PRIu32 "_node_%" PRIu32 "\";\n", graph,
+                     vr_sim_node_find(sim, node->dependencies.items[d])->place, graph, place);
     if (node->work.type == VR_CU_GRAPH_NODE_TYPE_GRAPH) print_graph(sim, node->work.child, stream);
     if (node->work.type != VR_CU_GRAPH_NODE_TYPE_CONDITIONAL) return;
     const struct vr_sim_condition_payload *condition = (const struct vr_sim_condition_payload *)(const void *)node->work.payload;
@@ -56,10 +56,10 @@ static void print_node(const struct vr_sim *sim, uint32_t graph, uint32_t place,
 }
 
 static void print_graph(const struct vr_sim *sim, uint32_t index, FILE *stream) {
-    put(stream, "subgraph cluster_%" PRIu32 " {\nlabel=\"graph_%" PRIu32 "\" graph[style=\"dashed\"];\n", index, index);
+    put_dot_line(stream, "subgraph cluster_%" PRIu32 " {\nlabel=\"graph_%" PRIu32 "\" graph[style=\"dashed\"];\n", index, index);
     const struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, index)->nodes;
     for (size_t i = 0; i < nodes->count; i++) print_node(sim, index, (uint32_t)i, vr_sim_node_find(sim, nodes->items[i]), stream);
-    put(stream, "}\n");
+    put_dot_line(stream, "}\n");
 }
 
 vr_cu_result vr_sim_graph_debug_dot_print(struct vr_sim *sim, uint64_t graph, const char *path, unsigned flags) {
@@ -72,9 +72,9 @@ vr_cu_result vr_sim_graph_debug_dot_print(struct vr_sim *sim, uint64_t graph, co
     if (made == NULL) return VR_CU_OUT_OF_MEMORY;
     bool whole = vr_os_file_create_beside(path, made, capacity, &stream) == VRAM_OK;
     if (whole) {
-        put(stream, "digraph dot {\n");
+        put_dot_line(stream, "digraph dot {\n");
         print_graph(sim, vr_sim_slots_index(&sim->graphs, found), stream);
-        put(stream, "}\n");
+        put_dot_line(stream, "}\n");
         whole = ferror(stream) == 0;
         whole = fclose(stream) == 0 && whole && rename(made, path) == 0;
         if (!whole) (void)remove(made);

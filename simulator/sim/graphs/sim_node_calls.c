@@ -165,7 +165,7 @@ vr_cu_result vr_sim_graph_node_get_params(struct vr_sim *sim, uint64_t node, str
 }
 
 // A node of a kind, with its parameters.
-static vr_cu_result ask(struct vr_sim *sim, uint64_t node, int type, const void *out, struct vr_cu_node_params *params) {
+static vr_cu_result read_node_params(struct vr_sim *sim, uint64_t node, int type, const void *out, struct vr_cu_node_params *params) {
     const struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found == NULL || out == NULL || found->work.type != type) return VR_CU_INVALID_VALUE;
     return vr_sim_params_of(sim, found, params);
@@ -175,7 +175,7 @@ static vr_cu_result ask(struct vr_sim *sim, uint64_t node, int type, const void 
 #define ASK(name, kind, type, field)                                                                                                       \
     vr_cu_result vr_sim_graph_##name(struct vr_sim *sim, uint64_t node, type *out) {                                                      \
         struct vr_cu_node_params params;                                                                                                   \
-        const vr_cu_result result = ask(sim, node, VR_CU_GRAPH_NODE_TYPE_##kind, out, &params);                                            \
+        const vr_cu_result result = read_node_params(sim, node, VR_CU_GRAPH_NODE_TYPE_##kind, out, &params);                                            \
         if (result == VR_CU_SUCCESS) *out = params.of.field;                                                                               \
         return result;                                                                                                                     \
     }
@@ -193,7 +193,7 @@ ASK(batch_mem_op_node_get_params, BATCH_MEM_OP, struct vr_cu_batch_node, batch)
 
 vr_cu_result vr_sim_graph_kernel_node_get_params(struct vr_sim *sim, uint64_t node, struct vr_cu_kernel_node *out) {
     struct vr_cu_node_params params;
-    const vr_cu_result result = ask(sim, node, VR_CU_GRAPH_NODE_TYPE_KERNEL, out, &params);
+    const vr_cu_result result = read_node_params(sim, node, VR_CU_GRAPH_NODE_TYPE_KERNEL, out, &params);
     if (result == VR_CU_SUCCESS) memcpy(out, &params.of.kernel, offsetof(struct vr_cu_kernel_node, kernel));
     return result;
 }
@@ -229,7 +229,7 @@ vr_cu_result vr_sim_graph_get_id(struct vr_sim *sim, uint64_t graph, unsigned *i
 // --- setting --------------------------------------------------------------------------------------------------------
 
 // The node's new work; its kind stays.
-static void replace(struct vr_sim_work *old, const struct vr_sim_work *work) {
+static void replace_work(struct vr_sim_work *old, const struct vr_sim_work *work) {
     vr_sim_payload_keep(work->payload);
     vr_sim_payload_drop(old->payload);
     *old = *work;
@@ -242,7 +242,7 @@ vr_cu_result vr_sim_graph_node_set_params(struct vr_sim *sim, uint64_t node, con
     const vr_cu_result result = vr_sim_params_work(sim, params, &work);
     if (result == VR_CU_SUCCESS) {
         work.cost_ns = vr_sim_work_cost_ns(sim, &work);
-        replace(&vr_sim_node_find(sim, node)->work, &work);
+        replace_work(&vr_sim_node_find(sim, node)->work, &work);
     }
     vr_sim_payload_drop(work.payload);
     return result;

@@ -9,7 +9,7 @@
 // --- into work ------------------------------------------------------------------------------------------------------
 
 // The device of a context that the parameters name, or, where they name none, of the calling thread's.
-static vr_cu_result device_of(struct vr_sim *sim, uint64_t context, uint32_t *device) {
+static vr_cu_result device_of_context(struct vr_sim *sim, uint64_t context, uint32_t *device) {
     struct vr_sim_context *found = vr_sim_context_find(sim, context);
     if (context != 0 && found == NULL) return VR_CU_INVALID_CONTEXT;
     const vr_cu_result result = found == NULL ? vr_sim_current(sim, &found) : VR_CU_SUCCESS;
@@ -25,7 +25,7 @@ static vr_cu_result kernel_work(struct vr_sim *sim, const struct vr_cu_kernel_no
                                          .parameters = params->parameters,
                                          .extra = params->extra};
     uint32_t device;
-    const vr_cu_result result = device_of(sim, params->context, &device);
+    const vr_cu_result result = device_of_context(sim, params->context, &device);
     return result == VR_CU_SUCCESS ? vr_sim_launch_work(sim, device, &launch, work) : result;
 }
 
@@ -33,7 +33,7 @@ static vr_cu_result copy_work(struct vr_sim *sim, const struct vr_cu_memcpy_node
     const struct vr_cu_memcpy3d *copy = &params->copy;
     if (copy->width_bytes == 0 || copy->rows == 0 || copy->planes == 0) return VR_CU_INVALID_VALUE;
     vr_cu_result result = vr_sim_copy_shape(sim, copy, work);
-    if (result == VR_CU_SUCCESS) result = device_of(sim, params->context, &work->device);
+    if (result == VR_CU_SUCCESS) result = device_of_context(sim, params->context, &work->device);
     if (result != VR_CU_SUCCESS) return result;
     if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
     struct vr_sim_copy_payload *payload = malloc(sizeof *payload);
@@ -54,7 +54,7 @@ static vr_cu_result set_work(struct vr_sim *sim, const struct vr_cu_memset_node 
     work->element_bytes = element;
     work->rows = set->rows;
     work->to_pitch = set->pitch_bytes;
-    const vr_cu_result result = device_of(sim, context, &work->device);
+    const vr_cu_result result = device_of_context(sim, context, &work->device);
     if (result != VR_CU_SUCCESS) return result;
     return vr_sim_work_is_valid(sim, work) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
@@ -67,7 +67,7 @@ static vr_cu_result event_work(const struct vr_sim *sim, int type, uint64_t even
 
 static vr_cu_result batch_work(struct vr_sim *sim, const struct vr_cu_batch_node *params, struct vr_sim_work *work) {
     *work = (struct vr_sim_work){.type = VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
-    vr_cu_result result = device_of(sim, params->context, &work->device);
+    vr_cu_result result = device_of_context(sim, params->context, &work->device);
     if (result == VR_CU_SUCCESS) result = vr_sim_ops_keep(params->ops, params->count, params->flags, params->context, &work->payload);
     if (result != VR_CU_SUCCESS || vr_sim_ops_are_valid(sim, params->ops, params->count, work->device)) return result;
     vr_sim_payload_drop(work->payload);
@@ -106,7 +106,7 @@ static void kernel_params(const struct vr_sim_work *work, struct vr_cu_kernel_no
     memcpy(params->block, payload->launch.block, sizeof params->block);
 }
 
-static struct vr_cu_memcpy_side side_of(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t pitch) {
+static struct vr_cu_memcpy_side side_of_work(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t pitch) {
     bool host;
     (void)vr_sim_is_memory(sim, address, 1, work->device, false, &host);
     struct vr_cu_memcpy_side side = {.memory_type = host ? VR_CU_MEMORY_TYPE_HOST : VR_CU_MEMORY_TYPE_DEVICE, .rows = work->rows};
@@ -124,8 +124,8 @@ static void copy_params(const struct vr_sim *sim, const struct vr_sim_work *work
         *params = payload->params;
         return;
     }
-    params->copy = (struct vr_cu_memcpy3d){.from = side_of(sim, work, work->from, work->from_pitch),
-                                           .to = side_of(sim, work, work->to, work->to_pitch),
+    params->copy = (struct vr_cu_memcpy3d){.from = side_of_work(sim, work, work->from, work->from_pitch),
+                                           .to = side_of_work(sim, work, work->to, work->to_pitch),
                                            .width_bytes = work->width_bytes,
                                            .rows = work->rows,
                                            .planes = work->planes};

@@ -13,7 +13,7 @@ static struct vr_sim_user_object *object_of(const struct vr_sim *sim, uint64_t o
 }
 
 // The destructor runs where host functions do: behind those of launches that may use the object.
-static void release(struct vr_sim *sim, struct vr_sim_user_object *object, uint64_t count) {
+static void release_user_object(struct vr_sim *sim, struct vr_sim_user_object *object, uint64_t count) {
     object->references -= count;
     if (object->references > 0) return;
     vr_cu_host_function *destroy = object->destroy;
@@ -28,7 +28,7 @@ static struct vr_sim_holding *holding_of(const struct vr_sim_holdings *holdings,
     return NULL;
 }
 
-static bool hold(struct vr_sim_holdings *holdings, uint64_t object, uint64_t count) {
+static bool hold_user_object(struct vr_sim_holdings *holdings, uint64_t object, uint64_t count) {
     struct vr_sim_holding *found = holding_of(holdings, object);
     if (found != NULL) {
         found->count += count;
@@ -40,14 +40,15 @@ static bool hold(struct vr_sim_holdings *holdings, uint64_t object, uint64_t cou
 }
 
 void vr_sim_holdings_release(struct vr_sim *sim, struct vr_sim_holdings *holdings) {
-    for (size_t i = 0; i < holdings->count; i++) release(sim, object_of(sim, holdings->items[i].object), holdings->items[i].count);
+    for (size_t i = 0; i < holdings->count; i++)
+        release_user_object(sim, object_of(sim, holdings->items[i].object), holdings->items[i].count);
     free(holdings->items);
     *holdings = (struct vr_sim_holdings){0};
 }
 
 bool vr_sim_holdings_add(struct vr_sim *sim, struct vr_sim_holdings *to, const struct vr_sim_holdings *from) {
     for (size_t i = 0; i < from->count; i++) {
-        if (!hold(to, from->items[i].object, from->items[i].count)) return false;
+        if (!hold_user_object(to, from->items[i].object, from->items[i].count)) return false;
         object_of(sim, from->items[i].object)->references += from->items[i].count;
     }
     return true;
@@ -78,7 +79,7 @@ vr_cu_result vr_sim_user_object_retain(struct vr_sim *sim, uint64_t object, unsi
 vr_cu_result vr_sim_user_object_release(struct vr_sim *sim, uint64_t object, unsigned count) {
     struct vr_sim_user_object *found = object_of(sim, object);
     if (found == NULL || count == 0 || count > found->references) return VR_CU_INVALID_VALUE;
-    release(sim, found, count);
+    release_user_object(sim, found, count);
     return VR_CU_SUCCESS;
 }
 
@@ -86,7 +87,7 @@ vr_cu_result vr_sim_graph_retain_user_object(struct vr_sim *sim, uint64_t graph,
     struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
     struct vr_sim_user_object *kept = object_of(sim, object);
     if (found == NULL || kept == NULL || count == 0 || count > INT32_MAX || flags > MOVE) return VR_CU_INVALID_VALUE;
-    if (!hold(&found->holdings, object, count)) return VR_CU_OUT_OF_MEMORY;
+    if (!hold_user_object(&found->holdings, object, count)) return VR_CU_OUT_OF_MEMORY;
     if (flags != MOVE) kept->references += count; // moved ones were the program's
     return VR_CU_SUCCESS;
 }
@@ -97,6 +98,6 @@ vr_cu_result vr_sim_graph_release_user_object(struct vr_sim *sim, uint64_t graph
     if (holding == NULL || count == 0 || count > holding->count) return VR_CU_INVALID_VALUE;
     holding->count -= count;
     if (holding->count == 0) *holding = found->holdings.items[--found->holdings.count];
-    release(sim, object_of(sim, object), count);
+    release_user_object(sim, object_of(sim, object), count);
     return VR_CU_SUCCESS;
 }

@@ -8,10 +8,10 @@
 
 enum { PITCH = 512, MOST_SIDE = 1 << 17, MOST_LEVELS = 18 }; // a side of 131072 elements is the longest of any device
 
-static struct vr_sim_array *find(const struct vr_sim *sim, uint64_t handle) { return vr_sim_slots_find(&sim->arrays, handle); }
+static struct vr_sim_array *find_array(const struct vr_sim *sim, uint64_t handle) { return vr_sim_slots_find(&sim->arrays, handle); }
 
 const struct vr_sim_array *vr_sim_array_find(const struct vr_sim *sim, uint64_t array) {
-    const struct vr_sim_array *found = find(sim, array);
+    const struct vr_sim_array *found = find_array(sim, array);
     return found != NULL && found->levels == NULL ? found : NULL;
 }
 
@@ -69,7 +69,7 @@ static struct vr_cu_array3d_descriptor level_shape(const struct vr_cu_array3d_de
 
 // --- making and ending ----------------------------------------------------------------------------------------------
 
-static vr_cu_result begin(struct vr_sim *sim, const struct vr_cu_array3d_descriptor *descriptor, struct vr_sim_array *array) {
+static vr_cu_result begin_array(struct vr_sim *sim, const struct vr_cu_array3d_descriptor *descriptor, struct vr_sim_array *array) {
     if (descriptor == NULL || !is_shape(descriptor)) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
@@ -80,7 +80,7 @@ static vr_cu_result begin(struct vr_sim *sim, const struct vr_cu_array3d_descrip
 }
 
 // Puts it into the table. NO_HOST_MEMORY: untouched.
-static vr_cu_result keep(struct vr_sim *sim, const struct vr_sim_array *array, uint64_t *handle) {
+static vr_cu_result keep_array(struct vr_sim *sim, const struct vr_sim_array *array, uint64_t *handle) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->arrays, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_array *kept = (struct vr_sim_array *)(void *)vr_sim_slots_item(&sim->arrays, index);
@@ -95,11 +95,11 @@ vr_cu_result vr_sim_array_3d_create(struct vr_sim *sim, uint64_t *array, const s
     struct vr_sim_array made;
     uint64_t size_bytes, handle;
     if (array == NULL) return VR_CU_INVALID_VALUE;
-    vr_cu_result result = begin(sim, descriptor, &made);
+    vr_cu_result result = begin_array(sim, descriptor, &made);
     if (result == VR_CU_SUCCESS && !lay_out(&made, &size_bytes)) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_sim_inner_alloc(sim, made.context, size_bytes, &made.address);
     if (result != VR_CU_SUCCESS) return result;
-    result = keep(sim, &made, &handle);
+    result = keep_array(sim, &made, &handle);
     if (result == VR_CU_SUCCESS)
         *array = handle;
     else
@@ -115,11 +115,11 @@ vr_cu_result vr_sim_array_create(struct vr_sim *sim, uint64_t *array, const stru
 }
 
 static void give_level(struct vr_sim *sim, uint64_t handle) {
-    struct vr_sim_array *level = find(sim, handle);
+    struct vr_sim_array *level = find_array(sim, handle);
     if (level != NULL) vr_sim_slots_give(&sim->arrays, vr_sim_slots_index(&sim->arrays, level));
 }
 
-static void end(struct vr_sim *sim, struct vr_sim_array *array) {
+static void end_array(struct vr_sim *sim, struct vr_sim_array *array) {
     uint64_t *levels = array->levels;
     const uint32_t count = array->level_count;
     if (array->mipmap == 0) vr_sim_inner_free(sim, array->address);
@@ -135,8 +135,8 @@ static vr_cu_result make_levels(struct vr_sim *sim, const struct vr_sim_array *m
         struct vr_sim_array level = {.context = mipmap->context, .mipmap = handle, .address = address};
         uint64_t size_bytes, made;
         level.descriptor = level_shape(&mipmap->descriptor, i);
-        if (!lay_out(&level, &size_bytes) || keep(sim, &level, &made) != VR_CU_SUCCESS) return VR_CU_OUT_OF_MEMORY;
-        struct vr_sim_array *owner = find(sim, handle);
+        if (!lay_out(&level, &size_bytes) || keep_array(sim, &level, &made) != VR_CU_SUCCESS) return VR_CU_OUT_OF_MEMORY;
+        struct vr_sim_array *owner = find_array(sim, handle);
         owner->levels[owner->level_count++] = made;
         address += size_bytes;
     }
@@ -158,7 +158,7 @@ vr_cu_result vr_sim_mipmapped_array_create(struct vr_sim *sim, uint64_t *mipmap,
     struct vr_sim_array made;
     uint64_t size_bytes, handle;
     if (mipmap == NULL || levels == 0) return VR_CU_INVALID_VALUE;
-    vr_cu_result result = begin(sim, descriptor, &made);
+    vr_cu_result result = begin_array(sim, descriptor, &made);
     if (result != VR_CU_SUCCESS) return result;
     if (levels > MOST_LEVELS) levels = MOST_LEVELS;
     uint64_t longest = descriptor->width > descriptor->height ? descriptor->width : descriptor->height;
@@ -169,7 +169,7 @@ vr_cu_result vr_sim_mipmapped_array_create(struct vr_sim *sim, uint64_t *mipmap,
     if (made.levels == NULL) return VR_CU_OUT_OF_MEMORY;
     result = vr_sim_inner_alloc(sim, made.context, size_bytes, &made.address);
     if (result == VR_CU_SUCCESS) {
-        result = keep(sim, &made, &handle);
+        result = keep_array(sim, &made, &handle);
         if (result != VR_CU_SUCCESS) vr_sim_inner_free(sim, made.address);
     }
     if (result != VR_CU_SUCCESS) {
@@ -180,36 +180,36 @@ vr_cu_result vr_sim_mipmapped_array_create(struct vr_sim *sim, uint64_t *mipmap,
     if (result == VR_CU_SUCCESS)
         *mipmap = handle;
     else
-        end(sim, find(sim, handle));
+        end_array(sim, find_array(sim, handle));
     return result;
 }
 
 vr_cu_result vr_sim_mipmapped_array_get_level(struct vr_sim *sim, uint64_t *array, uint64_t mipmap, unsigned level) {
-    const struct vr_sim_array *found = find(sim, mipmap);
+    const struct vr_sim_array *found = find_array(sim, mipmap);
     if (found == NULL || found->levels == NULL) return VR_CU_INVALID_HANDLE;
     if (array == NULL || level >= found->level_count) return VR_CU_INVALID_VALUE;
     *array = found->levels[level];
     return VR_CU_SUCCESS;
 }
 
-static vr_cu_result destroy(struct vr_sim *sim, uint64_t handle, bool is_mipmap) {
-    struct vr_sim_array *found = find(sim, handle);
+static vr_cu_result destroy_array(struct vr_sim *sim, uint64_t handle, bool is_mipmap) {
+    struct vr_sim_array *found = find_array(sim, handle);
     if (found == NULL || (found->levels != NULL) != is_mipmap) return VR_CU_INVALID_HANDLE;
     if (found->mipmap != 0) return VR_CU_INVALID_VALUE; // a level ends with its mipmap
     const vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, found->context)->device);
-    end(sim, found);
+    end_array(sim, found);
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_array_destroy(struct vr_sim *sim, uint64_t array) { return destroy(sim, array, false); }
-vr_cu_result vr_sim_mipmapped_array_destroy(struct vr_sim *sim, uint64_t mipmap) { return destroy(sim, mipmap, true); }
+vr_cu_result vr_sim_array_destroy(struct vr_sim *sim, uint64_t array) { return destroy_array(sim, array, false); }
+vr_cu_result vr_sim_mipmapped_array_destroy(struct vr_sim *sim, uint64_t mipmap) { return destroy_array(sim, mipmap, true); }
 
 void vr_sim_end_arrays(struct vr_sim *sim, uint64_t context) {
     for (uint32_t i = 0; i < sim->arrays.used; i++) {
         struct vr_sim_array *array = (struct vr_sim_array *)(void *)vr_sim_slots_item(&sim->arrays, i);
-        if (array->slot.live && array->mipmap == 0 && (context == 0 || array->context == context)) end(sim, array);
+        if (array->slot.live && array->mipmap == 0 && (context == 0 || array->context == context)) end_array(sim, array);
     }
     for (uint32_t i = 0; i < sim->views.used; i++) {
         struct vr_sim_view *view = (struct vr_sim_view *)(void *)vr_sim_slots_item(&sim->views, i);
@@ -254,6 +254,6 @@ vr_cu_result vr_sim_array_get_memory_requirements(struct vr_sim *sim, struct vr_
 
 vr_cu_result vr_sim_mipmapped_array_get_memory_requirements(struct vr_sim *sim, struct vr_cu_array_requirements *requirements,
                                                             uint64_t mipmap, int device) {
-    const struct vr_sim_array *found = find(sim, mipmap);
+    const struct vr_sim_array *found = find_array(sim, mipmap);
     return requirements_of(sim, requirements, found != NULL && found->levels != NULL ? found : NULL, device);
 }

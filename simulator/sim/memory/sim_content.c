@@ -16,7 +16,7 @@ struct part {
     bool updated; // a kernel was given it since
 };
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void vr_sim_content_open(struct vr_sim_content *content, int file) {
     *content = (struct vr_sim_content){.end = vr_os_page_bytes()}; // place 0 is nobody's
@@ -43,13 +43,13 @@ static struct part part_at(const struct vr_sim_content *content, uint64_t at, ui
     if (extent != NULL)
         return (struct part){.held = (enum vr_sim_held)extent->kind,
                              .word = (uint32_t)extent->owner,
-                             .size_bytes = least(size_bytes, vr_sim_range_end(extent) - at)};
+                             .size_bytes = least_of(size_bytes, vr_sim_range_end(extent) - at)};
     extent = vr_sim_ranges_next(&content->extents, at);
-    return (struct part){.size_bytes = extent == NULL ? size_bytes : least(size_bytes, extent->base - at)};
+    return (struct part){.size_bytes = extent == NULL ? size_bytes : least_of(size_bytes, extent->base - at)};
 }
 
 // There is room for the node: vr_sim_ranges_reserve().
-static void insert(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
+static void insert_extent(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
     const struct vr_sim_range extent = {.base = from, .span = end - from, .size_bytes = end - from, .kind = kind, .owner = owner};
     if (vr_sim_ranges_insert(&content->extents, &extent) != VRAM_OK) assert(!"room was reserved");
 }
@@ -58,15 +58,15 @@ static void insert(struct vr_sim_content *content, uint64_t from, uint64_t end, 
 static bool is_own(uint32_t kind) { return kind == VR_SIM_BYTES || kind == VR_SIM_SUPPOSED; }
 
 // Takes [at, end) out of the extents; true when bytes of the file lay there.
-static bool cut(struct vr_sim_content *content, uint64_t at, uint64_t end) {
+static bool cut_extent(struct vr_sim_content *content, uint64_t at, uint64_t end) {
     bool bytes = false;
     const struct vr_sim_range *found;
     while ((found = vr_sim_ranges_overlap(&content->extents, at, end - at)) != NULL) {
         const struct vr_sim_range extent = *found;
         bytes = bytes || is_own(extent.kind);
         vr_sim_ranges_remove(&content->extents, extent.base);
-        if (extent.base < at) insert(content, extent.base, at, extent.kind, extent.owner);
-        if (vr_sim_range_end(&extent) > end) insert(content, end, vr_sim_range_end(&extent), extent.kind, extent.owner);
+        if (extent.base < at) insert_extent(content, extent.base, at, extent.kind, extent.owner);
+        if (vr_sim_range_end(&extent) > end) insert_extent(content, end, vr_sim_range_end(&extent), extent.kind, extent.owner);
     }
     return bytes;
 }
@@ -88,34 +88,35 @@ static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_
         end = vr_sim_range_end(after);
         vr_sim_ranges_remove(&content->extents, base);
     }
-    insert(content, from, end, kind, owner);
+    insert_extent(content, from, end, kind, owner);
 }
 
 static bool is_number(const struct vr_sim_range *extent, uint64_t number) { return extent->owner >> 32 == (uint32_t)number; }
 
 // Nothing that anybody could tell would change.
-static bool holds(const struct vr_sim_range *extent, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
-                  uint64_t number) {
+static bool extent_holds(const struct vr_sim_range *extent, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
+                         uint64_t number) {
     if (extent == NULL || extent->kind != held || (uint32_t)extent->owner != word || at + size_bytes > vr_sim_range_end(extent))
         return false;
     return held == VR_SIM_PASSED || held == VR_SIM_NOT_KEPT || is_number(extent, number) ||
            (extent->base == at && extent->span == size_bytes);
 }
 
-static void renumber(struct vr_sim_range *extent, uint64_t number) {
+static void renumber_extent(struct vr_sim_range *extent, uint64_t number) {
     extent->owner = (uint64_t)(uint32_t)number << 32 | (uint32_t)extent->owner;
 }
 
 // Makes the range hold that, whatever it held. `number`: of the write.
-static bool put(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word, uint64_t number) {
+static bool put_extent(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
+                       uint64_t number) {
     const uint64_t end = at + size_bytes;
     struct vr_sim_range *around = vr_sim_ranges_holding(&content->extents, at);
-    if (holds(around, at, size_bytes, held, word, number)) {
-        if (number != 0 && around->span == size_bytes) renumber(around, number);
+    if (extent_holds(around, at, size_bytes, held, word, number)) {
+        if (number != 0 && around->span == size_bytes) renumber_extent(around, number);
         return true;
     }
     if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
-    const bool bytes = cut(content, at, end);
+    const bool bytes = cut_extent(content, at, end);
     if (bytes && !is_own(held)) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
     if (held == VR_SIM_PASSED || held == VR_SIM_NOT_KEPT) number = 0;
     if (held != VR_SIM_UNWRITTEN) insert_merged(content, at, end, held, (uint64_t)(uint32_t)number << 32 | word);
@@ -131,13 +132,13 @@ static bool has_bytes(const struct part *part, uint64_t size_bytes) {
 static bool is_rewritten(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
     struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
     if (extent == NULL || extent->kind != VR_SIM_BYTES || extent->span != size_bytes) return false;
-    renumber(extent, ++content->writes);
+    renumber_extent(extent, ++content->writes);
     return true;
 }
 
 static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct part *part) {
     const bool written = part->held == VR_SIM_FILL || is_own(part->held) || part->held == VR_SIM_NOT_KEPT;
-    return !written || put(content, at, part->size_bytes, VR_SIM_PASSED, 0, 0);
+    return !written || put_extent(content, at, part->size_bytes, VR_SIM_PASSED, 0, 0);
 }
 
 // --- outputs of kernels ----------------------------------------------------------------------------------------------
@@ -147,7 +148,7 @@ static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct 
 #define OUTPUTS_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
 
 static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint64_t left_bytes) {
-    const uint64_t blocks = least(vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES, ANY_BLOCKS);
+    const uint64_t blocks = least_of(vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES, ANY_BLOCKS);
     const uint64_t reach = left_bytes > 0 ? LEFT_FILL | left_bytes : blocks;
     if (content->outputs.count >= OUTPUTS_MOST) vr_map_release(&content->outputs);
     return vr_map_set(&content->outputs, at, (content->writes & UINT32_MAX) << 32 | reach) == VRAM_OK;
@@ -199,18 +200,18 @@ bool vr_sim_content_pass(struct vr_sim_content *content, uint64_t at, uint64_t s
 
 // --- patterns -------------------------------------------------------------------------------------------------------
 
-static uint32_t rotate(uint32_t word, uint64_t bytes) {
+static uint32_t rotate_word(uint32_t word, uint64_t bytes) {
     const unsigned shift = (unsigned)(bytes % 4) * 8;
     return shift == 0 ? word : word << shift | word >> (32 - shift);
 }
 
-uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at) { return rotate(pattern, at); }
+uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at) { return rotate_word(pattern, at); }
 
 // A page that holds zeros already is not written: of fresh memory it takes none of the host's.
 void vr_sim_content_clear(unsigned char *bytes, uint64_t size_bytes) {
     static const unsigned char zeros[VR_SIM_CLEARED_BYTES];
     for (uint64_t span; size_bytes > 0; bytes += span, size_bytes -= span) {
-        span = least(size_bytes, sizeof zeros - (uintptr_t)bytes % sizeof zeros);
+        span = least_of(size_bytes, sizeof zeros - (uintptr_t)bytes % sizeof zeros);
         if (memcmp(bytes, zeros, (size_t)span) != 0) memset(bytes, 0, (size_t)span);
     }
 }
@@ -220,15 +221,15 @@ void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes
         vr_sim_content_clear(bytes, size_bytes);
         return;
     }
-    const uint32_t first = rotate(word, 4 - at % 4); // the byte at `at` is the lowest
-    if (first == rotate(first, 1)) {
+    const uint32_t first = rotate_word(word, 4 - at % 4); // the byte at `at` is the lowest
+    if (first == rotate_word(first, 1)) {
         memset(bytes, (int)(first & 0xff), (size_t)size_bytes);
         return;
     }
-    uint64_t done = least(size_bytes, sizeof first);
+    uint64_t done = least_of(size_bytes, sizeof first);
     memcpy(bytes, &first, (size_t)done);
     for (uint64_t more; done < size_bytes; done += more) { // doubles what there is
-        more = least(done, size_bytes - done);
+        more = least_of(done, size_bytes - done);
         memcpy(bytes + done, bytes, (size_t)more);
     }
 }
@@ -251,14 +252,14 @@ bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t s
     // A small fill among bytes stays bytes, so that they are not cut into crumbs, unless a block may begin there.
     const bool inside = at % VR_SIM_BLOCK_BYTES != 0 && size_bytes < VR_SIM_SMALL_FILL_BYTES && has_bytes(&part, size_bytes);
     if (part.held == VR_SIM_SHARED || inside) return paint_file(content, at, size_bytes, word);
-    return put(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
+    return put_extent(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
 }
 
 // What is not kept, or not known, is zero where other processes would see it.
 static bool hold_nothing(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held) {
     const struct part part = part_at(content, at, size_bytes);
     if (part.held == VR_SIM_SHARED) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
-    return put(content, at, size_bytes, held, 0, 0);
+    return put_extent(content, at, size_bytes, held, 0, 0);
 }
 
 bool vr_sim_content_forget(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
@@ -276,7 +277,7 @@ static bool write_file(struct vr_sim_content *content, uint64_t at, uint64_t siz
 }
 
 // Is it four bytes over and over? *pattern: these.
-static bool repeats(const unsigned char *bytes, uint64_t size_bytes, uint32_t *pattern) {
+static bool repeats_pattern(const unsigned char *bytes, uint64_t size_bytes, uint32_t *pattern) {
     if (size_bytes < LEAST_PIECE || memcmp(bytes, bytes + sizeof *pattern, (size_t)size_bytes - sizeof *pattern) != 0) return false;
     memcpy(pattern, bytes, sizeof *pattern);
     return true;
@@ -285,8 +286,9 @@ static bool repeats(const unsigned char *bytes, uint64_t size_bytes, uint32_t *p
 static bool write_piece(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const unsigned char *bytes) {
     uint32_t pattern;
     const uint64_t number = content->writes;
-    if (repeats(bytes, size_bytes, &pattern)) return put(content, at, size_bytes, VR_SIM_FILL, vr_sim_content_word(pattern, at), number);
-    return put(content, at, size_bytes, VR_SIM_BYTES, 0, number) && write_file(content, at, size_bytes, bytes);
+    if (repeats_pattern(bytes, size_bytes, &pattern))
+        return put_extent(content, at, size_bytes, VR_SIM_FILL, vr_sim_content_word(pattern, at), number);
+    return put_extent(content, at, size_bytes, VR_SIM_BYTES, 0, number) && write_file(content, at, size_bytes, bytes);
 }
 
 bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, const void *bytes) {
@@ -295,7 +297,7 @@ bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t 
     if (part.held == VR_SIM_SHARED || is_rewritten(content, at, size_bytes)) return write_file(content, at, size_bytes, from);
     content->writes++;
     for (uint64_t span; size_bytes > 0; at += span, from += span, size_bytes -= span) {
-        span = least(size_bytes, PIECE_BYTES);
+        span = least_of(size_bytes, PIECE_BYTES);
         if (!write_piece(content, at, span, from)) return false;
     }
     return true;
@@ -303,7 +305,7 @@ bool vr_sim_content_write(struct vr_sim_content *content, uint64_t at, uint64_t 
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
-static bool read_file(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, unsigned char *bytes) {
+static bool read_backing_file(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, unsigned char *bytes) {
     for (uint64_t span; size_bytes > 0; at += span, bytes += span, size_bytes -= span) {
         span = vr_sim_windows_span(at, size_bytes);
         const unsigned char *from = vr_sim_windows_read(&content->windows, at);
@@ -327,11 +329,11 @@ static void add_gap(struct vr_sim_read *read, unsigned char *bytes, uint64_t siz
 
 static bool read_part(struct vr_sim_content *content, uint64_t at, const struct part *part, unsigned char *to, struct vr_sim_read *read) {
     if (part->updated) read->passed_bytes += part->size_bytes;
-    if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_file(content, at, part->size_bytes, to);
+    if (part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED) return read_backing_file(content, at, part->size_bytes, to);
     if (part->held == VR_SIM_SUPPOSED) {
         read->passed_bytes += part->size_bytes;
         add_gap(read, to, part->size_bytes);
-        return read_file(content, at, part->size_bytes, to);
+        return read_backing_file(content, at, part->size_bytes, to);
     }
     vr_sim_content_paint(to, at, part->size_bytes, part->word);
     if (part->held == VR_SIM_UNWRITTEN) read->unwritten_bytes += part->size_bytes;
@@ -347,7 +349,7 @@ static struct part visible_at(const struct vr_sim_content *content, uint64_t out
     if (!is_stale(content, output, begun, at)) return part;
     const uint64_t left = left_bytes(output), done = at - begun;
     if (done >= left) return (struct part){.held = VR_SIM_PASSED, .size_bytes = part.size_bytes};
-    part.size_bytes = least(part.size_bytes, left - done);
+    part.size_bytes = least_of(part.size_bytes, left - done);
     part.updated = true;
     return part;
 }
@@ -367,7 +369,7 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
 
 // --- what kernels' results are ---------------------------------------------------------------------------------------
 
-static enum vr_sim_level level_of(const struct part *part) {
+static enum vr_sim_level level_of_part(const struct part *part) {
     if (part->held == VR_SIM_SUPPOSED) return (enum vr_sim_level)part->word;
     if (part->updated) return VR_SIM_LIKELY;
     return part->held == VR_SIM_FILL || part->held == VR_SIM_BYTES || part->held == VR_SIM_SHARED ? VR_SIM_KNOWN : VR_SIM_UNKNOWN;
@@ -380,7 +382,7 @@ bool vr_sim_content_look(struct vr_sim_content *content, uint64_t at, uint64_t s
     while (size_bytes > 0) {
         const struct part part = visible_at(content, output, begun, at, size_bytes);
         if (!read_part(content, at, &part, to, &unseen)) return false;
-        memset(levels, (int)level_of(&part), (size_t)part.size_bytes);
+        memset(levels, (int)level_of_part(&part), (size_t)part.size_bytes);
         at += part.size_bytes;
         to += part.size_bytes;
         levels += part.size_bytes;
@@ -393,7 +395,8 @@ bool vr_sim_content_result(struct vr_sim_content *content, uint64_t at, uint64_t
     if (bytes == NULL) return hold_nothing(content, at, size_bytes, VR_SIM_PASSED);
     if (level == VR_SIM_KNOWN || part_at(content, at, size_bytes).held == VR_SIM_SHARED)
         return vr_sim_content_write(content, at, size_bytes, bytes);
-    return put(content, at, size_bytes, VR_SIM_SUPPOSED, (uint32_t)level, ++content->writes) && write_file(content, at, size_bytes, bytes);
+    return put_extent(content, at, size_bytes, VR_SIM_SUPPOSED, (uint32_t)level, ++content->writes) &&
+           write_file(content, at, size_bytes, bytes);
 }
 
 // --- copying --------------------------------------------------------------------------------------------------------
@@ -410,7 +413,7 @@ static bool copy_bytes(struct vr_sim_content *content, uint64_t to, uint64_t fro
 
 static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from, const struct part *part) {
     switch (part->held) {
-    case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate(part->word, to - from));
+    case VR_SIM_FILL: return vr_sim_content_fill(content, to, part->size_bytes, rotate_word(part->word, to - from));
     case VR_SIM_BYTES:
     case VR_SIM_SHARED: return copy_bytes(content, to, from, part->size_bytes, VR_SIM_KNOWN);
     case VR_SIM_SUPPOSED: return copy_bytes(content, to, from, part->size_bytes, (enum vr_sim_level)part->word);
@@ -419,11 +422,11 @@ static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from
 }
 
 // In pieces through host memory, in the order in which none is overwritten before it is read.
-static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
+static bool move_content(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
     unsigned char *bytes = malloc(MOVE_BYTES);
     bool moved = bytes != NULL;
     for (uint64_t done = 0, span; moved && done < size_bytes; done += span) {
-        span = least(size_bytes - done, MOVE_BYTES);
+        span = least_of(size_bytes - done, MOVE_BYTES);
         const uint64_t at = to < from ? done : size_bytes - done - span;
         struct vr_sim_read read = {0};
         moved = vr_sim_content_read(content, from + at, span, bytes, &read);
@@ -438,7 +441,7 @@ static bool move(struct vr_sim_content *content, uint64_t to, uint64_t from, uin
 
 bool vr_sim_content_copy(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
     if (to == from) return true;
-    if (to < from + size_bytes && from < to + size_bytes) return move(content, to, from, size_bytes);
+    if (to < from + size_bytes && from < to + size_bytes) return move_content(content, to, from, size_bytes);
     const uint64_t begun = from, output = vr_map_get(&content->outputs, from);
     while (size_bytes > 0) {
         const struct part part = visible_at(content, output, begun, from, size_bytes);
@@ -463,8 +466,8 @@ bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t 
         place += part.size_bytes;
     }
     if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false;
-    (void)cut(content, at, at + size_bytes);
-    insert(content, at, at + size_bytes, VR_SIM_SHARED, 0);
+    (void)cut_extent(content, at, at + size_bytes);
+    insert_extent(content, at, at + size_bytes, VR_SIM_SHARED, 0);
     return true;
 }
 
@@ -472,7 +475,7 @@ void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t s
     const struct part part = part_at(content, at, size_bytes);
     const bool part_of_extent = part.held != VR_SIM_UNWRITTEN || part.size_bytes < size_bytes;
     // Of a piece of a pool's memory an end may be cut off: two nodes, of which a removal gives one back.
-    if (part_of_extent && vr_sim_ranges_reserve(&content->extents, 2) == VRAM_OK) (void)cut(content, at, at + size_bytes);
+    if (part_of_extent && vr_sim_ranges_reserve(&content->extents, 2) == VRAM_OK) (void)cut_extent(content, at, at + size_bytes);
     if (!kept) vr_sim_windows_discard(&content->windows, at, size_bytes, content->end);
 }
 

@@ -8,8 +8,8 @@ enum {
     REGISTER_NS_PER_MIB = 58594, // 0.06 s per GiB, of memory touched before
 };
 
-static vr_cu_result add_range(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, enum vr_sim_host_kind kind, unsigned flags,
-                              const struct vr_sim_context *context) {
+static vr_cu_result add_host_range(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, enum vr_sim_host_kind kind, unsigned flags,
+                                   const struct vr_sim_context *context) {
     struct vr_sim_range range = {.base = host, .span = size_bytes, .size_bytes = size_bytes, .kind = kind};
     const uint64_t most = sim->options.pinned_bytes;
     if (most != 0 && (sim->pinned_bytes > most || size_bytes > most - sim->pinned_bytes)) return VR_CU_OUT_OF_MEMORY;
@@ -30,7 +30,7 @@ vr_cu_result vr_sim_mem_host_alloc(struct vr_sim *sim, uint64_t *host, uint64_t 
     void *memory;
     if (size_bytes > SIZE_MAX / 2 || vr_os_reserve((size_t)size_bytes, &memory) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     uint64_t base = (uint64_t)(uintptr_t)memory;
-    result = add_range(sim, base, size_bytes, VR_SIM_HOST_ALLOCATED, flags, context);
+    result = add_host_range(sim, base, size_bytes, VR_SIM_HOST_ALLOCATED, flags, context);
     if (result != VR_CU_SUCCESS) {
         vr_os_unreserve(memory, (size_t)size_bytes);
         return result;
@@ -76,7 +76,7 @@ vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_
     if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     if (vr_sim_ranges_overlap(&sim->hosts, host, size_bytes) != NULL) return VR_CU_HOST_MEMORY_ALREADY_REGISTERED;
-    result = add_range(sim, host, size_bytes, VR_SIM_HOST_REGISTERED, flags, context);
+    result = add_host_range(sim, host, size_bytes, VR_SIM_HOST_REGISTERED, flags, context);
     if (result == VR_CU_SUCCESS) vr_sim_charge_bytes(sim, size_bytes, REGISTER_NS_PER_MIB);
     return result;
 }

@@ -115,7 +115,7 @@ vr_cu_result vr_sim_import_place(struct vr_sim *sim, const struct vr_sim_range *
     return result;
 }
 
-static vr_cu_result import(struct vr_sim *sim, const struct vr_sim_context *context, uint32_t shared, uint64_t *address) {
+static vr_cu_result import_shared(struct vr_sim *sim, const struct vr_sim_context *context, uint32_t shared, uint64_t *address) {
     struct vr_sim_ticket ticket;
     const uint64_t handle = vr_sim_context_handle(sim, context);
     vr_cu_result result =
@@ -142,7 +142,7 @@ vr_cu_result vr_sim_ipc_open_mem_handle(struct vr_sim *sim, uint64_t *address, s
     result = open_handle(sim, &handle, VR_SIM_TICKET_ALLOCATION, &named, &file);
     if (result == VR_CU_SUCCESS) result = vr_sim_shared_take(sim, file, named.place, VR_SIM_TICKET_ALLOCATION, &shared);
     if (result != VR_CU_SUCCESS) return result;
-    result = import(sim, context, shared, address);
+    result = import_shared(sim, context, shared, address);
     if (result != VR_CU_SUCCESS) vr_sim_shared_give(sim, shared);
     return result;
 }

@@ -15,19 +15,19 @@ enum {
 };
 static const uint64_t by_the_host = (uint64_t)1 << 63; // in accessed_by
 
-static struct vr_sim_managed *at(const struct vr_sim *sim, uint32_t index) {
+static struct vr_sim_managed *managed_at(const struct vr_sim *sim, uint32_t index) {
     return (struct vr_sim_managed *)(void *)vr_sim_slots_item(&sim->managed, index);
 }
 
 // The allocation that holds all of a range, or NULL.
-static struct vr_sim_managed *holding(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+static struct vr_sim_managed *managed_holding(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, address);
     if (range == NULL || range->kind != VR_SIM_HOST_MANAGED || size_bytes == 0) return NULL;
-    return size_bytes <= vr_sim_range_end(range) - address ? at(sim, (uint32_t)range->read_mask) : NULL;
+    return size_bytes <= vr_sim_range_end(range) - address ? managed_at(sim, (uint32_t)range->read_mask) : NULL;
 }
 
 bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
-    return holding(sim, address, size_bytes) != NULL;
+    return managed_holding(sim, address, size_bytes) != NULL;
 }
 
 // --- pages ----------------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ static void move_off(struct vr_sim *sim, struct vr_sim_managed *managed, uint64_
 // Allocations in the order of their slots, pages from the first: the same in every run.
 void vr_sim_managed_make_room(struct vr_sim *sim, uint32_t device, uint64_t size_bytes) {
     for (uint32_t i = 0; i < sim->managed.used; i++) {
-        struct vr_sim_managed *managed = at(sim, i);
+        struct vr_sim_managed *managed = managed_at(sim, i);
         if (!managed->slot.live) continue;
         for (uint64_t page = 0; page < page_count(managed); page++) {
             if (vr_sim_has_room(&sim->devices[device], size_bytes)) return;
@@ -63,13 +63,13 @@ void vr_sim_managed_make_room(struct vr_sim *sim, uint32_t device, uint64_t size
 uint64_t vr_sim_managed_bytes(const struct vr_sim *sim, uint32_t device) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < sim->managed.used; i++)
-        for (uint64_t page = 0; at(sim, i)->slot.live && page < page_count(at(sim, i)); page++)
-            if (at(sim, i)->places[page] == device + 1) bytes += page_bytes(at(sim, i), page);
+        for (uint64_t page = 0; managed_at(sim, i)->slot.live && page < page_count(managed_at(sim, i)); page++)
+            if (managed_at(sim, i)->places[page] == device + 1) bytes += page_bytes(managed_at(sim, i), page);
     return bytes;
 }
 
 // Bytes that moved. What a device has no room for stays where it is.
-static uint64_t move(struct vr_sim *sim, struct vr_sim_managed *managed, uint64_t address, uint64_t size_bytes, int device) {
+static uint64_t move_managed(struct vr_sim *sim, struct vr_sim_managed *managed, uint64_t address, uint64_t size_bytes, int device) {
     const uint64_t first = (address - managed->address) / VR_SIM_MANAGED_PAGE;
     const uint64_t last = (address + size_bytes - 1 - managed->address) / VR_SIM_MANAGED_PAGE;
     uint64_t moved = 0;
@@ -90,7 +90,7 @@ static uint64_t move(struct vr_sim *sim, struct vr_sim_managed *managed, uint64_
 
 // --- allocation -----------------------------------------------------------------------------------------------------
 
-static vr_cu_result keep(struct vr_sim *sim, const struct vr_sim_managed *made) {
+static vr_cu_result keep_managed(struct vr_sim *sim, const struct vr_sim_managed *made) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->managed, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_range range = {.base = made->address, .span = made->size_bytes, .size_bytes = made->size_bytes};
@@ -101,9 +101,9 @@ static vr_cu_result keep(struct vr_sim *sim, const struct vr_sim_managed *made) 
         vr_sim_slots_give(&sim->managed, index);
         return VR_CU_OUT_OF_MEMORY;
     }
-    const struct vr_sim_slot slot = at(sim, index)->slot;
-    *at(sim, index) = *made;
-    at(sim, index)->slot = slot;
+    const struct vr_sim_slot slot = managed_at(sim, index)->slot;
+    *managed_at(sim, index) = *made;
+    managed_at(sim, index)->slot = slot;
     return VR_CU_SUCCESS;
 }
 
@@ -120,7 +120,7 @@ vr_cu_result vr_sim_mem_alloc_managed(struct vr_sim *sim, uint64_t *address, uin
     if (size_bytes > VR_SIM_LIMIT || vr_os_reserve((size_t)size_bytes, &memory) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     made.address = (uint64_t)(uintptr_t)memory;
     made.places = calloc((size_t)page_count(&made), 1);
-    result = made.places == NULL ? VR_CU_OUT_OF_MEMORY : keep(sim, &made);
+    result = made.places == NULL ? VR_CU_OUT_OF_MEMORY : keep_managed(sim, &made);
     if (result != VR_CU_SUCCESS) {
         free(made.places);
         vr_os_unreserve(memory, (size_t)size_bytes);
@@ -131,7 +131,7 @@ vr_cu_result vr_sim_mem_alloc_managed(struct vr_sim *sim, uint64_t *address, uin
     return VR_CU_SUCCESS;
 }
 
-static void end(struct vr_sim *sim, struct vr_sim_managed *managed) {
+static void end_managed(struct vr_sim *sim, struct vr_sim_managed *managed) {
     for (uint64_t page = 0; page < page_count(managed); page++) move_off(sim, managed, page);
     vr_sim_ranges_remove(&sim->hosts, managed->address);
     vr_os_unreserve((void *)(uintptr_t)managed->address, (size_t)managed->size_bytes);
@@ -140,18 +140,18 @@ static void end(struct vr_sim *sim, struct vr_sim_managed *managed) {
 }
 
 bool vr_sim_managed_free(struct vr_sim *sim, uint64_t address, vr_cu_result *result) {
-    struct vr_sim_managed *managed = holding(sim, address, 1);
+    struct vr_sim_managed *managed = managed_holding(sim, address, 1);
     if (managed == NULL) return false;
     *result = managed->address == address ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
     if (*result != VR_CU_SUCCESS) return true;
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, managed->context)->device);
-    end(sim, managed);
+    end_managed(sim, managed);
     return true;
 }
 
 void vr_sim_end_managed(struct vr_sim *sim, uint64_t context) {
     for (uint32_t i = 0; i < sim->managed.used; i++)
-        if (at(sim, i)->slot.live && (context == 0 || at(sim, i)->context == context)) end(sim, at(sim, i));
+        if (managed_at(sim, i)->slot.live && (context == 0 || managed_at(sim, i)->context == context)) end_managed(sim, managed_at(sim, i));
 }
 
 // --- prefetch, advice -----------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ static bool is_place(const struct vr_sim *sim, const struct vr_cu_location *loca
 }
 
 // What the first versions tell by a number.
-static struct vr_cu_location place_of(int device) {
+static struct vr_cu_location location_of(int device) {
     if (device == VR_CU_DEVICE_CPU) return (struct vr_cu_location){.type = VR_CU_MEM_LOCATION_TYPE_HOST};
     return (struct vr_cu_location){.type = VR_CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
 }
@@ -173,23 +173,23 @@ vr_cu_result vr_sim_mem_prefetch_async_v2(struct vr_sim *sim, uint64_t address, 
     struct vr_sim_stream *queue;
     vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS) return result;
-    struct vr_sim_managed *managed = holding(sim, address, size_bytes);
+    struct vr_sim_managed *managed = managed_holding(sim, address, size_bytes);
     if (flags != 0 || managed == NULL) return VR_CU_INVALID_VALUE;
     if (!is_place(sim, &location)) return VR_CU_INVALID_DEVICE;
     if (queue->capture != 0) return VR_CU_STREAM_CAPTURE_UNSUPPORTED;
-    const uint64_t moved = move(sim, managed, address, size_bytes, is_host(&location) ? VR_CU_DEVICE_CPU : location.id);
+    const uint64_t moved = move_managed(sim, managed, address, size_bytes, is_host(&location) ? VR_CU_DEVICE_CPU : location.id);
     managed->prefetched = location;
     const uint64_t cost_ns = sim->options.kernel_ns == 0 ? 0 : moved / VR_MIB * MIGRATE_NS_PER_MIB;
     return vr_sim_enqueue(sim, queue, cost_ns, NULL);
 }
 
 vr_cu_result vr_sim_mem_prefetch_async(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, int device, uint64_t stream) {
-    return vr_sim_mem_prefetch_async_v2(sim, address, size_bytes, place_of(device), 0, stream);
+    return vr_sim_mem_prefetch_async_v2(sim, address, size_bytes, location_of(device), 0, stream);
 }
 
 // Advice is kept for the whole allocation that the range lies in.
 vr_cu_result vr_sim_mem_advise_v2(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, int advice, struct vr_cu_location location) {
-    struct vr_sim_managed *managed = holding(sim, address, size_bytes);
+    struct vr_sim_managed *managed = managed_holding(sim, address, size_bytes);
     if (managed == NULL || advice < ADVICE_READ_MOSTLY || advice > ADVICE_MOST) return VR_CU_INVALID_VALUE;
     const bool set = advice % 2 != 0;
     if (advice <= ADVICE_READ_MOSTLY + 1) {
@@ -206,7 +206,7 @@ vr_cu_result vr_sim_mem_advise_v2(struct vr_sim *sim, uint64_t address, uint64_t
 }
 
 vr_cu_result vr_sim_mem_advise(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, int advice, int device) {
-    return vr_sim_mem_advise_v2(sim, address, size_bytes, advice, place_of(device));
+    return vr_sim_mem_advise_v2(sim, address, size_bytes, advice, location_of(device));
 }
 
 // Which stream uses it: all do.
@@ -215,7 +215,7 @@ vr_cu_result vr_sim_stream_attach_mem_async(struct vr_sim *sim, uint64_t stream,
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS) return result;
-    const struct vr_sim_managed *managed = holding(sim, address, 1);
+    const struct vr_sim_managed *managed = managed_holding(sim, address, 1);
     if (managed == NULL || managed->address != address || (size_bytes != 0 && size_bytes != managed->size_bytes))
         return VR_CU_INVALID_VALUE;
     return flags == VR_CU_MEM_ATTACH_GLOBAL || flags == VR_CU_MEM_ATTACH_HOST || flags == SINGLE ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
@@ -234,7 +234,7 @@ enum range_attribute {
     PREFETCHED_ID
 };
 
-static int device_of(const struct vr_cu_location *location) {
+static int device_of_location(const struct vr_cu_location *location) {
     if (location->type == 0) return VR_CU_DEVICE_INVALID;
     return is_host(location) ? VR_CU_DEVICE_CPU : location->id;
 }
@@ -253,12 +253,15 @@ static vr_cu_result accessed_by(const struct vr_sim_managed *managed, int32_t *l
 
 vr_cu_result vr_sim_mem_range_get_attribute(struct vr_sim *sim, void *data, uint64_t data_bytes, int attribute, uint64_t address,
                                             uint64_t size_bytes) {
-    const struct vr_sim_managed *managed = holding(sim, address, size_bytes);
+    const struct vr_sim_managed *managed = managed_holding(sim, address, size_bytes);
     if (data == NULL || managed == NULL) return VR_CU_INVALID_VALUE;
     if (attribute == ACCESSED_BY) return accessed_by(managed, data, data_bytes);
-    const int32_t values[] = {[READ_MOSTLY] = managed->read_mostly,           [PREFERRED] = device_of(&managed->preferred),
-                              [PREFETCHED] = device_of(&managed->prefetched), [PREFERRED_TYPE] = managed->preferred.type,
-                              [PREFERRED_ID] = managed->preferred.id,         [PREFETCHED_TYPE] = managed->prefetched.type,
+    const int32_t values[] = {[READ_MOSTLY] = managed->read_mostly,
+                              [PREFERRED] = device_of_location(&managed->preferred),
+                              [PREFETCHED] = device_of_location(&managed->prefetched),
+                              [PREFERRED_TYPE] = managed->preferred.type,
+                              [PREFERRED_ID] = managed->preferred.id,
+                              [PREFETCHED_TYPE] = managed->prefetched.type,
                               [PREFETCHED_ID] = managed->prefetched.id};
     if (attribute < READ_MOSTLY || attribute > PREFETCHED_ID || data_bytes != sizeof values[0]) return VR_CU_INVALID_VALUE;
     memcpy(data, &values[attribute], sizeof values[0]);

@@ -10,7 +10,7 @@
 
 static bool is_granular(uint64_t value) { return value % MINIMUM == 0; }
 
-static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint32_t index) {
+static struct vr_sim_physical *multicast_physical_at(const struct vr_sim *sim, uint32_t index) {
     return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, index);
 }
 
@@ -49,7 +49,7 @@ vr_cu_result vr_sim_multicast_create(struct vr_sim *sim, uint64_t *handle, const
     if (prop->size_bytes == 0 || prop->size_bytes >= VR_SIM_LIMIT || !is_granular(prop->size_bytes)) return VR_CU_INVALID_VALUE;
     uint32_t index;
     if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_physical *object = physical_at(sim, index);
+    struct vr_sim_physical *object = multicast_physical_at(sim, index);
     object->size_bytes = prop->size_bytes;
     object->references = 1;
     object->handle_types = (int32_t)prop->handle_types;
@@ -90,14 +90,14 @@ static size_t bound_from(const struct vr_sim *sim, size_t from, uint32_t object,
     for (; from < sim->binding_count; from++) {
         const struct vr_sim_binding *binding = &sim->bindings[from];
         const bool apart = binding->offset_bytes >= offset + size_bytes || offset >= binding->offset_bytes + binding->size_bytes;
-        if (binding->object == object && physical_at(sim, binding->memory)->device == device && !apart) break;
+        if (binding->object == object && multicast_physical_at(sim, binding->memory)->device == device && !apart) break;
     }
     return from;
 }
 
 // `device`: whose memory it must be; -1: any.
-static vr_cu_result bind(struct vr_sim *sim, uint64_t handle, int device, uint64_t offset, struct vr_sim_physical *memory,
-                         uint64_t memory_offset, uint64_t size_bytes, uint64_t flags) {
+static vr_cu_result bind_multicast(struct vr_sim *sim, uint64_t handle, int device, uint64_t offset, struct vr_sim_physical *memory,
+                                   uint64_t memory_offset, uint64_t size_bytes, uint64_t flags) {
     struct vr_sim_physical *object = object_of(sim, handle);
     if (object == NULL || memory == NULL || memory->team != 0 || flags != 0) return VR_CU_INVALID_VALUE;
     if (size_bytes == 0 || !is_granular(size_bytes) || !is_granular(offset) || !is_granular(memory_offset)) return VR_CU_INVALID_VALUE;
@@ -117,13 +117,13 @@ static vr_cu_result bind(struct vr_sim *sim, uint64_t handle, int device, uint64
 
 vr_cu_result vr_sim_multicast_bind_mem(struct vr_sim *sim, uint64_t object, uint64_t offset, uint64_t memory, uint64_t memory_offset,
                                        uint64_t size_bytes, uint64_t flags) {
-    return bind(sim, object, -1, offset, vr_sim_slots_find(&sim->physicals, memory), memory_offset, size_bytes, flags);
+    return bind_multicast(sim, object, -1, offset, vr_sim_slots_find(&sim->physicals, memory), memory_offset, size_bytes, flags);
 }
 
 vr_cu_result vr_sim_multicast_bind_mem_on(struct vr_sim *sim, uint64_t object, int device, uint64_t offset, uint64_t memory,
                                           uint64_t memory_offset, uint64_t size_bytes, uint64_t flags) {
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
-    return bind(sim, object, device, offset, vr_sim_slots_find(&sim->physicals, memory), memory_offset, size_bytes, flags);
+    return bind_multicast(sim, object, device, offset, vr_sim_slots_find(&sim->physicals, memory), memory_offset, size_bytes, flags);
 }
 
 // What is mapped at an address, which is from the start of a handle. Memory of pools is not bound here.
@@ -132,7 +132,8 @@ static vr_cu_result bind_address(struct vr_sim *sim, uint64_t object, int device
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
     if (mapping == NULL) return vr_sim_ranges_holding(&sim->spaces, address) == NULL ? VR_CU_INVALID_VALUE : VR_CU_NOT_SUPPORTED;
     if (!lies_in(address - mapping->base, size_bytes, mapping->size_bytes)) return VR_CU_INVALID_VALUE;
-    return bind(sim, object, device, offset, physical_at(sim, (uint32_t)mapping->owner), address - mapping->base, size_bytes, flags);
+    return bind_multicast(sim, object, device, offset, multicast_physical_at(sim, (uint32_t)mapping->owner), address - mapping->base,
+                          size_bytes, flags);
 }
 
 vr_cu_result vr_sim_multicast_bind_addr(struct vr_sim *sim, uint64_t object, uint64_t offset, uint64_t address, uint64_t size_bytes,

@@ -7,7 +7,7 @@ static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint32_t in
 }
 
 // Memory that is made here counts; an object and what another process made do not.
-static void give_back(struct vr_sim *sim, struct vr_sim_physical *physical) {
+static void free_physical(struct vr_sim *sim, struct vr_sim_physical *physical) {
     if (physical->shared == 0 && physical->team == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
     vr_sim_back_discard(sim, physical);
     vr_sim_slots_give(&sim->physicals, vr_sim_slots_index(&sim->physicals, physical));
@@ -21,7 +21,7 @@ void vr_sim_unbind_at(struct vr_sim *sim, size_t at) {
     struct vr_sim_physical *memory = physical_at(sim, sim->bindings[at].memory);
     sim->bindings[at] = sim->bindings[--sim->binding_count];
     memory->bindings--;
-    if (!is_in_use(memory)) give_back(sim, memory); // memory has no bindings of its own to end
+    if (!is_in_use(memory)) free_physical(sim, memory); // memory has no bindings of its own to end
 }
 
 void vr_sim_unbind_all(struct vr_sim *sim, uint32_t object) {
@@ -36,5 +36,5 @@ void vr_sim_unbind_all(struct vr_sim *sim, uint32_t object) {
 void vr_sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
     if (is_in_use(physical)) return;
     if (physical->team != 0) vr_sim_unbind_all(sim, vr_sim_slots_index(&sim->physicals, physical));
-    give_back(sim, physical);
+    free_physical(sim, physical);
 }

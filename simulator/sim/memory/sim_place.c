@@ -22,7 +22,7 @@ static vr_cu_result take_queued(struct vr_sim *sim, struct vr_sim_queue *queue, 
 }
 
 // The first free address at or above *cursor, which moves past it. 0: none.
-static uint64_t rise(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
+static uint64_t place_upwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
     uint64_t address = vr_sim_ranges_lowest_gap(&sim->spaces, *cursor, VR_SIM_LIMIT, span, alignment);
     if (address == UINT64_MAX) return 0;
     *cursor = address + span;
@@ -30,7 +30,7 @@ static uint64_t rise(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64
 }
 
 // The first free address that ends at or below *cursor, which moves down to it. 0: none.
-static uint64_t fall(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
+static uint64_t place_downwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
     uint64_t end = *cursor;
     for (;;) {
         if (end < span + alignment) return 0;
@@ -57,9 +57,9 @@ vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t si
     switch (options->addresses) {
     case VRAM_SIM_DRIVER: found.address = vr_sim_regions_place(sim, device, found.span, alignment); break;
     case VRAM_SIM_WINDOWS:
-    case VRAM_SIM_REUSE: found.address = rise(sim, &cursor, found.span, alignment); break;
-    case VRAM_SIM_FALLING: found.address = fall(sim, &sim->alloc_cursor, found.span, alignment); break;
-    case VRAM_SIM_RISING: found.address = rise(sim, &sim->alloc_cursor, found.span, alignment); break;
+    case VRAM_SIM_REUSE: found.address = place_upwards(sim, &cursor, found.span, alignment); break;
+    case VRAM_SIM_FALLING: found.address = place_downwards(sim, &sim->alloc_cursor, found.span, alignment); break;
+    case VRAM_SIM_RISING: found.address = place_upwards(sim, &sim->alloc_cursor, found.span, alignment); break;
     }
     if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
     note_extent(&sim->allocated, &found);
@@ -91,9 +91,9 @@ vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, u
     if (hint % alignment == 0 && is_free(sim, hint, size_bytes))
         found.address = hint;
     else if (sim->options.addresses == VRAM_SIM_REUSE || sim->options.addresses == VRAM_SIM_WINDOWS)
-        found.address = rise(sim, &cursor, size_bytes, alignment);
+        found.address = place_upwards(sim, &cursor, size_bytes, alignment);
     else
-        found.address = rise(sim, &sim->reserve_cursor, size_bytes, alignment);
+        found.address = place_upwards(sim, &sim->reserve_cursor, size_bytes, alignment);
     if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
     note_extent(&sim->reserved, &found);
     vr_sim_place_lost(sim, &found);

@@ -13,7 +13,7 @@ static const struct vr_sim_range *mapping_at(const struct vr_sim *sim, uint64_t 
     return mapping;
 }
 
-static void spoil(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
+static void spoil_range(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
     if (vr_sim_keeps(sim)) {
         (void)vr_sim_transfer_set(sim, address, size_bytes, POISON * 0x01010101u);
     } else {
@@ -32,7 +32,7 @@ void vr_sim_poison_aliases(struct vr_sim *sim, uint64_t to, uint64_t from, uint6
             if (other == one || other->owner != one->owner) continue;
             const uint64_t low = a - one->base > b - other->base ? a - one->base : b - other->base;
             const uint64_t high = a - one->base + written < b - other->base + read ? a - one->base + written : b - other->base + read;
-            if (low < high) spoil(sim, one->base + low / LINE * LINE, (high + LINE - 1) / LINE * LINE - low / LINE * LINE);
+            if (low < high) spoil_range(sim, one->base + low / LINE * LINE, (high + LINE - 1) / LINE * LINE - low / LINE * LINE);
         }
     }
 }

@@ -180,7 +180,7 @@ vr_cu_result vr_sim_mem_pool_get_access(struct vr_sim *sim, int *flags, uint64_t
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-static vr_cu_result take(struct vr_sim *sim, struct vr_sim_stream *queue, uint64_t pool, uint64_t size_bytes, uint64_t *address) {
+static vr_cu_result take_piece(struct vr_sim *sim, struct vr_sim_stream *queue, uint64_t pool, uint64_t size_bytes, uint64_t *address) {
     const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (found == NULL || found->imported) return VR_CU_INVALID_VALUE;
     if (queue->capture != 0) return vr_sim_capture_alloc(sim, queue, found->device, size_bytes, address);
@@ -197,14 +197,14 @@ vr_cu_result vr_sim_mem_alloc_async(struct vr_sim *sim, uint64_t *address, uint6
     if (result != VR_CU_SUCCESS) return result;
     uint64_t pool;
     result = current_pool(sim, vr_sim_context_find(sim, queue->context)->device, &pool);
-    return result == VR_CU_SUCCESS ? take(sim, queue, pool, size_bytes, address) : result;
+    return result == VR_CU_SUCCESS ? take_piece(sim, queue, pool, size_bytes, address) : result;
 }
 
 vr_cu_result vr_sim_mem_alloc_from_pool_async(struct vr_sim *sim, uint64_t *address, uint64_t size_bytes, uint64_t pool, uint64_t stream) {
     if (address == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
-    return result == VR_CU_SUCCESS ? take(sim, queue, pool, size_bytes, address) : result;
+    return result == VR_CU_SUCCESS ? take_piece(sim, queue, pool, size_bytes, address) : result;
 }
 
 // Memory of cuMemAlloc is freed by cuMemFree only.

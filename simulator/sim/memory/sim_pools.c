@@ -18,7 +18,9 @@ vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *ind
 static struct vr_sim_piece *piece_at(const struct vr_sim *sim, uint32_t name) {
     return name == 0 ? NULL : (struct vr_sim_piece *)(void *)vr_sim_slots_item(&sim->pieces, name - 1);
 }
-static uint32_t name_of(const struct vr_sim *sim, const struct vr_sim_piece *piece) { return vr_sim_slots_index(&sim->pieces, piece) + 1; }
+static uint32_t name_of_piece(const struct vr_sim *sim, const struct vr_sim_piece *piece) {
+    return vr_sim_slots_index(&sim->pieces, piece) + 1;
+}
 
 // --- points in streams ----------------------------------------------------------------------------------------------
 
@@ -43,7 +45,7 @@ static bool comes_after(const struct vr_sim_stream *stream, const struct vr_sim_
     return false;
 }
 
-static vr_cu_result wait_for(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_point *point) {
+static vr_cu_result wait_for_point(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_point *point) {
     if (has_passed(sim, point)) return VR_CU_SUCCESS;
     const struct vr_sim_event event = {
         .recorded = true, .stream = point->stream, .work = point->work, .complete_ns = point->end_ns, .serial = point->serial};
@@ -54,15 +56,15 @@ static vr_cu_result wait_for(struct vr_sim *sim, struct vr_sim_stream *stream, c
 
 // --- the list of free pieces ----------------------------------------------------------------------------------------
 
-static void list(struct vr_sim *sim, struct vr_sim_piece *piece) {
+static void list_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     struct vr_sim_pool *pool = vr_sim_pool_at(sim, piece->pool);
     piece->before = 0;
     piece->after = pool->first_free;
-    if (piece->after != 0) piece_at(sim, piece->after)->before = name_of(sim, piece);
-    pool->first_free = name_of(sim, piece);
+    if (piece->after != 0) piece_at(sim, piece->after)->before = name_of_piece(sim, piece);
+    pool->first_free = name_of_piece(sim, piece);
 }
 
-static void unlist(struct vr_sim *sim, struct vr_sim_piece *piece) {
+static void unlist_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     if (piece->before != 0)
         piece_at(sim, piece->before)->after = piece->after;
     else
@@ -73,7 +75,7 @@ static void unlist(struct vr_sim *sim, struct vr_sim_piece *piece) {
 // --- cutting and merging --------------------------------------------------------------------------------------------
 
 // Cuts the low part off; the rest is free, as the piece is. OUT_OF_MEMORY leaves the piece whole.
-static vr_cu_result cut(struct vr_sim *sim, uint32_t name, uint64_t size_bytes) {
+static vr_cu_result cut_piece(struct vr_sim *sim, uint32_t name, uint64_t size_bytes) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->pieces, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_piece *piece = piece_at(sim, name), *rest = piece_at(sim, index + 1);
@@ -86,7 +88,7 @@ static vr_cu_result cut(struct vr_sim *sim, uint32_t name, uint64_t size_bytes) 
     if (rest->next != 0) piece_at(sim, rest->next)->previous = index + 1;
     piece->next = index + 1;
     piece->size_bytes = size_bytes;
-    list(sim, rest);
+    list_piece(sim, rest);
     return VR_CU_SUCCESS;
 }
 
@@ -99,15 +101,15 @@ static bool may_merge(const struct vr_sim_piece *low, const struct vr_sim_piece 
 static void absorb_next(struct vr_sim *sim, struct vr_sim_piece *low) {
     struct vr_sim_piece *high = piece_at(sim, low->next);
     if (low->point.serial == 0 || (low->point.serial == high->point.serial && high->point.work > low->point.work)) low->point = high->point;
-    unlist(sim, high);
+    unlist_piece(sim, high);
     low->size_bytes += high->size_bytes;
     low->next = high->next;
-    if (low->next != 0) piece_at(sim, low->next)->previous = name_of(sim, low);
+    if (low->next != 0) piece_at(sim, low->next)->previous = name_of_piece(sim, low);
     vr_sim_slots_give(&sim->pieces, vr_sim_slots_index(&sim->pieces, high));
 }
 
 // Merges a free piece with its neighbours.
-static void merge(struct vr_sim *sim, struct vr_sim_piece *piece) {
+static void merge_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     while (may_merge(piece, piece_at(sim, piece->next))) absorb_next(sim, piece);
     while (may_merge(piece_at(sim, piece->previous), piece)) {
         piece = piece_at(sim, piece->previous);
@@ -129,7 +131,7 @@ static void merge_for(struct vr_sim *sim, uint32_t pool, const struct vr_sim_str
 }
 
 // Forgets points that have passed, where the pool may make use of that.
-static void settle(struct vr_sim *sim, uint32_t pool) {
+static void settle_pool(struct vr_sim *sim, uint32_t pool) {
     if (!vr_sim_pool_at(sim, pool)->opportunistic) return;
     for (uint32_t at = vr_sim_pool_at(sim, pool)->first_free; at != 0; at = piece_at(sim, at)->after) {
         struct vr_sim_piece *piece = piece_at(sim, at);
@@ -180,7 +182,7 @@ static vr_cu_result add_chunk(struct vr_sim *sim, uint32_t pool, uint64_t size_b
     piece->pool = pool;
     piece->address = range.base;
     piece->size_bytes = size_bytes;
-    list(sim, piece);
+    list_piece(sim, piece);
     struct vr_sim_pool *owner = vr_sim_pool_at(sim, pool);
     owner->reserved_bytes += size_bytes;
     if (owner->reserved_bytes > owner->reserved_high_bytes) owner->reserved_high_bytes = owner->reserved_bytes;
@@ -203,7 +205,7 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     const uint64_t span = range->span;
     vr_sim_ranges_remove(&sim->spaces, piece->address);
     vr_sim_place_freed(sim, pool->device, piece->address, span);
-    unlist(sim, piece);
+    unlist_piece(sim, piece);
     vr_sim_slots_give(&sim->pieces, vr_sim_slots_index(&sim->pieces, piece));
 }
 
@@ -211,7 +213,7 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
 static void merge_passed(struct vr_sim *sim, uint32_t pool) {
     const bool opportunistic = vr_sim_pool_at(sim, pool)->opportunistic;
     vr_sim_pool_at(sim, pool)->opportunistic = true;
-    settle(sim, pool);
+    settle_pool(sim, pool);
     vr_sim_pool_at(sim, pool)->opportunistic = opportunistic;
 }
 
@@ -244,7 +246,8 @@ void vr_sim_pools_synchronized(struct vr_sim *sim) {
 
 // The smallest free piece that is large enough: of those that the stream may have without a wait, else, where dependencies may be added,
 // of all.
-static uint32_t choose(const struct vr_sim *sim, const struct vr_sim_pool *pool, const struct vr_sim_stream *stream, uint64_t size_bytes) {
+static uint32_t choose_piece(const struct vr_sim *sim, const struct vr_sim_pool *pool, const struct vr_sim_stream *stream,
+                             uint64_t size_bytes) {
     uint32_t best = 0, best_waiting = 0;
     for (uint32_t at = pool->first_free; at != 0; at = piece_at(sim, at)->after) {
         const struct vr_sim_piece *piece = piece_at(sim, at);
@@ -261,7 +264,7 @@ static uint32_t choose(const struct vr_sim *sim, const struct vr_sim_pool *pool,
     return best != 0 || !pool->add_dependencies ? best : best_waiting;
 }
 
-static vr_cu_result grow(struct vr_sim *sim, uint32_t pool, uint64_t size_bytes, uint32_t *name) {
+static vr_cu_result grow_pool(struct vr_sim *sim, uint32_t pool, uint64_t size_bytes, uint32_t *name) {
     vr_cu_result result = add_chunk(sim, pool, vr_round_up(size_bytes, VR_SIM_CHUNK_BYTES), name);
     if (result == VR_CU_OUT_OF_MEMORY) result = add_chunk(sim, pool, vr_round_up(size_bytes, VR_SIM_GRANULARITY), name);
     if (result != VR_CU_OUT_OF_MEMORY) return result;
@@ -275,22 +278,22 @@ static vr_cu_result grow(struct vr_sim *sim, uint32_t pool, uint64_t size_bytes,
 vr_cu_result vr_sim_pool_take(struct vr_sim *sim, uint32_t pool, struct vr_sim_stream *stream, uint64_t size_bytes, uint64_t *address) {
     if (size_bytes > VR_SIM_LIMIT) return VR_CU_OUT_OF_MEMORY;
     const uint64_t needed = vr_round_up(size_bytes, VR_SIM_PIECE_BYTES);
-    settle(sim, pool);
-    uint32_t name = choose(sim, vr_sim_pool_at(sim, pool), stream, needed);
+    settle_pool(sim, pool);
+    uint32_t name = choose_piece(sim, vr_sim_pool_at(sim, pool), stream, needed);
     if (name == 0) {
         merge_for(sim, pool, stream);
-        name = choose(sim, vr_sim_pool_at(sim, pool), stream, needed);
+        name = choose_piece(sim, vr_sim_pool_at(sim, pool), stream, needed);
     }
-    vr_cu_result result = name == 0 ? grow(sim, pool, needed, &name) : wait_for(sim, stream, &piece_at(sim, name)->point);
-    if (result == VR_CU_SUCCESS && piece_at(sim, name)->size_bytes != needed) result = cut(sim, name, needed);
+    vr_cu_result result = name == 0 ? grow_pool(sim, pool, needed, &name) : wait_for_point(sim, stream, &piece_at(sim, name)->point);
+    if (result == VR_CU_SUCCESS && piece_at(sim, name)->size_bytes != needed) result = cut_piece(sim, name, needed);
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_piece *piece = piece_at(sim, name);
     const struct vr_sim_range range = {.base = piece->address, .span = needed, .size_bytes = size_bytes, .owner = name - 1};
     if (vr_sim_ranges_insert(&sim->pooled, &range) != VRAM_OK) {
-        merge(sim, piece);
+        merge_piece(sim, piece);
         return VR_CU_OUT_OF_MEMORY;
     }
-    unlist(sim, piece);
+    unlist_piece(sim, piece);
     piece->taken = true;
     piece->context = stream->context;
     piece->point = (struct vr_sim_point){0};
@@ -317,7 +320,7 @@ uint64_t vr_sim_piece_place(const struct vr_sim *sim, const struct vr_sim_piece 
 }
 
 // What others wrote is gone for whoever gets the memory next.
-static void unshare(struct vr_sim *sim, struct vr_sim_piece *piece) {
+static void unshare_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     if (piece->ticket == 0) return;
     if (vr_sim_keeps(sim)) (void)vr_sim_content_forget(&sim->content, vr_sim_piece_place(sim, piece), piece->size_bytes);
     vr_sim_ticket_end(sim, piece->ticket, 0, 0);
@@ -326,13 +329,13 @@ static void unshare(struct vr_sim *sim, struct vr_sim_piece *piece) {
 
 void vr_sim_piece_free(struct vr_sim *sim, struct vr_sim_piece *piece, const struct vr_sim_point *point) {
     vr_sim_ranges_remove(&sim->pooled, piece->address);
-    unshare(sim, piece);
+    unshare_piece(sim, piece);
     if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_holding(&sim->spaces, piece->address), piece->address, piece->size_bytes);
     vr_sim_pool_at(sim, piece->pool)->used_bytes -= piece->size_bytes;
     piece->taken = false;
     piece->point = *point;
-    list(sim, piece);
-    merge(sim, piece);
+    list_piece(sim, piece);
+    merge_piece(sim, piece);
 }
 
 void vr_sim_pools_end_context(struct vr_sim *sim, uint64_t context) {

@@ -13,7 +13,7 @@ void vr_sim_regions_release(struct vr_sim_regions *regions) {
 
 // --- gaps -----------------------------------------------------------------------------------------------------------
 
-static void measure(struct vr_sim_region *region) {
+static void measure_region(struct vr_sim_region *region) {
     region->widest = 0;
     for (size_t i = 0; i < region->gap_count; i++) {
         const uint64_t bytes = region->gaps[i].end - region->gaps[i].from;
@@ -62,7 +62,7 @@ static void open_gap(struct vr_sim_region *region, uint64_t from, uint64_t end) 
     } else {
         insert_gap(region, next, from, end);
     }
-    measure(region);
+    measure_region(region);
 }
 
 // The first gap at or behind *from: pages between two that something lies in. *from moves behind it and what ends it. False: there is none.
@@ -79,14 +79,14 @@ static bool next_gap(const struct vr_sim *sim, uint64_t end, uint64_t *from, str
 }
 
 // The gaps as they are, with whatever lies in the region. Without memory of the host the last ones are left out.
-static void look(const struct vr_sim *sim, struct vr_sim_region *region) {
+static void look_at_region(const struct vr_sim *sim, struct vr_sim_region *region) {
     uint64_t from = region->base;
     struct vr_sim_gap gap;
     region->gap_count = 0;
     while (next_gap(sim, region->end, &from, &gap) && VR_GROW(region, gaps, region->gap_count + 1) == VRAM_OK)
         insert_gap(region, region->gap_count, gap.from, gap.end);
     region->things = region->gap_count;
-    measure(region);
+    measure_region(region);
 }
 
 static bool is_right(const struct vr_sim *sim, const struct vr_sim_region *region) {
@@ -110,7 +110,7 @@ bool vr_sim_regions_check(const struct vr_sim *sim) {
 }
 
 // The start of the tightest gap of at least `span`, which is taken from its low end; 0: none, or no memory of the host.
-static uint64_t take(struct vr_sim_region *region, uint64_t span) {
+static uint64_t take_span(struct vr_sim_region *region, uint64_t span) {
     size_t found = region->gap_count;
     uint64_t tight = UINT64_MAX;
     for (size_t i = 0; i < region->gap_count; i++) {
@@ -124,27 +124,27 @@ static uint64_t take(struct vr_sim_region *region, uint64_t span) {
     region->things++;
     region->gaps[found].from += span;
     if (tight == span) remove_gap(region, found);
-    if (tight == region->widest) measure(region);
+    if (tight == region->widest) measure_region(region);
     return address;
 }
 
 // --- regions --------------------------------------------------------------------------------------------------------
 
 // The table of all regions is upside down, so that its lowest gap is the highest hole.
-static uint64_t mirrored(const struct vr_sim *sim, uint64_t address) {
+static uint64_t mirrored_address(const struct vr_sim *sim, uint64_t address) {
     return vr_round_down(sim->options.alloc_base, REGION_BYTES) + REGION_BYTES - address;
 }
 
 // The highest free range of whole regions below the base of all; 0: none.
 static uint64_t highest_hole(const struct vr_sim *sim, uint64_t span) {
-    const uint64_t limit = mirrored(sim, REGION_BYTES);
+    const uint64_t limit = mirrored_address(sim, REGION_BYTES);
     for (uint64_t from = REGION_BYTES;;) {
         const uint64_t found = vr_sim_ranges_lowest_gap(&sim->regions, from, limit, span, REGION_BYTES);
         if (found == UINT64_MAX) return 0;
-        const uint64_t base = mirrored(sim, found + span);
+        const uint64_t base = mirrored_address(sim, found + span);
         const struct vr_sim_range *space = vr_sim_ranges_overlap(&sim->spaces, base, span); // queued, or hinted
         if (space == NULL) return base;
-        from = mirrored(sim, vr_round_down(space->base, REGION_BYTES));
+        from = mirrored_address(sim, vr_round_down(space->base, REGION_BYTES));
     }
 }
 
@@ -170,14 +170,14 @@ static void give_place(struct vr_sim_regions *regions, uint32_t place) {
     regions->free_list = place;
 }
 
-static struct vr_sim_region *grow(struct vr_sim *sim, struct vr_sim_regions *regions, uint32_t device, uint64_t span) {
+static struct vr_sim_region *grow_regions(struct vr_sim *sim, struct vr_sim_regions *regions, uint32_t device, uint64_t span) {
     if (span > VR_SIM_LIMIT) return NULL;
     const uint64_t bytes = vr_round_up(span, REGION_BYTES), base = highest_hole(sim, bytes);
     const uint32_t place = base == 0 ? 0 : new_place(regions);
     if (place == 0) return NULL;
     struct vr_sim_region *region = &regions->items[place];
     const struct vr_sim_range range = {
-        .base = mirrored(sim, base + bytes), .span = bytes, .size_bytes = bytes, .kind = device, .owner = place};
+        .base = mirrored_address(sim, base + bytes), .span = bytes, .size_bytes = bytes, .kind = device, .owner = place};
     if (VR_GROW(region, gaps, 2) != VRAM_OK || vr_sim_ranges_insert(&sim->regions, &range) != VRAM_OK) {
         give_place(regions, place);
         return NULL;
@@ -206,10 +206,10 @@ static void forget_pages(struct vr_sim_regions *regions, const struct vr_sim_reg
     regions->pages.count = kept;
 }
 
-static void give_back(struct vr_sim *sim, struct vr_sim_regions *regions, uint32_t place) {
+static void free_region(struct vr_sim *sim, struct vr_sim_regions *regions, uint32_t place) {
     struct vr_sim_region *region = &regions->items[place];
     if (region->others) forget_pages(regions, region);
-    vr_sim_ranges_remove(&sim->regions, mirrored(sim, region->end));
+    vr_sim_ranges_remove(&sim->regions, mirrored_address(sim, region->end));
     if (region->older != 0) regions->items[region->older].newer = region->newer;
     if (region->newer != 0) regions->items[region->newer].older = region->older;
     if (regions->newest == place) regions->newest = region->older;
@@ -222,13 +222,13 @@ static uint64_t place_whole(struct vr_sim *sim, struct vr_sim_regions *regions, 
     uint64_t widest = 0;
     for (uint32_t at = regions->widest < span ? 0 : regions->newest; at != 0; at = regions->items[at].older) {
         struct vr_sim_region *region = &regions->items[at];
-        if (VR_UNLIKELY(region->others)) look(sim, region);
-        if (region->widest >= span) return take(region, span);
+        if (VR_UNLIKELY(region->others)) look_at_region(sim, region);
+        if (region->widest >= span) return take_span(region, span);
         if (widest < region->widest) widest = region->widest;
     }
     if (regions->widest >= span) regions->widest = widest; // all were looked at
-    struct vr_sim_region *region = grow(sim, regions, device, span);
-    return region == NULL ? 0 : take(region, span);
+    struct vr_sim_region *region = grow_regions(sim, regions, device, span);
+    return region == NULL ? 0 : take_span(region, span);
 }
 
 static uint64_t place_small(struct vr_sim *sim, struct vr_sim_regions *regions, uint32_t device, uint64_t span, uint64_t alignment) {
@@ -258,8 +258,8 @@ uint64_t vr_sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span
 
 // The table's entry of the region that holds the address, of any device; NULL: none.
 static const struct vr_sim_range *entry_at(const struct vr_sim *sim, uint64_t address) {
-    const uint64_t top = mirrored(sim, 0);
-    return address >= top ? NULL : vr_sim_ranges_holding(&sim->regions, mirrored(sim, address + 1));
+    const uint64_t top = mirrored_address(sim, 0);
+    return address >= top ? NULL : vr_sim_ranges_holding(&sim->regions, mirrored_address(sim, address + 1));
 }
 
 static void free_pages(struct vr_sim *sim, uint32_t device, uint64_t from, uint64_t end) {
@@ -269,13 +269,13 @@ static void free_pages(struct vr_sim *sim, uint32_t device, uint64_t from, uint6
     const uint32_t place = (uint32_t)entry->owner;
     struct vr_sim_region *region = &regions->items[place];
     if (VR_UNLIKELY(region->others)) {
-        look(sim, region);
+        look_at_region(sim, region);
     } else {
         open_gap(region, from, end);
         region->things--;
     }
     if (region->widest == region->end - region->base)
-        give_back(sim, regions, place);
+        free_region(sim, regions, place);
     else if (regions->widest < region->widest)
         regions->widest = region->widest;
 }
@@ -305,12 +305,12 @@ void vr_sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t address,
 }
 
 void vr_sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t span) {
-    const uint64_t top = mirrored(sim, 0);
+    const uint64_t top = mirrored_address(sim, 0);
     if (address >= top) return;
     const uint64_t end = address + (span < top - address ? span : top - address);
-    const uint64_t first = mirrored(sim, end);
+    const uint64_t first = mirrored_address(sim, end);
     const struct vr_sim_range *entry;
-    while (end > address && (entry = vr_sim_ranges_overlap(&sim->regions, first, mirrored(sim, address) - first)) != NULL) {
+    while (end > address && (entry = vr_sim_ranges_overlap(&sim->regions, first, mirrored_address(sim, address) - first)) != NULL) {
         struct vr_sim_regions *regions = &sim->devices[entry->kind].regions;
         struct vr_sim_region *region = &regions->items[entry->owner];
         region->others = true;

@@ -1,10 +1,12 @@
 // sim_shareable.c: physical allocations as file descriptors, as handles of the fabric and of DMA buffers, and what a handle says of itself.
 #include "sim/sim.h"
 
-static struct vr_sim_physical *find(const struct vr_sim *sim, uint64_t handle) { return vr_sim_slots_find(&sim->physicals, handle); }
+static struct vr_sim_physical *find_physical(const struct vr_sim *sim, uint64_t handle) {
+    return vr_sim_slots_find(&sim->physicals, handle);
+}
 
 vr_cu_result vr_sim_mem_get_allocation_properties(struct vr_sim *sim, struct vr_cu_allocation_prop *prop, uint64_t handle) {
-    const struct vr_sim_physical *physical = find(sim, handle);
+    const struct vr_sim_physical *physical = find_physical(sim, handle);
     if (prop == NULL || physical == NULL || physical->team != 0) return VR_CU_INVALID_VALUE;
     *prop = (struct vr_cu_allocation_prop){
         .type = VR_CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -45,7 +47,7 @@ static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_physical *phy
 }
 
 vr_cu_result vr_sim_mem_export_to_shareable_handle(struct vr_sim *sim, void *shareable, uint64_t handle, int handle_type, uint64_t flags) {
-    struct vr_sim_physical *physical = find(sim, handle);
+    struct vr_sim_physical *physical = find_physical(sim, handle);
     if (shareable == NULL || physical == NULL || flags != 0) return VR_CU_INVALID_VALUE;
     const bool fabric = handle_type == VR_CU_MEM_HANDLE_TYPE_FABRIC && sim->options.network;
     if (handle_type != VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && !fabric) return VR_CU_NOT_SUPPORTED;

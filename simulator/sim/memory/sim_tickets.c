@@ -119,20 +119,21 @@ static size_t entry_of(struct vr_sim *sim, uint32_t file, uint64_t place, bool *
 }
 
 // The hold comes before the look: what is there then stays.
-static vr_cu_result look(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_sim_ticket *ticket) {
+static vr_cu_result look_at_ticket(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind,
+                                   struct vr_sim_ticket *ticket) {
     const vr_cu_result result = vr_sim_ticket_read(file, place, kind, ticket);
     if (result != VR_CU_SUCCESS) return result;
     return ticket->device < sim->machine_devices ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
 }
 
-static vr_cu_result enter(struct vr_sim *sim, uint32_t file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index) {
+static vr_cu_result enter_ticket(struct vr_sim *sim, uint32_t file, uint64_t place, enum vr_sim_ticket_kind kind, uint32_t *index) {
     bool known;
     struct vr_sim_ticket ticket;
     const int opened = sim->files[file].file;
     const size_t entry = entry_of(sim, file, place, &known);
     if (entry == SIZE_MAX) return VR_CU_OUT_OF_MEMORY;
     if (!known && vr_os_shared_hold(opened, place) != VRAM_OK) return VR_CU_INVALID_VALUE;
-    const vr_cu_result result = look(sim, opened, place, kind, &ticket);
+    const vr_cu_result result = look_at_ticket(sim, opened, place, kind, &ticket);
     if (result != VR_CU_SUCCESS) {
         if (!known) vr_os_shared_forget(opened, place);
         return result;
@@ -150,7 +151,7 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
     uint32_t number;
     vr_cu_result result = take_file(sim, file, &number);
     if (result != VR_CU_SUCCESS) return result;
-    result = enter(sim, number, place, kind, index);
+    result = enter_ticket(sim, number, place, kind, index);
     // An entry holds its file once, however often it is named.
     if (result != VR_CU_SUCCESS || sim->shared[*index].references > 1) give_file(sim, number);
     return result;

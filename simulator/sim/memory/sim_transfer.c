@@ -34,7 +34,7 @@ static bool find_mapped(struct vr_sim *sim, uint64_t address, uint64_t size_byte
     return true;
 }
 
-static bool find(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, struct spot *spot) {
+static bool find_spot(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, struct spot *spot) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
     if (range == NULL) {
         *spot = on_host(address, size_bytes);
@@ -95,7 +95,7 @@ bool vr_sim_transfer_copy(struct vr_sim *sim, uint64_t to, uint64_t from, uint64
     if (size_bytes > 0) note_written(sim, to, size_bytes);
     while (size_bytes > 0) {
         struct spot into, out;
-        if (!find(sim, to, size_bytes, &into) || !find(sim, from, into.size_bytes, &out)) return false;
+        if (!find_spot(sim, to, size_bytes, &into) || !find_spot(sim, from, into.size_bytes, &out)) return false;
         if (!move_piece(sim, &into, &out, out.size_bytes, keep)) return false;
         to += out.size_bytes;
         from += out.size_bytes;
@@ -108,7 +108,7 @@ bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, u
     if (size_bytes > 0) note_written(sim, to, size_bytes);
     for (uint64_t done = 0; done < size_bytes;) {
         struct spot spot;
-        if (!find(sim, to + done, size_bytes - done, &spot)) return false;
+        if (!find_spot(sim, to + done, size_bytes - done, &spot)) return false;
         const uint32_t turned = vr_sim_content_word(pattern, 4 - done % 4); // its first byte is the one at to + done
         if (spot.host != NULL)
             vr_sim_content_paint(spot.host, 0, spot.size_bytes, turned);
@@ -124,13 +124,13 @@ void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_by
     struct spot spot;
     if (VR_LIKELY(!may_be_written(sim, address)) || size_bytes == 0) return;
     // Without memory for it, what was written before stays.
-    if (find(sim, address, size_bytes, &spot) && spot.place != 0)
+    if (find_spot(sim, address, size_bytes, &spot) && spot.place != 0)
         (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes, updates);
 }
 
 // --- what is computed ------------------------------------------------------------------------------------------------
 
-static bool look_at(struct vr_sim *sim, const struct spot *spot, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
+static bool read_spot(struct vr_sim *sim, const struct spot *spot, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
     if (spot->host == NULL && spot->place != 0) return vr_sim_content_look(&sim->content, spot->place, size_bytes, bytes, levels);
     if (spot->host != NULL)
         memcpy(bytes, spot->host, (size_t)size_bytes);
@@ -143,8 +143,8 @@ static bool look_at(struct vr_sim *sim, const struct spot *spot, uint64_t size_b
 bool vr_sim_transfer_look(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
     for (uint64_t done = 0; done < size_bytes;) {
         struct spot spot;
-        if (!find(sim, address + done, size_bytes - done, &spot)) return false;
-        if (!look_at(sim, &spot, spot.size_bytes, bytes + done, levels + done)) return false;
+        if (!find_spot(sim, address + done, size_bytes - done, &spot)) return false;
+        if (!read_spot(sim, &spot, spot.size_bytes, bytes + done, levels + done)) return false;
         done += spot.size_bytes;
     }
     return true;
@@ -154,7 +154,7 @@ bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_
     if (size_bytes > 0) note_written(sim, address, size_bytes);
     for (uint64_t done = 0; done < size_bytes;) {
         struct spot spot;
-        if (!find(sim, address + done, size_bytes - done, &spot)) return false;
+        if (!find_spot(sim, address + done, size_bytes - done, &spot)) return false;
         const unsigned char *from = bytes == NULL ? NULL : bytes + done;
         if (spot.host != NULL && from != NULL) memcpy(spot.host, from, (size_t)spot.size_bytes);
         if (spot.place != 0 && !vr_sim_content_result(&sim->content, spot.place, spot.size_bytes, from, (enum vr_sim_level)level))

@@ -17,7 +17,7 @@ static vr_cu_result check_resource(const struct vr_sim *sim, const struct vr_cu_
     }
 }
 
-static vr_cu_result make(struct vr_sim *sim, uint64_t *object, const struct vr_cu_resource *resource, const struct vr_sim_view *with) {
+static vr_cu_result make_view(struct vr_sim *sim, uint64_t *object, const struct vr_cu_resource *resource, const struct vr_sim_view *with) {
     struct vr_sim_context *context;
     if (object == NULL || resource == NULL) return VR_CU_INVALID_VALUE;
     vr_cu_result result = vr_sim_current(sim, &context);
@@ -36,7 +36,7 @@ static vr_cu_result make(struct vr_sim *sim, uint64_t *object, const struct vr_c
     return VR_CU_SUCCESS;
 }
 
-static struct vr_sim_view *find(const struct vr_sim *sim, uint64_t object, bool is_texture) {
+static struct vr_sim_view *find_view(const struct vr_sim *sim, uint64_t object, bool is_texture) {
     struct vr_sim_view *found = vr_sim_slots_find(&sim->views, object);
     return found != NULL && found->is_texture == is_texture ? found : NULL;
 }
@@ -46,24 +46,24 @@ vr_cu_result vr_sim_tex_object_create(struct vr_sim *sim, uint64_t *object, cons
     if (texture == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_view with = {.is_texture = true, .has_view = view != NULL, .texture = *texture};
     if (view != NULL) with.view = *view;
-    return make(sim, object, resource, &with);
+    return make_view(sim, object, resource, &with);
 }
 
 vr_cu_result vr_sim_surf_object_create(struct vr_sim *sim, uint64_t *object, const struct vr_cu_resource *resource) {
     const struct vr_sim_view with = {.is_texture = false};
     if (resource != NULL && resource->kind != VR_CU_RESOURCE_ARRAY) return VR_CU_INVALID_VALUE;
-    return make(sim, object, resource, &with);
+    return make_view(sim, object, resource, &with);
 }
 
-static vr_cu_result destroy(struct vr_sim *sim, uint64_t object, bool is_texture) {
-    const struct vr_sim_view *found = find(sim, object, is_texture);
+static vr_cu_result destroy_view(struct vr_sim *sim, uint64_t object, bool is_texture) {
+    const struct vr_sim_view *found = find_view(sim, object, is_texture);
     if (found == NULL) return VR_CU_INVALID_VALUE;
     vr_sim_slots_give(&sim->views, vr_sim_slots_index(&sim->views, found));
     return VR_CU_SUCCESS;
 }
 
-vr_cu_result vr_sim_tex_object_destroy(struct vr_sim *sim, uint64_t object) { return destroy(sim, object, true); }
-vr_cu_result vr_sim_surf_object_destroy(struct vr_sim *sim, uint64_t object) { return destroy(sim, object, false); }
+vr_cu_result vr_sim_tex_object_destroy(struct vr_sim *sim, uint64_t object) { return destroy_view(sim, object, true); }
+vr_cu_result vr_sim_surf_object_destroy(struct vr_sim *sim, uint64_t object) { return destroy_view(sim, object, false); }
 
 static vr_cu_result resource_of(const struct vr_sim_view *found, struct vr_cu_resource *resource) {
     if (found == NULL || resource == NULL) return VR_CU_INVALID_VALUE;
@@ -72,22 +72,22 @@ static vr_cu_result resource_of(const struct vr_sim_view *found, struct vr_cu_re
 }
 
 vr_cu_result vr_sim_tex_object_get_resource_desc(struct vr_sim *sim, struct vr_cu_resource *resource, uint64_t object) {
-    return resource_of(find(sim, object, true), resource);
+    return resource_of(find_view(sim, object, true), resource);
 }
 
 vr_cu_result vr_sim_surf_object_get_resource_desc(struct vr_sim *sim, struct vr_cu_resource *resource, uint64_t object) {
-    return resource_of(find(sim, object, false), resource);
+    return resource_of(find_view(sim, object, false), resource);
 }
 
 vr_cu_result vr_sim_tex_object_get_texture_desc(struct vr_sim *sim, struct vr_cu_texture *texture, uint64_t object) {
-    const struct vr_sim_view *found = find(sim, object, true);
+    const struct vr_sim_view *found = find_view(sim, object, true);
     if (found == NULL || texture == NULL) return VR_CU_INVALID_VALUE;
     *texture = found->texture;
     return VR_CU_SUCCESS;
 }
 
 vr_cu_result vr_sim_tex_object_get_resource_view_desc(struct vr_sim *sim, struct vr_cu_resource_view *view, uint64_t object) {
-    const struct vr_sim_view *found = find(sim, object, true);
+    const struct vr_sim_view *found = find_view(sim, object, true);
     if (found == NULL || view == NULL || !found->has_view) return VR_CU_INVALID_VALUE;
     *view = found->view;
     return VR_CU_SUCCESS;

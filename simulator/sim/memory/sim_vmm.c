@@ -3,7 +3,7 @@
 
 static bool is_granular(uint64_t value) { return value % VR_SIM_GRANULARITY == 0; }
 
-static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint64_t owner) {
+static struct vr_sim_physical *physical_of_owner(const struct vr_sim *sim, uint64_t owner) {
     return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)owner);
 }
 
@@ -36,7 +36,7 @@ vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t si
     if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
     uint32_t index;
     if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_physical *physical = physical_at(sim, index);
+    struct vr_sim_physical *physical = physical_of_owner(sim, index);
     physical->device = (uint32_t)prop->location.id;
     physical->size_bytes = size_bytes;
     physical->references = 1;
@@ -132,7 +132,7 @@ static uint64_t count_mappings(const struct vr_sim *sim, uint64_t address, uint6
 }
 
 static void remove_mapping(struct vr_sim *sim, const struct vr_sim_range *mapping) {
-    struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
+    struct vr_sim_physical *physical = physical_of_owner(sim, mapping->owner);
     vr_sim_ranges_remove(&sim->mappings, mapping->base);
     physical->mappings--;
     vr_sim_physical_collect(sim, physical);
@@ -168,7 +168,7 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_cu_ac
 // Access needs a peer of the memory's device, not that peer access is enabled; of a multicast object, one of its devices.
 static bool can_have_access(const struct vr_sim *sim, const struct vr_sim_range *mapping, const struct vr_cu_access_desc *access,
                             uint64_t count) {
-    const struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
+    const struct vr_sim_physical *physical = physical_of_owner(sim, mapping->owner);
     const uint32_t owner = physical->device;
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t device = (uint32_t)access[i].location.id;
@@ -228,9 +228,9 @@ void vr_sim_free_vmm(struct vr_sim *sim) {
         vr_sim_ranges_remove(&sim->spaces, range->base);
     }
     for (uint32_t i = 0; i < sim->physicals.used; i++)
-        if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) vr_sim_unbind_all(sim, i);
+        if (physical_of_owner(sim, i)->slot.live && physical_of_owner(sim, i)->team != 0) vr_sim_unbind_all(sim, i);
     for (uint32_t i = 0; i < sim->physicals.used; i++) { // what was not released
-        struct vr_sim_physical *physical = physical_at(sim, i);
+        struct vr_sim_physical *physical = physical_of_owner(sim, i);
         if (!physical->slot.live) continue;
         physical->slot.named = false;
         vr_sim_physical_collect(sim, physical);

@@ -23,12 +23,12 @@ bool vr_sim_windows_lengthen(struct vr_sim_windows *windows, uint64_t end) {
     return true;
 }
 
-static struct vr_sim_window *find(const struct vr_sim_windows *windows, uint64_t number) {
+static struct vr_sim_window *find_window(const struct vr_sim_windows *windows, uint64_t number) {
     const uint64_t position = vr_map_get(&windows->by_number, number + 1);
     return position == 0 ? NULL : &windows->items[position - 1];
 }
 
-static bool map(const struct vr_sim_windows *windows, uint64_t number, uint64_t *host) {
+static bool map_window(const struct vr_sim_windows *windows, uint64_t number, uint64_t *host) {
     uint64_t mapped;
     if (vr_os_map(0, VR_SIM_WINDOW_BYTES, 0, false, &mapped) != VRAM_OK) return false;
     const bool shown = vr_os_shared_map(windows->file, number * VR_SIM_WINDOW_BYTES, VR_SIM_WINDOW_BYTES, mapped) == VRAM_OK &&
@@ -42,7 +42,7 @@ static struct vr_sim_window *open_window(struct vr_sim_windows *windows, uint64_
     struct vr_sim_window made = {.number = number};
     if (!vr_sim_windows_lengthen(windows, (number + 1) * VR_SIM_WINDOW_BYTES)) return NULL;
     if (VR_GROW(windows, items, windows->count + 1) != VRAM_OK || vr_map_reserve(&windows->by_number, 1) != VRAM_OK) return NULL;
-    if (!map(windows, number, &made.host)) return NULL;
+    if (!map_window(windows, number, &made.host)) return NULL;
     windows->items[windows->count++] = made;
     if (vr_map_set(&windows->by_number, number + 1, windows->count) != VRAM_OK) assert(!"there is room");
     return &windows->items[windows->count - 1];
@@ -76,7 +76,7 @@ static bool is_touched(const struct vr_sim_window *window, uint64_t at, uint64_t
 
 unsigned char *vr_sim_windows_write(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes) {
     assert(size_bytes > 0 && vr_sim_windows_span(at, size_bytes) == size_bytes);
-    struct vr_sim_window *window = find(windows, at / VR_SIM_WINDOW_BYTES);
+    struct vr_sim_window *window = find_window(windows, at / VR_SIM_WINDOW_BYTES);
     if (window == NULL) window = open_window(windows, at / VR_SIM_WINDOW_BYTES);
     if (window == NULL) return NULL;
     size_t first, last;
@@ -86,14 +86,14 @@ unsigned char *vr_sim_windows_write(struct vr_sim_windows *windows, uint64_t at,
 }
 
 const unsigned char *vr_sim_windows_read(const struct vr_sim_windows *windows, uint64_t at) {
-    const struct vr_sim_window *window = find(windows, at / VR_SIM_WINDOW_BYTES);
+    const struct vr_sim_window *window = find_window(windows, at / VR_SIM_WINDOW_BYTES);
     return window == NULL ? NULL : bytes_at(window, at);
 }
 
 // Part of a page.
 static bool zero_part(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes, bool foreign) {
     if (size_bytes == 0) return true;
-    const struct vr_sim_window *window = find(windows, at / VR_SIM_WINDOW_BYTES);
+    const struct vr_sim_window *window = find_window(windows, at / VR_SIM_WINDOW_BYTES);
     if (!foreign && (window == NULL || !is_touched(window, at, size_bytes))) return true;
     unsigned char *bytes = vr_sim_windows_write(windows, at, size_bytes);
     if (bytes != NULL) memset(bytes, 0, (size_t)size_bytes);
@@ -112,14 +112,14 @@ bool vr_sim_windows_zero(struct vr_sim_windows *windows, uint64_t at, uint64_t s
 }
 
 // The file is the parent's, too, of a process that was forked.
-static void discard(const struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes) {
+static void discard_span(const struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes) {
     if (windows->process == vr_os_process_id()) vr_os_shared_discard(windows->file, at, size_bytes);
 }
 
 // Whole pages inside of one window. True when nothing of the window is left.
 static bool discard_in(struct vr_sim_windows *windows, struct vr_sim_window *window, uint64_t at, uint64_t size_bytes) {
     if (is_touched(window, at, size_bytes)) {
-        discard(windows, at, size_bytes);
+        discard_span(windows, at, size_bytes);
         const uint64_t within = at % VR_SIM_WINDOW_BYTES;
         const size_t first = (size_t)((within + BLOCK_BYTES - 1) / BLOCK_BYTES), last = (size_t)((within + size_bytes) / BLOCK_BYTES);
         for (size_t i = first; i < last; i++) window->touched[i / 64] &= ~((uint64_t)1 << i % 64);
@@ -135,7 +135,7 @@ void vr_sim_windows_discard(struct vr_sim_windows *windows, uint64_t at, uint64_
     for (uint64_t span; at < last && windows->count > 0; at += span) {
         span = vr_sim_windows_span(at, last - at);
         const uint64_t number = at / VR_SIM_WINDOW_BYTES;
-        struct vr_sim_window *window = find(windows, number);
+        struct vr_sim_window *window = find_window(windows, number);
         if (window != NULL && discard_in(windows, window, at, span) && number < settled / VR_SIM_WINDOW_BYTES)
             close_window(windows, window);
     }

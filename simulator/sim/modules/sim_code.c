@@ -20,7 +20,7 @@ enum {
 // No more is unpacked. The largest piece of PyTorch 2.6 and 2.15 has 43,061,752 bytes.
 #define UNPACKED_MOST ((uint64_t)256 << 20)
 
-static uint64_t load(const void *bytes, size_t at, size_t width) {
+static uint64_t load_integer(const void *bytes, size_t at, size_t width) {
     uint64_t value = 0;
     memcpy(&value, (const char *)bytes + at, width); // little-endian, as all hosts of GPUs are
     return value;
@@ -37,14 +37,14 @@ struct code {
     uint64_t packed_bytes, unpacked_bytes; // of LZ4 and Zstandard: what of size_bytes is used, and what it gives
 };
 
-static bool takes(uint32_t device, const struct code *code) {
+static bool device_takes(uint32_t device, const struct code *code) {
     if (code->exact) return code->architecture == device;
     if (code->ptx) return code->architecture <= device;
     return code->architecture / 10 == device / 10 && code->architecture <= device;
 }
 
 // A cubin before PTX, then the higher architecture, then what is for it alone.
-static bool is_better(const struct code *code, const struct code *best) {
+static bool is_better_code(const struct code *code, const struct code *best) {
     if (best->bytes == NULL) return true;
     if (code->ptx != best->ptx) return best->ptx;
     if (code->architecture != best->architecture) return code->architecture > best->architecture;
@@ -52,27 +52,28 @@ static bool is_better(const struct code *code, const struct code *best) {
 }
 
 static bool is_container(const char *bytes, size_t size_bytes) {
-    return size_bytes >= CONTAINER_HEADER && load(bytes, 0, 4) == CONTAINER_MAGIC;
+    return size_bytes >= CONTAINER_HEADER && load_integer(bytes, 0, 4) == CONTAINER_MAGIC;
 }
 
-static vr_cu_result choose(const char *bytes, size_t size_bytes, uint32_t architecture, struct code *best) {
-    uint64_t at = load(bytes, 6, 2), end;
-    if (at < CONTAINER_HEADER || !vr_add_u64(at, load(bytes, 8, 8), &end) || end > size_bytes) return VR_CU_INVALID_IMAGE;
+static vr_cu_result choose_code(const char *bytes, size_t size_bytes, uint32_t architecture, struct code *best) {
+    uint64_t at = load_integer(bytes, 6, 2), end;
+    if (at < CONTAINER_HEADER || !vr_add_u64(at, load_integer(bytes, 8, 8), &end) || end > size_bytes) return VR_CU_INVALID_IMAGE;
     while (at < end) {
         if (end - at < ENTRY_HEADER) return VR_CU_INVALID_IMAGE;
         const char *entry = bytes + at;
-        const uint64_t header = load(entry, 4, 4), size = load(entry, 8, 8), flags = load(entry, 40, 8), kind = load(entry, 0, 2);
+        const uint64_t header = load_integer(entry, 4, 4), size = load_integer(entry, 8, 8), flags = load_integer(entry, 40, 8),
+                       kind = load_integer(entry, 0, 2);
         if (header < ENTRY_HEADER || header > end - at || size > end - at - header) return VR_CU_INVALID_IMAGE;
         const struct code code = {.bytes = entry + header,
                                   .size_bytes = (size_t)size,
-                                  .architecture = (uint32_t)load(entry, 28, 4),
+                                  .architecture = (uint32_t)load_integer(entry, 28, 4),
                                   .exact = (flags & FLAG_EXACT) != 0,
                                   .ptx = kind == KIND_PTX,
                                   .lz4 = (flags & FLAG_LZ4) != 0,
                                   .zstd = (flags & FLAG_ZSTD) != 0,
-                                  .packed_bytes = load(entry, 16, 4),
-                                  .unpacked_bytes = load(entry, 56, 8)};
-        if ((kind == KIND_PTX || kind == KIND_CUBIN) && takes(architecture, &code) && is_better(&code, best)) *best = code;
+                                  .packed_bytes = load_integer(entry, 16, 4),
+                                  .unpacked_bytes = load_integer(entry, 56, 8)};
+        if ((kind == KIND_PTX || kind == KIND_CUBIN) && device_takes(architecture, &code) && is_better_code(&code, best)) *best = code;
         at += header + size;
     }
     return best->bytes == NULL ? VR_CU_NO_BINARY_FOR_GPU : VR_CU_SUCCESS;
@@ -81,17 +82,17 @@ static vr_cu_result choose(const char *bytes, size_t size_bytes, uint32_t archit
 static bool is_cubin(const char *bytes, size_t size_bytes) { return size_bytes >= 64 && memcmp(bytes, "\177ELF", 4) == 0; }
 
 static vr_cu_result find_code(const char *bytes, size_t size_bytes, uint32_t architecture, struct code *code) {
-    if (is_container(bytes, size_bytes)) return choose(bytes, size_bytes, architecture, code);
+    if (is_container(bytes, size_bytes)) return choose_code(bytes, size_bytes, architecture, code);
     *code = (struct code){.bytes = bytes, .size_bytes = size_bytes, .ptx = !is_cubin(bytes, size_bytes)};
     if (code->ptx && !vr_sim_ptx_architecture(bytes, size_bytes, &code->architecture, &code->exact))
         return size_bytes > 0 && bytes[0] == '\177' ? VR_CU_INVALID_IMAGE : VR_CU_INVALID_PTX;
     if (!code->ptx && !vr_sim_cubin_architecture(bytes, size_bytes, &code->architecture, &code->exact)) return VR_CU_INVALID_IMAGE;
-    return takes(architecture, code) ? VR_CU_SUCCESS : VR_CU_NO_BINARY_FOR_GPU;
+    return device_takes(architecture, code) ? VR_CU_SUCCESS : VR_CU_NO_BINARY_FOR_GPU;
 }
 
 // --- unpacking ------------------------------------------------------------------------------------------------------
 
-static vr_cu_result read_plain(struct vr_sim_image *image, const char *bytes, size_t size_bytes, bool ptx) {
+static vr_cu_result read_plain_image(struct vr_sim_image *image, const char *bytes, size_t size_bytes, bool ptx) {
     return ptx ? vr_sim_ptx_read(image, bytes, size_bytes) : vr_sim_cubin_read(image, bytes, size_bytes);
 }
 
@@ -102,14 +103,14 @@ static vr_cu_result read_packed(struct vr_sim_image *image, const struct code *c
     if (bytes == NULL) return VR_CU_OUT_OF_MEMORY;
     vr_cu_result result = VR_CU_INVALID_IMAGE;
     if (unpack(bytes, (size_t)code->unpacked_bytes, code->bytes, (size_t)code->packed_bytes))
-        result = read_plain(image, bytes, (size_t)code->unpacked_bytes, code->ptx);
+        result = read_plain_image(image, bytes, (size_t)code->unpacked_bytes, code->ptx);
     free(bytes);
     return result;
 }
 
 // Code that nobody here can unpack stays closed: any name is one of its kernels.
 static vr_cu_result read_code(struct vr_sim_image *image, const struct code *code, vr_sim_unpacking *zstd) {
-    if (!code->lz4 && !code->zstd) return read_plain(image, code->bytes, code->size_bytes, code->ptx);
+    if (!code->lz4 && !code->zstd) return read_plain_image(image, code->bytes, code->size_bytes, code->ptx);
     vr_sim_unpacking *unpack = code->lz4 ? vr_sim_unpack_lz4 : zstd;
     if (unpack != NULL && code->unpacked_bytes != 0 && code->unpacked_bytes <= UNPACKED_MOST) return read_packed(image, code, unpack);
     image->open = true;
@@ -139,14 +140,14 @@ vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t ar
 
 // To the end of the sections and of their table, whatever lies last.
 static bool cubin_extent(const char *bytes, uint64_t *extent) {
-    const uint64_t table = load(bytes, 0x28, 8), width = load(bytes, 0x3a, 2), count = load(bytes, 0x3c, 2);
+    const uint64_t table = load_integer(bytes, 0x28, 8), width = load_integer(bytes, 0x3a, 2), count = load_integer(bytes, 0x3c, 2);
     uint64_t most;
     if (width < 64 || table > EXTENT_MAX || !vr_add_u64(table, width * count, &most)) return false;
     for (uint64_t i = 0; i < count; i++) {
         const char *section = bytes + table + i * width;
         uint64_t end;
-        if (load(section, 4, 4) == 8) continue; // SHT_NOBITS takes no bytes
-        if (!vr_add_u64(load(section, 0x18, 8), load(section, 0x20, 8), &end)) return false;
+        if (load_integer(section, 4, 4) == 8) continue; // SHT_NOBITS takes no bytes
+        if (!vr_add_u64(load_integer(section, 0x18, 8), load_integer(section, 0x20, 8), &end)) return false;
         if (end > most) most = end;
     }
     *extent = most;
@@ -156,13 +157,13 @@ static bool cubin_extent(const char *bytes, uint64_t *extent) {
 vr_cu_result vr_sim_image_extent(const void **bytes, size_t *size_bytes) {
     const char *start = *bytes;
     uint64_t extent;
-    if (start[0] != '\0' && start[1] != '\0' && start[2] != '\0' && start[3] != '\0' && load(start, 0, 4) == WRAPPER_MAGIC)
-        start = (const char *)(uintptr_t)load(start, 8, 8);
+    if (start[0] != '\0' && start[1] != '\0' && start[2] != '\0' && start[3] != '\0' && load_integer(start, 0, 4) == WRAPPER_MAGIC)
+        start = (const char *)(uintptr_t)load_integer(start, 8, 8);
     if (start == NULL) return VR_CU_INVALID_IMAGE;
     // An empty text ends where it starts: nothing behind a NUL is read.
     const bool short_text = start[0] == '\0' || start[1] == '\0' || start[2] == '\0' || start[3] == '\0';
-    if (!short_text && load(start, 0, 4) == CONTAINER_MAGIC) {
-        if (!vr_add_u64(load(start, 6, 2), load(start, 8, 8), &extent) || extent > EXTENT_MAX) return VR_CU_INVALID_IMAGE;
+    if (!short_text && load_integer(start, 0, 4) == CONTAINER_MAGIC) {
+        if (!vr_add_u64(load_integer(start, 6, 2), load_integer(start, 8, 8), &extent) || extent > EXTENT_MAX) return VR_CU_INVALID_IMAGE;
     } else if (!short_text && memcmp(start, "\177ELF", 4) == 0) {
         if (!cubin_extent(start, &extent)) return VR_CU_INVALID_IMAGE;
     } else {

@@ -43,14 +43,14 @@ struct cubin {
     size_t symbol_count;
 };
 
-static uint64_t load(const char *bytes, size_t at, size_t width) {
+static uint64_t load_field(const char *bytes, size_t at, size_t width) {
     uint64_t value = 0;
     memcpy(&value, bytes + at, width);
     return value;
 }
 
 // [at, at + size) of the file, or NULL.
-static const char *part(const struct cubin *file, uint64_t at, uint64_t size_bytes) {
+static const char *file_part(const struct cubin *file, uint64_t at, uint64_t size_bytes) {
     return at <= file->size_bytes && size_bytes <= file->size_bytes - at ? file->bytes + at : NULL;
 }
 
@@ -58,36 +58,38 @@ static const char *section_at(const struct cubin *file, uint64_t index) {
     return index < file->count ? file->sections + index * SECTION : NULL;
 }
 
-static uint64_t size_of(const char *section) { return load(section, 0x20, 8); }
+static uint64_t section_size(const char *section) { return load_field(section, 0x20, 8); }
 
 // The bytes of a section; none when it has none or lies about them.
-static const char *content(const struct cubin *file, const char *section, size_t *size_bytes) {
-    const char *bytes = load(section, 4, 4) == TYPE_NO_BYTES ? NULL : part(file, load(section, 0x18, 8), size_of(section));
-    *size_bytes = bytes == NULL ? 0 : (size_t)size_of(section);
+static const char *section_content(const struct cubin *file, const char *section, size_t *size_bytes) {
+    const char *bytes =
+        load_field(section, 4, 4) == TYPE_NO_BYTES ? NULL : file_part(file, load_field(section, 0x18, 8), section_size(section));
+    *size_bytes = bytes == NULL ? 0 : (size_t)section_size(section);
     return bytes;
 }
 
 // A string of a table of strings; "" for a lie.
 static const char *string_at(const struct cubin *file, const char *table, uint64_t at) {
     size_t size;
-    const char *bytes = table == NULL ? NULL : content(file, table, &size);
+    const char *bytes = table == NULL ? NULL : section_content(file, table, &size);
     return bytes != NULL && at < size && memchr(bytes + at, '\0', size - (size_t)at) != NULL ? bytes + at : "";
 }
 
-static bool open_file(struct cubin *file, const char *bytes, size_t size_bytes) {
+static bool open_cubin(struct cubin *file, const char *bytes, size_t size_bytes) {
     *file = (struct cubin){.bytes = bytes, .size_bytes = size_bytes};
-    if (size_bytes < HEADER || bytes[4] != 2 || load(bytes, 0x12, 2) != MACHINE_CUDA || load(bytes, 0x3a, 2) != SECTION) return false;
-    file->count = (uint32_t)load(bytes, 0x3c, 2);
-    file->sections = part(file, load(bytes, 0x28, 8), (uint64_t)file->count * SECTION);
+    if (size_bytes < HEADER || bytes[4] != 2 || load_field(bytes, 0x12, 2) != MACHINE_CUDA || load_field(bytes, 0x3a, 2) != SECTION)
+        return false;
+    file->count = (uint32_t)load_field(bytes, 0x3c, 2);
+    file->sections = file_part(file, load_field(bytes, 0x28, 8), (uint64_t)file->count * SECTION);
     return file->sections != NULL;
 }
 
-static const char *name_of(const struct cubin *file, const char *section) {
-    return string_at(file, section_at(file, load(file->bytes, 0x3e, 2)), load(section, 0, 4));
+static const char *section_name(const struct cubin *file, const char *section) {
+    return string_at(file, section_at(file, load_field(file->bytes, 0x3e, 2)), load_field(section, 0, 4));
 }
 
 // What follows a prefix, or NULL.
-static const char *after(const char *name, const char *prefix) {
+static const char *name_after(const char *name, const char *prefix) {
     const size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
 }
@@ -97,12 +99,12 @@ static const char *after(const char *name, const char *prefix) {
 typedef bool on_attribute(struct cubin *file, struct vr_sim_kernel *kernel, unsigned number, const char *value, size_t size_bytes);
 
 // Calls for each attribute, until one is refused.
-static bool walk(struct cubin *file, const char *section, struct vr_sim_kernel *kernel, on_attribute *visit) {
+static bool walk_attributes(struct cubin *file, const char *section, struct vr_sim_kernel *kernel, on_attribute *visit) {
     size_t size, at = 0;
-    const char *bytes = content(file, section, &size);
+    const char *bytes = section_content(file, section, &size);
     while (size - at >= 4) {
         const unsigned form = (unsigned char)bytes[at], number = (unsigned char)bytes[at + 1];
-        const size_t length = form == FORM_SIZED ? (size_t)load(bytes, at + 2, 2) : 0;
+        const size_t length = form == FORM_SIZED ? (size_t)load_field(bytes, at + 2, 2) : 0;
         const char *value = form == FORM_SIZED ? bytes + at + 4 : bytes + at + 2;
         if (length > size - at - 4) return true;
         if (!visit(file, kernel, number, value, form == FORM_SIZED ? length : 2)) return false;
@@ -115,24 +117,25 @@ static bool walk(struct cubin *file, const char *section, struct vr_sim_kernel *
 static bool on_kernel(struct cubin *file, struct vr_sim_kernel *kernel, unsigned number, const char *value, size_t size_bytes) {
     (void)file;
     if (number == INFO_MOST_THREADS && size_bytes >= 12) {
-        const uint64_t threads = load(value, 0, 4) * load(value, 4, 4);
-        kernel->most_threads = threads * load(value, 8, 4) <= 1024 && threads <= 1024 ? (uint32_t)(threads * load(value, 8, 4)) : 0;
+        const uint64_t threads = load_field(value, 0, 4) * load_field(value, 4, 4);
+        kernel->most_threads =
+            threads * load_field(value, 8, 4) <= 1024 && threads <= 1024 ? (uint32_t)(threads * load_field(value, 8, 4)) : 0;
     }
     if ((number != INFO_PARAMETER && number != INFO_LARGE_PARAMETER) || size_bytes < 12) return true;
     // The size stands in the upper 14 bits of the last word; of a large one in the lower 16.
-    const uint32_t size = (uint32_t)load(value, 8, 4);
-    return vr_sim_kernel_add_parameter(kernel, (uint32_t)load(value, 4, 2), (uint32_t)load(value, 6, 2),
+    const uint32_t size = (uint32_t)load_field(value, 8, 4);
+    return vr_sim_kernel_add_parameter(kernel, (uint32_t)load_field(value, 4, 2), (uint32_t)load_field(value, 6, 2),
                                        number == INFO_PARAMETER ? size >> 18 : size & 0xffff);
 }
 
 // Of the file: values of kernels that a symbol names.
 static bool on_file(struct cubin *file, struct vr_sim_kernel *unused, unsigned number, const char *value, size_t size_bytes) {
     (void)unused;
-    const uint64_t symbol = size_bytes >= 8 ? load(value, 0, 4) : UINT64_MAX;
+    const uint64_t symbol = size_bytes >= 8 ? load_field(value, 0, 4) : UINT64_MAX;
     if (symbol >= file->symbol_count || file->symbols[symbol] == 0) return true;
     struct vr_sim_kernel *kernel = &file->image->kernels[file->symbols[symbol] - 1];
-    if (number == INFO_REGISTERS) kernel->registers = (uint32_t)load(value, 4, 4) & 0xff;
-    if (number == INFO_FRAME) kernel->local_bytes = (uint32_t)load(value, 4, 4);
+    if (number == INFO_REGISTERS) kernel->registers = (uint32_t)load_field(value, 4, 4) & 0xff;
+    if (number == INFO_FRAME) kernel->local_bytes = (uint32_t)load_field(value, 4, 4);
     return true;
 }
 
@@ -140,16 +143,16 @@ static bool on_file(struct cubin *file, struct vr_sim_kernel *unused, unsigned n
 
 static bool is_variable(const struct cubin *file, uint64_t index) {
     const char *section = section_at(file, index);
-    const char *name = section == NULL ? "" : name_of(file, section);
-    return after(name, ".nv.global") != NULL || after(name, ".nv.constant3") != NULL;
+    const char *name = section == NULL ? "" : section_name(file, section);
+    return name_after(name, ".nv.global") != NULL || name_after(name, ".nv.constant3") != NULL;
 }
 
 static bool add_symbol(struct cubin *file, const char *symbol, size_t number, const char *name) {
     const unsigned kind = (unsigned char)symbol[4] & 15, other = (unsigned char)symbol[5];
-    const uint64_t section = load(symbol, 6, 2);
+    const uint64_t section = load_field(symbol, 6, 2);
     if (name[0] == '\0') return true;
     if (kind == KIND_OBJECT && is_variable(file, section))
-        return vr_sim_image_add_variable(file->image, name, strlen(name), load(symbol, 0x10, 8), (other & OTHER_MANAGED) != 0);
+        return vr_sim_image_add_variable(file->image, name, strlen(name), load_field(symbol, 0x10, 8), (other & OTHER_MANAGED) != 0);
     if (kind != KIND_FUNCTION || (other & OTHER_KERNEL) == 0 || section >= file->count) return true;
     struct vr_sim_kernel *kernel = vr_sim_image_add_kernel(file->image, name, strlen(name));
     if (kernel == NULL) return false;
@@ -162,15 +165,15 @@ static bool add_symbol(struct cubin *file, const char *symbol, size_t number, co
 static vr_cu_result read_symbols(struct cubin *file) {
     for (uint32_t i = 0; i < file->count; i++) {
         const char *section = section_at(file, i);
-        if (load(section, 4, 4) != TYPE_SYMBOLS) continue;
+        if (load_field(section, 4, 4) != TYPE_SYMBOLS) continue;
         size_t size;
-        const char *bytes = content(file, section, &size), *names = section_at(file, load(section, 0x28, 4));
+        const char *bytes = section_content(file, section, &size), *names = section_at(file, load_field(section, 0x28, 4));
         file->symbol_count = size / SYMBOL;
         file->symbols = calloc(file->symbol_count + 1, sizeof *file->symbols);
         if (file->symbols == NULL) return VR_CU_OUT_OF_MEMORY;
         for (size_t s = 0; s < file->symbol_count; s++) {
             const char *symbol = bytes + s * SYMBOL;
-            if (!add_symbol(file, symbol, s, string_at(file, names, load(symbol, 0, 4)))) return VR_CU_OUT_OF_MEMORY;
+            if (!add_symbol(file, symbol, s, string_at(file, names, load_field(symbol, 0, 4)))) return VR_CU_OUT_OF_MEMORY;
         }
         return VR_CU_SUCCESS;
     }
@@ -179,7 +182,7 @@ static vr_cu_result read_symbols(struct cubin *file) {
 
 // The kernel that a section is about, by the section of its text.
 static struct vr_sim_kernel *kernel_of(const struct cubin *file, const char *section) {
-    const uint64_t text = load(section, 0x2c, 4);
+    const uint64_t text = load_field(section, 0x2c, 4);
     return text < file->count && file->kernels[text] != 0 ? &file->image->kernels[file->kernels[text] - 1] : NULL;
 }
 
@@ -191,13 +194,14 @@ static uint32_t user_shared(const struct cubin *file, uint64_t size_bytes) {
 
 static vr_cu_result read_sections(struct cubin *file) {
     for (uint32_t i = 0; i < file->count; i++) {
-        const char *section = section_at(file, i), *name = name_of(file, section);
+        const char *section = section_at(file, i), *name = section_name(file, section);
         struct vr_sim_kernel *kernel = kernel_of(file, section);
         bool fits = true;
-        if (strcmp(name, ".nv.info") == 0) fits = walk(file, section, NULL, on_file);
-        if (kernel != NULL && after(name, ".nv.info.") != NULL) fits = walk(file, section, kernel, on_kernel);
-        if (kernel != NULL && after(name, ".nv.shared.") != NULL) kernel->shared_bytes = user_shared(file, size_of(section));
-        if (strcmp(name, ".nv.constant3") == 0 && size_of(section) <= 65536) file->image->constant_bytes = (uint32_t)size_of(section);
+        if (strcmp(name, ".nv.info") == 0) fits = walk_attributes(file, section, NULL, on_file);
+        if (kernel != NULL && name_after(name, ".nv.info.") != NULL) fits = walk_attributes(file, section, kernel, on_kernel);
+        if (kernel != NULL && name_after(name, ".nv.shared.") != NULL) kernel->shared_bytes = user_shared(file, section_size(section));
+        if (strcmp(name, ".nv.constant3") == 0 && section_size(section) <= 65536)
+            file->image->constant_bytes = (uint32_t)section_size(section);
         if (!fits) return VR_CU_OUT_OF_MEMORY;
     }
     return VR_CU_SUCCESS;
@@ -209,11 +213,11 @@ static vr_cu_result read_sections(struct cubin *file) {
 static bool is_exact(const struct cubin *file) {
     for (uint32_t i = 0; i < file->count; i++) {
         const char *section = section_at(file, i);
-        if (strcmp(name_of(file, section), ".nv.compat") != 0) continue;
+        if (strcmp(section_name(file, section), ".nv.compat") != 0) continue;
         size_t size;
-        const char *bytes = content(file, section, &size);
+        const char *bytes = section_content(file, section, &size);
         for (size_t at = 0; size - at >= 4;) {
-            const size_t length = bytes[at] == FORM_SIZED ? (size_t)load(bytes, at + 2, 2) : 0;
+            const size_t length = bytes[at] == FORM_SIZED ? (size_t)load_field(bytes, at + 2, 2) : 0;
             if (bytes[at + 1] == COMPAT_EXACT) return bytes[at + 2] == 1;
             if (length > size - at - 4) return false;
             at += 4 + length;
@@ -224,8 +228,8 @@ static bool is_exact(const struct cubin *file) {
 
 bool vr_sim_cubin_architecture(const void *bytes, size_t size_bytes, uint32_t *architecture, bool *exact) {
     struct cubin file;
-    if (!open_file(&file, bytes, size_bytes)) return false;
-    const uint64_t flags = load(bytes, 0x30, 4);
+    if (!open_cubin(&file, bytes, size_bytes)) return false;
+    const uint64_t flags = load_field(bytes, 0x30, 4);
     const bool second = (unsigned char)file.bytes[8] >= ABI_SECOND;
     *architecture = (uint32_t)(second ? flags >> 8 : flags) & 0xff;
     *exact = second ? is_exact(&file) : (flags & FLAG_EXACT) != 0;
@@ -234,7 +238,7 @@ bool vr_sim_cubin_architecture(const void *bytes, size_t size_bytes, uint32_t *a
 
 vr_cu_result vr_sim_cubin_read(struct vr_sim_image *image, const void *bytes, size_t size_bytes) {
     struct cubin file;
-    if (!open_file(&file, bytes, size_bytes)) return VR_CU_INVALID_IMAGE;
+    if (!open_cubin(&file, bytes, size_bytes)) return VR_CU_INVALID_IMAGE;
     file.image = image;
     file.architecture = image->binary_version;
     file.kernels = calloc((size_t)file.count + 1, sizeof *file.kernels);

@@ -23,7 +23,8 @@ enum attribute { // CUfunction_attribute
 
 // --- attributes -----------------------------------------------------------------------------------------------------
 
-static int value_of(const struct vr_sim_function *function, const struct vr_sim_function_settings *settings, enum attribute attribute) {
+static int attribute_value(const struct vr_sim_function *function, const struct vr_sim_function_settings *settings,
+                           enum attribute attribute) {
     const struct vr_sim_kernel *kernel = vr_sim_function_kernel(function);
     switch (attribute) {
     case MOST_THREADS: return (int)vr_sim_function_most_threads(function);
@@ -48,7 +49,7 @@ vr_cu_result vr_sim_func_get_attribute(struct vr_sim *sim, int *value, int attri
     struct vr_sim_function *found = vr_sim_function_find(sim, function);
     if (value == NULL || attribute < 0 || attribute >= ATTRIBUTE_COUNT) return VR_CU_INVALID_VALUE;
     if (found == NULL) return VR_CU_INVALID_HANDLE;
-    *value = value_of(found, vr_sim_function_settings_of(sim, found), (enum attribute)attribute);
+    *value = attribute_value(found, vr_sim_function_settings_of(sim, found), (enum attribute)attribute);
     return VR_CU_SUCCESS;
 }
 
@@ -77,7 +78,7 @@ static vr_cu_result set_value(struct vr_sim *sim, uint32_t device, struct vr_sim
 }
 
 // The device that counts: of the function's module, or of the current context.
-static uint32_t device_of(struct vr_sim *sim, const struct vr_sim_function *function) {
+static uint32_t device_of_function(struct vr_sim *sim, const struct vr_sim_function *function) {
     const struct vr_sim_module *module = vr_sim_slots_find(&sim->modules, function->module);
     struct vr_sim_context *context = module == NULL ? NULL : vr_sim_context_find(sim, module->context);
     if (context == NULL && vr_sim_current(sim, &context) != VR_CU_SUCCESS) return 0;
@@ -87,7 +88,7 @@ static uint32_t device_of(struct vr_sim *sim, const struct vr_sim_function *func
 vr_cu_result vr_sim_func_set_attribute(struct vr_sim *sim, uint64_t function, int attribute, int value) {
     struct vr_sim_function *found = vr_sim_function_find(sim, function);
     if (attribute < 0 || attribute >= ATTRIBUTE_COUNT) return VR_CU_INVALID_VALUE;
-    return found == NULL ? VR_CU_INVALID_HANDLE : set_value(sim, device_of(sim, found), found, (enum attribute)attribute, value);
+    return found == NULL ? VR_CU_INVALID_HANDLE : set_value(sim, device_of_function(sim, found), found, (enum attribute)attribute, value);
 }
 
 // What the compiler made of it for this device may differ from what it made for the first.
@@ -104,7 +105,7 @@ vr_cu_result vr_sim_kernel_get_attribute(struct vr_sim *sim, int *value, int att
         there.image == found->image ? found->kernel : vr_sim_image_kernel(there.image, vr_sim_function_kernel(found)->name);
     if (index == SIZE_MAX) return VR_CU_NOT_FOUND;
     there.kernel = (uint32_t)index;
-    *value = value_of(&there, vr_sim_function_settings_of(sim, found), (enum attribute)attribute);
+    *value = attribute_value(&there, vr_sim_function_settings_of(sim, found), (enum attribute)attribute);
     return VR_CU_SUCCESS;
 }
 

@@ -22,14 +22,14 @@ static bool fits_limits(const struct vr_sim_launch *launch) {
            block[1] <= BLOCK_XY_MAX && block[2] <= BLOCK_Z_MAX;
 }
 
-static uint64_t product(const uint32_t numbers[3]) { return (uint64_t)numbers[0] * numbers[1] * numbers[2]; }
+static uint64_t product_of(const uint32_t numbers[3]) { return (uint64_t)numbers[0] * numbers[1] * numbers[2]; }
 
 // A grid has up to 2^31 * 2^32 blocks: this is no product that overflows 64 bits.
 static vr_cu_result check_cooperative(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                       struct vr_sim_function *function) {
-    const int blocks = vr_sim_active_blocks(sim, device, function, product(launch->block), launch->shared_bytes);
+    const int blocks = vr_sim_active_blocks(sim, device, function, product_of(launch->block), launch->shared_bytes);
     const int all = vr_sim_device_value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
-    return product(launch->grid) <= (uint64_t)blocks * (uint64_t)all ? VR_CU_SUCCESS : VR_CU_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return product_of(launch->grid) <= (uint64_t)blocks * (uint64_t)all ? VR_CU_SUCCESS : VR_CU_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
 static vr_cu_result check_cluster(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_function *function,
@@ -38,7 +38,7 @@ static vr_cu_result check_cluster(struct vr_sim *sim, uint32_t device, const str
     if (cluster[0] > 16 || cluster[1] > 16 || cluster[2] > 16) return VR_CU_INVALID_CLUSTER_SIZE;
     for (int i = 0; i < 3; i++)
         if (launch->grid[i] % cluster[i] != 0) return VR_CU_INVALID_VALUE;
-    const uint64_t blocks = product(cluster);
+    const uint64_t blocks = product_of(cluster);
     if (blocks == 1) return VR_CU_SUCCESS;
     if (vr_sim_architecture(sim, device) < 90) return VR_CU_NOT_SUPPORTED;
     return blocks <= (vr_sim_function_settings_of(sim, function)->wide_clusters ? 16 : 8) ? VR_CU_SUCCESS : VR_CU_INVALID_CLUSTER_SIZE;
@@ -63,7 +63,7 @@ static vr_cu_result check_attributes(struct vr_sim *sim, uint32_t device, const 
 vr_cu_result vr_sim_launch_check(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                  struct vr_sim_function *function) {
     if (!fits_limits(launch)) return VR_CU_INVALID_VALUE;
-    const uint64_t threads = product(launch->block);
+    const uint64_t threads = product_of(launch->block);
     if (threads > BLOCK_XY_MAX) return VR_CU_INVALID_VALUE;
     if (threads > vr_sim_function_most_threads(function)) return VR_CU_LAUNCH_OUT_OF_RESOURCES;
     const struct vr_sim_function_settings *settings = vr_sim_function_settings_of(sim, function);
@@ -178,7 +178,7 @@ vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struc
 
 // --- launching ------------------------------------------------------------------------------------------------------
 
-static vr_cu_result capture(struct vr_sim *sim, struct vr_sim_stream *queue, uint32_t device, const struct vr_sim_launch *launch) {
+static vr_cu_result capture_launch(struct vr_sim *sim, struct vr_sim_stream *queue, uint32_t device, const struct vr_sim_launch *launch) {
     struct vr_sim_work work;
     struct vr_sim_launch kept = *launch;
     kept.computed = vr_sim_computes(sim);
@@ -207,7 +207,7 @@ static vr_cu_result launch_on(struct vr_sim *sim, const struct vr_sim_launch *la
     struct vr_sim_function *function = vr_sim_function_find(sim, launch->function);
     if (VR_UNLIKELY(function == NULL)) return VR_CU_INVALID_HANDLE;
     const uint32_t device = vr_sim_context_find(sim, queue->context)->device;
-    if (VR_UNLIKELY(queue->capture != 0)) return capture(sim, queue, device, launch);
+    if (VR_UNLIKELY(queue->capture != 0)) return capture_launch(sim, queue, device, launch);
     result = vr_sim_launch_check(sim, device, launch, function);
     if (VR_UNLIKELY(result != VR_CU_SUCCESS)) return result;
     const uint64_t cost_ns = vr_sim_launch_cost_ns(sim, device, launch, function);

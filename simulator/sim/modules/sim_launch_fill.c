@@ -43,26 +43,26 @@ static const struct type types[] = {
     {"N3c107complexIdEE", 16},
 };
 
-static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+static bool begins_with(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 // What of the name comes behind `word`; NULL when it is not in it.
-static const char *behind(const char *name, const char *word) {
+static const char *name_behind(const char *name, const char *word) {
     const char *found = strstr(name, word);
     return found == NULL ? NULL : found + strlen(word);
 }
 
 uint32_t vr_sim_fill_value_bytes(const char *name) {
-    const char *type = behind(name, "11FillFunctorI");
-    if (type == NULL || !begins(name, "_ZN2at6native")) return 0;
+    const char *type = name_behind(name, "11FillFunctorI");
+    if (type == NULL || !begins_with(name, "_ZN2at6native")) return 0;
     const char *kernel = name + strlen("_ZN2at6native");
     // The others find an element's place by a calculator of offsets, or convert what they write.
-    if (!begins(kernel, "29vectorized_elementwise_kernelI") && !begins(kernel, "27unrolled_elementwise_kernelI")) return 0;
+    if (!begins_with(kernel, "29vectorized_elementwise_kernelI") && !begins_with(kernel, "27unrolled_elementwise_kernelI")) return 0;
     if (strstr(type, "WithCast") != NULL) return 0;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const size_t length = strlen(types[i].mangled);
-        if (!begins(type, types[i].mangled) || !begins(type + length, "EE")) continue;
+        if (!begins_with(type, types[i].mangled) || !begins_with(type + length, "EE")) continue;
         const char *array = type + length + strlen("EE");
-        return begins(array, "St5arrayIPcLm1EE") || begins(array, "NS_6detail5ArrayIPcLi1EE") ? types[i].size_bytes : 0;
+        return begins_with(array, "St5arrayIPcLm1EE") || begins_with(array, "NS_6detail5ArrayIPcLi1EE") ? types[i].size_bytes : 0;
     }
     return 0;
 }
@@ -80,7 +80,7 @@ struct bytes_payload {
     unsigned char bytes[];
 };
 
-static vr_cu_result run(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
+static vr_cu_result run_fill(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
     vr_cu_result result = VR_CU_SUCCESS;
     if (!vr_sim_callback_done(sim, stream->callback)) result = vr_sim_callbacks_reserve(sim, 1);
     return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work}) : result;
@@ -96,7 +96,7 @@ static vr_cu_result fill_narrow(struct vr_sim *sim, struct vr_sim_stream *stream
     work.device = device;
     work.element_bytes = fill->value_bytes > 4 ? 4 : fill->value_bytes;
     memcpy(&work.value, fill->value, work.element_bytes);
-    return run(sim, stream, &work);
+    return run_fill(sim, stream, &work);
 }
 
 static vr_cu_result fill_wide(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct fill *fill) {
@@ -111,7 +111,7 @@ static vr_cu_result fill_wide(struct vr_sim *sim, struct vr_sim_stream *stream, 
     struct vr_sim_work work = vr_sim_copy_work(fill->to, (uint64_t)(uintptr_t)payload->bytes, fill->size_bytes);
     work.device = device;
     work.payload = &payload->head;
-    const vr_cu_result result = run(sim, stream, &work);
+    const vr_cu_result result = run_fill(sim, stream, &work);
     vr_sim_payload_drop(&payload->head);
     return result;
 }

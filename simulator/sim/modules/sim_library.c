@@ -33,7 +33,7 @@ static vr_cu_result read_images(struct vr_sim *sim, struct vr_sim_library *libra
     return library->image_count > 0 ? VR_CU_SUCCESS : refused;
 }
 
-static vr_cu_result load(struct vr_sim *sim, uint64_t *library, const void *bytes, size_t size_bytes) {
+static vr_cu_result load_library(struct vr_sim *sim, uint64_t *library, const void *bytes, size_t size_bytes) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->libraries, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_library *made = (struct vr_sim_library *)(void *)vr_sim_slots_item(&sim->libraries, index);
@@ -53,7 +53,7 @@ vr_cu_result vr_sim_library_load_data(struct vr_sim *sim, uint64_t *library, con
     if ((jit_count != 0 && (jit_options == NULL || jit_values == NULL)) || (count != 0 && (options == NULL || values == NULL)))
         return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_image_extent(&code, &size);
-    return result == VR_CU_SUCCESS ? load(sim, library, code, size) : result;
+    return result == VR_CU_SUCCESS ? load_library(sim, library, code, size) : result;
 }
 
 vr_cu_result vr_sim_library_load_from_file(struct vr_sim *sim, uint64_t *library, const char *path, const int *jit_options,
@@ -63,7 +63,7 @@ vr_cu_result vr_sim_library_load_from_file(struct vr_sim *sim, uint64_t *library
     if ((jit_count != 0 && (jit_options == NULL || jit_values == NULL)) || (count != 0 && (options == NULL || values == NULL)))
         return VR_CU_INVALID_VALUE;
     if (vr_os_view_open(path, &view) != VRAM_OK) return VR_CU_FILE_NOT_FOUND;
-    const vr_cu_result result = load(sim, library, view.bytes, (size_t)view.size_bytes);
+    const vr_cu_result result = load_library(sim, library, view.bytes, (size_t)view.size_bytes);
     vr_os_view_close(&view);
     return result;
 }

@@ -19,7 +19,7 @@ vr_cu_result vr_sim_link_create(struct vr_sim *sim, unsigned count, const int *o
     return VR_CU_SUCCESS;
 }
 
-static vr_cu_result append(struct vr_sim_link *link, const void *bytes, size_t size_bytes) {
+static vr_cu_result append_bytes(struct vr_sim_link *link, const void *bytes, size_t size_bytes) {
     if (size_bytes > SIZE_MAX / 2 - link->size_bytes) return VR_CU_OUT_OF_MEMORY;
     if (VR_GROW(link, bytes, link->size_bytes + size_bytes + 2) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     memcpy(link->bytes + link->size_bytes, bytes, size_bytes);
@@ -28,7 +28,7 @@ static vr_cu_result append(struct vr_sim_link *link, const void *bytes, size_t s
     return VR_CU_SUCCESS;
 }
 
-static vr_cu_result add(struct vr_sim_link *link, int type, const void *bytes, size_t size_bytes) {
+static vr_cu_result add_input(struct vr_sim_link *link, int type, const void *bytes, size_t size_bytes) {
     if (type < 0 || type >= INPUT_COUNT || bytes == NULL || size_bytes == 0) return VR_CU_INVALID_VALUE;
     if (type > INPUT_CONTAINER) return VR_CU_SUCCESS;
     if (link->complete) return VR_CU_INVALID_VALUE;
@@ -36,12 +36,12 @@ static vr_cu_result add(struct vr_sim_link *link, int type, const void *bytes, s
         if (link->has_code) return VR_CU_NOT_SUPPORTED;
         link->has_code = true;
         link->size_bytes = 0; // it has what the texts would have added
-        return append(link, bytes, size_bytes);
+        return append_bytes(link, bytes, size_bytes);
     }
     if (link->has_code) return VR_CU_SUCCESS;
     const char *end = memchr(bytes, '\0', size_bytes);
-    const vr_cu_result result = append(link, bytes, end == NULL ? size_bytes : (size_t)(end - (const char *)bytes));
-    return result == VR_CU_SUCCESS ? append(link, "\n", 1) : result;
+    const vr_cu_result result = append_bytes(link, bytes, end == NULL ? size_bytes : (size_t)(end - (const char *)bytes));
+    return result == VR_CU_SUCCESS ? append_bytes(link, "\n", 1) : result;
 }
 
 vr_cu_result vr_sim_link_add_data(struct vr_sim *sim, uint64_t link, int type, const void *bytes, uint64_t size_bytes, const char *name,
@@ -49,7 +49,7 @@ vr_cu_result vr_sim_link_add_data(struct vr_sim *sim, uint64_t link, int type, c
     struct vr_sim_link *found = link_of(sim, link);
     (void)name;
     if (count != 0 && (options == NULL || values == NULL)) return VR_CU_INVALID_VALUE;
-    return found == NULL ? VR_CU_INVALID_HANDLE : add(found, type, bytes, (size_t)size_bytes);
+    return found == NULL ? VR_CU_INVALID_HANDLE : add_input(found, type, bytes, (size_t)size_bytes);
 }
 
 vr_cu_result vr_sim_link_add_file(struct vr_sim *sim, uint64_t link, int type, const char *path, unsigned count, const int *options,
@@ -59,7 +59,7 @@ vr_cu_result vr_sim_link_add_file(struct vr_sim *sim, uint64_t link, int type, c
     if (path == NULL || (count != 0 && (options == NULL || values == NULL))) return VR_CU_INVALID_VALUE;
     if (found == NULL) return VR_CU_INVALID_HANDLE;
     if (vr_os_view_open(path, &view) != VRAM_OK) return VR_CU_FILE_NOT_FOUND;
-    const vr_cu_result result = add(found, type, view.bytes, (size_t)view.size_bytes);
+    const vr_cu_result result = add_input(found, type, view.bytes, (size_t)view.size_bytes);
     vr_os_view_close(&view);
     return result;
 }

@@ -15,7 +15,7 @@ uint64_t vr_sim_variable_offset(const struct vr_sim_image *image, size_t variabl
 }
 
 // A file can claim variables of any size.
-static bool fits(const struct vr_sim_image *image) {
+static bool image_fits(const struct vr_sim_image *image) {
     uint64_t sum = 0;
     for (size_t i = 0; i < image->variable_count; i++)
         if (image->variables[i].size_bytes > VR_SIM_LIMIT ||
@@ -25,7 +25,7 @@ static bool fits(const struct vr_sim_image *image) {
 }
 
 vr_cu_result vr_sim_module_make(struct vr_sim *sim, uint64_t context, struct vr_sim_image *image, uint64_t library, uint64_t *module) {
-    if (!fits(image)) return VR_CU_OUT_OF_MEMORY;
+    if (!image_fits(image)) return VR_CU_OUT_OF_MEMORY;
     const uint64_t size = vr_sim_variable_offset(image, image->variable_count);
     uint32_t index;
     if (vr_sim_slots_take(&sim->modules, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
@@ -63,7 +63,7 @@ void vr_sim_end_modules(struct vr_sim *sim, uint64_t context) {
 
 // --- loading --------------------------------------------------------------------------------------------------------
 
-static vr_cu_result load(struct vr_sim *sim, uint64_t *module, const void *bytes, size_t size_bytes) {
+static vr_cu_result load_module(struct vr_sim *sim, uint64_t *module, const void *bytes, size_t size_bytes) {
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result != VR_CU_SUCCESS) return result;
@@ -80,7 +80,7 @@ vr_cu_result vr_sim_module_load_data(struct vr_sim *sim, uint64_t *module, const
     size_t size;
     if (module == NULL || code == NULL) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_image_extent(&code, &size);
-    return result == VR_CU_SUCCESS ? load(sim, module, code, size) : result;
+    return result == VR_CU_SUCCESS ? load_module(sim, module, code, size) : result;
 }
 
 vr_cu_result vr_sim_module_load_fat_binary(struct vr_sim *sim, uint64_t *module, const void *code) {
@@ -98,7 +98,7 @@ vr_cu_result vr_sim_module_load(struct vr_sim *sim, uint64_t *module, const char
     struct vr_os_view view;
     if (module == NULL || path == NULL) return VR_CU_INVALID_VALUE;
     if (vr_os_view_open(path, &view) != VRAM_OK) return VR_CU_FILE_NOT_FOUND;
-    const vr_cu_result result = load(sim, module, view.bytes, (size_t)view.size_bytes);
+    const vr_cu_result result = load_module(sim, module, view.bytes, (size_t)view.size_bytes);
     vr_os_view_close(&view);
     return result;
 }

@@ -4,22 +4,22 @@
 
 enum { WARP = 32, REGISTER_UNIT = 256, SHARED_UNIT = 128, PARTS = 4 /* of a multiprocessor, each with its registers */ };
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t lesser_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-static uint64_t value(struct vr_sim *sim, uint32_t device, int attribute, int otherwise) {
+static uint64_t attribute_or(struct vr_sim *sim, uint32_t device, int attribute, int otherwise) {
     return (uint64_t)vr_sim_device_value(sim, device, attribute, otherwise);
 }
 
 static uint64_t shared_of_multiprocessor(struct vr_sim *sim, uint32_t device) {
-    return value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167936);
+    return attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167936);
 }
 
 static uint64_t shared_reserved(struct vr_sim *sim, uint32_t device) {
-    return value(sim, device, VR_CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024);
+    return attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024);
 }
 
 static uint64_t multiprocessors(struct vr_sim *sim, uint32_t device) {
-    return value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
+    return attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1);
 }
 
 int vr_sim_active_blocks(struct vr_sim *sim, uint32_t device, struct vr_sim_function *function, uint64_t threads, uint64_t dynamic_bytes) {
@@ -28,18 +28,18 @@ int vr_sim_active_blocks(struct vr_sim *sim, uint32_t device, struct vr_sim_func
     if (threads == 0 || threads > vr_sim_function_most_threads(function) || dynamic_bytes > (uint64_t)settings->dynamic_shared_bytes)
         return 0;
     const uint64_t warps = (threads + WARP - 1) / WARP;
-    const uint64_t all_warps = value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048) / WARP;
-    const uint64_t registers = value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536);
+    const uint64_t all_warps = attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048) / WARP;
+    const uint64_t registers = attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536);
     const uint64_t of_warp = vr_round_up((uint64_t)(kernel->registers == 0 ? 1 : kernel->registers) * WARP, REGISTER_UNIT);
     const uint64_t shared = vr_round_up(kernel->shared_bytes + dynamic_bytes + shared_reserved(sim, device), SHARED_UNIT);
     uint64_t blocks = all_warps / warps;
-    blocks = least(blocks, registers / PARTS / of_warp * PARTS / warps);
-    if (shared > 0) blocks = least(blocks, shared_of_multiprocessor(sim, device) / shared);
-    return (int)least(blocks, value(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32));
+    blocks = lesser_of(blocks, registers / PARTS / of_warp * PARTS / warps);
+    if (shared > 0) blocks = lesser_of(blocks, shared_of_multiprocessor(sim, device) / shared);
+    return (int)lesser_of(blocks, attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32));
 }
 
 // The function and the device of the current context.
-static vr_cu_result find(struct vr_sim *sim, uint64_t handle, struct vr_sim_function **function, uint32_t *device) {
+static vr_cu_result find_function(struct vr_sim *sim, uint64_t handle, struct vr_sim_function **function, uint32_t *device) {
     struct vr_sim_context *context;
     const vr_cu_result result = vr_sim_current(sim, &context);
     if (result != VR_CU_SUCCESS) return result;
@@ -57,7 +57,7 @@ vr_cu_result vr_sim_occupancy_max_active_blocks_with_flags(struct vr_sim *sim, i
     struct vr_sim_function *found;
     uint32_t device;
     if (blocks == NULL || threads <= 0 || flags > 1) return VR_CU_INVALID_VALUE;
-    const vr_cu_result result = find(sim, function, &found, &device);
+    const vr_cu_result result = find_function(sim, function, &found, &device);
     if (result == VR_CU_SUCCESS) *blocks = vr_sim_active_blocks(sim, device, found, (uint64_t)threads, dynamic_bytes);
     return result;
 }
@@ -83,15 +83,15 @@ vr_cu_result vr_sim_occupancy_max_potential_block_size_with_flags(struct vr_sim 
     struct vr_sim_function *found;
     uint32_t device;
     if (grid == NULL || block == NULL || limit < 0 || flags > 1) return VR_CU_INVALID_VALUE;
-    vr_cu_result result = find(sim, function, &found, &device);
+    vr_cu_result result = find_function(sim, function, &found, &device);
     if (result != VR_CU_SUCCESS) return result;
     uint64_t most = vr_sim_function_most_threads(found), best = 0;
-    if (limit > 0) most = least(most, (uint64_t)limit);
+    if (limit > 0) most = lesser_of(most, (uint64_t)limit);
     int best_block = 0, best_grid = 0;
     for (uint64_t at = vr_round_up(most, WARP); at > 0; at -= WARP) {
-        const int threads = (int)least(at, most);
+        const int threads = (int)lesser_of(at, most);
         const uint64_t dynamic = dynamic_for(sim, callback, threads, dynamic_bytes);
-        result = find(sim, function, &found, &device);
+        result = find_function(sim, function, &found, &device);
         if (result != VR_CU_SUCCESS) return result;
         const int blocks = vr_sim_active_blocks(sim, device, found, (uint64_t)threads, dynamic);
         if ((uint64_t)blocks * (uint64_t)threads <= best) continue;
@@ -109,13 +109,13 @@ vr_cu_result vr_sim_occupancy_available_dynamic_smem(struct vr_sim *sim, uint64_
     struct vr_sim_function *found;
     uint32_t device;
     if (dynamic_bytes == NULL || blocks <= 0 || threads <= 0) return VR_CU_INVALID_VALUE;
-    const vr_cu_result result = find(sim, function, &found, &device);
+    const vr_cu_result result = find_function(sim, function, &found, &device);
     if (result != VR_CU_SUCCESS) return result;
     if (vr_sim_active_blocks(sim, device, found, (uint64_t)threads, 0) < blocks) return VR_CU_INVALID_VALUE;
     const uint64_t each = vr_round_down(shared_of_multiprocessor(sim, device) / (uint64_t)blocks, SHARED_UNIT);
     const uint64_t fixed = vr_sim_function_kernel(found)->shared_bytes + shared_reserved(sim, device);
     const uint64_t most = (uint64_t)vr_sim_function_settings_of(sim, found)->dynamic_shared_bytes;
-    *dynamic_bytes = each > fixed ? least(each - fixed, most) : 0;
+    *dynamic_bytes = each > fixed ? lesser_of(each - fixed, most) : 0;
     return VR_CU_SUCCESS;
 }
 
@@ -131,7 +131,7 @@ vr_cu_result vr_sim_occupancy_max_potential_cluster_size(struct vr_sim *sim, int
     struct vr_sim_function *found;
     uint32_t device;
     if (size == NULL || config == NULL) return VR_CU_INVALID_VALUE;
-    const vr_cu_result result = find(sim, function, &found, &device);
+    const vr_cu_result result = find_function(sim, function, &found, &device);
     if (result == VR_CU_SUCCESS) *size = (int)most_in_cluster(sim, device, found);
     return result;
 }
@@ -142,7 +142,7 @@ vr_cu_result vr_sim_occupancy_max_active_clusters(struct vr_sim *sim, int *clust
     struct vr_sim_function *found;
     uint32_t device;
     if (clusters == NULL || config == NULL || (config->attribute_count != 0 && config->attributes == NULL)) return VR_CU_INVALID_VALUE;
-    const vr_cu_result result = find(sim, function, &found, &device);
+    const vr_cu_result result = find_function(sim, function, &found, &device);
     if (result != VR_CU_SUCCESS) return result;
     uint64_t size = 1;
     for (uint32_t i = 0; i < config->attribute_count; i++) {

@@ -93,7 +93,7 @@ static uint32_t element_bytes(const char *name) {
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-static bool add(struct vr_sim_kernel *kernel, size_t parameter, uint32_t first, uint32_t count) {
+static bool add_output(struct vr_sim_kernel *kernel, size_t parameter, uint32_t first, uint32_t count) {
     const uint32_t words = kernel->parameters[parameter].size_bytes / WORD;
     if (words == 0 || count == 0) return true;
     if (VR_GROW(kernel, outputs, kernel->output_count + 1) != VRAM_OK) return false;
@@ -106,12 +106,12 @@ static bool add_family(struct vr_sim_kernel *kernel, const struct family *family
     const size_t count = kernel->parameter_count;
     if (family->parameter == ALL) {
         for (size_t i = 0; i < count; i++)
-            if (!add(kernel, i, family->first, family->count)) return false;
+            if (!add_output(kernel, i, family->first, family->count)) return false;
         return true;
     }
     const size_t parameter = family->parameter == LAST ? count - 1 : (size_t)family->parameter;
     if (parameter >= count) return true;
-    if (!add(kernel, parameter, family->first, family->count)) return false;
+    if (!add_output(kernel, parameter, family->first, family->count)) return false;
     if (kernel->output_count == 0) return true;
     struct vr_sim_output *output = &kernel->outputs[kernel->output_count - 1];
     choose_words(output, family->place);
@@ -126,7 +126,7 @@ static bool add_family(struct vr_sim_kernel *kernel, const struct family *family
 enum access { READ, WRITTEN, TENSOR, UNKNOWN }; // TENSOR: what its first word points at is written
 
 // What follows that in a text, or NULL.
-static const char *find(const char *text, size_t length, const char *part) {
+static const char *find_text(const char *text, size_t length, const char *part) {
     const size_t width = strlen(part);
     for (size_t at = 0; at + width <= length; at++)
         if (memcmp(text + at, part, width) == 0) return text + at + width;
@@ -138,8 +138,8 @@ static const char *find(const char *text, size_t length, const char *part) {
 static const char *element_of(const struct vr_sim_mangled_type *type) {
     static const char *const tensors[] = {"10TensorInfo", "TensorAccessor", "TensorAccessor32", "TensorAccessor64"};
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
-        const char *own = find(type->text, type->length, tensors[i]);
-        const bool known = type->template_text != NULL && find(type->template_text, type->template_length, tensors[i]) != NULL;
+        const char *own = find_text(type->text, type->length, tensors[i]);
+        const bool known = type->template_text != NULL && find_text(type->template_text, type->template_length, tensors[i]) != NULL;
         if (known && own == NULL) own = memchr(type->text, 'I', type->length);
         if (own != NULL && own + 1 < type->text + type->length && *own == 'I') return own + 1;
     }
@@ -164,7 +164,7 @@ static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangl
         const enum access access = i < count ? access_of(&types[i]) : UNKNOWN; // those of a pack
         if (access == READ || (access == UNKNOWN && some)) continue;
         const size_t before = kernel->output_count;
-        if (!add(kernel, i, 0, ALL)) return false;
+        if (!add_output(kernel, i, 0, ALL)) return false;
         if (access == TENSOR && kernel->output_count > before) kernel->outputs[before].words = 1;
     }
     return true;

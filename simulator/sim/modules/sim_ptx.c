@@ -39,7 +39,7 @@ static void skip_text(struct reader *reader) {
 }
 
 // The next word, or sign of one character; length 0 at the end.
-static struct ptx_word next(struct reader *reader) {
+static struct ptx_word next_word(struct reader *reader) {
     while (reader->at < reader->end) {
         const char c = *reader->at;
         if (c == '/' && reader->end - reader->at >= 2 && (reader->at[1] == '/' || reader->at[1] == '*')) {
@@ -58,10 +58,12 @@ static struct ptx_word next(struct reader *reader) {
     return (struct ptx_word){reader->end, 0};
 }
 
-static bool is(struct ptx_word word, const char *text) { return strlen(text) == word.length && memcmp(word.start, text, word.length) == 0; }
+static bool word_equals(struct ptx_word word, const char *text) {
+    return strlen(text) == word.length && memcmp(word.start, text, word.length) == 0;
+}
 
 // Decimal, as sizes are written; 0 for anything else or more than a 32-bit number.
-static uint64_t number_of(struct ptx_word word) {
+static uint64_t word_number(struct ptx_word word) {
     uint64_t number = 0;
     for (size_t i = 0; i < word.length; i++) {
         if (word.start[i] < '0' || word.start[i] > '9' || number > UINT32_MAX) return 0;
@@ -73,7 +75,7 @@ static uint64_t number_of(struct ptx_word word) {
 // Bytes of ".u32", ".b64", ".f16x2", ".v4"; 0: not a type.
 static uint64_t type_bytes(struct ptx_word word) {
     if (word.length < 3 || word.start[0] != '.' || strchr("busf", word.start[1]) == NULL) return 0;
-    const uint64_t bits = number_of((struct ptx_word){word.start + 2, word.length - 2});
+    const uint64_t bits = word_number((struct ptx_word){word.start + 2, word.length - 2});
     return bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128 ? bits / 8 : 0;
 }
 
@@ -87,24 +89,25 @@ struct declared {
 // "(.managed)" and others behind ".attribute".
 static bool read_attributes(struct reader *reader) {
     bool managed = false;
-    for (struct ptx_word word = next(reader); word.length != 0 && !is(word, ")"); word = next(reader)) managed |= is(word, ".managed");
+    for (struct ptx_word word = next_word(reader); word.length != 0 && !word_equals(word, ")"); word = next_word(reader))
+        managed |= word_equals(word, ".managed");
     return managed;
 }
 
 static struct declared read_declaration(struct reader *reader, struct ptx_word *end) {
     struct declared declared = {.alignment = 1};
     uint64_t count = 1, each = 0;
-    for (*end = next(reader); end->length != 0 && strchr(",;)={(", end->start[0]) == NULL; *end = next(reader)) {
-        if (is(*end, ".attribute"))
+    for (*end = next_word(reader); end->length != 0 && strchr(",;)={(", end->start[0]) == NULL; *end = next_word(reader)) {
+        if (word_equals(*end, ".attribute"))
             declared.managed = read_attributes(reader);
-        else if (is(*end, ".align"))
-            declared.alignment = number_of(next(reader));
-        else if (is(*end, ".v2") || is(*end, ".v4"))
+        else if (word_equals(*end, ".align"))
+            declared.alignment = word_number(next_word(reader));
+        else if (word_equals(*end, ".v2") || word_equals(*end, ".v4"))
             count *= end->start[2] == '2' ? 2 : 4;
-        else if (is(*end, ".ptr"))
+        else if (word_equals(*end, ".ptr"))
             continue;
         else if (end->start[0] == '[')
-            count *= number_of(next(reader));
+            count *= word_number(next_word(reader));
         else if (type_bytes(*end) != 0)
             each = type_bytes(*end);
         else if (is_word(end->start[0]) && end->start[0] != '.')
@@ -128,7 +131,7 @@ static bool read_parameters(struct reader *reader, struct vr_sim_kernel *kernel)
             if (!vr_sim_kernel_add_parameter(kernel, i, (uint32_t)at, (uint32_t)declared.bytes)) return false;
             at += declared.bytes;
         }
-        if (end.length == 0 || !is(end, ",")) return true;
+        if (end.length == 0 || !word_equals(end, ",")) return true;
     }
 }
 
@@ -136,9 +139,9 @@ static bool read_parameters(struct reader *reader, struct vr_sim_kernel *kernel)
 static uint32_t read_most_threads(struct reader *reader) {
     uint64_t threads = 1;
     for (unsigned i = 0; i < 3; i++) {
-        threads *= number_of(next(reader));
+        threads *= word_number(next_word(reader));
         const struct reader before = *reader;
-        if (is(next(reader), ",")) continue;
+        if (word_equals(next_word(reader), ",")) continue;
         *reader = before;
         break;
     }
@@ -149,30 +152,31 @@ static uint32_t read_most_threads(struct reader *reader) {
 static void read_body(struct reader *reader, struct vr_sim_kernel *kernel) {
     unsigned depth = 0;
     uint64_t shared = 0;
-    for (struct ptx_word word = next(reader); word.length != 0; word = next(reader)) {
-        if (depth == 0 && (is(word, ".maxntid") || is(word, ".reqntid"))) kernel->most_threads = read_most_threads(reader);
-        if (depth == 0 && is(word, ";")) break; // a declaration has no body
-        if (is(word, "{")) depth++;
-        if (depth > 0 && is(word, ".shared")) {
+    for (struct ptx_word word = next_word(reader); word.length != 0; word = next_word(reader)) {
+        if (depth == 0 && (word_equals(word, ".maxntid") || word_equals(word, ".reqntid")))
+            kernel->most_threads = read_most_threads(reader);
+        if (depth == 0 && word_equals(word, ";")) break; // a declaration has no body
+        if (word_equals(word, "{")) depth++;
+        if (depth > 0 && word_equals(word, ".shared")) {
             struct ptx_word end;
             const struct declared declared = read_declaration(reader, &end);
             shared = vr_round_up(shared, declared.alignment) + declared.bytes;
             if (shared > UINT32_MAX) shared = 0;
             word = end;
         }
-        if (is(word, "}") && (depth == 0 || --depth == 0)) break;
+        if (word_equals(word, "}") && (depth == 0 || --depth == 0)) break;
     }
     kernel->shared_bytes = (uint32_t)shared;
 }
 
 static bool read_kernel(struct reader *reader, struct vr_sim_image *image) {
-    const struct ptx_word name = next(reader);
+    const struct ptx_word name = next_word(reader);
     if (name.length == 0 || !is_word(name.start[0])) return true;
     struct vr_sim_kernel *kernel = vr_sim_image_add_kernel(image, name.start, name.length);
     if (kernel == NULL) return false;
     kernel->has_parameters = true;
     const struct reader before = *reader;
-    if (!is(next(reader), "("))
+    if (!word_equals(next_word(reader), "("))
         *reader = before;
     else if (!read_parameters(reader, kernel))
         return false;
@@ -190,20 +194,20 @@ static bool read_variable(struct reader *reader, struct vr_sim_image *image) {
 // A device function's body holds what looks like variables of the module.
 static void skip_function(struct reader *reader) {
     unsigned depth = 0;
-    for (struct ptx_word word = next(reader); word.length != 0; word = next(reader)) {
-        if (is(word, "{")) depth++;
-        if (depth == 0 && is(word, ";")) return;
-        if (is(word, "}") && (depth == 0 || --depth == 0)) return;
+    for (struct ptx_word word = next_word(reader); word.length != 0; word = next_word(reader)) {
+        if (word_equals(word, "{")) depth++;
+        if (depth == 0 && word_equals(word, ";")) return;
+        if (word_equals(word, "}") && (depth == 0 || --depth == 0)) return;
     }
 }
 
 vr_cu_result vr_sim_ptx_read(struct vr_sim_image *image, const char *text, size_t length) {
     struct reader reader = {text, text + length};
     bool fits = true;
-    for (struct ptx_word word = next(&reader); word.length != 0 && fits; word = next(&reader)) {
-        if (is(word, ".entry")) fits = read_kernel(&reader, image);
-        if (is(word, ".func")) skip_function(&reader);
-        if (is(word, ".global") || is(word, ".const")) fits = read_variable(&reader, image);
+    for (struct ptx_word word = next_word(&reader); word.length != 0 && fits; word = next_word(&reader)) {
+        if (word_equals(word, ".entry")) fits = read_kernel(&reader, image);
+        if (word_equals(word, ".func")) skip_function(&reader);
+        if (word_equals(word, ".global") || word_equals(word, ".const")) fits = read_variable(&reader, image);
     }
     return fits ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
 }
@@ -211,13 +215,13 @@ vr_cu_result vr_sim_ptx_read(struct vr_sim_image *image, const char *text, size_
 // ".target sm_90a" names it; 'a' takes the features of one architecture, 'f' those of a family.
 bool vr_sim_ptx_architecture(const char *text, size_t length, uint32_t *architecture, bool *exact) {
     struct reader reader = {text, text + length};
-    for (struct ptx_word word = next(&reader); word.length != 0; word = next(&reader)) {
-        if (!is(word, ".target")) continue;
-        struct ptx_word target = next(&reader);
+    for (struct ptx_word word = next_word(&reader); word.length != 0; word = next_word(&reader)) {
+        if (!word_equals(word, ".target")) continue;
+        struct ptx_word target = next_word(&reader);
         if (target.length < 5 || memcmp(target.start, "sm_", 3) != 0) return false;
         const char last = target.start[target.length - 1];
         const bool letter = last == 'a' || last == 'f';
-        const uint64_t number = number_of((struct ptx_word){target.start + 3, target.length - 3 - letter});
+        const uint64_t number = word_number((struct ptx_word){target.start + 3, target.length - 3 - letter});
         *architecture = (uint32_t)number;
         *exact = last == 'a';
         return number >= 10 && number < 1000;

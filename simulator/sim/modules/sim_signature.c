@@ -20,35 +20,35 @@ static bool read_type(struct mangled *name, struct vr_sim_mangled_type *type);
 static bool read_name(struct mangled *name, bool *is_template);
 static bool read_encoding(struct mangled *name);
 
-static char next(const struct mangled *name) { return name->at < name->end ? *name->at : '\0'; }
+static char next_char(const struct mangled *name) { return name->at < name->end ? *name->at : '\0'; }
 
-static char second(const struct mangled *name) { return name->end - name->at > 1 ? name->at[1] : '\0'; }
+static char second_char(const struct mangled *name) { return name->end - name->at > 1 ? name->at[1] : '\0'; }
 
-static bool skip(struct mangled *name, char what) {
-    if (next(name) != what) return false;
+static bool skip_char(struct mangled *name, char what) {
+    if (next_char(name) != what) return false;
     name->at++;
     return true;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+static bool is_decimal_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_small(char c) { return c >= 'a' && c <= 'z'; }
 
-static bool push(struct mangled *name, struct vr_sim_mangled_type type) {
+static bool push_type(struct mangled *name, struct vr_sim_mangled_type type) {
     if (name->substitution_count == SUBSTITUTIONS_MOST) return false;
     name->substitutions[name->substitution_count++] = type;
     return true;
 }
 
 static bool push_from(struct mangled *name, const char *from) {
-    return push(name, (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)});
+    return push_type(name, (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)});
 }
 
 // --- parts ----------------------------------------------------------------------------------------------------------
 
 static bool read_source_name(struct mangled *name) {
     size_t length = 0;
-    if (!is_digit(next(name))) return false;
-    while (is_digit(next(name)) && length < (size_t)1 << 20) length = length * 10 + (size_t)(*name->at++ - '0');
+    if (!is_decimal_digit(next_char(name))) return false;
+    while (is_decimal_digit(next_char(name)) && length < (size_t)1 << 20) length = length * 10 + (size_t)(*name->at++ - '0');
     if (length > (size_t)(name->end - name->at)) return false;
     name->at += length;
     return true;
@@ -57,62 +57,62 @@ static bool read_source_name(struct mangled *name) {
 // "_" is 0, "0_" is 1 and so on, in a base.
 static bool read_sequence(struct mangled *name, unsigned base, size_t *number) {
     size_t value = 0;
-    if (skip(name, '_')) {
+    if (skip_char(name, '_')) {
         *number = 0;
         return true;
     }
-    for (; next(name) != '_' && value < 100000; name->at++) {
-        const char c = next(name);
-        if (!is_digit(c) && !(base == 36 && c >= 'A' && c <= 'Z')) return false;
-        value = value * base + (size_t)(is_digit(c) ? c - '0' : c - 'A' + 10);
+    for (; next_char(name) != '_' && value < 100000; name->at++) {
+        const char c = next_char(name);
+        if (!is_decimal_digit(c) && !(base == 36 && c >= 'A' && c <= 'Z')) return false;
+        value = value * base + (size_t)(is_decimal_digit(c) ? c - '0' : c - 'A' + 10);
     }
     *number = value + 1;
-    return skip(name, '_');
+    return skip_char(name, '_');
 }
 
 static bool read_types_to_end(struct mangled *name) {
     struct vr_sim_mangled_type type;
-    while (next(name) != 'E')
+    while (next_char(name) != 'E')
         if (!read_type(name, &type)) return false;
-    return skip(name, 'E');
+    return skip_char(name, 'E');
 }
 
 // A lambda or another type without a name.
 static bool read_unnamed(struct mangled *name) {
     size_t number;
     name->at++;
-    if (skip(name, 't')) return read_sequence(name, 10, &number);
-    return skip(name, 'l') && read_types_to_end(name) && read_sequence(name, 10, &number);
+    if (skip_char(name, 't')) return read_sequence(name, 10, &number);
+    return skip_char(name, 'l') && read_types_to_end(name) && read_sequence(name, 10, &number);
 }
 
 static bool read_unqualified(struct mangled *name) {
-    (void)skip(name, 'L'); // of internal linkage
-    const char first = next(name);
+    (void)skip_char(name, 'L'); // of internal linkage
+    const char first = next_char(name);
     bool read;
-    if (is_digit(first)) {
+    if (is_decimal_digit(first)) {
         read = read_source_name(name);
     } else if (first == 'U') {
         read = read_unnamed(name);
     } else if (first == 'C' || first == 'D') {
         name->at++;
-        read = is_digit(next(name));
+        read = is_decimal_digit(next_char(name));
         name->at += read;
-    } else if (first == 'c' && second(name) == 'v') {
+    } else if (first == 'c' && second_char(name) == 'v') {
         struct vr_sim_mangled_type type;
         name->at += 2;
         read = read_type(name, &type);
     } else {
-        read = is_small(first) && (is_small(second(name)) || (second(name) >= 'A' && second(name) <= 'Z')); // an operator
+        read = is_small(first) && (is_small(second_char(name)) || (second_char(name) >= 'A' && second_char(name) <= 'Z')); // an operator
         name->at += read ? 2 : 0;
     }
-    while (read && skip(name, 'B')) read = read_source_name(name);
+    while (read && skip_char(name, 'B')) read = read_source_name(name);
     return read;
 }
 
 // The rest of a substitution after its S.
 static bool read_substitution(struct mangled *name, struct vr_sim_mangled_type *type) {
     size_t number;
-    const char first = next(name);
+    const char first = next_char(name);
     *type = (struct vr_sim_mangled_type){.text = name->at - 1, .length = 2};
     if (is_small(first)) { // std::allocator, basic_string, string, istream, ostream, iostream
         name->at++;
@@ -138,33 +138,33 @@ static bool read_template_parameter(struct mangled *name, struct vr_sim_mangled_
 static bool read_literal(struct mangled *name) {
     struct vr_sim_mangled_type type;
     name->at++;
-    if (skip(name, '_')) return skip(name, 'Z') && read_encoding(name) && skip(name, 'E');
+    if (skip_char(name, '_')) return skip_char(name, 'Z') && read_encoding(name) && skip_char(name, 'E');
     if (!read_type(name, &type)) return false;
-    while (is_digit(next(name)) || is_small(next(name))) name->at++;
-    return skip(name, 'E');
+    while (is_decimal_digit(next_char(name)) || is_small(next_char(name))) name->at++;
+    return skip_char(name, 'E');
 }
 
 // Of expressions only a template's parameter and the address of something.
 static bool read_expression(struct mangled *name) {
     struct vr_sim_mangled_type type;
     name->at++;
-    if (next(name) == 'T') return read_template_parameter(name, &type) && skip(name, 'E');
-    if (next(name) == 'a' && second(name) == 'd') name->at += 2;
-    return next(name) == 'L' && read_literal(name) && skip(name, 'E');
+    if (next_char(name) == 'T') return read_template_parameter(name, &type) && skip_char(name, 'E');
+    if (next_char(name) == 'a' && second_char(name) == 'd') name->at += 2;
+    return next_char(name) == 'L' && read_literal(name) && skip_char(name, 'E');
 }
 
 static bool read_argument(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
     bool read = true;
     *type = (struct vr_sim_mangled_type){.text = from};
-    if (next(name) == 'L') {
+    if (next_char(name) == 'L') {
         read = read_literal(name);
-    } else if (next(name) == 'X') {
+    } else if (next_char(name) == 'X') {
         read = read_expression(name);
-    } else if (skip(name, 'J')) {
+    } else if (skip_char(name, 'J')) {
         struct vr_sim_mangled_type one;
-        while (read && next(name) != 'E') read = read_argument(name, &one);
-        read = read && skip(name, 'E');
+        while (read && next_char(name) != 'E') read = read_argument(name, &one);
+        read = read && skip_char(name, 'E');
     } else {
         return read_type(name, type);
     }
@@ -179,12 +179,12 @@ static bool read_arguments(struct mangled *name) {
     name->at++;
     name->inside = true;
     if (!inside) name->argument_count = 0;
-    while (next(name) != 'E') {
+    while (next_char(name) != 'E') {
         if (!read_argument(name, &type)) return false;
         if (!inside && name->argument_count < ARGUMENTS_MOST) name->arguments[name->argument_count++] = type;
     }
     name->inside = inside;
-    return skip(name, 'E');
+    return skip_char(name, 'E');
 }
 
 // --- names ----------------------------------------------------------------------------------------------------------
@@ -192,28 +192,28 @@ static bool read_arguments(struct mangled *name) {
 // One step of a nested name. *type: where that is a substitution.
 static bool read_component(struct mangled *name, bool *substituted, struct vr_sim_mangled_type *type) {
     *substituted = false;
-    if (next(name) == 'T') return read_template_parameter(name, type);
-    if (next(name) != 'S') return next(name) == 'I' ? read_arguments(name) : read_unqualified(name);
+    if (next_char(name) == 'T') return read_template_parameter(name, type);
+    if (next_char(name) != 'S') return next_char(name) == 'I' ? read_arguments(name) : read_unqualified(name);
     *substituted = true;
     name->at++;
-    return skip(name, 't') || read_substitution(name, type);
+    return skip_char(name, 't') || read_substitution(name, type);
 }
 
 static bool read_nested(struct mangled *name, bool *is_template) {
     const char *from = name->at++;
     struct vr_sim_mangled_type nested = {0};
     bool substituted;
-    while (next(name) == 'r' || next(name) == 'V' || next(name) == 'K') name->at++;
-    if (next(name) == 'R' || next(name) == 'O') name->at++;
-    while (next(name) != 'E') {
-        *is_template = next(name) == 'I';
+    while (next_char(name) == 'r' || next_char(name) == 'V' || next_char(name) == 'K') name->at++;
+    if (next_char(name) == 'R' || next_char(name) == 'O') name->at++;
+    while (next_char(name) != 'E') {
+        *is_template = next_char(name) == 'I';
         struct vr_sim_mangled_type type = {0};
         if (!read_component(name, &substituted, &type)) return false;
         if (!*is_template) nested = type;
-        if (next(name) != 'E' && !substituted && !push_from(name, from)) return false;
+        if (next_char(name) != 'E' && !substituted && !push_from(name, from)) return false;
     }
     name->nested = nested;
-    return skip(name, 'E');
+    return skip_char(name, 'E');
 }
 
 // Something inside of a function: Z encoding E name.
@@ -222,17 +222,17 @@ static bool read_local(struct mangled *name, bool *is_template) {
     const bool inside = name->inside;
     name->at++;
     name->inside = true;
-    if (!read_encoding(name) || !skip(name, 'E')) return false;
+    if (!read_encoding(name) || !skip_char(name, 'E')) return false;
     name->inside = inside;
-    if (skip(name, 's')) {
+    if (skip_char(name, 's')) {
         *is_template = false; // a string
     } else {
-        if (skip(name, 'd') && !read_sequence(name, 10, &number)) return false;
+        if (skip_char(name, 'd') && !read_sequence(name, 10, &number)) return false;
         if (!read_name(name, is_template)) return false;
     }
-    if (!skip(name, '_')) return true;
-    if (!skip(name, '_')) { // which of several: one digit, or more between underscores
-        const bool digit = is_digit(next(name));
+    if (!skip_char(name, '_')) return true;
+    if (!skip_char(name, '_')) { // which of several: one digit, or more between underscores
+        const bool digit = is_decimal_digit(next_char(name));
         name->at += digit;
         return digit;
     }
@@ -243,15 +243,15 @@ static bool read_unscoped(struct mangled *name, bool *is_template) {
     const char *from = name->at;
     struct vr_sim_mangled_type type;
     bool substituted = false;
-    if (next(name) == 'S' && second(name) != 't') {
+    if (next_char(name) == 'S' && second_char(name) != 't') {
         name->at++;
         substituted = true;
         if (!read_substitution(name, &type)) return false;
     } else {
-        if (next(name) == 'S') name->at += 2;
+        if (next_char(name) == 'S') name->at += 2;
         if (!read_unqualified(name)) return false;
     }
-    *is_template = next(name) == 'I';
+    *is_template = next_char(name) == 'I';
     if (!*is_template) return true;
     return (substituted || push_from(name, from)) && read_arguments(name);
 }
@@ -260,7 +260,7 @@ static bool read_name(struct mangled *name, bool *is_template) {
     if (name->depth == DEPTH_MOST) return false;
     name->depth++;
     *is_template = false;
-    const char first = next(name);
+    const char first = next_char(name);
     const bool read = first == 'N'   ? read_nested(name, is_template)
                       : first == 'Z' ? read_local(name, is_template)
                                      : read_unscoped(name, is_template);
@@ -273,7 +273,7 @@ static bool read_encoding(struct mangled *name) {
     struct vr_sim_mangled_type type;
     bool is_template;
     if (!read_name(name, &is_template)) return false;
-    while (name->at < name->end && next(name) != 'E')
+    while (name->at < name->end && next_char(name) != 'E')
         if (!read_type(name, &type)) return false;
     return true;
 }
@@ -289,89 +289,90 @@ static bool read_class(struct mangled *name, struct vr_sim_mangled_type *type) {
         type->template_text = name->nested.text;
         type->template_length = name->nested.length;
     }
-    return push(name, *type);
+    return push_type(name, *type);
 }
 
 // What begins with S: a name of std, a substitution, or a template that is one.
 static bool read_known(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
-    if (second(name) == 't') return read_class(name, type);
+    if (second_char(name) == 't') return read_class(name, type);
     name->at++;
     if (!read_substitution(name, type)) return false;
-    if (next(name) != 'I') return true;
+    if (next_char(name) != 'I') return true;
     const struct vr_sim_mangled_type known = *type;
     if (!read_arguments(name)) return false;
     *type = (struct vr_sim_mangled_type){.template_text = known.text, .template_length = known.length, .text = from};
     type->length = (size_t)(name->at - from);
-    return push(name, *type);
+    return push_type(name, *type);
 }
 
 static bool read_parameter_type(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
-    if (!read_template_parameter(name, type) || !push(name, *type)) return false;
-    return next(name) != 'I' || (read_arguments(name) && push_from(name, from));
+    if (!read_template_parameter(name, type) || !push_type(name, *type)) return false;
+    return next_char(name) != 'I' || (read_arguments(name) && push_from(name, from));
 }
 
 // Types with a D before them: half, char8_t, nullptr, _FloatN, and what a pack expands to.
 static bool read_d(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at++;
-    const char first = next(name);
+    const char first = next_char(name);
     *type = (struct vr_sim_mangled_type){.text = from, .length = 2};
     name->at++;
     if (first == 'p') {
-        const bool read = read_type(name, type) && push(name, *type);
+        const bool read = read_type(name, type) && push_type(name, *type);
         type->pack = true;
         return read;
     }
     if (first != 'F') return first != '\0' && strchr("hfdeisucan", first) != NULL;
-    while (is_digit(next(name))) name->at++;
-    return skip(name, '_') || skip(name, 'b') || skip(name, 'x');
+    while (is_decimal_digit(next_char(name))) name->at++;
+    return skip_char(name, '_') || skip_char(name, 'b') || skip_char(name, 'x');
 }
 
 static bool read_array(struct mangled *name) {
     struct vr_sim_mangled_type element;
     name->at++;
-    while (is_digit(next(name))) name->at++;
-    return skip(name, '_') && read_type(name, &element);
+    while (is_decimal_digit(next_char(name))) name->at++;
+    return skip_char(name, '_') && read_type(name, &element);
 }
 
 static bool read_function(struct mangled *name) {
     name->at++;
-    (void)skip(name, 'Y');
+    (void)skip_char(name, 'Y');
     return read_types_to_end(name);
 }
 
 // What stands around another type.
 static bool read_around(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
-    const char first = next(name);
+    const char first = next_char(name);
     struct vr_sim_mangled_type inner;
     if (first == 'r' || first == 'V' || first == 'K') {
         bool constant = false;
-        for (; next(name) == 'r' || next(name) == 'V' || next(name) == 'K'; name->at++) constant = constant || next(name) == 'K';
+        for (; next_char(name) == 'r' || next_char(name) == 'V' || next_char(name) == 'K'; name->at++)
+            constant = constant || next_char(name) == 'K';
         if (!read_type(name, type)) return false;
         type->constant = type->constant || constant;
-        return push(name, *type);
+        return push_type(name, *type);
     }
     name->at++;
     if (!read_type(name, &inner) || (first == 'M' && !read_type(name, &inner))) return false;
     *type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)};
     type->pointer = first == 'P';
     type->to_constant = inner.constant;
-    return push(name, *type);
+    return push_type(name, *type);
 }
 
 static bool read_one(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
-    const char first = next(name);
+    const char first = next_char(name);
     *type = (struct vr_sim_mangled_type){.text = from, .length = 1};
-    if (first == 'N' || first == 'Z' || is_digit(first)) return read_class(name, type);
+    if (first == 'N' || first == 'Z' || is_decimal_digit(first)) return read_class(name, type);
     if (first == 'S') return read_known(name, type);
     if (first == 'T') return read_parameter_type(name, type);
     if (first == 'D') return read_d(name, type);
     if (first == 'A' || first == 'F') return (first == 'A' ? read_array(name) : read_function(name)) && push_from(name, from);
     if (first != '\0' && strchr("rVKPROCGM", first) != NULL) return read_around(name, type);
-    if (first != '\0' && strchr("vwbcahstijlmxynofdegz", first) != NULL) return skip(name, first);
+    if (first != '\0' && strchr("vwbcahstijlmxynofdegz", first) != NULL) return skip_char(name, first);
     return false;
 }
 
@@ -389,7 +390,7 @@ static size_t read_kernel(struct mangled *name, struct vr_sim_mangled_type *type
     struct vr_sim_mangled_type type;
     bool is_template;
     size_t count = 0;
-    if (!skip(name, '_') || !skip(name, 'Z') || !read_name(name, &is_template)) return SIZE_MAX;
+    if (!skip_char(name, '_') || !skip_char(name, 'Z') || !read_name(name, &is_template)) return SIZE_MAX;
     if (is_template && !read_type(name, &type)) return SIZE_MAX; // what it returns
     while (name->at < name->end) {
         if (!read_type(name, &type) || count == VR_SIM_PARAMETERS_MOST) return SIZE_MAX;

@@ -63,7 +63,7 @@ static bool is_row(const struct shape *shape, uint64_t elements) {
     return most[shape->swizzle] == 0 || bytes <= most[shape->swizzle];
 }
 
-static vr_cu_result encode(void *map, const struct shape *shape, uint32_t first, uint32_t second, uint8_t kind) {
+static vr_cu_result encode_map(void *map, const struct shape *shape, uint32_t first, uint32_t second, uint8_t kind) {
     struct tensor_map made = {.mark = MARK,
                               .address = shape->address,
                               .box = {first, second},
@@ -92,13 +92,13 @@ vr_cu_result vr_sim_tensor_map_encode_tiled(struct vr_sim *sim, void *map, int t
         if (box[i] == 0 || box[i] > BOX_MAX) return VR_CU_INVALID_VALUE;
         if (i > 0) elements *= box[i]; // at most 2^32, which wraps: it is only kept
     }
-    return is_row(&shape, box[0]) ? encode(map, &shape, box[0], elements, 0) : VR_CU_INVALID_VALUE;
+    return is_row(&shape, box[0]) ? encode_map(map, &shape, box[0], elements, 0) : VR_CU_INVALID_VALUE;
 }
 
 static vr_cu_result encode_pixels(void *map, const struct shape *shape, uint32_t channels, uint32_t pixels, uint8_t kind) {
     if (map == NULL || !is_tensor(shape) || shape->rank < 3) return VR_CU_INVALID_VALUE;
     if (channels == 0 || channels > 256 || pixels == 0 || pixels > 1024) return VR_CU_INVALID_VALUE;
-    return is_row(shape, channels) ? encode(map, shape, channels, pixels, kind) : VR_CU_INVALID_VALUE;
+    return is_row(shape, channels) ? encode_map(map, shape, channels, pixels, kind) : VR_CU_INVALID_VALUE;
 }
 
 vr_cu_result vr_sim_tensor_map_encode_im2col(struct vr_sim *sim, void *map, int type, uint32_t rank, uint64_t address,

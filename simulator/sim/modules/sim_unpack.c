@@ -12,7 +12,7 @@ struct unpacking {
 };
 
 // The rest of a length, each byte of 255 with another one behind it. No length exceeds 255 times the input.
-static bool lengthen(struct unpacking *block, size_t *length) {
+static bool lengthen_run(struct unpacking *block, size_t *length) {
     unsigned byte = 255;
     if (*length != LONG_LENGTH) return true;
     while (byte == 255) {
@@ -24,7 +24,7 @@ static bool lengthen(struct unpacking *block, size_t *length) {
 }
 
 static bool take_literals(struct unpacking *block, size_t length) {
-    if (!lengthen(block, &length)) return false;
+    if (!lengthen_run(block, &length)) return false;
     if (length > (size_t)(block->from_end - block->from) || length > (size_t)(block->to_end - block->to)) return false;
     if (length > 0) memcpy(block->to, block->from, length);
     block->from += length;
@@ -37,7 +37,7 @@ static bool take_match(struct unpacking *block, size_t length) {
     if (block->from_end - block->from < 2) return false;
     const size_t back = (size_t)block->from[0] | (size_t)block->from[1] << 8;
     block->from += 2;
-    if (!lengthen(block, &length)) return false;
+    if (!lengthen_run(block, &length)) return false;
     length += LEAST_MATCH;
     if (back == 0 || back > (size_t)(block->to - block->start) || length > (size_t)(block->to_end - block->to)) return false;
     const unsigned char *match = block->to - back;

@@ -42,7 +42,7 @@ static void do_entry(struct vr_sim *sim, const struct vr_sim_callback *callback)
     vr_mutex_lock(&sim->lock);
 }
 
-static void run(void *argument) {
+static void run_callbacks(void *argument) {
     struct vr_sim *sim = argument;
     struct vr_sim_callbacks *callbacks = &sim->callbacks;
     vr_mutex_lock(&sim->lock);
@@ -79,7 +79,7 @@ static vr_cu_result start_thread(struct vr_sim *sim) {
     struct vr_sim_callbacks *callbacks = &sim->callbacks;
     if (callbacks->running) return VR_CU_SUCCESS;
     vr_signal_init(&callbacks->changed);
-    if (vr_thread_start(&callbacks->thread, run, sim) != VRAM_OK) {
+    if (vr_thread_start(&callbacks->thread, run_callbacks, sim) != VRAM_OK) {
         vr_signal_destroy(&callbacks->changed);
         return VR_CU_OUT_OF_MEMORY;
     }
@@ -94,7 +94,7 @@ vr_cu_result vr_sim_callbacks_reserve(struct vr_sim *sim, size_t more) {
     return start_thread(sim);
 }
 
-static uint64_t post(struct vr_sim *sim, const struct vr_sim_callback *callback) {
+static uint64_t post_callback(struct vr_sim *sim, const struct vr_sim_callback *callback) {
     struct vr_sim_callbacks *callbacks = &sim->callbacks;
     assert(callbacks->count < callbacks->items_capacity);
     callbacks->items[callbacks->count] = *callback;
@@ -113,7 +113,7 @@ vr_cu_result vr_sim_work_run(struct vr_sim *sim, struct vr_sim_stream *stream, c
     }
     if (!bytes && sim->clock_ns < stream->tail_ns) sim->clock_ns = stream->tail_ns;
     if (bytes) vr_sim_payload_keep(callback->work.payload);
-    stream->callback = post(sim, callback);
+    stream->callback = post_callback(sim, callback);
     vr_sim_note_callback(sim, stream);
     return VR_CU_SUCCESS;
 }
@@ -123,7 +123,7 @@ void vr_sim_callback_call(struct vr_sim *sim, vr_cu_host_function *function, voi
     if (!sim->options.host_thread || vr_sim_callbacks_reserve(sim, 1) != VR_CU_SUCCESS)
         function(argument);
     else
-        (void)post(sim, &callback);
+        (void)post_callback(sim, &callback);
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ static bool is_one(const struct vr_sim_stream *stream, uint64_t context, uint64_
 }
 
 // No stream of theirs may capture; STREAM_CAPTURE_UNSUPPORTED invalidates the captures.
-static vr_cu_result check(struct vr_sim *sim, uint64_t context, const struct vr_sim_event *event) {
+static vr_cu_result check_context_event(struct vr_sim *sim, uint64_t context, const struct vr_sim_event *event) {
     if (event == NULL) return VR_CU_INVALID_HANDLE;
     if (event->capture != 0) return VR_CU_CAPTURED_EVENT;
     return vr_sim_context_for_waiting(sim, context);
@@ -24,7 +24,7 @@ static struct vr_sim_stream *last_of(const struct vr_sim *sim, uint64_t context,
 
 vr_cu_result vr_sim_context_record(struct vr_sim *sim, uint64_t context, uint64_t green, uint64_t event) {
     struct vr_sim_event *found = vr_sim_slots_find(&sim->events, event);
-    vr_cu_result result = check(sim, context, found);
+    vr_cu_result result = check_context_event(sim, context, found);
     if (result == VR_CU_SUCCESS && found->context != context) result = VR_CU_INVALID_HANDLE;
     if (result != VR_CU_SUCCESS) return result;
     struct vr_sim_stream *last = last_of(sim, context, green);
@@ -50,7 +50,7 @@ vr_cu_result vr_sim_context_record(struct vr_sim *sim, uint64_t context, uint64_
 
 vr_cu_result vr_sim_context_wait(struct vr_sim *sim, uint64_t context, uint64_t green, uint64_t event) {
     const struct vr_sim_event *found = vr_sim_slots_find(&sim->events, event);
-    vr_cu_result result = check(sim, context, found);
+    vr_cu_result result = check_context_event(sim, context, found);
     for (uint32_t i = 0; i < sim->streams.used && result == VR_CU_SUCCESS && found->recorded; i++)
         if (is_one(vr_sim_stream_at(sim, i), context, green)) result = vr_sim_enqueue_wait(sim, vr_sim_stream_at(sim, i), found);
     return result;

@@ -60,8 +60,8 @@ static vr_cu_result element_of(const struct vr_sim *sim, const struct vr_cu_memc
     return VR_CU_SUCCESS;
 }
 
-static struct vr_cu_memcpy_side side_of(const struct vr_cu_memcpy3d_operand *operand, const struct vr_cu_memcpy3d_batched *copy,
-                                        uint64_t element) {
+static struct vr_cu_memcpy_side side_of_operand(const struct vr_cu_memcpy3d_operand *operand, const struct vr_cu_memcpy3d_batched *copy,
+                                                uint64_t element) {
     enum { MEMORY = 1 };
     if (operand->type == MEMORY) {
         const uint64_t length = operand->memory.row_length == 0 ? copy->width : operand->memory.row_length;
@@ -88,8 +88,8 @@ vr_cu_result vr_sim_memcpy_3d_with_attributes_async(struct vr_sim *sim, const st
     struct vr_cu_memcpy3d whole = {.rows = copy->height, .planes = copy->depth};
     if (result == VR_CU_SUCCESS && !vr_mul_u64(copy->width, element, &whole.width_bytes)) result = VR_CU_INVALID_VALUE;
     if (result != VR_CU_SUCCESS) return result;
-    whole.from = side_of(&copy->from, copy, element);
-    whole.to = side_of(&copy->to, copy, element);
+    whole.from = side_of_operand(&copy->from, copy, element);
+    whole.to = side_of_operand(&copy->to, copy, element);
     return vr_sim_memcpy_3d_async(sim, &whole, stream);
 }
 

@@ -5,7 +5,7 @@
 
 // --- giving them to a stream ----------------------------------------------------------------------------------------
 
-static vr_cu_result submit(struct vr_sim *sim, struct vr_sim_work *work, uint64_t stream) {
+static vr_cu_result submit_copy(struct vr_sim *sim, struct vr_sim_work *work, uint64_t stream) {
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
     if (result != VR_CU_SUCCESS || work->width_bytes == 0 || work->rows == 0 || work->planes == 0) return result;
@@ -16,7 +16,7 @@ static vr_cu_result submit(struct vr_sim *sim, struct vr_sim_work *work, uint64_
 // A copy that is over when the call is.
 static vr_cu_result submit_and_wait(struct vr_sim *sim, struct vr_sim_work *work) {
     vr_cu_result result = vr_sim_unsafe(sim);
-    if (result == VR_CU_SUCCESS) result = submit(sim, work, 0);
+    if (result == VR_CU_SUCCESS) result = submit_copy(sim, work, 0);
     return result == VR_CU_SUCCESS ? vr_sim_stream_synchronize(sim, 0) : result;
 }
 
@@ -39,8 +39,8 @@ static vr_cu_result side_of_array(struct vr_sim *sim, const struct vr_cu_memcpy_
     return VR_CU_SUCCESS;
 }
 
-static vr_cu_result side_of(struct vr_sim *sim, const struct vr_cu_memcpy_side *from, const struct vr_cu_memcpy3d *copy,
-                            struct side *side) {
+static vr_cu_result side_of_copy(struct vr_sim *sim, const struct vr_cu_memcpy_side *from, const struct vr_cu_memcpy3d *copy,
+                                 struct side *side) {
     const bool host = from->memory_type == VR_CU_MEMORY_TYPE_HOST;
     if (from->memory_type == VR_CU_MEMORY_TYPE_ARRAY) return side_of_array(sim, from, copy, side);
     if (!host && from->memory_type != VR_CU_MEMORY_TYPE_DEVICE && from->memory_type != VR_CU_MEMORY_TYPE_UNIFIED)
@@ -60,8 +60,8 @@ static vr_cu_result side_of(struct vr_sim *sim, const struct vr_cu_memcpy_side *
 vr_cu_result vr_sim_copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, struct vr_sim_work *work) {
     struct side to, from;
     if (copy == NULL) return VR_CU_INVALID_VALUE;
-    vr_cu_result result = side_of(sim, &copy->to, copy, &to);
-    if (result == VR_CU_SUCCESS) result = side_of(sim, &copy->from, copy, &from);
+    vr_cu_result result = side_of_copy(sim, &copy->to, copy, &to);
+    if (result == VR_CU_SUCCESS) result = side_of_copy(sim, &copy->from, copy, &from);
     if (result != VR_CU_SUCCESS) return result;
     *work = vr_sim_copy_work(to.address, from.address, copy->width_bytes);
     work->rows = copy->rows;
@@ -79,7 +79,7 @@ static vr_cu_result copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *
     struct vr_sim_work work;
     const vr_cu_result result = vr_sim_copy_shape(sim, copy, &work);
     if (result != VR_CU_SUCCESS) return result;
-    return wait ? submit_and_wait(sim, &work) : submit(sim, &work, stream);
+    return wait ? submit_and_wait(sim, &work) : submit_copy(sim, &work, stream);
 }
 
 vr_cu_result vr_sim_memcpy_3d(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy) { return copy_shape(sim, copy, true, 0); }
@@ -104,7 +104,7 @@ static vr_cu_result copy_line_peer(struct vr_sim *sim, uint64_t to, uint64_t to_
     if (vr_sim_context_find(sim, to_context) == NULL || vr_sim_context_find(sim, from_context) == NULL) return VR_CU_INVALID_CONTEXT;
     struct vr_sim_work work = vr_sim_copy_work(to, from, size_bytes);
     work.to_device = work.from_device = true;
-    return wait ? submit_and_wait(sim, &work) : submit(sim, &work, stream);
+    return wait ? submit_and_wait(sim, &work) : submit_copy(sim, &work, stream);
 }
 
 vr_cu_result vr_sim_memcpy_peer(struct vr_sim *sim, uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context,
@@ -154,45 +154,45 @@ static struct vr_cu_memcpy_side host_side(const void *host) {
     return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_HOST, .host = (uint64_t)(uintptr_t)host};
 }
 
-static struct vr_cu_memcpy3d line(struct vr_cu_memcpy_side to, struct vr_cu_memcpy_side from, uint64_t size_bytes) {
+static struct vr_cu_memcpy3d line_copy(struct vr_cu_memcpy_side to, struct vr_cu_memcpy_side from, uint64_t size_bytes) {
     return (struct vr_cu_memcpy3d){.to = to, .from = from, .width_bytes = size_bytes, .rows = 1, .planes = 1};
 }
 
 vr_cu_result vr_sim_memcpy_dtoa(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, uint64_t from, uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), device_side(from), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(array_side(array, offset_bytes), device_side(from), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_atod(struct vr_sim *sim, uint64_t to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(device_side(to), array_side(array, offset_bytes), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(device_side(to), array_side(array, offset_bytes), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_htoa(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, const void *from, uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), host_side(from), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(array_side(array, offset_bytes), host_side(from), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_atoh(struct vr_sim *sim, void *to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(host_side(to), array_side(array, offset_bytes), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(host_side(to), array_side(array, offset_bytes), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_atoa(struct vr_sim *sim, uint64_t to, uint64_t to_offset, uint64_t from, uint64_t from_offset,
                                 uint64_t size_bytes) {
-    const struct vr_cu_memcpy3d copy = line(array_side(to, to_offset), array_side(from, from_offset), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(array_side(to, to_offset), array_side(from, from_offset), size_bytes);
     return copy_shape(sim, &copy, true, 0);
 }
 
 vr_cu_result vr_sim_memcpy_htoa_async(struct vr_sim *sim, uint64_t array, uint64_t offset_bytes, const void *from, uint64_t size_bytes,
                                       uint64_t stream) {
-    const struct vr_cu_memcpy3d copy = line(array_side(array, offset_bytes), host_side(from), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(array_side(array, offset_bytes), host_side(from), size_bytes);
     return copy_shape(sim, &copy, false, stream);
 }
 
 vr_cu_result vr_sim_memcpy_atoh_async(struct vr_sim *sim, void *to, uint64_t array, uint64_t offset_bytes, uint64_t size_bytes,
                                       uint64_t stream) {
-    const struct vr_cu_memcpy3d copy = line(host_side(to), array_side(array, offset_bytes), size_bytes);
+    const struct vr_cu_memcpy3d copy = line_copy(host_side(to), array_side(array, offset_bytes), size_bytes);
     return copy_shape(sim, &copy, false, stream);
 }
 
@@ -212,7 +212,7 @@ static vr_cu_result set_elements(struct vr_sim *sim, const struct set *set, uint
     work.element_bytes = set->element_bytes;
     work.rows = set->rows;
     work.to_pitch = set->pitch_bytes;
-    return submit(sim, &work, stream);
+    return submit_copy(sim, &work, stream);
 }
 
 vr_cu_result vr_sim_memset_d16_async(struct vr_sim *sim, uint64_t address, uint16_t value, uint64_t count, uint64_t stream) {

@@ -4,7 +4,7 @@
 #define NAP_NS 100000 // between two looks at a value that some other thread or process must write
 
 // The value in memory; false where no bytes stand behind the address. Looking at it is no read of the program's.
-static bool look(const struct vr_sim *constant, const struct vr_sim_hold *hold, uint64_t *value) {
+static bool read_held_word(const struct vr_sim *constant, const struct vr_sim_hold *hold, uint64_t *value) {
     struct vr_sim *sim = (struct vr_sim *)(uintptr_t)constant; // what a look leaves behind is taken back
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, hold->address);
     const bool pinned = range == NULL && vr_sim_ranges_holding(&sim->hosts, hold->address) != NULL;
@@ -23,7 +23,7 @@ static bool look(const struct vr_sim *constant, const struct vr_sim_hold *hold, 
 // What has no bytes holds nobody.
 bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold) {
     uint64_t found = 0, wanted = hold->value;
-    if (hold->width == 0 || !look(sim, hold, &found)) return true;
+    if (hold->width == 0 || !read_held_word(sim, hold, &found)) return true;
     const bool wide = hold->width == 8;
     if (!wide) wanted &= UINT32_MAX;
     switch (hold->test) {

@@ -17,7 +17,7 @@ static uint64_t width_of(const struct vr_cu_mem_op *op) {
     return op->operation == VR_CU_STREAM_MEM_OP_WAIT_VALUE_64 || op->operation == VR_CU_STREAM_MEM_OP_WRITE_VALUE_64 ? 8 : 4;
 }
 
-static vr_cu_result check(const struct vr_cu_mem_op *op) {
+static vr_cu_result check_mem_op(const struct vr_cu_mem_op *op) {
     const bool barrier = op->operation == VR_CU_STREAM_MEM_OP_BARRIER || op->operation == VR_CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES;
     if (barrier) return VR_CU_SUCCESS;
     if (!is_wait(op) && !is_write(op)) return op->operation <= 0 ? VR_CU_INVALID_VALUE : VR_CU_NOT_SUPPORTED;
@@ -30,7 +30,7 @@ vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uin
                              struct vr_sim_payload **made) {
     if (count == 0 || count > OPS_MOST || ops == NULL || flags != 0) return VR_CU_INVALID_VALUE;
     for (uint32_t i = 0; i < count; i++) {
-        const vr_cu_result result = check(&ops[i]);
+        const vr_cu_result result = check_mem_op(&ops[i]);
         if (result != VR_CU_SUCCESS) return result;
     }
     struct vr_sim_ops_payload *payload = malloc(sizeof *payload + count * sizeof *ops);
@@ -51,7 +51,7 @@ bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *o
 }
 
 // The stream waits for this one from now on; of several that are not there yet, the last counts.
-static void hold(struct vr_sim_stream *stream, const struct vr_cu_mem_op *op) {
+static void hold_stream(struct vr_sim_stream *stream, const struct vr_cu_mem_op *op) {
     stream->hold = (struct vr_sim_hold){
         .address = op->address, .value = op->value, .test = op->flags & VR_CU_STREAM_WAIT_VALUE_NOR, .width = (uint32_t)width_of(op)};
 }
@@ -60,7 +60,7 @@ static vr_cu_result do_op(struct vr_sim *sim, struct vr_sim_stream *stream, cons
     if (!is_wait(op) && !is_write(op)) return VR_CU_SUCCESS;
     const uint32_t device = vr_sim_context_find(sim, stream->context)->device;
     if (is_wait(op)) {
-        hold(stream, op);
+        hold_stream(stream, op);
         atomic_store_explicit(&sim->progress, 0, memory_order_release);
         if (vr_sim_hold_is_over(sim, &stream->hold)) stream->hold.width = 0;
         return vr_sim_enqueue(sim, stream, 0, NULL);
@@ -89,23 +89,23 @@ vr_cu_result vr_sim_stream_batch_mem_op(struct vr_sim *sim, uint64_t stream, uns
     return result;
 }
 
-static vr_cu_result one(struct vr_sim *sim, uint64_t stream, int operation, uint64_t address, uint64_t value, unsigned flags) {
+static vr_cu_result run_mem_op(struct vr_sim *sim, uint64_t stream, int operation, uint64_t address, uint64_t value, unsigned flags) {
     const struct vr_cu_mem_op op = {.operation = operation, .address = address, .value = value, .flags = flags};
     return vr_sim_stream_batch_mem_op(sim, stream, 1, &op, 0);
 }
 
 vr_cu_result vr_sim_stream_write_value32(struct vr_sim *sim, uint64_t stream, uint64_t address, uint32_t value, unsigned flags) {
-    return one(sim, stream, VR_CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
+    return run_mem_op(sim, stream, VR_CU_STREAM_MEM_OP_WRITE_VALUE_32, address, value, flags);
 }
 
 vr_cu_result vr_sim_stream_write_value64(struct vr_sim *sim, uint64_t stream, uint64_t address, uint64_t value, unsigned flags) {
-    return one(sim, stream, VR_CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
+    return run_mem_op(sim, stream, VR_CU_STREAM_MEM_OP_WRITE_VALUE_64, address, value, flags);
 }
 
 vr_cu_result vr_sim_stream_wait_value32(struct vr_sim *sim, uint64_t stream, uint64_t address, uint32_t value, unsigned flags) {
-    return one(sim, stream, VR_CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
+    return run_mem_op(sim, stream, VR_CU_STREAM_MEM_OP_WAIT_VALUE_32, address, value, flags);
 }
 
 vr_cu_result vr_sim_stream_wait_value64(struct vr_sim *sim, uint64_t stream, uint64_t address, uint64_t value, unsigned flags) {
-    return one(sim, stream, VR_CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
+    return run_mem_op(sim, stream, VR_CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
 }

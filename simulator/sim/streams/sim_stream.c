@@ -7,7 +7,7 @@
 
 #define TIME_MAX ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
 
-static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t later_time(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint32_t index_of(const struct vr_sim *sim, const struct vr_sim_stream *stream) { return vr_sim_slots_index(&sim->streams, stream); }
 
@@ -85,7 +85,7 @@ static bool follow_edges(struct vr_sim *sim, uint32_t index) {
             target->done_work = edge.target_work;
             rose = true;
         }
-        target->references--; // settle() collects
+        target->references--; // settle_streams() collects
     }
     if (followed == 0) return rose;
     stream->edge_count -= followed;
@@ -94,7 +94,7 @@ static bool follow_edges(struct vr_sim *sim, uint32_t index) {
 }
 
 // After some done_work rose: completes all that must have come before, until nothing changes.
-static void settle(struct vr_sim *sim) {
+static void settle_streams(struct vr_sim *sim) {
     for (bool rose = true; rose;) {
         rose = false;
         for (uint32_t i = 0; i < sim->streams.used; i++)
@@ -110,25 +110,25 @@ vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, ui
     struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
     assert(context != NULL);
     if (sim->options.manual_completion && !add_default_edges(sim, stream, context)) return VR_CU_OUT_OF_MEMORY;
-    uint64_t start_ns = later(sim->clock_ns, stream->tail_ns);
-    if (stream->kind == VR_SIM_STREAM_LEGACY) start_ns = later(start_ns, context->blocking_tail_ns);
-    if (stream->kind == VR_SIM_STREAM_BLOCKING) start_ns = later(start_ns, vr_sim_stream_at(sim, context->legacy)->tail_ns);
-    if (stream->kind == VR_SIM_STREAM_LEGACY) stream->callback = later(stream->callback, context->blocking_callback);
+    uint64_t start_ns = later_time(sim->clock_ns, stream->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_LEGACY) start_ns = later_time(start_ns, context->blocking_tail_ns);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) start_ns = later_time(start_ns, vr_sim_stream_at(sim, context->legacy)->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_LEGACY) stream->callback = later_time(stream->callback, context->blocking_callback);
     if (stream->kind == VR_SIM_STREAM_BLOCKING)
-        stream->callback = later(stream->callback, vr_sim_stream_at(sim, context->legacy)->callback);
+        stream->callback = later_time(stream->callback, vr_sim_stream_at(sim, context->legacy)->callback);
     stream->work++;
     stream->tail_ns = start_ns + work_ns;
-    context->tail_ns = later(context->tail_ns, stream->tail_ns);
-    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_tail_ns = later(context->blocking_tail_ns, stream->tail_ns);
+    context->tail_ns = later_time(context->tail_ns, stream->tail_ns);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_tail_ns = later_time(context->blocking_tail_ns, stream->tail_ns);
     struct vr_sim_device *device = &sim->devices[context->device];
-    device->tail_ns = later(device->tail_ns, stream->tail_ns);
+    device->tail_ns = later_time(device->tail_ns, stream->tail_ns);
     if (end_ns != NULL) *end_ns = stream->tail_ns;
     return VR_CU_SUCCESS;
 }
 
 void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream) {
     struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
-    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_callback = later(context->blocking_callback, stream->callback);
+    if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_callback = later_time(context->blocking_callback, stream->callback);
 }
 
 // Notes what the stream's next work comes after. What the host has no memory for is not known: pools then find less to reuse.
@@ -145,7 +145,7 @@ static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event 
 vr_cu_result vr_sim_enqueue_wait(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     if (sim->options.manual_completion && !add_edge(sim, stream, stream->work + 1, event->stream, event->work)) return VR_CU_OUT_OF_MEMORY;
     if (sim->pools.live != 0) note_waited(stream, event);
-    stream->tail_ns = later(stream->tail_ns, event->complete_ns);
+    stream->tail_ns = later_time(stream->tail_ns, event->complete_ns);
     if (event->hold.width != 0 && !vr_sim_hold_is_over(sim, &event->hold)) stream->hold = event->hold;
     if (event->callback > stream->callback) {
         stream->callback = event->callback;
@@ -180,10 +180,10 @@ bool vr_sim_work_complete(const struct vr_sim *sim, uint32_t stream, uint64_t wo
 }
 
 void vr_sim_wait_work(struct vr_sim *sim, uint32_t stream, uint64_t work, uint64_t end_ns) {
-    sim->clock_ns = later(sim->clock_ns, end_ns);
+    sim->clock_ns = later_time(sim->clock_ns, end_ns);
     if (!sim->options.manual_completion || vr_sim_work_complete(sim, stream, work)) return;
     vr_sim_stream_at(sim, stream)->done_work = work;
-    settle(sim);
+    settle_streams(sim);
 }
 
 void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
@@ -207,21 +207,21 @@ static void complete_streams(struct vr_sim *sim, uint64_t context, uint32_t devi
         if (device != UINT32_MAX && (owner == NULL || owner->device != device)) continue;
         stream->done_work = stream->work;
     }
-    settle(sim);
+    settle_streams(sim);
 }
 
 void vr_sim_wait_context(struct vr_sim *sim, uint64_t context) {
-    sim->clock_ns = later(sim->clock_ns, vr_sim_context_find(sim, context)->tail_ns);
+    sim->clock_ns = later_time(sim->clock_ns, vr_sim_context_find(sim, context)->tail_ns);
     complete_streams(sim, context, UINT32_MAX);
 }
 
 void vr_sim_wait_device(struct vr_sim *sim, uint32_t device) {
-    sim->clock_ns = later(sim->clock_ns, sim->devices[device].tail_ns);
+    sim->clock_ns = later_time(sim->clock_ns, sim->devices[device].tail_ns);
     complete_streams(sim, 0, device);
 }
 
 void vr_sim_wait_all(struct vr_sim *sim) {
-    for (uint32_t i = 0; i < sim->options.device_count; i++) sim->clock_ns = later(sim->clock_ns, sim->devices[i].tail_ns);
+    for (uint32_t i = 0; i < sim->options.device_count; i++) sim->clock_ns = later_time(sim->clock_ns, sim->devices[i].tail_ns);
     complete_streams(sim, 0, UINT32_MAX);
 }
 

@@ -4,7 +4,7 @@
 enum { ACCESS_POLICY_WINDOW = 1, SYNCHRONIZATION_POLICY = 3, MEMORY_DOMAIN_MAP = 9, MEMORY_DOMAIN = 10 };
 
 // The place of an attribute of VR_SIM_STREAM_ATTRIBUTES, or -1.
-static int place_of(int attribute) {
+static int attribute_place(int attribute) {
     static const int kept[VR_SIM_STREAM_ATTRIBUTES] = {ACCESS_POLICY_WINDOW, SYNCHRONIZATION_POLICY, MEMORY_DOMAIN_MAP, MEMORY_DOMAIN};
     for (int i = 0; i < VR_SIM_STREAM_ATTRIBUTES; i++)
         if (kept[i] == attribute) return i;
@@ -13,7 +13,7 @@ static int place_of(int attribute) {
 
 vr_cu_result vr_sim_stream_get_attribute(struct vr_sim *sim, uint64_t stream, int attribute, void *value) {
     struct vr_sim_stream *found;
-    const int place = place_of(attribute);
+    const int place = attribute_place(attribute);
     if (value == NULL || (place < 0 && attribute != VR_CU_LAUNCH_ATTRIBUTE_PRIORITY)) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
     if (result != VR_CU_SUCCESS) return result;
@@ -26,7 +26,7 @@ vr_cu_result vr_sim_stream_get_attribute(struct vr_sim *sim, uint64_t stream, in
 
 vr_cu_result vr_sim_stream_set_attribute(struct vr_sim *sim, uint64_t stream, int attribute, const void *value) {
     struct vr_sim_stream *found;
-    const int place = place_of(attribute);
+    const int place = attribute_place(attribute);
     if (value == NULL || (place < 0 && attribute != VR_CU_LAUNCH_ATTRIBUTE_PRIORITY)) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
     if (result != VR_CU_SUCCESS) return result;

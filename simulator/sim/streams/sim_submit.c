@@ -3,13 +3,13 @@
 #include "sim/streams/sim_callbacks.h"
 
 // Room for what vr_sim_work_run() may leave to the thread of host functions.
-static vr_cu_result make_room(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
+static vr_cu_result make_queue_room(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
     const bool calls = callback->stream_function != NULL || callback->work.function != NULL;
     return calls || !vr_sim_callback_done(sim, stream->callback) ? vr_sim_callbacks_reserve(sim, 1) : VR_CU_SUCCESS;
 }
 
-static vr_cu_result give(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
-    vr_cu_result result = make_room(sim, stream, callback);
+static vr_cu_result give_callback(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
+    vr_cu_result result = make_queue_room(sim, stream, callback);
     if (result == VR_CU_SUCCESS) result = vr_sim_enqueue(sim, stream, vr_sim_work_cost_ns(sim, &callback->work), NULL);
     return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, callback) : result;
 }
@@ -17,7 +17,7 @@ static vr_cu_result give(struct vr_sim *sim, struct vr_sim_stream *stream, const
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work) {
     if (stream->capture != 0) return vr_sim_capture_add(sim, stream, work);
     const struct vr_sim_callback callback = {.work = *work};
-    return give(sim, stream, &callback);
+    return give_callback(sim, stream, &callback);
 }
 
 vr_cu_result vr_sim_launch_host_func(struct vr_sim *sim, uint64_t stream, vr_cu_host_function *function, void *argument) {
@@ -46,5 +46,5 @@ vr_cu_result vr_sim_stream_add_callback(struct vr_sim *sim, uint64_t stream, vr_
     }
     const struct vr_sim_callback callback = {
         .work = {.type = VR_CU_GRAPH_NODE_TYPE_HOST, .argument = argument}, .stream_function = function, .stream = stream};
-    return give(sim, queue, &callback);
+    return give_callback(sim, queue, &callback);
 }

@@ -14,20 +14,20 @@ static int (*resolver)(const char *symbol, void **function, int version, uint64_
 
 enum { NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, NOT_SUPPORTED = 801 };
 
-static int absent(void) { return NOT_SUPPORTED; }
+static int driver_absent(void) { return NOT_SUPPORTED; }
 
-static void resolve(const char *symbol, int version, void *member) {
+static void resolve_driver_function(const char *symbol, int version, void *member) {
     void *function = NULL;
-    if (resolver(symbol, &function, version, 0, NULL) != 0 || function == NULL) function = (void *)(uintptr_t)absent;
+    if (resolver(symbol, &function, version, 0, NULL) != 0 || function == NULL) function = (void *)(uintptr_t)driver_absent;
     memcpy(member, &function, sizeof function);
 }
 
-static void load(void) {
+static void load_driver(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     void *found = library == NULL ? NULL : dlsym(library, "cuGetProcAddress_v2");
     if (found == NULL) return;
     memcpy(&resolver, &found, sizeof resolver);
-#define X(member, symbol, version, parameters) resolve(symbol, version, &loaded.member);
+#define X(member, symbol, version, parameters) resolve_driver_function(symbol, version, &loaded.member);
 #include "common_driver.def"
 #undef X
 }
@@ -35,7 +35,7 @@ static void load(void) {
 // A driver that refuses once is asked again the next time.
 const struct standin_driver *standin_driver(void) {
     if (atomic_load_explicit(&is_ready, memory_order_acquire)) return &loaded;
-    (void)pthread_once(&once, load);
+    (void)pthread_once(&once, load_driver);
     (void)pthread_mutex_lock(&mutex);
     if (!atomic_load(&is_ready) && loaded.init != NULL && loaded.init(0) == 0) atomic_store(&is_ready, true);
     (void)pthread_mutex_unlock(&mutex);
@@ -68,12 +68,12 @@ static int load_kernel(void) {
     return error;
 }
 
-static void nothing(void *unused) { (void)unused; }
+static void do_nothing(void *unused) { (void)unused; }
 
-static int launch(const struct standin_driver *driver, uint64_t stream) {
+static int launch_nothing(const struct standin_driver *driver, uint64_t stream) {
     const int error = atomic_load_explicit(&kernel, memory_order_acquire) == 0 ? load_kernel() : 0;
     // A driver without libraries of kernels: a host function keeps the order and makes a node.
-    if (error == NOT_SUPPORTED) return driver->launch_host_func(stream, nothing, NULL);
+    if (error == NOT_SUPPORTED) return driver->launch_host_func(stream, do_nothing, NULL);
     return error != 0 ? error : driver->launch_kernel(atomic_load(&kernel), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
 }
 
@@ -81,9 +81,9 @@ static int launch(const struct standin_driver *driver, uint64_t stream) {
 int standin_work(uint64_t stream) {
     const struct standin_driver *driver = standin_driver();
     if (driver == NULL) return NOT_INITIALIZED;
-    const int error = launch(driver, stream);
+    const int error = launch_nothing(driver, stream);
     if (error != INVALID_CONTEXT) return error;
-    return standin_begin() == NULL ? NOT_INITIALIZED : launch(driver, stream);
+    return standin_begin() == NULL ? NOT_INITIALIZED : launch_nothing(driver, stream);
 }
 
 int standin_zero(const void *address, size_t bytes, uint64_t stream) {

@@ -12,7 +12,7 @@
 static struct vr_missing_file *file; // NULL: nobody counts
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void open_file(void) { file = vr_shared_file("VRAM_SIM_MISSING", sizeof *file, VR_MISSING_MAGIC); }
+static void open_counts_file(void) { file = vr_shared_file("VRAM_SIM_MISSING", sizeof *file, VR_MISSING_MAGIC); }
 
 const char *vr_missing_module(const void *caller) {
     Dl_info facts;
@@ -31,7 +31,7 @@ static bool is_row(const struct vr_missing_row *row, const char *library, const 
     return strcmp(row->function, function) == 0 && strcmp(row->library, library) == 0 && strcmp(row->module, module) == 0;
 }
 
-static struct vr_missing_row *find_row(const char *library, const char *function, const char *module) {
+static struct vr_missing_row *find_missing_row(const char *library, const char *function, const char *module) {
     uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
     for (uint64_t i = 0; i < used && i < VR_MISSING_ROWS; i++) {
         struct vr_missing_row *row = &file->rows[i];
@@ -49,8 +49,8 @@ static struct vr_missing_row *find_row(const char *library, const char *function
 }
 
 void vr_missing_stake(const char *function, uint64_t bytes) {
-    (void)pthread_once(&once, open_file);
-    struct vr_missing_row *row = file == NULL ? NULL : find_row(VR_MISSING_SIZE, function, vr_missing_module(NULL));
+    (void)pthread_once(&once, open_counts_file);
+    struct vr_missing_row *row = file == NULL ? NULL : find_missing_row(VR_MISSING_SIZE, function, vr_missing_module(NULL));
     uint64_t before = row == NULL ? bytes : atomic_load_explicit(&row->bytes, memory_order_relaxed);
     while (before < bytes &&
            !atomic_compare_exchange_weak_explicit(&row->bytes, &before, bytes, memory_order_relaxed, memory_order_relaxed)) {
@@ -64,10 +64,10 @@ void vr_missing_count(const char *library, const char *function, const void *cal
         const char *function;
         struct vr_missing_row *row;
     } last;
-    (void)pthread_once(&once, open_file);
+    (void)pthread_once(&once, open_counts_file);
     if (file == NULL) return;
     if (last.row == NULL || last.caller != caller || last.function != function) {
-        last.row = find_row(library, function, vr_missing_module(caller));
+        last.row = find_missing_row(library, function, vr_missing_module(caller));
         last.caller = caller;
         last.function = function;
     }

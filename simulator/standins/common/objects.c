@@ -36,14 +36,14 @@ bool standin_destroy(void *object, uint64_t kind) {
     return true;
 }
 
-static struct standin_kept **place_of(struct standin_object *object, int64_t number) {
+static struct standin_kept **place_of_object(struct standin_object *object, int64_t number) {
     struct standin_kept **place = &object->kept;
     while (*place != NULL && (*place)->number != number) place = &(*place)->next;
     return place;
 }
 
 bool standin_keep(void *object, int64_t number, const void *value, size_t bytes) {
-    struct standin_kept **place = place_of(object, number);
+    struct standin_kept **place = place_of_object(object, number);
     struct standin_kept *made = malloc(sizeof *made + bytes);
     if (made == NULL) return false;
     made->next = NULL;

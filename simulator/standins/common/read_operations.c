@@ -52,7 +52,7 @@ bool vr_read_operations_count(const char *text) {
            vr_read_operations_have(text, "unique_consecutive", 18);
 }
 
-static bool carries(const char *word) {
+static bool carries_word(const char *word) {
     for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++)
         if (is_called(word, carriers[i], strlen(carriers[i]))) return true;
     return false;
@@ -62,7 +62,7 @@ const char *vr_read_operations_main(const char *text, size_t *length) {
     const char *found = text;
     for (const char *word = text; *word != '\0'; word = next_word(word)) {
         found = word;
-        if (!carries(word)) break;
+        if (!carries_word(word)) break;
     }
     *length = word_length(found);
     return found;

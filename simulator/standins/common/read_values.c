@@ -10,8 +10,8 @@
 
 // --- numbers --------------------------------------------------------------------------------------------------------
 
-static bool is_space(char one) { return one == ' ' || one == '\t' || one == '\r'; }
-static bool is_digit(char one) { return one >= '0' && one <= '9'; }
+static bool is_blank(char one) { return one == ' ' || one == '\t' || one == '\r'; }
+static bool is_digit_char(char one) { return one >= '0' && one <= '9'; }
 
 // Decimal with a sign or none: negative numbers in two's complement, positive ones up to 2^64 - 1.
 static bool read_integer(const char *text, size_t length, bool *negative, uint64_t *magnitude) {
@@ -19,7 +19,7 @@ static bool read_integer(const char *text, size_t length, bool *negative, uint64
     size_t at = length > 0 && (text[0] == '-' || text[0] == '+');
     const size_t first = at;
     for (; at < length; at++) {
-        if (!is_digit(text[at])) return false;
+        if (!is_digit_char(text[at])) return false;
         const uint64_t digit = (uint64_t)(text[at] - '0');
         if (number > (UINT64_MAX - digit) / 10) return false;
         number = number * 10 + digit;
@@ -35,7 +35,7 @@ static bool is_in_range(bool negative, uint64_t magnitude, unsigned width) {
     return negative ? magnitude <= UINT64_C(1) << (8 * width - 1) : magnitude >> 8 * width == 0;
 }
 
-static double scaled(double number, long exponent) {
+static double scale_decimal(double number, long exponent) {
     for (; exponent > 0; exponent--) number *= 10;
     for (; exponent < 0; exponent++) number /= 10;
     return number;
@@ -47,7 +47,7 @@ static size_t read_decimal(const char *text, size_t length, double *number) {
     long exponent = 0;
     double found = 0;
     bool behind = false;
-    for (; at < length && (is_digit(text[at]) || (text[at] == '.' && !behind)); at++) {
+    for (; at < length && (is_digit_char(text[at]) || (text[at] == '.' && !behind)); at++) {
         if (text[at] == '.') {
             behind = true;
             continue;
@@ -56,7 +56,7 @@ static size_t read_decimal(const char *text, size_t length, double *number) {
         exponent -= behind;
         digits++;
     }
-    *number = scaled(found, exponent);
+    *number = scale_decimal(found, exponent);
     return digits == 0 ? 0 : at;
 }
 
@@ -76,14 +76,14 @@ static bool read_real(const char *text, size_t length, double *number) {
     if (used < length) {
         if (text[used] != 'e' && text[used] != 'E') return false;
         if (!read_integer(text + used + 1, length - used - 1, &negative_exponent, &exponent) || exponent > 400) return false;
-        found = scaled(found, negative_exponent ? -(long)exponent : (long)exponent);
+        found = scale_decimal(found, negative_exponent ? -(long)exponent : (long)exponent);
     }
     *number = negative ? -found : found;
     return isfinite(found);
 }
 
 // To the nearest, ties to even. `drop`: bits of a float's 23 that the format does not have.
-static uint32_t rounded(uint32_t bits, unsigned drop) { return (bits + (UINT32_C(1) << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop; }
+static uint32_t round_bits(uint32_t bits, unsigned drop) { return (bits + (UINT32_C(1) << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop; }
 
 static uint32_t float_bits(double number) {
     const float single = (float)number;
@@ -92,7 +92,7 @@ static uint32_t float_bits(double number) {
     return bits;
 }
 
-static uint32_t bfloat_bits(double number) { return isnan(number) ? 0x7fc0 : rounded(float_bits(number), 16); }
+static uint32_t bfloat_bits(double number) { return isnan(number) ? 0x7fc0 : round_bits(float_bits(number), 16); }
 
 static uint32_t half_bits(double number) {
     const uint32_t sign = signbit(number) ? 0x8000 : 0;
@@ -100,7 +100,7 @@ static uint32_t half_bits(double number) {
     if (isnan(number)) return 0x7e00;
     if (size >= 65520) return sign | 0x7c00;
     if (size < 0x1p-14) return sign | (uint32_t)(size * 0x1p24 + 0x1p52 - 0x1p52); // in steps of the smallest one
-    return sign | (rounded(float_bits(size), 13) - ((127 - 15) << 10));
+    return sign | (round_bits(float_bits(size), 13) - ((127 - 15) << 10));
 }
 
 static uint64_t double_bits(double number) {
@@ -132,7 +132,7 @@ static uint64_t real_bits(const struct type *type, double number) {
     return type->name[0] == 'b' ? bfloat_bits(number) : half_bits(number);
 }
 
-static bool say(struct vr_read_wrong *wrong, const char *why, const char *text, size_t length) {
+static bool say_wrong(struct vr_read_wrong *wrong, const char *why, const char *text, size_t length) {
     (void)snprintf(wrong->why, sizeof wrong->why, "'%.*s' %s", (int)(length < 40 ? length : 40), text, why);
     return false;
 }
@@ -141,7 +141,7 @@ static bool say(struct vr_read_wrong *wrong, const char *why, const char *text, 
 static bool read_part(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     double percent;
     if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100))
-        return say(wrong, "is no part: 0% to 100%", text, length);
+        return say_wrong(wrong, "is no part: 0% to 100%", text, length);
     *value = (struct vr_read_value){.part = true, .bits = (uint64_t)(percent * 10000 + 0.5)};
     return true;
 }
@@ -153,28 +153,28 @@ static bool read_value(const char *text, size_t length, struct vr_read_value *va
     if (length > 1 && text[length - 1] == '%') return read_part(text, length, value, wrong);
     if (colon != NULL) {
         type = find_type(text, (size_t)(colon - text));
-        if (type == NULL) return say(wrong, "is of no type of i8, i16, i32, i64, f16, bf16, f32, f64", text, length);
+        if (type == NULL) return say_wrong(wrong, "is of no type of i8, i16, i32, i64, f16, bf16, f32, f64", text, length);
     }
     const char *number = colon == NULL ? text : colon + 1;
     const size_t digits = length - (size_t)(number - text);
     if (type != NULL && type->real) {
         double real;
-        if (!read_real(number, digits, &real)) return say(wrong, "is no number", text, length);
+        if (!read_real(number, digits, &real)) return say_wrong(wrong, "is no number", text, length);
         *value = (struct vr_read_value){.width = type->width, .bits = real_bits(type, real)};
         return true;
     }
     bool negative;
     uint64_t magnitude;
     if (!read_integer(number, digits, &negative, &magnitude))
-        return say(wrong, type == NULL ? "is no integer (f32:0.5 is a value with a type)" : "is no integer", text, length);
-    if (type != NULL && !is_in_range(negative, magnitude, type->width)) return say(wrong, "is out of its type's range", text, length);
+        return say_wrong(wrong, type == NULL ? "is no integer (f32:0.5 is a value with a type)" : "is no integer", text, length);
+    if (type != NULL && !is_in_range(negative, magnitude, type->width)) return say_wrong(wrong, "is out of its type's range", text, length);
     *value = (struct vr_read_value){.width = type == NULL ? 0 : type->width, .bits = negative ? 0 - magnitude : magnitude};
     return true;
 }
 
-static void trim(const char **text, size_t *length) {
-    while (*length > 0 && is_space((*text)[0])) (*text)++, (*length)--;
-    while (*length > 0 && is_space((*text)[*length - 1])) (*length)--;
+static void trim_blanks(const char **text, size_t *length) {
+    while (*length > 0 && is_blank((*text)[0])) (*text)++, (*length)--;
+    while (*length > 0 && is_blank((*text)[*length - 1])) (*length)--;
 }
 
 // --- rules ----------------------------------------------------------------------------------------------------------
@@ -194,19 +194,19 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
         return true;
     }
     size_t digits = 0;
-    while (digits < length && is_digit(text[length - 1 - digits])) digits++;
+    while (digits < length && is_digit_char(text[length - 1 - digits])) digits++;
     if (digits > 0 && digits + 1 < length && text[length - 1 - digits] == ':') {
         bool negative;
         uint64_t line;
         if (!read_integer(text + length - digits, digits, &negative, &line) || line == 0 || line > INT32_MAX)
-            return say(wrong, "has no line that there can be", text, length);
+            return say_wrong(wrong, "has no line that there can be", text, length);
         rule->kind = VR_READ_LINE;
         rule->length -= digits + 1;
         rule->line = (int64_t)line;
         return true;
     }
     if (length == 0 || strcspn(text, "()") < length || text[length - 1] == ':')
-        return say(wrong, "is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *", text, length);
+        return say_wrong(wrong, "is no place: FILE:LINE, FILE, FUNCTION(), aten::NAME or *", text, length);
     return true;
 }
 
@@ -214,10 +214,10 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
 static bool read_rule(const char *text, size_t length, struct vr_read_values *made, struct vr_read_wrong *wrong) {
     size_t equals = length; // the last one: a path may have others
     while (equals > 0 && text[equals - 1] != '=') equals--;
-    if (equals == 0) return say(wrong, "is no rule: PLACE=VALUE", text, length);
+    if (equals == 0) return say_wrong(wrong, "is no rule: PLACE=VALUE", text, length);
     const char *place = text, *end = text + length;
     size_t place_length = equals - 1;
-    trim(&place, &place_length);
+    trim_blanks(&place, &place_length);
     struct vr_read_rule *rule = &made->rules[made->rule_count];
     if (!read_place(place, place_length, rule, wrong)) return false;
     rule->first = made->value_count;
@@ -225,7 +225,7 @@ static bool read_rule(const char *text, size_t length, struct vr_read_values *ma
         const char *comma = memchr(at, ',', (size_t)(end - at)), *value = at;
         at = comma == NULL ? end : comma;
         size_t value_length = (size_t)(at - value);
-        trim(&value, &value_length);
+        trim_blanks(&value, &value_length);
         if (!read_value(value, value_length, &made->values[made->value_count], wrong)) return false;
         made->by_operation = made->by_operation || made->values[made->value_count].part || rule->kind == VR_READ_OPERATION;
         made->value_count++;
@@ -239,7 +239,7 @@ static bool read_rule(const char *text, size_t length, struct vr_read_values *ma
 // Up to a comment: `#` at the begin of the line or behind a blank.
 static size_t without_comment(const char *line, size_t length) {
     for (size_t i = 0; i < length; i++)
-        if (line[i] == '#' && (i == 0 || is_space(line[i - 1]))) return i;
+        if (line[i] == '#' && (i == 0 || is_blank(line[i - 1]))) return i;
     return length;
 }
 
@@ -249,7 +249,7 @@ static bool read_rules(struct vr_read_values *made, struct vr_read_wrong *wrong)
         const char *rule = line;
         size_t rule_length = without_comment(line, length);
         wrong->line++;
-        trim(&rule, &rule_length);
+        trim_blanks(&rule, &rule_length);
         if (rule_length > 0 && !read_rule(rule, rule_length, made, wrong)) return false;
         line += length + (line[length] == '\n');
     }

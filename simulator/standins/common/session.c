@@ -15,10 +15,10 @@
 static struct vr_session_file *file;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void open_file(void) { file = vr_shared_file("VRAM_SIM_SESSION", sizeof *file, VR_SESSION_MAGIC); }
+static void open_session_file(void) { file = vr_shared_file("VRAM_SIM_SESSION", sizeof *file, VR_SESSION_MAGIC); }
 
 struct vr_session_file *vr_session(void) {
-    (void)pthread_once(&once, open_file);
+    (void)pthread_once(&once, open_session_file);
     return file;
 }
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *map(int descriptor, size_t size_bytes) {
+static void *map_shared(int descriptor, size_t size_bytes) {
     struct stat facts;
     if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size != (off_t)size_bytes) return NULL;
     void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -20,7 +20,7 @@ void *vr_shared_file(const char *variable, size_t size_bytes, uint64_t magic) {
     // Whoever names a pipe must not make the program wait for its other end.
     const int descriptor = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) return NULL;
-    void *mapped = map(descriptor, size_bytes);
+    void *mapped = map_shared(descriptor, size_bytes);
     (void)close(descriptor);
     if (mapped == NULL || atomic_load((_Atomic uint64_t *)mapped) == magic) return mapped;
     (void)munmap(mapped, size_bytes);

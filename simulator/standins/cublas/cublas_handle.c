@@ -111,7 +111,7 @@ struct copy {
 };
 
 // Column by column: elements in a column lie together, columns `step` elements apart.
-static int copied(const struct copy *copy) {
+static int copy_vector(const struct copy *copy) {
     const struct standin_driver *driver = standin_begin();
     if (driver == NULL) return CUBLAS_NOT_INITIALIZED;
     if (copy->rows < 0 || copy->columns < 0 || copy->element <= 0 || copy->from_step <= 0 || copy->to_step <= 0)
@@ -129,7 +129,7 @@ static int copied(const struct copy *copy) {
 #define MATRIX(name, integer, type_of_stream, wait, on)                                                                                    \
     int name(integer rows, integer columns, integer element, const void *from, integer from_step, void *to,                                \
              integer to_step type_of_stream) {                                                                                             \
-        return copied(&(struct copy){rows, columns, element, from, from_step, to, to_step, wait, on});                                     \
+        return copy_vector(&(struct copy){rows, columns, element, from, from_step, to, to_step, wait, on});                                \
     }
 #define COMMA_STREAM , uint64_t stream
 MATRIX(cublasSetMatrix, int, , true, 0)
@@ -145,7 +145,7 @@ MATRIX(cublasGetMatrixAsync_64, int64_t, COMMA_STREAM, false, stream)
 #define VECTOR(name, integer, type_of_stream, wait, on)                                                                                    \
     int name(integer n, integer element, const void *from, integer from_step, void *to, integer to_step type_of_stream) {                  \
         const bool together = from_step == 1 && to_step == 1;                                                                              \
-        return copied(&(struct copy){together ? n : 1, together ? 1 : n, element, from, from_step, to, to_step, wait, on});                \
+        return copy_vector(&(struct copy){together ? n : 1, together ? 1 : n, element, from, from_step, to, to_step, wait, on});           \
     }
 VECTOR(cublasSetVector, int, , true, 0)
 VECTOR(cublasGetVector, int, , true, 0)

@@ -35,17 +35,17 @@ int cublasFree(void *address) {
     return 0;
 }
 
-static void work(void) {
+static void launch_work(void) {
     if (standin_work(stream) != 0) last_error = CUBLAS_EXECUTION_FAILED;
 }
 
 static void work_and_wait(void) {
-    work();
+    launch_work();
     if (standin_driver() != NULL) (void)standin_driver()->stream_synchronize(stream);
 }
 
 #define LEGACY(name)                                                                                                                       \
-    void name(void) { work(); }
+    void name(void) { launch_work(); }
 #define LEGACY_RESULT(name, type)                                                                                                          \
     type name(void) {                                                                                                                      \
         work_and_wait();                                                                                                                   \

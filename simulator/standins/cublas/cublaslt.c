@@ -50,7 +50,7 @@ static const struct field *field_of(unsigned kind, int number) {
 static bool is_kind(const struct descriptor *descriptor, unsigned kind) { return descriptor != NULL && descriptor->kind == KIND(kind); }
 
 // Today's structures are larger than those of older headers: what lies behind the given size is not touched.
-static int begin(struct descriptor *descriptor, unsigned kind, size_t bytes) {
+static int begin_descriptor(struct descriptor *descriptor, unsigned kind, size_t bytes) {
     enum { SMALLEST = 8 * 8 };
     if (descriptor == NULL || bytes < SMALLEST) return CUBLAS_INVALID_VALUE;
     memset(descriptor, 0, bytes < shapes[kind].bytes ? bytes : shapes[kind].bytes);
@@ -58,22 +58,22 @@ static int begin(struct descriptor *descriptor, unsigned kind, size_t bytes) {
     return 0;
 }
 
-static int create(struct descriptor **descriptor, unsigned kind) {
+static int create_descriptor(struct descriptor **descriptor, unsigned kind) {
     if (descriptor == NULL) return CUBLAS_INVALID_VALUE;
     struct descriptor *made = standin_new(0, shapes[kind].bytes);
     if (made == NULL) return CUBLAS_ALLOC_FAILED;
     *descriptor = made;
-    return begin(made, kind, shapes[kind].bytes);
+    return begin_descriptor(made, kind, shapes[kind].bytes);
 }
 
-static int destroy(struct descriptor *descriptor, unsigned kind) {
+static int destroy_descriptor(struct descriptor *descriptor, unsigned kind) {
     if (descriptor == NULL) return 0;
     if (!is_kind(descriptor, kind)) return CUBLAS_INVALID_VALUE;
     memset(descriptor, 0, sizeof(struct standin_object)); // as standin_destroy() wants it: nothing is kept
     return standin_destroy(descriptor, 0) ? 0 : CUBLAS_INVALID_VALUE;
 }
 
-static int set(struct descriptor *descriptor, unsigned kind, int number, const void *value, size_t bytes) {
+static int set_attribute(struct descriptor *descriptor, unsigned kind, int number, const void *value, size_t bytes) {
     const struct field *field = is_kind(descriptor, kind) ? field_of(kind, number) : NULL;
     if (field == NULL || value == NULL || bytes != field->bytes) return CUBLAS_INVALID_VALUE;
     memcpy(descriptor->values + field->offset, value, bytes);
@@ -81,7 +81,7 @@ static int set(struct descriptor *descriptor, unsigned kind, int number, const v
 }
 
 // With no room asked for, just the size is told.
-static int get(const struct descriptor *descriptor, unsigned kind, int number, void *value, size_t bytes, size_t *written) {
+static int get_attribute(const struct descriptor *descriptor, unsigned kind, int number, void *value, size_t bytes, size_t *written) {
     const struct field *field = is_kind(descriptor, kind) ? field_of(kind, number) : NULL;
     if (field == NULL || (bytes == 0 && written == NULL) || (bytes != 0 && (value == NULL || bytes < field->bytes)))
         return CUBLAS_INVALID_VALUE;
@@ -90,19 +90,19 @@ static int get(const struct descriptor *descriptor, unsigned kind, int number, v
     return 0;
 }
 
-static void put(struct descriptor *descriptor, unsigned kind, int number, uint64_t value) {
+static void put_attribute(struct descriptor *descriptor, unsigned kind, int number, uint64_t value) {
     const struct field *field = field_of(kind, number);
     memcpy(descriptor->values + field->offset, &value, field->bytes); // little-endian, as all systems with CUDA
 }
 
 #define ATTRIBUTES(name, kind)                                                                                                             \
     int cublasLt##name##SetAttribute(struct descriptor *descriptor, int number, const void *value, size_t bytes) {                         \
-        return set(descriptor, kind, number, value, bytes);                                                                                \
+        return set_attribute(descriptor, kind, number, value, bytes);                                                                      \
     }                                                                                                                                      \
     int cublasLt##name##GetAttribute(const struct descriptor *descriptor, int number, void *value, size_t bytes, size_t *written) {        \
-        return get(descriptor, kind, number, value, bytes, written);                                                                       \
+        return get_attribute(descriptor, kind, number, value, bytes, written);                                                             \
     }                                                                                                                                      \
-    int cublasLt##name##Destroy(struct descriptor *descriptor) { return destroy(descriptor, kind); }
+    int cublasLt##name##Destroy(struct descriptor *descriptor) { return destroy_descriptor(descriptor, kind); }
 ATTRIBUTES(MatrixLayout, LAYOUT)
 ATTRIBUTES(MatmulDesc, MATMUL)
 ATTRIBUTES(MatrixTransformDesc, TRANSFORM)
@@ -110,80 +110,80 @@ ATTRIBUTES(MatmulPreference, PREFERENCE)
 ATTRIBUTES(EmulationDesc, EMULATION)
 
 // --- making them -----------------------------------------------------------------------------------------------------------------------
-static int layout(struct descriptor *made, int type, uint64_t rows, uint64_t columns, int64_t step) {
-    put(made, LAYOUT, 0, (uint64_t)type);
-    put(made, LAYOUT, 2, rows);
-    put(made, LAYOUT, 3, columns);
-    put(made, LAYOUT, 4, (uint64_t)step);
-    put(made, LAYOUT, 5, 1); // a batch of one
+static int make_layout(struct descriptor *made, int type, uint64_t rows, uint64_t columns, int64_t step) {
+    put_attribute(made, LAYOUT, 0, (uint64_t)type);
+    put_attribute(made, LAYOUT, 2, rows);
+    put_attribute(made, LAYOUT, 3, columns);
+    put_attribute(made, LAYOUT, 4, (uint64_t)step);
+    put_attribute(made, LAYOUT, 5, 1); // a batch of one
     return 0;
 }
 
 int cublasLtMatrixLayoutCreate(struct descriptor **made, int type, uint64_t rows, uint64_t columns, int64_t step) {
-    const int status = create(made, LAYOUT);
-    return status != 0 ? status : layout(*made, type, rows, columns, step);
+    const int status = create_descriptor(made, LAYOUT);
+    return status != 0 ? status : make_layout(*made, type, rows, columns, step);
 }
 
 int cublasLtMatrixLayoutInit_internal(struct descriptor *made, size_t bytes, int type, uint64_t rows, uint64_t columns, int64_t step) {
-    const int status = begin(made, LAYOUT, bytes);
-    return status != 0 ? status : layout(made, type, rows, columns, step);
+    const int status = begin_descriptor(made, LAYOUT, bytes);
+    return status != 0 ? status : make_layout(made, type, rows, columns, step);
 }
 
-static int grouped(struct descriptor *made, int type, int groups, const void *rows, const void *columns, const void *steps) {
-    put(made, LAYOUT, 0, (uint64_t)type);
-    put(made, LAYOUT, 5, (uint64_t)groups);
-    put(made, LAYOUT, 9, (uint64_t)(uintptr_t)rows);
-    put(made, LAYOUT, 10, (uint64_t)(uintptr_t)columns);
-    put(made, LAYOUT, 11, (uint64_t)(uintptr_t)steps);
+static int make_grouped_layout(struct descriptor *made, int type, int groups, const void *rows, const void *columns, const void *steps) {
+    put_attribute(made, LAYOUT, 0, (uint64_t)type);
+    put_attribute(made, LAYOUT, 5, (uint64_t)groups);
+    put_attribute(made, LAYOUT, 9, (uint64_t)(uintptr_t)rows);
+    put_attribute(made, LAYOUT, 10, (uint64_t)(uintptr_t)columns);
+    put_attribute(made, LAYOUT, 11, (uint64_t)(uintptr_t)steps);
     return 0;
 }
 
 int cublasLtGroupedMatrixLayoutCreate(struct descriptor **made, int type, int groups, const void *rows, const void *columns,
                                       const void *steps) {
-    const int status = create(made, LAYOUT);
-    return status != 0 ? status : grouped(*made, type, groups, rows, columns, steps);
+    const int status = create_descriptor(made, LAYOUT);
+    return status != 0 ? status : make_grouped_layout(*made, type, groups, rows, columns, steps);
 }
 
 int cublasLtGroupedMatrixLayoutInit_internal(struct descriptor *made, size_t bytes, int type, int groups, const void *rows,
                                              const void *columns, const void *steps) {
     if (bytes < shapes[LAYOUT].bytes) return CUBLAS_INVALID_VALUE; // older structures have no place for the arrays
-    const int status = begin(made, LAYOUT, bytes);
-    return status != 0 ? status : grouped(made, type, groups, rows, columns, steps);
+    const int status = begin_descriptor(made, LAYOUT, bytes);
+    return status != 0 ? status : make_grouped_layout(made, type, groups, rows, columns, steps);
 }
 
-static int product(struct descriptor *made, int compute_type, int scale_type) {
-    put(made, MATMUL, 0, (uint64_t)compute_type);
-    put(made, MATMUL, 1, (uint64_t)scale_type);
-    put(made, MATMUL, 7, 1); // no epilogue
+static int make_product(struct descriptor *made, int compute_type, int scale_type) {
+    put_attribute(made, MATMUL, 0, (uint64_t)compute_type);
+    put_attribute(made, MATMUL, 1, (uint64_t)scale_type);
+    put_attribute(made, MATMUL, 7, 1); // no epilogue
     return 0;
 }
 
 int cublasLtMatmulDescCreate(struct descriptor **made, int compute_type, int scale_type) {
-    const int status = create(made, MATMUL);
-    return status != 0 ? status : product(*made, compute_type, scale_type);
+    const int status = create_descriptor(made, MATMUL);
+    return status != 0 ? status : make_product(*made, compute_type, scale_type);
 }
 
 int cublasLtMatmulDescInit_internal(struct descriptor *made, size_t bytes, int compute_type, int scale_type) {
-    const int status = begin(made, MATMUL, bytes);
-    return status != 0 ? status : product(made, compute_type, scale_type);
+    const int status = begin_descriptor(made, MATMUL, bytes);
+    return status != 0 ? status : make_product(made, compute_type, scale_type);
 }
 
 int cublasLtMatrixTransformDescCreate(struct descriptor **made, int scale_type) {
-    const int status = create(made, TRANSFORM);
-    if (status == 0) put(*made, TRANSFORM, 0, (uint64_t)scale_type);
+    const int status = create_descriptor(made, TRANSFORM);
+    if (status == 0) put_attribute(*made, TRANSFORM, 0, (uint64_t)scale_type);
     return status;
 }
 
 int cublasLtMatrixTransformDescInit_internal(struct descriptor *made, size_t bytes, int scale_type) {
-    const int status = begin(made, TRANSFORM, bytes);
-    if (status == 0) put(made, TRANSFORM, 0, (uint64_t)scale_type);
+    const int status = begin_descriptor(made, TRANSFORM, bytes);
+    if (status == 0) put_attribute(made, TRANSFORM, 0, (uint64_t)scale_type);
     return status;
 }
 
-int cublasLtMatmulPreferenceCreate(struct descriptor **made) { return create(made, PREFERENCE); }
-int cublasLtMatmulPreferenceInit_internal(struct descriptor *made, size_t bytes) { return begin(made, PREFERENCE, bytes); }
-int cublasLtEmulationDescCreate(struct descriptor **made) { return create(made, EMULATION); }
-int cublasLtEmulationDescInit_internal(struct descriptor *made, size_t bytes) { return begin(made, EMULATION, bytes); }
+int cublasLtMatmulPreferenceCreate(struct descriptor **made) { return create_descriptor(made, PREFERENCE); }
+int cublasLtMatmulPreferenceInit_internal(struct descriptor *made, size_t bytes) { return begin_descriptor(made, PREFERENCE, bytes); }
+int cublasLtEmulationDescCreate(struct descriptor **made) { return create_descriptor(made, EMULATION); }
+int cublasLtEmulationDescInit_internal(struct descriptor *made, size_t bytes) { return begin_descriptor(made, EMULATION, bytes); }
 
 // --- algorithms ------------------------------------------------------------------------------------------------------------------------
 enum { ALGORITHM_WORDS = 16, CONFIGURATIONS = 9 };
@@ -199,7 +199,7 @@ struct heuristic {
 };
 
 // The one algorithm; its workspace as far as the program allows one.
-static void suggest(struct heuristic *result, uint64_t most_workspace) {
+static void suggest_algorithm(struct heuristic *result, uint64_t most_workspace) {
     if (most_workspace != UINT64_MAX) standin_size_stake(STANDIN_CUBLASLT_MATMUL_WORKSPACE, most_workspace);
     const uint64_t wanted = standin_size(STANDIN_CUBLASLT_MATMUL_WORKSPACE, standin_library_version)->bytes;
     *result = (struct heuristic){.workspace_bytes = (size_t)(wanted <= most_workspace ? wanted : 0), .waves = 1.0f};
@@ -212,8 +212,8 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, const struct descriptor *operat
     if (!is_kind(operation, MATMUL) || !is_kind(a, LAYOUT) || !is_kind(b, LAYOUT) || !is_kind(c, LAYOUT) || !is_kind(d, LAYOUT) ||
         wanted < 1 || results == NULL || count == NULL)
         return CUBLAS_INVALID_VALUE;
-    if (preference != NULL) (void)get(preference, PREFERENCE, 1, &most_workspace, sizeof most_workspace, NULL);
-    suggest(&results[0], most_workspace);
+    if (preference != NULL) (void)get_attribute(preference, PREFERENCE, 1, &most_workspace, sizeof most_workspace, NULL);
+    suggest_algorithm(&results[0], most_workspace);
     *count = 1;
     return 0;
 }
@@ -223,7 +223,7 @@ int cublasLtMatmulAlgoCheck(void *handle, const struct descriptor *operation, co
     (void)a, (void)b, (void)c, (void)d;
     if (handle == NULL) return CUBLAS_NOT_INITIALIZED;
     if (!is_kind(operation, MATMUL) || algorithm == NULL || result == NULL) return CUBLAS_INVALID_VALUE;
-    suggest(result, UINT64_MAX);
+    suggest_algorithm(result, UINT64_MAX);
     result->algorithm = *algorithm;
     return 0;
 }

@@ -53,31 +53,31 @@ static size_t width_of(int type) {
     return type >= 0 && type < TYPES ? widths[type] : 0;
 }
 
-static void release(struct descriptor *descriptor);
+static void release_descriptor(struct descriptor *descriptor);
 
-static void drop(struct attribute *attribute) {
+static void drop_attribute(struct attribute *attribute) {
     struct descriptor **held = (struct descriptor **)(void *)attribute->values;
     if (attribute->type == TYPE_DESCRIPTOR)
-        for (int64_t i = 0; i < attribute->count; i++) release(held[i]);
+        for (int64_t i = 0; i < attribute->count; i++) release_descriptor(held[i]);
     free(attribute);
 }
 
-static void clear(struct descriptor *descriptor) {
+static void clear_descriptor(struct descriptor *descriptor) {
     while (descriptor->attributes != NULL) {
         struct attribute *next = descriptor->attributes->next;
-        drop(descriptor->attributes);
+        drop_attribute(descriptor->attributes);
         descriptor->attributes = next;
     }
 }
 
-static void release(struct descriptor *descriptor) {
+static void release_descriptor(struct descriptor *descriptor) {
     if (!is_descriptor(descriptor) || atomic_fetch_sub(&descriptor->users, 1) != 1) return;
-    clear(descriptor);
+    clear_descriptor(descriptor);
     descriptor->kind = 0;
     free(descriptor);
 }
 
-static struct attribute **place_of(struct descriptor *descriptor, int name) {
+static struct attribute **attribute_slot(struct descriptor *descriptor, int name) {
     struct attribute **place = &descriptor->attributes;
     while (*place != NULL && (*place)->name != name) place = &(*place)->next;
     return place;
@@ -90,7 +90,7 @@ static const struct attribute *attribute_of(const struct descriptor *descriptor,
 }
 
 // The new attribute is whole before the old one goes: they may name the same descriptors.
-static int put(struct descriptor *descriptor, int name, int type, int64_t count, const void *values) {
+static int put_backend_attribute(struct descriptor *descriptor, int name, int type, int64_t count, const void *values) {
     const size_t bytes = (size_t)count * width_of(type);
     struct attribute *made = malloc(sizeof *made + bytes);
     if (made == NULL) return CUDNN_ALLOC_FAILED;
@@ -100,15 +100,17 @@ static int put(struct descriptor *descriptor, int name, int type, int64_t count,
     if (type == TYPE_DESCRIPTOR)
         for (int64_t i = 0; i < count; i++)
             if (is_descriptor(held[i])) atomic_fetch_add(&held[i]->users, 1);
-    struct attribute **place = place_of(descriptor, name);
+    struct attribute **place = attribute_slot(descriptor, name);
     struct attribute *old = *place;
     made->next = old == NULL ? NULL : old->next;
     *place = made;
-    if (old != NULL) drop(old);
+    if (old != NULL) drop_attribute(old);
     return 0;
 }
 
-static int put_number(struct descriptor *descriptor, int name, int64_t value) { return put(descriptor, name, TYPE_INT64, 1, &value); }
+static int put_backend_number(struct descriptor *descriptor, int name, int64_t value) {
+    return put_backend_attribute(descriptor, name, TYPE_INT64, 1, &value);
+}
 
 static int new_descriptor(int type, struct descriptor **result) {
     struct descriptor *made = calloc(1, sizeof *made);
@@ -128,13 +130,13 @@ int cudnnBackendCreateDescriptor(int type, struct descriptor **result) {
 
 int cudnnBackendDestroyDescriptor(struct descriptor *descriptor) {
     if (descriptor != NULL && !is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
-    release(descriptor);
+    release_descriptor(descriptor);
     return 0;
 }
 
 int cudnnBackendInitialize(struct descriptor *descriptor) {
     if (!is_descriptor(descriptor)) return CUDNN_BAD_PARAM;
-    clear(descriptor);
+    clear_descriptor(descriptor);
     descriptor->is_final = false;
     return 0;
 }
@@ -145,7 +147,7 @@ int cudnnBackendSetAttribute(struct descriptor *descriptor, int name, int type, 
     if (width_of(type) == 0) return CUDNN_ATTRIBUTE_TYPE;
     if (count < 0 || count > INT32_MAX) return CUDNN_BAD_PARAM;
     if (values == NULL && count != 0) return CUDNN_NULL_POINTER;
-    return put(descriptor, name, type, count, values);
+    return put_backend_attribute(descriptor, name, type, count, values);
 }
 
 // --- finalizing ------------------------------------------------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ static int copy_into(struct descriptor *into, const struct descriptor *from) {
     if (into->type != from->type) return CUDNN_DESCRIPTOR_TYPE;
     int status = 0;
     for (const struct attribute *attribute = from->attributes; attribute != NULL && status == 0; attribute = attribute->next)
-        status = put(into, attribute->name, attribute->type, attribute->count, attribute->values);
+        status = put_backend_attribute(into, attribute->name, attribute->type, attribute->count, attribute->values);
     if (status == 0) into->is_final = true;
     return status;
 }
@@ -190,12 +192,12 @@ static int configure(struct descriptor *configuration, const struct descriptor *
     if (!is_descriptor(configuration)) return CUDNN_NULL_POINTER;
     if (configuration->type != ENGINE_CONFIGURATION) return CUDNN_DESCRIPTOR_TYPE;
     int status = new_descriptor(ENGINE, &engine);
-    if (status == 0) status = put(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, graph->count, graph->values);
-    if (status == 0) status = put_number(engine, ENGINE_NUMBER, 0);
+    if (status == 0) status = put_backend_attribute(engine, ENGINE_GRAPH, TYPE_DESCRIPTOR, graph->count, graph->values);
+    if (status == 0) status = put_backend_number(engine, ENGINE_NUMBER, 0);
     if (status == 0) engine->is_final = true;
-    if (status == 0) status = put(configuration, CONFIGURATION_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
+    if (status == 0) status = put_backend_attribute(configuration, CONFIGURATION_ENGINE, TYPE_DESCRIPTOR, 1, &engine);
     if (status == 0) configuration->is_final = true;
-    release(engine);
+    release_descriptor(engine);
     return status;
 }
 
@@ -206,7 +208,7 @@ struct request {
     void *values;
 };
 
-static void answer(const struct request *request, int64_t count, const void *values, size_t width) {
+static void answer_request(const struct request *request, int64_t count, const void *values, size_t width) {
     const int64_t copied = request->room < count ? request->room : count;
     if (request->count != NULL) *request->count = count;
     if (request->values != NULL && copied > 0) memcpy(request->values, values, (size_t)copied * width);
@@ -269,14 +271,14 @@ static bool answer_computed(const struct descriptor *descriptor, int name, const
     case PLAN_WORKSPACE:
     case CONFIGURATION_WORKSPACE:
         workspace = (int64_t)plan_workspace(descriptor);
-        answer(request, 1, &workspace, sizeof workspace);
+        answer_request(request, 1, &workspace, sizeof workspace);
         return true;
-    case CONFIGURATION_SHARED_MEMORY: answer(request, 1, &zero, sizeof zero); return true;
-    case GRAPH_ENGINES: answer(request, 1, &one, sizeof one); return true;
-    case CACHE_IS_CACHED: answer(request, 1, &no, sizeof no); return true;
+    case CONFIGURATION_SHARED_MEMORY: answer_request(request, 1, &zero, sizeof zero); return true;
+    case GRAPH_ENGINES: answer_request(request, 1, &one, sizeof one); return true;
+    case CACHE_IS_CACHED: answer_request(request, 1, &no, sizeof no); return true;
     case PLAN_TEXT:
         if (attribute_of(descriptor, name) != NULL) return false;
-        answer(request, sizeof text, text, 1);
+        answer_request(request, sizeof text, text, 1);
         return true;
     default: return false;
     }
@@ -309,7 +311,7 @@ int cudnnBackendGetAttribute(const struct descriptor *descriptor, int name, int 
     if (kept != NULL && kept->type != type) return CUDNN_ATTRIBUTE_TYPE;
     if (type == TYPE_DESCRIPTOR) return get_descriptors(descriptor, name, &request);
     if (answer_computed(descriptor, name, &request)) return 0;
-    answer(&request, kept == NULL ? 0 : kept->count, kept == NULL ? NULL : kept->values, width_of(type));
+    answer_request(&request, kept == NULL ? 0 : kept->count, kept == NULL ? NULL : kept->values, width_of(type));
     return 0;
 }
 

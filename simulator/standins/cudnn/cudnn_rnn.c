@@ -151,7 +151,7 @@ static struct part bias_part(const struct rnn *rnn, int layer, int number) {
     return (struct part){begin + (int64_t)place * rnn->hidden, is_there ? rnn->hidden : 0, 1};
 }
 
-static void describe(const struct rnn *rnn, struct part part, char *weights, struct cudnn_shape *descriptor, void **address) {
+static void describe_part(const struct rnn *rnn, struct part part, char *weights, struct cudnn_shape *descriptor, void **address) {
     const bool is_there = part.rows > 0;
     if (descriptor != NULL && is_there) standin_cudnn_pack(descriptor, rnn->type, 3, (int[]){1, (int)part.rows, (int)part.columns});
     if (descriptor != NULL && !is_there) descriptor->rank = 0;
@@ -162,8 +162,8 @@ int cudnnGetRNNWeightParams(const struct standin_handle *handle, const struct rn
                             struct cudnn_shape *matrix, void **matrix_address, struct cudnn_shape *bias, void **bias_address) {
     NEEDS(rnn != NULL && rnn->hidden > 0 && layer >= 0 && layer < pseudo_layers_of(rnn));
     NEEDS(number >= 0 && number <= 2 * gates_of(rnn));
-    describe(rnn, matrix_part(rnn, layer, number), weights, matrix, matrix_address);
-    describe(rnn, bias_part(rnn, layer, number), weights, bias, bias_address);
+    describe_part(rnn, matrix_part(rnn, layer, number), weights, matrix, matrix_address);
+    describe_part(rnn, bias_part(rnn, layer, number), weights, bias, bias_address);
     return 0;
 }
 

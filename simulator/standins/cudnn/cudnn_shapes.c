@@ -23,7 +23,7 @@ NEW_SHAPE(cudnnCreatePoolingDescriptor)
 #define NEEDS(condition)                                                                                                                   \
     if (!(condition)) return CUDNN_BAD_PARAM
 
-static void copy(int *to, const int *from, int count) {
+static void copy_numbers(int *to, const int *from, int count) {
     if (to != NULL && from != NULL && count > 0) memcpy(to, from, (size_t)count * sizeof *to);
 }
 
@@ -31,7 +31,7 @@ static void copy(int *to, const int *from, int count) {
 void standin_cudnn_pack(struct cudnn_shape *tensor, int type, int rank, const int *size) {
     tensor->type = type;
     tensor->rank = rank;
-    copy(tensor->size, size, rank);
+    copy_numbers(tensor->size, size, rank);
     int step = 1;
     for (int i = rank - 1; i >= 0; i--) {
         tensor->stride[i] = step;
@@ -43,7 +43,7 @@ static int set_nd(struct cudnn_shape *shape, int type, int rank, const int *size
     NEEDS(shape != NULL && rank >= 1 && rank <= CUDNN_MOST_DIMENSIONS && size != NULL);
     for (int i = 0; i < rank; i++) NEEDS(size[i] >= 0);
     standin_cudnn_pack(shape, type, rank, size);
-    copy(shape->stride, stride, rank);
+    copy_numbers(shape->stride, stride, rank);
     return 0;
 }
 
@@ -86,8 +86,8 @@ int cudnnGetTensorNdDescriptor(const struct cudnn_shape *tensor, int room, int *
     const int count = room < tensor->rank ? room : tensor->rank;
     PUT(type, tensor->type);
     PUT(rank, tensor->rank);
-    copy(size, tensor->size, count);
-    copy(stride, tensor->stride, count);
+    copy_numbers(size, tensor->size, count);
+    copy_numbers(stride, tensor->stride, count);
     return 0;
 }
 
@@ -172,9 +172,9 @@ int cudnnSetConvolutionNdDescriptor(struct cudnn_shape *convolution, int rank, c
                                     int mode, int compute_type) {
     NEEDS(convolution != NULL && rank >= 1 && rank <= CUDNN_MOST_DIMENSIONS && padding != NULL && stride != NULL && dilation != NULL);
     convolution->rank = rank;
-    copy(convolution->padding, padding, rank);
-    copy(convolution->stride, stride, rank);
-    copy(convolution->dilation, dilation, rank);
+    copy_numbers(convolution->padding, padding, rank);
+    copy_numbers(convolution->stride, stride, rank);
+    copy_numbers(convolution->dilation, dilation, rank);
     convolution->mode = mode;
     convolution->compute_type = compute_type;
     return 0;
@@ -191,9 +191,9 @@ int cudnnGetConvolutionNdDescriptor(const struct cudnn_shape *convolution, int r
     NEEDS(convolution != NULL);
     const int count = room < convolution->rank ? room : convolution->rank;
     PUT(rank, convolution->rank);
-    copy(padding, convolution->padding, count);
-    copy(stride, convolution->stride, count);
-    copy(dilation, convolution->dilation, count);
+    copy_numbers(padding, convolution->padding, count);
+    copy_numbers(stride, convolution->stride, count);
+    copy_numbers(dilation, convolution->dilation, count);
     PUT(mode, convolution->mode);
     PUT(compute_type, convolution->compute_type);
     return 0;
@@ -258,9 +258,9 @@ int cudnnSetPoolingNdDescriptor(struct cudnn_shape *pooling, int mode, int nan, 
     pooling->mode = mode;
     pooling->nan = nan;
     pooling->rank = rank;
-    copy(pooling->size, window, rank);
-    copy(pooling->padding, padding, rank);
-    copy(pooling->stride, stride, rank);
+    copy_numbers(pooling->size, window, rank);
+    copy_numbers(pooling->padding, padding, rank);
+    copy_numbers(pooling->stride, stride, rank);
     return 0;
 }
 
@@ -276,9 +276,9 @@ int cudnnGetPoolingNdDescriptor(const struct cudnn_shape *pooling, int room, int
     PUT(mode, pooling->mode);
     PUT(nan, pooling->nan);
     PUT(rank, pooling->rank);
-    copy(window, pooling->size, count);
-    copy(padding, pooling->padding, count);
-    copy(stride, pooling->stride, count);
+    copy_numbers(window, pooling->size, count);
+    copy_numbers(padding, pooling->padding, count);
+    copy_numbers(stride, pooling->stride, count);
     return 0;
 }
 
@@ -325,7 +325,7 @@ struct performance {
     int reserved[3];
 };
 
-static int suggest(const struct standin_handle *handle, int room, int *count, struct performance *results) {
+static int suggest_performance(const struct standin_handle *handle, int room, int *count, struct performance *results) {
     enum { PRECOMPUTED_OR_1 = 1, DETERMINISTIC = 1 }; // the algorithm numbered 1 is a usual one in each direction
     const int status = standin_query(&codes, handle);
     if (status != 0) return status;
@@ -339,7 +339,7 @@ static int suggest(const struct standin_handle *handle, int room, int *count, st
 #define ALGORITHM(name)                                                                                                                    \
     int name(const struct standin_handle *handle, const void *a, const void *b, const void *c, const void *d, int room, int *count,        \
              struct performance *results) {                                                                                                \
-        return suggest(handle, room, count, results);                                                                                      \
+        return suggest_performance(handle, room, count, results);                                                                          \
     }
 ALGORITHM(cudnnGetConvolutionForwardAlgorithm_v7)
 ALGORITHM(cudnnGetConvolutionBackwardDataAlgorithm_v7)
@@ -353,7 +353,7 @@ ALGORITHM(cudnnFindConvolutionBackwardFilterAlgorithm)
     int name(const struct standin_handle *handle, const void *a, const void *a_data, const void *b, const void *b_data, const void *c,     \
              const void *d, void *d_data, int room, int *count, struct performance *results) {                                             \
         const int status = standin_call(&codes, handle);                                                                                   \
-        return status != 0 ? status : suggest(handle, room, count, results);                                                               \
+        return status != 0 ? status : suggest_performance(handle, room, count, results);                                                   \
     }
 TRY_ALGORITHM(cudnnFindConvolutionForwardAlgorithmEx)
 TRY_ALGORITHM(cudnnFindConvolutionBackwardDataAlgorithmEx)

@@ -80,7 +80,7 @@ static struct transform of_type(int type, int64_t batch) {
     return (struct transform){.batch = batch, .element = (type & DOUBLE_BIT) != 0 ? 16 : 8, .half = type != C2C && type != Z2Z};
 }
 
-static int measure(const struct transform *transform, size_t *bytes) {
+static int measure_transform(const struct transform *transform, size_t *bytes) {
     uint64_t points = (uint64_t)transform->batch;
     if (transform->rank < 1 || transform->rank > 3 || transform->batch < 1) return transform->batch < 1 ? INVALID_SIZE : INVALID_VALUE;
     for (int i = 0; i < transform->rank; i++) {
@@ -96,11 +96,11 @@ static int measure(const struct transform *transform, size_t *bytes) {
     return 0;
 }
 
-static int make(int number, const struct transform *transform, size_t *bytes) {
+static int make_transform(int number, const struct transform *transform, size_t *bytes) {
     struct plan *plan = plan_of(number);
     size_t needed = 0;
     if (plan == NULL || plan->made) return INVALID_PLAN;
-    const int status = measure(transform, &needed);
+    const int status = measure_transform(transform, &needed);
     if (status != 0) return status;
     if (plan->takes_area && plan->area == NULL) {
         plan->area = standin_take(needed);
@@ -114,7 +114,7 @@ static int make(int number, const struct transform *transform, size_t *bytes) {
 }
 
 // Lengths as they come: ints or 64 bits wide.
-static struct transform many(struct transform transform, int rank, const int *narrow, const long long *wide) {
+static struct transform transform_many(struct transform transform, int rank, const int *narrow, const long long *wide) {
     transform.rank = narrow == NULL && wide == NULL ? 0 : rank;
     for (int i = 0; i < transform.rank && i < 3; i++) transform.n[i] = narrow != NULL ? narrow[i] : wide[i];
     return transform;
@@ -126,21 +126,21 @@ static struct transform of_types(int in, int out, int64_t batch) {
     return (struct transform){.batch = batch, .half = !in_complex || !out_complex, .element = standin_width(in_complex ? in : out)};
 }
 
-static int estimate(const struct transform *transform, size_t *bytes) {
-    return bytes == NULL ? INVALID_VALUE : standin_begin() == NULL ? INTERNAL_ERROR : measure(transform, bytes);
+static int estimate_transform(const struct transform *transform, size_t *bytes) {
+    return bytes == NULL ? INVALID_VALUE : standin_begin() == NULL ? INTERNAL_ERROR : measure_transform(transform, bytes);
 }
 
 static int plan_at_once(int *number, const struct transform *transform) {
     int status = cufftCreate(number);
     if (status != 0) return status;
-    status = make(*number, transform, NULL);
+    status = make_transform(*number, transform, NULL);
     if (status != 0) (void)cufftDestroy(*number);
     return status;
 }
 
-static struct transform in_1d(int n, int type, int batch) { return many(of_type(type, batch), 1, (int[]){n}, NULL); }
-static struct transform in_2d(int x, int y, int type) { return many(of_type(type, 1), 2, (int[]){x, y}, NULL); }
-static struct transform in_3d(int x, int y, int z, int type) { return many(of_type(type, 1), 3, (int[]){x, y, z}, NULL); }
+static struct transform in_1d(int n, int type, int batch) { return transform_many(of_type(type, batch), 1, (int[]){n}, NULL); }
+static struct transform in_2d(int x, int y, int type) { return transform_many(of_type(type, 1), 2, (int[]){x, y}, NULL); }
+static struct transform in_3d(int x, int y, int z, int type) { return transform_many(of_type(type, 1), 3, (int[]){x, y, z}, NULL); }
 
 #define ONCE(call, ...)                                                                                                                    \
     {                                                                                                                                      \
@@ -151,84 +151,100 @@ int cufftPlan1d(int *plan, int n, int type, int batch) ONCE(plan_at_once(plan, &
                                                             in_1d(n, type, batch)) int cufftPlan2d(int *plan, int x, int y, int type)
     ONCE(plan_at_once(plan, &transform), in_2d(x, y, type)) int cufftPlan3d(int *plan, int x, int y, int z, int type) ONCE(
         plan_at_once(plan, &transform), in_3d(x, y, z, type)) int cufftMakePlan1d(int plan, int n, int type, int batch, size_t *bytes)
-        ONCE(make(plan, &transform, bytes), in_1d(n, type, batch)) int cufftMakePlan2d(int plan, int x, int y, int type, size_t *bytes)
-            ONCE(make(plan, &transform, bytes), in_2d(x, y, type)) int cufftMakePlan3d(int plan, int x, int y, int z, int type,
-                                                                                       size_t *bytes)
-                ONCE(make(plan, &transform, bytes), in_3d(x, y, z, type)) int cufftEstimate1d(int n, int type, int batch, size_t *bytes)
-                    ONCE(estimate(&transform, bytes), in_1d(n, type, batch)) int cufftEstimate2d(int x, int y, int type, size_t *bytes)
-                        ONCE(estimate(&transform, bytes), in_2d(x, y, type)) int cufftEstimate3d(int x, int y, int z, int type,
-                                                                                                 size_t *bytes)
-                            ONCE(estimate(&transform, bytes), in_3d(x, y, z, type)) int cufftGetSize1d(int plan, int n, int type, int batch,
+        ONCE(make_transform(plan, &transform, bytes), in_1d(n, type, batch)) int cufftMakePlan2d(
+            int plan, int x, int y, int type,
+            size_t *bytes) ONCE(make_transform(plan, &transform, bytes),
+                                in_2d(x, y, type)) int cufftMakePlan3d(int plan, int x, int y, int z, int type, size_t *bytes)
+            ONCE(make_transform(plan, &transform, bytes),
+                 in_3d(x, y, z, type)) int cufftEstimate1d(int n, int type, int batch, size_t *bytes)
+                ONCE(estimate_transform(&transform, bytes), in_1d(n, type, batch)) int cufftEstimate2d(int x, int y, int type,
                                                                                                        size_t *bytes)
-                                ONCE(estimate(&transform, bytes), in_1d(n, type, batch)) int cufftGetSize2d(int plan, int x, int y,
-                                                                                                            int type, size_t *bytes)
-                                    ONCE(estimate(&transform, bytes),
-                                         in_2d(x, y, type)) int cufftGetSize3d(int plan, int x, int y, int z, int type,
-                                                                               size_t *bytes) ONCE(estimate(&transform, bytes),
-                                                                                                   in_3d(x, y, z, type))
+                    ONCE(estimate_transform(&transform, bytes),
+                         in_2d(x, y, type)) int cufftEstimate3d(int x, int y, int z, int type, size_t *bytes)
+                        ONCE(estimate_transform(&transform, bytes),
+                             in_3d(x, y, z, type)) int cufftGetSize1d(int plan, int n, int type, int batch, size_t *bytes)
+                            ONCE(estimate_transform(&transform, bytes), in_1d(n, type, batch)) int cufftGetSize2d(int plan, int x, int y,
+                                                                                                                  int type, size_t *bytes)
+                                ONCE(estimate_transform(&transform, bytes),
+                                     in_2d(x, y, type)) int cufftGetSize3d(int plan, int x, int y, int z, int type, size_t *bytes)
+                                    ONCE(estimate_transform(&transform, bytes), in_3d(x, y, z, type))
 
                                         int cufftPlanMany(int *plan, int rank, int *n, int *in_embed, int in_step, int in_distance,
                                                           int *out_embed, int out_step, int out_distance, int type, int batch)
                                             ONCE(plan_at_once(plan, &transform),
-                                                 many(of_type(type, batch),
-                                                      rank, n, NULL)) int cufftMakePlanMany(int plan, int rank, int *n,
-                                                                                            int *in_embed, int in_step, int in_distance,
-                                                                                            int *out_embed, int out_step, int out_distance,
-                                                                                            int type, int batch, size_t *bytes)
-                                                ONCE(make(plan, &transform, bytes),
-                                                     many(of_type(type, batch), rank, n,
-                                                          NULL)) int cufftMakePlanMany64(int plan, int rank, long long *n,
-                                                                                         long long *in_embed, long long in_step,
-                                                                                         long long in_distance, long long *out_embed,
-                                                                                         long long out_step,
-                                                                                         long long out_distance, int type, long long batch,
-                                                                                         size_t *bytes)
-                                                    ONCE(make(plan, &transform, bytes),
-                                                         many(of_type(type, batch), rank, NULL,
-                                                              n)) int cufftXtMakePlanMany(int plan, int rank, long long *n,
-                                                                                          long long *in_embed, long long in_step,
-                                                                                          long long in_distance, int in_type,
-                                                                                          long long *out_embed, long long out_step,
-                                                                                          long long out_distance, int out_type,
-                                                                                          long long batch, size_t *bytes,
-                                                                                          int execution_type)
-                                                        ONCE(make(plan, &transform, bytes),
-                                                             many(of_types(in_type, out_type, batch), rank, NULL,
-                                                                  n)) int cufftEstimateMany(int rank, int *n, int *in_embed, int in_step,
-                                                                                            int in_distance, int *out_embed, int out_step,
-                                                                                            int out_distance, int type, int batch,
-                                                                                            size_t *bytes)
-                                                            ONCE(estimate(&transform, bytes),
-                                                                 many(of_type(type, batch),
-                                                                      rank, n, NULL)) int cufftGetSizeMany(int plan, int rank, int *n,
-                                                                                                           int *in_embed, int in_step,
-                                                                                                           int in_distance, int *out_embed,
-                                                                                                           int out_step, int out_distance,
-                                                                                                           int type, int batch,
-                                                                                                           size_t *bytes)
-                                                                ONCE(estimate(&transform, bytes),
-                                                                     many(of_type(type, batch), rank, n,
-                                                                          NULL)) int cufftGetSizeMany64(int plan, int rank, long long *n,
-                                                                                                        long long *in_embed,
-                                                                                                        long long in_step,
-                                                                                                        long long in_distance,
-                                                                                                        long long *out_embed,
-                                                                                                        long long out_step,
-                                                                                                        long long out_distance, int type,
-                                                                                                        long long batch, size_t *bytes)
-                                                                    ONCE(estimate(&transform, bytes),
-                                                                         many(of_type(type, batch), rank, NULL,
-                                                                              n)) int cufftXtGetSizeMany(int plan, int rank, long long *n,
-                                                                                                         long long *in_embed,
-                                                                                                         long long in_step,
-                                                                                                         long long in_distance, int in_type,
-                                                                                                         long long *out_embed,
-                                                                                                         long long out_step,
-                                                                                                         long long out_distance,
-                                                                                                         int out_type, long long batch,
-                                                                                                         size_t *bytes, int execution_type)
-                                                                        ONCE(estimate(&transform, bytes),
-                                                                             many(of_types(in_type, out_type, batch), rank, NULL, n))
+                                                 transform_many(of_type(type, batch), rank,
+                                                                n, NULL)) int cufftMakePlanMany(int plan, int rank, int *n,
+                                                                                                int *in_embed, int in_step, int in_distance,
+                                                                                                int *out_embed, int out_step,
+                                                                                                int out_distance, int type, int batch,
+                                                                                                size_t *bytes)
+                                                ONCE(make_transform(plan, &transform, bytes),
+                                                     transform_many(of_type(type, batch),
+                                                                    rank, n, NULL)) int cufftMakePlanMany64(int plan, int rank,
+                                                                                                            long long *n,
+                                                                                                            long long *in_embed,
+                                                                                                            long long in_step,
+                                                                                                            long long in_distance,
+                                                                                                            long long *out_embed,
+                                                                                                            long long out_step,
+                                                                                                            long long out_distance,
+                                                                                                            int type, long long batch,
+                                                                                                            size_t *bytes)
+                                                    ONCE(make_transform(plan, &transform, bytes),
+                                                         transform_many(of_type(type, batch), rank, NULL,
+                                                                        n)) int cufftXtMakePlanMany(int plan, int rank, long long *n,
+                                                                                                    long long *in_embed, long long in_step,
+                                                                                                    long long in_distance, int in_type,
+                                                                                                    long long *out_embed,
+                                                                                                    long long out_step,
+                                                                                                    long long out_distance, int out_type,
+                                                                                                    long long batch, size_t *bytes,
+                                                                                                    int execution_type)
+                                                        ONCE(make_transform(plan, &transform, bytes),
+                                                             transform_many(of_types(in_type, out_type, batch), rank,
+                                                                            NULL, n)) int cufftEstimateMany(int rank, int *n, int *in_embed,
+                                                                                                            int in_step, int in_distance,
+                                                                                                            int *out_embed, int out_step,
+                                                                                                            int out_distance, int type,
+                                                                                                            int batch, size_t *bytes)
+                                                            ONCE(estimate_transform(&transform, bytes),
+                                                                 transform_many(of_type(type, batch), rank, n,
+                                                                                NULL)) int cufftGetSizeMany(int plan, int rank, int *n,
+                                                                                                            int *in_embed, int in_step,
+                                                                                                            int in_distance, int *out_embed,
+                                                                                                            int out_step, int out_distance,
+                                                                                                            int type, int batch,
+                                                                                                            size_t *bytes)
+                                                                ONCE(estimate_transform(&transform, bytes),
+                                                                     transform_many(of_type(type, batch), rank, n,
+                                                                                    NULL)) int cufftGetSizeMany64(int plan, int rank,
+                                                                                                                  long long *n,
+                                                                                                                  long long *in_embed,
+                                                                                                                  long long in_step,
+                                                                                                                  long long in_distance,
+                                                                                                                  long long *out_embed,
+                                                                                                                  long long out_step,
+                                                                                                                  long long out_distance,
+                                                                                                                  int type, long long batch,
+                                                                                                                  size_t *bytes)
+                                                                    ONCE(estimate_transform(&transform, bytes),
+                                                                         transform_many(of_type(type, batch), rank, NULL,
+                                                                                        n)) int cufftXtGetSizeMany(int plan, int rank,
+                                                                                                                   long long *n,
+                                                                                                                   long long *in_embed,
+                                                                                                                   long long in_step,
+                                                                                                                   long long in_distance,
+                                                                                                                   int in_type,
+                                                                                                                   long long *out_embed,
+                                                                                                                   long long out_step,
+                                                                                                                   long long out_distance,
+                                                                                                                   int out_type,
+                                                                                                                   long long batch,
+                                                                                                                   size_t *bytes,
+                                                                                                                   int execution_type)
+                                                                        ONCE(estimate_transform(&transform, bytes),
+                                                                             transform_many(of_types(in_type, out_type, batch), rank, NULL,
+                                                                                            n))
 
                                                                             int cufftGetSize(int number, size_t *bytes) {
     const struct plan *plan = plan_of(number);
@@ -271,20 +287,20 @@ int cufftXtSetWorkAreaPolicy(int number, int policy, size_t *bytes) {
     return 0;
 }
 
-static int64_t *property(int number, int name) {
+static int64_t *transform_property(int number, int name) {
     struct plan *plan = plan_of(number);
     return plan != NULL && name >= 0 && (size_t)name < sizeof plan->properties / sizeof *plan->properties ? &plan->properties[name] : NULL;
 }
 
 int cufftSetPlanPropertyInt64(int number, int name, long long value) {
-    int64_t *place = property(number, name);
+    int64_t *place = transform_property(number, name);
     if (place == NULL) return INVALID_PLAN;
     *place = value;
     return 0;
 }
 
 int cufftGetPlanPropertyInt64(int number, int name, long long *value) {
-    const int64_t *place = property(number, name);
+    const int64_t *place = transform_property(number, name);
     if (place == NULL || value == NULL) return INVALID_PLAN;
     *value = *place;
     return 0;

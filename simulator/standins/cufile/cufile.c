@@ -22,7 +22,7 @@ struct status {
     int error, driver_error;
 };
 static const struct status success;
-static struct status failed(int error) { return (struct status){error, 0}; }
+static struct status failed_status(int error) { return (struct status){error, 0}; }
 
 // CUfileDescr_t.
 struct file_description {
@@ -42,10 +42,10 @@ struct file {
 
 struct status cuFileHandleRegister(struct file **handle, const struct file_description *description) {
     enum { DESCRIPTOR = 1 };
-    if (handle == NULL || description == NULL) return failed(INVALID_VALUE);
-    if (description->type != DESCRIPTOR) return failed(INVALID_FILE_TYPE);
+    if (handle == NULL || description == NULL) return failed_status(INVALID_VALUE);
+    if (description->type != DESCRIPTOR) return failed_status(INVALID_FILE_TYPE);
     struct file *made = standin_new(FILE_HANDLE, sizeof *made);
-    if (made == NULL) return failed(NO_MEMORY);
+    if (made == NULL) return failed_status(NO_MEMORY);
     made->descriptor = description->of.descriptor;
     *handle = made;
     return success;
@@ -56,7 +56,7 @@ void cuFileHandleDeregister(struct file *handle) { (void)standin_destroy(handle,
 enum { PIECE = 1 << 20 };
 
 // Piece by piece; how much was moved, or a negative error.
-static ssize_t moved(const struct file *file, char *device, size_t bytes, off_t at, bool reads) {
+static ssize_t move_bytes(const struct file *file, char *device, size_t bytes, off_t at, bool reads) {
     const struct standin_driver *driver = standin_begin();
     if (!standin_is(file, FILE_HANDLE)) return -HANDLE_NOT_REGISTERED;
     char *piece = driver == NULL ? NULL : malloc(PIECE);
@@ -79,20 +79,20 @@ static ssize_t moved(const struct file *file, char *device, size_t bytes, off_t 
 }
 
 ssize_t cuFileRead(const struct file *file, char *buffer, size_t bytes, off_t at, off_t buffer_at) {
-    return moved(file, buffer + buffer_at, bytes, at, true);
+    return move_bytes(file, buffer + buffer_at, bytes, at, true);
 }
 
 ssize_t cuFileWrite(const struct file *file, char *buffer, size_t bytes, off_t at, off_t buffer_at) {
-    return moved(file, buffer + buffer_at, bytes, at, false);
+    return move_bytes(file, buffer + buffer_at, bytes, at, false);
 }
 
 // In the order of the stream: it is waited for, and the work is done when the call returns.
 static struct status in_order(const struct file *file, char *buffer, const size_t *bytes, const off_t *at, const off_t *buffer_at,
                               ssize_t *result, uint64_t stream, bool reads) {
     const struct standin_driver *driver = standin_begin();
-    if (bytes == NULL || at == NULL || buffer_at == NULL || result == NULL) return failed(INVALID_VALUE);
-    if (driver == NULL || driver->stream_synchronize(stream) != 0) return failed(DRIVER_ERROR);
-    *result = moved(file, buffer + *buffer_at, *bytes, *at, reads);
+    if (bytes == NULL || at == NULL || buffer_at == NULL || result == NULL) return failed_status(INVALID_VALUE);
+    if (driver == NULL || driver->stream_synchronize(stream) != 0) return failed_status(DRIVER_ERROR);
+    *result = move_bytes(file, buffer + *buffer_at, *bytes, *at, reads);
     return success;
 }
 
@@ -107,7 +107,7 @@ struct status cuFileWriteAsync(const struct file *file, char *buffer, const size
 }
 
 struct status cuFileGetVersion(int *version) {
-    if (version == NULL) return failed(INVALID_VALUE);
+    if (version == NULL) return failed_status(INVALID_VALUE);
     *version = standin_library_version;
     return success;
 }
@@ -137,7 +137,7 @@ FINE(cuFileSetParameterString)
 #define ABSENT(name)                                                                                                                       \
     struct status name(void) {                                                                                                             \
         STANDIN_MISSING(#name);                                                                                                            \
-        return failed(NOT_SUPPORTED);                                                                                                      \
+        return failed_status(NOT_SUPPORTED);                                                                                               \
     }
 ABSENT(cuFileBatchIOSetUp)
 ABSENT(cuFileBatchIOSubmit)

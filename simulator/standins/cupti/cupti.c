@@ -47,7 +47,7 @@ int cuptiGetTimestamp(uint64_t *nanoseconds) {
     return 0;
 }
 
-static const char *text_of(int result) {
+static const char *result_text(int result) {
     switch (result) {
     case 0: return "CUPTI_SUCCESS";
     case INVALID_PARAMETER: return "CUPTI_ERROR_INVALID_PARAMETER";
@@ -61,7 +61,7 @@ static const char *text_of(int result) {
 
 int cuptiGetResultString(int result, const char **text) {
     if (text == NULL) return INVALID_PARAMETER;
-    *text = text_of(result);
+    *text = result_text(result);
     return 0;
 }
 

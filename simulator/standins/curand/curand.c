@@ -20,7 +20,7 @@ struct generator {
     bool is_host;
 };
 
-static int create(struct generator **result, int type, bool is_host) {
+static int create_generator(struct generator **result, int type, bool is_host) {
     if (result == NULL) return OUT_OF_RANGE;
     if ((type < PSEUDO_FIRST || type > PSEUDO_LAST) && (type < QUASI_FIRST || type > QUASI_LAST)) return TYPE_ERROR;
     if (!is_host && standin_begin() == NULL) return INITIALIZATION_FAILED;
@@ -31,8 +31,8 @@ static int create(struct generator **result, int type, bool is_host) {
     return 0;
 }
 
-int curandCreateGenerator(struct generator **generator, int type) { return create(generator, type, false); }
-int curandCreateGeneratorHost(struct generator **generator, int type) { return create(generator, type, true); }
+int curandCreateGenerator(struct generator **generator, int type) { return create_generator(generator, type, false); }
+int curandCreateGeneratorHost(struct generator **generator, int type) { return create_generator(generator, type, true); }
 int curandDestroyGenerator(struct generator *generator) { return standin_destroy(generator, GENERATOR) ? 0 : NOT_INITIALIZED; }
 
 #define NEEDS(generator)                                                                                                                   \
@@ -72,7 +72,7 @@ int curandGenerateSeeds(struct generator *generator) {
 }
 
 // Not the numbers of NVIDIA's generators: equally spread ones, the same for the same seed (splitmix64).
-static uint64_t next(struct generator *generator) {
+static uint64_t next_number(struct generator *generator) {
     uint64_t mixed = generator->seed + ++generator->offset * UINT64_C(0x9e3779b97f4a7c15);
     mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -80,12 +80,12 @@ static uint64_t next(struct generator *generator) {
 }
 
 // In (0, 1], as cuRAND's.
-static double uniform(struct generator *generator) { return ((double)(next(generator) >> 11) + 1.0) / 9007199254740992.0; }
+static double next_uniform(struct generator *generator) { return ((double)(next_number(generator) >> 11) + 1.0) / 9007199254740992.0; }
 
 // About normal, without the mathematics library: a sum of twelve.
-static double normal(struct generator *generator) {
+static double next_normal(struct generator *generator) {
     double sum = -6.0;
-    for (int i = 0; i < 12; i++) sum += uniform(generator);
+    for (int i = 0; i < 12; i++) sum += next_uniform(generator);
     return sum;
 }
 
@@ -102,18 +102,18 @@ static double normal(struct generator *generator) {
 #define RATE_METHOD   , double rate, int method
 #define TRIALS        , unsigned trials, double chance
 #define TRIALS_METHOD , unsigned trials, double chance, int method
-GENERATE(curandGenerate, unsigned, , next(generator))
-GENERATE(curandGenerateLongLong, unsigned long long, , next(generator))
-GENERATE(curandGenerateUniform, float, , uniform(generator))
-GENERATE(curandGenerateUniformDouble, double, , uniform(generator))
-GENERATE(curandGenerateNormal, float, MOMENTS(float), (double)mean + (double)deviation * normal(generator))
-GENERATE(curandGenerateNormalDouble, double, MOMENTS(double), mean + deviation * normal(generator))
-GENERATE(curandGenerateLogNormal, float, MOMENTS(float), __builtin_exp((double)mean + (double)deviation * normal(generator)))
-GENERATE(curandGenerateLogNormalDouble, double, MOMENTS(double), __builtin_exp(mean + deviation * normal(generator)))
-GENERATE(curandGeneratePoisson, unsigned, RATE, 2.0 * rate * uniform(generator))
-GENERATE(curandGeneratePoissonMethod, unsigned, RATE_METHOD, 2.0 * rate * uniform(generator))
-GENERATE(curandGenerateBinomial, unsigned, TRIALS, trials *chance *uniform(generator))
-GENERATE(curandGenerateBinomialMethod, unsigned, TRIALS_METHOD, trials *chance *uniform(generator))
+GENERATE(curandGenerate, unsigned, , next_number(generator))
+GENERATE(curandGenerateLongLong, unsigned long long, , next_number(generator))
+GENERATE(curandGenerateUniform, float, , next_uniform(generator))
+GENERATE(curandGenerateUniformDouble, double, , next_uniform(generator))
+GENERATE(curandGenerateNormal, float, MOMENTS(float), (double)mean + (double)deviation * next_normal(generator))
+GENERATE(curandGenerateNormalDouble, double, MOMENTS(double), mean + deviation * next_normal(generator))
+GENERATE(curandGenerateLogNormal, float, MOMENTS(float), __builtin_exp((double)mean + (double)deviation * next_normal(generator)))
+GENERATE(curandGenerateLogNormalDouble, double, MOMENTS(double), __builtin_exp(mean + deviation * next_normal(generator)))
+GENERATE(curandGeneratePoisson, unsigned, RATE, 2.0 * rate * next_uniform(generator))
+GENERATE(curandGeneratePoissonMethod, unsigned, RATE_METHOD, 2.0 * rate * next_uniform(generator))
+GENERATE(curandGenerateBinomial, unsigned, TRIALS, trials *chance *next_uniform(generator))
+GENERATE(curandGenerateBinomialMethod, unsigned, TRIALS_METHOD, trials *chance *next_uniform(generator))
 
 int curandCreatePoissonDistribution(double rate, void **distribution) {
     if (distribution == NULL || !(rate > 0)) return OUT_OF_RANGE;

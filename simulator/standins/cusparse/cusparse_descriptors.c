@@ -38,7 +38,7 @@ struct matrix {
 #define OF_ENTRIES(F) F(int64_t, rows) F(int64_t, entries) F(void *, indices) F(void *, values) OF_INDICES(F)
 
 // Takes the fields; what follows from them is filled in.
-static int make(struct matrix **result, const struct matrix *fields) {
+static int make_matrix(struct matrix **result, const struct matrix *fields) {
     struct matrix *made = result == NULL ? NULL : standin_new(STANDIN_PLAIN_OBJECT, sizeof *made);
     if (made == NULL) return result == NULL ? CUSPARSE_INVALID_VALUE : CUSPARSE_ALLOC_FAILED;
     const struct standin_object head = made->object;
@@ -55,7 +55,7 @@ static int make(struct matrix **result, const struct matrix *fields) {
 #define PARAMETER(of, member) , of member
 #define TAKEN(of, member)     .member = member,
 #define MAKER(name, the_format, FIELDS)                                                                                                    \
-    int name(struct matrix **result FIELDS(PARAMETER)) { return make(result, &(struct matrix){FIELDS(TAKEN).format = the_format}); }
+    int name(struct matrix **result FIELDS(PARAMETER)) { return make_matrix(result, &(struct matrix){FIELDS(TAKEN).format = the_format}); }
 // Each twice: the descriptor may be of memory that is only read.
 #define MAKERS(name, the_format, FIELDS)                                                                                                   \
     MAKER(cusparseCreate##name, the_format, FIELDS)                                                                                        \

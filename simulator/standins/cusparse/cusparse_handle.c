@@ -85,7 +85,7 @@ MEMBER(cusparseSetMatDiagType, cusparseGetMatDiagType, diagonal)
 MEMBER(cusparseSetMatIndexBase, cusparseGetMatIndexBase, base)
 
 // --- products of sparse matrices: each step tells its buffer's size where none is given, and works where one is ------------------------
-static int step(const struct standin_handle *handle, size_t *bytes, const void *buffer) {
+static int workspace_step(const struct standin_handle *handle, size_t *bytes, const void *buffer) {
     const int status = standin_query(&codes, handle);
     if (status != 0) return status;
     if (buffer != NULL) return standin_call(&codes, handle);
@@ -96,19 +96,19 @@ static int step(const struct standin_handle *handle, size_t *bytes, const void *
 int cusparseSpGEMM_workEstimation(const struct standin_handle *handle, int a_operation, int b_operation, const void *alpha, const void *a,
                                   const void *b, const void *beta, void *c, int type, int algorithm, void *product, size_t *bytes,
                                   void *buffer) {
-    return step(handle, bytes, buffer);
+    return workspace_step(handle, bytes, buffer);
 }
 
 int cusparseSpGEMM_compute(const struct standin_handle *handle, int a_operation, int b_operation, const void *alpha, const void *a,
                            const void *b, const void *beta, void *c, int type, int algorithm, void *product, size_t *bytes, void *buffer) {
-    return step(handle, bytes, buffer);
+    return workspace_step(handle, bytes, buffer);
 }
 
 int cusparseSpGEMM_estimateMemory(const struct standin_handle *handle, int a_operation, int b_operation, const void *alpha, const void *a,
                                   const void *b, const void *beta, void *c, int type, int algorithm, void *product, float fraction,
                                   size_t *bytes, void *buffer, size_t *next_bytes) {
     if (buffer != NULL && next_bytes != NULL) *next_bytes = standin_cusparse_buffer();
-    return step(handle, bytes, buffer);
+    return workspace_step(handle, bytes, buffer);
 }
 
 int cusparseSpGEMM_getNumProducts(const void *product, int64_t *count) {
@@ -119,7 +119,7 @@ int cusparseSpGEMM_getNumProducts(const void *product, int64_t *count) {
 
 int cusparseSpGEMMreuse_workEstimation(const struct standin_handle *handle, int a_operation, int b_operation, const void *a, const void *b,
                                        void *c, int algorithm, void *product, size_t *bytes, void *buffer) {
-    return step(handle, bytes, buffer);
+    return workspace_step(handle, bytes, buffer);
 }
 
 int cusparseSpGEMMreuse_nnz(const struct standin_handle *handle, int a_operation, int b_operation, const void *a, const void *b, void *c,
@@ -127,12 +127,12 @@ int cusparseSpGEMMreuse_nnz(const struct standin_handle *handle, int a_operation
                             void *buffer4) {
     if (buffer3 == NULL && bytes3 != NULL) *bytes3 = standin_cusparse_buffer();
     if (buffer4 == NULL && bytes4 != NULL) *bytes4 = standin_cusparse_buffer();
-    return step(handle, bytes2, buffer2);
+    return workspace_step(handle, bytes2, buffer2);
 }
 
 int cusparseSpGEMMreuse_copy(const struct standin_handle *handle, int a_operation, int b_operation, const void *a, const void *b, void *c,
                              int algorithm, void *product, size_t *bytes, void *buffer) {
-    return step(handle, bytes, buffer);
+    return workspace_step(handle, bytes, buffer);
 }
 
 int cusparseSpMMOp_createPlan(const struct standin_handle *handle, void **plan, int a_operation, int b_operation, const void *a,

@@ -21,20 +21,20 @@ _Static_assert(sizeof(struct descriptor) <= 512, "a program's memory for one");
 
 static bool is_kind(const struct descriptor *descriptor, unsigned kind) { return descriptor != NULL && descriptor->kind == KIND(kind); }
 
-static int begin(const struct descriptor *handle, struct descriptor *made, unsigned kind) {
+static int begin_sparse_descriptor(const struct descriptor *handle, struct descriptor *made, unsigned kind) {
     if (handle != NULL && !is_kind(handle, HANDLE)) return NOT_INITIALIZED;
     if (made == NULL) return INVALID_VALUE;
     *made = (struct descriptor){.kind = KIND(kind)};
     return 0;
 }
 
-static int end(struct descriptor *descriptor) {
+static int end_sparse_descriptor(struct descriptor *descriptor) {
     if (descriptor == NULL) return INVALID_VALUE;
     descriptor->kind = 0;
     return 0;
 }
 
-static int set(struct descriptor *descriptor, unsigned kind, int number, const void *value, size_t bytes) {
+static int set_sparse_attribute(struct descriptor *descriptor, unsigned kind, int number, const void *value, size_t bytes) {
     if (!is_kind(descriptor, kind) || value == NULL || bytes > 8) return INVALID_VALUE;
     for (int i = 0; i < MOST_ATTRIBUTES; i++) {
         if (descriptor->attributes[i].bytes != 0 && descriptor->attributes[i].number != number) continue;
@@ -47,7 +47,7 @@ static int set(struct descriptor *descriptor, unsigned kind, int number, const v
 }
 
 // What was not set is 0.
-static int get(const struct descriptor *descriptor, unsigned kind, int number, void *value, size_t bytes) {
+static int get_sparse_attribute(const struct descriptor *descriptor, unsigned kind, int number, void *value, size_t bytes) {
     if (!is_kind(descriptor, kind) || value == NULL) return INVALID_VALUE;
     memset(value, 0, bytes);
     for (int i = 0; i < MOST_ATTRIBUTES; i++)
@@ -58,26 +58,26 @@ static int get(const struct descriptor *descriptor, unsigned kind, int number, v
 
 #define ATTRIBUTES(name, kind)                                                                                                             \
     int cusparseLt##name##SetAttribute(const void *handle, struct descriptor *descriptor, int number, const void *value, size_t bytes) {   \
-        return set(descriptor, kind, number, value, bytes);                                                                                \
+        return set_sparse_attribute(descriptor, kind, number, value, bytes);                                                               \
     }                                                                                                                                      \
     int cusparseLt##name##GetAttribute(const void *handle, const struct descriptor *descriptor, int number, void *value, size_t bytes) {   \
-        return get(descriptor, kind, number, value, bytes);                                                                                \
+        return get_sparse_attribute(descriptor, kind, number, value, bytes);                                                               \
     }
 ATTRIBUTES(MatDesc, MATRIX)
 ATTRIBUTES(MatmulDesc, PRODUCT)
 
 int cusparseLtInit(struct descriptor *handle) {
     if (standin_begin() == NULL) return NOT_INITIALIZED;
-    return begin(NULL, handle, HANDLE);
+    return begin_sparse_descriptor(NULL, handle, HANDLE);
 }
-int cusparseLtDestroy(struct descriptor *handle) { return is_kind(handle, HANDLE) ? end(handle) : NOT_INITIALIZED; }
-int cusparseLtMatDescriptorDestroy(struct descriptor *matrix) { return end(matrix); }
-int cusparseLtMatmulPlanDestroy(struct descriptor *plan) { return end(plan); }
-int cusparseLtMatmulAlgSelectionDestroy(struct descriptor *selection) { return end(selection); }
+int cusparseLtDestroy(struct descriptor *handle) { return is_kind(handle, HANDLE) ? end_sparse_descriptor(handle) : NOT_INITIALIZED; }
+int cusparseLtMatDescriptorDestroy(struct descriptor *matrix) { return end_sparse_descriptor(matrix); }
+int cusparseLtMatmulPlanDestroy(struct descriptor *plan) { return end_sparse_descriptor(plan); }
+int cusparseLtMatmulAlgSelectionDestroy(struct descriptor *selection) { return end_sparse_descriptor(selection); }
 
-static int matrix(const struct descriptor *handle, struct descriptor *made, int64_t rows, int64_t columns, int64_t step, int type,
-                  int order) {
-    const int status = begin(handle, made, MATRIX);
+static int make_sparse_matrix(const struct descriptor *handle, struct descriptor *made, int64_t rows, int64_t columns, int64_t step,
+                              int type, int order) {
+    const int status = begin_sparse_descriptor(handle, made, MATRIX);
     if (status != 0) return status;
     made->rows = rows;
     made->columns = columns;
@@ -89,35 +89,35 @@ static int matrix(const struct descriptor *handle, struct descriptor *made, int6
 
 int cusparseLtDenseDescriptorInit(const struct descriptor *handle, struct descriptor *made, int64_t rows, int64_t columns, int64_t step,
                                   uint32_t alignment, int type, int order) {
-    return matrix(handle, made, rows, columns, step, type, order);
+    return make_sparse_matrix(handle, made, rows, columns, step, type, order);
 }
 
 int cusparseLtStructuredDescriptorInit(const struct descriptor *handle, struct descriptor *made, int64_t rows, int64_t columns,
                                        int64_t step, uint32_t alignment, int type, int order, int sparsity) {
-    return matrix(handle, made, rows, columns, step, type, order);
+    return make_sparse_matrix(handle, made, rows, columns, step, type, order);
 }
 
 int cusparseLtMatmulDescriptorInit(const struct descriptor *handle, struct descriptor *made, int a_operation, int b_operation,
                                    const struct descriptor *a, const struct descriptor *b, const struct descriptor *c,
                                    const struct descriptor *d, int compute_type) {
     if (!is_kind(a, MATRIX) || !is_kind(b, MATRIX) || !is_kind(c, MATRIX) || !is_kind(d, MATRIX)) return INVALID_VALUE;
-    return begin(handle, made, PRODUCT);
+    return begin_sparse_descriptor(handle, made, PRODUCT);
 }
 
 int cusparseLtMatmulAlgSelectionInit(const struct descriptor *handle, struct descriptor *made, const struct descriptor *product,
                                      int algorithm) {
-    return is_kind(product, PRODUCT) ? begin(handle, made, SELECTION) : INVALID_VALUE;
+    return is_kind(product, PRODUCT) ? begin_sparse_descriptor(handle, made, SELECTION) : INVALID_VALUE;
 }
 
 int cusparseLtMatmulAlgSetAttribute(const void *handle, struct descriptor *selection, int number, const void *value, size_t bytes) {
-    return set(selection, SELECTION, number, value, bytes);
+    return set_sparse_attribute(selection, SELECTION, number, value, bytes);
 }
 
 // Ids of configurations are below 1: there is one.
 int cusparseLtMatmulAlgGetAttribute(const void *handle, const struct descriptor *selection, int number, void *value, size_t bytes) {
     enum { MAX_ID = 1, SPLIT_K = 3 };
     const int one = 1;
-    const int status = get(selection, SELECTION, number, value, bytes);
+    const int status = get_sparse_attribute(selection, SELECTION, number, value, bytes);
     int kept = 0;
     if (status == 0) memcpy(&kept, value, bytes < sizeof kept ? bytes : sizeof kept);
     if (status == 0 && kept == 0 && (number == MAX_ID || number == SPLIT_K)) memcpy(value, &one, bytes < sizeof one ? bytes : sizeof one);
@@ -126,7 +126,7 @@ int cusparseLtMatmulAlgGetAttribute(const void *handle, const struct descriptor 
 
 int cusparseLtMatmulPlanInit(const struct descriptor *handle, struct descriptor *made, const struct descriptor *product,
                              const struct descriptor *selection) {
-    return is_kind(product, PRODUCT) ? begin(handle, made, PLAN) : INVALID_VALUE;
+    return is_kind(product, PRODUCT) ? begin_sparse_descriptor(handle, made, PLAN) : INVALID_VALUE;
 }
 
 int cusparseLtMatmulGetWorkspace(const struct descriptor *handle, const struct descriptor *plan, size_t *bytes) {
@@ -155,12 +155,12 @@ int cusparseLtSpMMACompressedSize(const struct descriptor *handle, const struct 
     return 10;
 }
 
-static int worked(uint64_t stream) { return standin_work(stream) == 0 ? 0 : EXECUTION_FAILED; }
+static int launch_sparse_work(uint64_t stream) { return standin_work(stream) == 0 ? 0 : EXECUTION_FAILED; }
 
 int cusparseLtMatmul(const struct descriptor *handle, const struct descriptor *plan, const void *alpha, const void *a, const void *b,
                      const void *beta, const void *c, void *d, void *workspace, const uint64_t *streams, int32_t stream_count) {
     if (!is_kind(plan, PLAN)) return INVALID_VALUE;
-    return worked(streams != NULL && stream_count > 0 ? streams[0] : 0);
+    return launch_sparse_work(streams != NULL && stream_count > 0 ? streams[0] : 0);
 }
 
 int cusparseLtMatmulSearch(const struct descriptor *handle, struct descriptor *plan, const void *alpha, const void *a, const void *b,
@@ -169,23 +169,23 @@ int cusparseLtMatmulSearch(const struct descriptor *handle, struct descriptor *p
 }
 
 int cusparseLtSpMMACompress(const void *handle, const void *plan, const void *dense, void *compressed, void *buffer, uint64_t stream) {
-    return worked(stream);
+    return launch_sparse_work(stream);
 }
 int cusparseLtSpMMACompress2(const void *handle, const void *described, int is_a, int operation, const void *dense, void *compressed,
                              void *buffer, uint64_t stream) {
-    return worked(stream);
+    return launch_sparse_work(stream);
 }
 int cusparseLtSpMMAPrune(const void *handle, const void *product, const void *in, void *out, int algorithm, uint64_t stream) {
-    return worked(stream);
+    return launch_sparse_work(stream);
 }
 int cusparseLtSpMMAPrune2(const void *handle, const void *described, int is_a, int operation, const void *in, void *out, int algorithm,
                           uint64_t stream) {
-    return worked(stream);
+    return launch_sparse_work(stream);
 }
 
 // 0: it is sparse as it should be.
 int cusparseLtSpMMAPruneCheck(const void *handle, const void *product, const void *in, int *valid, uint64_t stream) {
-    const int status = worked(stream);
+    const int status = launch_sparse_work(stream);
     return status != 0 ? status : standin_zero(valid, sizeof *valid, stream) == 0 ? 0 : EXECUTION_FAILED;
 }
 int cusparseLtSpMMAPruneCheck2(const void *handle, const void *described, int is_a, int operation, const void *in, int *valid,

@@ -51,7 +51,7 @@ static size_t digits_of_hash(const char *end, size_t before) {
 }
 
 // False: no library's name.
-static bool split(const char *path, struct name *name) {
+static bool split_path(const char *path, struct name *name) {
     const char *stem = file_of(path);
     const char *so = strstr(stem, ".so");
     if (so == NULL || (so[3] != '\0' && so[3] != '.')) return false;
@@ -80,7 +80,7 @@ static void list_folder(const char *folder) {
     if (listing == NULL) return;
     for (const struct dirent *entry; count < MOST_STANDINS && (entry = readdir(listing)) != NULL;) {
         const int length = snprintf(standins[count].path, sizeof standins[count].path, "%s/%s", folder, entry->d_name);
-        if (length > 0 && (size_t)length < sizeof standins[count].path && split(standins[count].path, &standins[count].name) &&
+        if (length > 0 && (size_t)length < sizeof standins[count].path && split_path(standins[count].path, &standins[count].name) &&
             is_number(standins[count].name.version))
             count++;
     }
@@ -123,7 +123,7 @@ static const char *standin_for_link(const char *path) {
     const ssize_t length = readlink(path, target, sizeof target - 1);
     if (length <= 0) return NULL;
     target[length] = '\0';
-    return split(target, &name) ? standin_for(&name) : NULL;
+    return split_path(target, &name) ? standin_for(&name) : NULL;
 }
 
 unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
@@ -150,7 +150,7 @@ static void remember_passed_by(const char *path) {
 char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
     (void)cookie;
     struct name wanted;
-    if (name == NULL || !split(name, &wanted)) return (char *)(uintptr_t)name;
+    if (name == NULL || !split_path(name, &wanted)) return (char *)(uintptr_t)name;
     list_folders();
     if (is_standin(name)) return (char *)(uintptr_t)name;
     const bool has_folder = strchr(name, '/') != NULL;
@@ -179,7 +179,7 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie) {
     (void)cookie;
     static const char *const decisive[] = {"libcuda", "libcudart"};
     struct name name;
-    if (map == NULL || map->l_name == NULL || !split(map->l_name, &name) || !is_number(name.version) || is_standin(map->l_name) ||
+    if (map == NULL || map->l_name == NULL || !split_path(map->l_name, &name) || !is_number(name.version) || is_standin(map->l_name) ||
         was_passed_by(map->l_name))
         return 0;
     for (size_t i = 0; i < sizeof decisive / sizeof decisive[0]; i++) {

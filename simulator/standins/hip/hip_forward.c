@@ -17,7 +17,7 @@ static uint64_t primary[MOST_DEVICES];                    // contexts, retained 
 
 static _Thread_local int last;
 
-static void load(void) {
+static void load_runtime(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *found = library == NULL ? NULL : dlsym(library, "cuGetProcAddress_v2");
     if (found == NULL) return;
     memcpy(&resolver, &found, sizeof resolver);
@@ -32,7 +32,7 @@ static void load(void) {
 
 const struct hip_cuda *hip_driver(void) {
     if (standin_driver() == NULL) return NULL; // initializes it
-    (void)pthread_once(&once, load);
+    (void)pthread_once(&once, load_runtime);
     return is_loaded ? &cuda : NULL;
 }
 
@@ -162,7 +162,7 @@ int hipStreamGetDevice(uint64_t stream, int *device) {
 }
 
 // A copy in a graph: the driver's structure has a word more, and other numbers for arrays.
-static struct vr_cu_memcpy_side side_of(const struct vr_hip_memcpy_side *side) {
+static struct vr_cu_memcpy_side side_of_hip_copy(const struct vr_hip_memcpy_side *side) {
     return (struct vr_cu_memcpy_side){
         .x_bytes = side->x_bytes,
         .y = side->y,
@@ -181,8 +181,8 @@ static struct vr_cu_memcpy_side side_of(const struct vr_hip_memcpy_side *side) {
 int hipDrvGraphAddMemcpyNode(uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
                              const struct vr_hip_memcpy3d *copy, uint64_t context) {
     if (copy == NULL) return hip_end(VR_CU_INVALID_VALUE);
-    const struct vr_cu_memcpy3d translated = {.from = side_of(&copy->from),
-                                              .to = side_of(&copy->to),
+    const struct vr_cu_memcpy3d translated = {.from = side_of_hip_copy(&copy->from),
+                                              .to = side_of_hip_copy(&copy->to),
                                               .width_bytes = copy->width_bytes,
                                               .rows = copy->rows,
                                               .planes = copy->planes};

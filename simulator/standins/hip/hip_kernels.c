@@ -104,7 +104,7 @@ int hipGraphExecKernelNodeSetParams(uint64_t exec, uint64_t node, const void *pa
     return hip_end(exec == 0 || node == 0 || parameters == NULL ? VR_CU_INVALID_VALUE : 0);
 }
 
-static struct vr_cu_memcpy3d line(uint64_t to, uint64_t from, uint64_t bytes) {
+static struct vr_cu_memcpy3d line_of_bytes(uint64_t to, uint64_t from, uint64_t bytes) {
     const int32_t type = VR_CU_MEMORY_TYPE_UNIFIED;
     return (struct vr_cu_memcpy3d){.from = {.memory_type = type, .host = from, .device = from, .pitch_bytes = bytes},
                                    .to = {.memory_type = type, .host = to, .device = to, .pitch_bytes = bytes},
@@ -117,7 +117,7 @@ int hipGraphAddMemcpyNode1D(uint64_t *node, uint64_t graph, const uint64_t *depe
     const struct hip_cuda *driver = hip_begin();
     uint64_t context = 0;
     if (driver == NULL) return hip_end(NOT_INITIALIZED);
-    const struct vr_cu_memcpy3d copy = line(to, from, bytes);
+    const struct vr_cu_memcpy3d copy = line_of_bytes(to, from, bytes);
     const int result = driver->ctx_get_current(&context);
     return hip_end(result == 0 ? driver->graph_add_memcpy_node(node, graph, dependencies, count, &copy, context) : result);
 }
@@ -126,7 +126,7 @@ int hipGraphExecMemcpyNodeSetParams1D(uint64_t exec, uint64_t node, uint64_t to,
     const struct hip_cuda *driver = hip_begin();
     uint64_t context = 0;
     if (driver == NULL || !hip_named("cuGraphExecMemcpyNodeSetParams", 12000, true, &function)) return hip_end(NOT_SUPPORTED);
-    const struct vr_cu_memcpy3d copy = line(to, from, bytes);
+    const struct vr_cu_memcpy3d copy = line_of_bytes(to, from, bytes);
     const int result = driver->ctx_get_current(&context);
     return hip_end(result == 0 ? function(exec, node, &copy, context) : result);
 }

@@ -47,7 +47,7 @@ static const struct {
 static int file = -1;
 static _Atomic int known; // whether `file` is opened
 
-static void open_file(void) {
+static void open_log_file(void) {
     const char *path = vr_os_getenv("VRAM_SIM_LOG");
     if (path != NULL) file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     atomic_store_explicit(&known, 1, memory_order_release);
@@ -55,12 +55,12 @@ static void open_file(void) {
 
 bool vr_libcuda_logs(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (VR_UNLIKELY(atomic_load_explicit(&known, memory_order_acquire) == 0)) (void)pthread_once(&once, open_file);
+    if (VR_UNLIKELY(atomic_load_explicit(&known, memory_order_acquire) == 0)) (void)pthread_once(&once, open_log_file);
     return file >= 0;
 }
 
 // One value of the line. device: the last one that was read, for `a`.
-static uint64_t value_of(char argument, va_list *values, int *device) {
+static uint64_t argument_value(char argument, va_list *values, int *device) {
     // By the table: these are no calls of the program's that a fault could be put into.
     struct vram_driver *self = &vr_libcuda_sim()->head;
     uint64_t context = 0;
@@ -78,10 +78,10 @@ static uint64_t value_of(char argument, va_list *values, int *device) {
     }
 }
 
-static int print(char *line, size_t capacity, const char *arguments, va_list *values) {
+static int print_call(char *line, size_t capacity, const char *arguments, va_list *values) {
     int length = 0, device = 0;
     for (; *arguments != '\0'; arguments++) {
-        const uint64_t value = value_of(*arguments, values, &device);
+        const uint64_t value = argument_value(*arguments, values, &device);
         if (*arguments != '-') length += snprintf(line + length, capacity - (size_t)length, " 0x%llx", (unsigned long long)value);
     }
     return length;
@@ -95,7 +95,7 @@ void vr_libcuda_log(const char *name, vr_cu_result result, ...) {
     int length = snprintf(line, sizeof line, "%ld %ld %s %d", (long)getpid(), (long)syscall(SYS_gettid), name, (int)result);
     va_list values;
     va_start(values, result);
-    length += print(line + length, sizeof line - 2 - (size_t)length, logged[row].arguments, &values);
+    length += print_call(line + length, sizeof line - 2 - (size_t)length, logged[row].arguments, &values);
     va_end(values);
     line[length] = '\n';
     const ssize_t written = write(file, line, (size_t)length + 1);

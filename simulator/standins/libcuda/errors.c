@@ -19,7 +19,7 @@ static const struct {
 #undef T
 };
 
-static const char *name_of(vr_cu_result result) {
+static const char *result_name(vr_cu_result result) {
     for (size_t i = 0; i < VR_COUNT_OF(values); i++)
         if (values[i].value == (int)result && strcmp(values[i].kind, "CUresult") == 0) return values[i].name;
     return NULL;
@@ -27,14 +27,14 @@ static const char *name_of(vr_cu_result result) {
 
 vr_cu_result cuGetErrorName(vr_cu_result result, const char **name) {
     if (name == NULL) return VR_CU_INVALID_VALUE;
-    *name = name_of(result);
+    *name = result_name(result);
     return *name == NULL ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;
 }
 
 // A result that the runtime has no words for is told by its name.
 vr_cu_result cuGetErrorString(vr_cu_result result, const char **text) {
     if (text == NULL) return VR_CU_INVALID_VALUE;
-    *text = name_of(result);
+    *text = result_name(result);
     if (*text == NULL) return VR_CU_INVALID_VALUE;
     for (size_t i = 0; i < VR_COUNT_OF(texts); i++)
         if (texts[i].result == (int)result) *text = texts[i].text;

@@ -39,7 +39,7 @@ static void print_failure(const void *caller) {
     (void)fprintf(stderr, "vram sim: VRAM_SIM_FAIL: %s fails with %d\n", named ? facts.dli_sname : "a call", (int)failure);
 }
 
-static vr_cu_result injected(const void *caller) {
+static vr_cu_result find_injected(const void *caller) {
     if (atomic_load_explicit(&calls_until_failure, memory_order_relaxed) == 0) return VR_CU_SUCCESS;
     // Threads that come after the failing one must not count down from 0.
     uint64_t left = atomic_load(&calls_until_failure);
@@ -54,7 +54,7 @@ static vr_cu_result injected(const void *caller) {
 __attribute__((noinline)) vr_cu_result vr_libcuda_enter(struct vr_sim **sim) {
     struct vr_sim *found = vr_libcuda_sim();
     if (found == NULL) return VR_CU_NOT_INITIALIZED;
-    vr_cu_result result = injected(__builtin_return_address(0));
+    vr_cu_result result = find_injected(__builtin_return_address(0));
     if (result == VR_CU_SUCCESS) *sim = found;
     return result;
 }
@@ -68,7 +68,7 @@ static int newest_version(void) {
 }
 
 // What VRAM_SIM says; what it leaves out as a foreign program expects it. False: it cannot be read.
-static bool read_options(struct vram_sim_options *options) {
+static bool read_sim_options(struct vram_sim_options *options) {
     const char *text = vr_os_getenv("VRAM_SIM");
     *options = (struct vram_sim_options){.backed = true, .host_thread = true, .driver_version = (uint32_t)newest_version()};
     return text == NULL || vr_sim_parse_into(text, options, NULL) == VRAM_OK;
@@ -81,7 +81,7 @@ int vr_libcuda_version(void) {
     int version = atomic_load_explicit(&known, memory_order_relaxed);
     if (version != 0) return version;
     struct vram_sim_options options;
-    version = read_options(&options) ? (int)options.driver_version : newest_version();
+    version = read_sim_options(&options) ? (int)options.driver_version : newest_version();
     atomic_store_explicit(&known, version, memory_order_relaxed);
     return version;
 }
@@ -91,10 +91,10 @@ int vr_libcuda_version(void) {
 vr_cu_result cuInit(unsigned flags) {
     if (flags != 0) return VR_CU_INVALID_VALUE;
     if (vr_libcuda_sim() != NULL) return VR_CU_SUCCESS;
-    const vr_cu_result failed = injected((const void *)(uintptr_t)cuInit);
+    const vr_cu_result failed = find_injected((const void *)(uintptr_t)cuInit);
     if (failed != VR_CU_SUCCESS) return failed;
     struct vram_sim_options options;
-    if (!read_options(&options)) return VR_CU_INVALID_VALUE;
+    if (!read_sim_options(&options)) return VR_CU_INVALID_VALUE;
     if (!vr_libcuda_see(vr_os_getenv("CUDA_VISIBLE_DEVICES"), &options)) return VR_CU_NO_DEVICE;
     struct vram_driver *made, *none = NULL;
     enum vram_status status = vram_sim_create(&options, &made);

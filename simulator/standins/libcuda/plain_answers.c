@@ -2,7 +2,7 @@
 // system.
 #include "libcuda.h"
 
-static vr_cu_result entered(void) {
+static vr_cu_result enter_driver(void) {
     struct vr_sim *sim;
     return vr_libcuda_enter(&sim);
 }
@@ -12,18 +12,18 @@ vr_cu_result cuDeviceGetLuid(char *luid, unsigned *mask, int device) {
     (void)luid;
     (void)mask;
     (void)device;
-    const vr_cu_result result = entered();
+    const vr_cu_result result = enter_driver();
     return result == VR_CU_SUCCESS ? VR_CU_NOT_SUPPORTED : result;
 }
 
 // Success where no profiler listens.
-vr_cu_result cuProfilerStart(void) { return entered(); }
-vr_cu_result cuProfilerStop(void) { return entered(); }
+vr_cu_result cuProfilerStart(void) { return enter_driver(); }
+vr_cu_result cuProfilerStop(void) { return enter_driver(); }
 
 // No network card writes to this memory.
 vr_cu_result cuFlushGPUDirectRDMAWrites(int target, int scope) {
     enum { CURRENT_CONTEXT = 0, TO_OWNER = 100, TO_ALL_DEVICES = 200 };
-    const vr_cu_result result = entered();
+    const vr_cu_result result = enter_driver();
     if (result != VR_CU_SUCCESS) return result;
     return target == CURRENT_CONTEXT && (scope == TO_OWNER || scope == TO_ALL_DEVICES) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }

@@ -108,7 +108,7 @@ static bool look_up(struct vr_sim *sim, uint64_t address, struct facts *facts) {
 static uint64_t buffer_of(const struct facts *facts) { return facts->range->serial << 2 | (facts->pool != 0) << 1 | facts->on_host; }
 
 // *width: bytes that the caller's variable has.
-static bool answer(const struct facts *facts, uint64_t address, enum attribute attribute, uint64_t *value, size_t *width) {
+static bool answer_attribute(const struct facts *facts, uint64_t address, enum attribute attribute, uint64_t *value, size_t *width) {
     *width = sizeof(uint32_t);
     switch (attribute) {
     case MEMORY_TYPE: *value = facts->on_host && !facts->managed ? TYPE_HOST : TYPE_DEVICE; return true;
@@ -137,18 +137,18 @@ static bool answer(const struct facts *facts, uint64_t address, enum attribute a
 }
 
 // An address that is of nobody has no value: zero.
-static vr_cu_result put(struct vr_sim *sim, uint64_t address, int attribute, void *data, bool zero_unknown) {
+static vr_cu_result put_pointer_attribute(struct vr_sim *sim, uint64_t address, int attribute, void *data, bool zero_unknown) {
     struct facts facts;
     uint64_t value = 0;
     size_t width = 0;
     vr_mutex_lock(&sim->lock);
     const bool found = look_up(sim, address, &facts);
-    bool known = found && answer(&facts, address, (enum attribute)attribute, &value, &width);
+    bool known = found && answer_attribute(&facts, address, (enum attribute)attribute, &value, &width);
     vr_mutex_unlock(&sim->lock);
     if (!known && zero_unknown) {
         const struct vr_sim_range nowhere = {0};
         const struct facts none = {.range = &nowhere, .on_host = true};
-        known = answer(&none, 0, (enum attribute)attribute, &value, &width);
+        known = answer_attribute(&none, 0, (enum attribute)attribute, &value, &width);
         value = 0;
     }
     if (!known) return VR_CU_INVALID_VALUE;
@@ -161,7 +161,7 @@ vr_cu_result cuPointerGetAttribute(void *data, int attribute, uint64_t address) 
     struct vr_sim *sim;
     const vr_cu_result entered = vr_libcuda_enter(&sim);
     if (entered != VR_CU_SUCCESS) return entered;
-    return data == NULL ? VR_CU_INVALID_VALUE : put(sim, address, attribute, data, false);
+    return data == NULL ? VR_CU_INVALID_VALUE : put_pointer_attribute(sim, address, attribute, data, false);
 }
 
 // What this one cannot find is zero and no error.
@@ -171,7 +171,8 @@ vr_cu_result cuPointerGetAttributes(unsigned count, const int *attributes, void 
     if (entered != VR_CU_SUCCESS) return entered;
     if (count == 0 || attributes == NULL || values == NULL) return VR_CU_INVALID_VALUE;
     for (unsigned i = 0; i < count; i++) {
-        const vr_cu_result result = values[i] == NULL ? VR_CU_INVALID_VALUE : put(sim, address, attributes[i], values[i], true);
+        const vr_cu_result result =
+            values[i] == NULL ? VR_CU_INVALID_VALUE : put_pointer_attribute(sim, address, attributes[i], values[i], true);
         if (result != VR_CU_SUCCESS) return result;
     }
     return VR_CU_SUCCESS;

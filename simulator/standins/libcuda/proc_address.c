@@ -25,7 +25,7 @@ static size_t first_row(const char *symbol) {
 }
 
 // The best row, or NULL. *known: this driver knows the name, in whatever version.
-static const struct vr_libcuda_name *find(const char *symbol, int version, bool per_thread, bool *known) {
+static const struct vr_libcuda_name *find_name(const char *symbol, int version, bool per_thread, bool *known) {
     const struct vr_libcuda_name *best = NULL;
     const int newest = vr_libcuda_version();
     for (size_t i = first_row(symbol); i < vr_libcuda_name_count && strcmp(vr_libcuda_names[i].base, symbol) == 0; i++) {
@@ -39,8 +39,8 @@ static const struct vr_libcuda_name *find(const char *symbol, int version, bool 
 
 static const struct vr_libcuda_name *find_with_flags(const char *symbol, int version, uint64_t flags, int *status) {
     bool known = false;
-    const struct vr_libcuda_name *row = (flags & FLAG_PER_THREAD) != 0 ? find(symbol, version, true, &known) : NULL;
-    if (row == NULL) row = find(symbol, version, false, &known);
+    const struct vr_libcuda_name *row = (flags & FLAG_PER_THREAD) != 0 ? find_name(symbol, version, true, &known) : NULL;
+    if (row == NULL) row = find_name(symbol, version, false, &known);
     *status = row != NULL ? STATUS_FOUND : known ? STATUS_NO_VERSION : STATUS_NO_SYMBOL;
     return row;
 }

@@ -72,7 +72,7 @@ static bool is_own(const struct vram_frame *frame) {
 }
 
 // Machine code is told from the caller of the outermost function of the API on.
-static void describe(uint32_t stack, struct place *place) {
+static void describe_place(uint32_t stack, struct place *place) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = frames_of(stacks, stack, frames, FRAMES_MOST), first = 0;
     if (count > FRAMES_MOST) count = FRAMES_MOST;
@@ -143,7 +143,7 @@ static uint32_t take_operations(struct operations *found) {
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-static uint64_t find_row(const char *place) {
+static uint64_t find_read_row(const char *place) {
     struct operations operations;
     uint64_t used = atomic_load_explicit(&file->used, memory_order_acquire);
     for (uint64_t i = 0; i < used && i < VR_READS_ROWS; i++) {
@@ -192,10 +192,10 @@ static uint64_t new_row(uint32_t stack) {
         return NOT_COUNTED;
     }
     if (stack != 0)
-        describe(stack, &place);
+        describe_place(stack, &place);
     else
         describe_plainly(&place);
-    const uint64_t row = find_row(place.text) + 1;
+    const uint64_t row = find_read_row(place.text) + 1;
     (void)pthread_mutex_lock(&lock);
     // Without memory for it, it is described and found again the next time.
     if (stack != 0) (void)!vr_map_set(&rows, stack, row);
@@ -224,7 +224,7 @@ static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *fram
 }
 
 // The first rule that a frame of the stack is at, or that is for an operation that reads; NULL: none.
-static struct vr_read_rule *match(uint32_t stack, const struct operations *operations) {
+static struct vr_read_rule *match_rule(uint32_t stack, const struct operations *operations) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
     if (count > FRAMES_MOST) count = FRAMES_MOST;
@@ -240,7 +240,7 @@ static struct vr_read_rule *find_rule(uint32_t stack, uint32_t machine_stack, co
     const uint64_t known = place == 0 ? 0 : vr_map_get(&rules, place);
     (void)pthread_mutex_unlock(&lock);
     if (known != 0) return known == NO_RULE ? NULL : &values.rules[known - NO_RULE - 1];
-    struct vr_read_rule *rule = match(stack, operations);
+    struct vr_read_rule *rule = match_rule(stack, operations);
     if (place == 0) return rule;
     (void)pthread_mutex_lock(&lock);
     (void)!vr_map_set(&rules, place, rule == NULL ? NO_RULE : (uint64_t)(rule - values.rules) + 1 + NO_RULE);
@@ -250,7 +250,7 @@ static struct vr_read_rule *find_rule(uint32_t stack, uint32_t machine_stack, co
 
 // --- watching -------------------------------------------------------------------------------------------------------
 
-static void come(struct vr_sim_reader *reader) {
+static void come_to_read(struct vr_sim_reader *reader) {
     struct operations operations = {.text = ""};
     reader->place = take_stack();
     if (values.rule_count == 0) return;
@@ -260,7 +260,7 @@ static void come(struct vr_sim_reader *reader) {
 }
 
 // All copies of a call are one read of its rule.
-static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+static void give_value(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     if (reader->rule == NULL) return;
     if (reader->value == NULL) reader->value = vr_read_rule_next(&values, reader->rule);
     const struct vr_read_value *value = reader->value;
@@ -269,11 +269,11 @@ static void give(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->counted, read->gaps[i].bytes, read->gaps[i].size_bytes);
 }
 
-static void notify(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
+static void notify_read(const struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     if (file != NULL) count_read((uint32_t)reader->place, read);
 }
 
-static const struct vr_sim_watch watch = {come, give, notify};
+static const struct vr_sim_watch watch = {come_to_read, give_value, notify_read};
 
 // --- opening --------------------------------------------------------------------------------------------------------
 

@@ -141,8 +141,8 @@ struct rt_copy rt_copy_line(uint64_t to, uint64_t from, size_t bytes) {
 }
 
 // *element: the bytes of what an array holds, 1 elsewhere.
-static int side_of(const struct rt_driver *driver, struct rt_copy_side *side, uint64_t array, struct rt_position at,
-                   struct rt_pitched memory, size_t *element) {
+static int side_of_array(const struct rt_driver *driver, struct rt_copy_side *side, uint64_t array, struct rt_position at,
+                         struct rt_pitched memory, size_t *element) {
     struct rt_array_descriptor found = {0};
     if (array != 0) {
         const int error = driver->array_get_descriptor(&found, array);
@@ -163,8 +163,8 @@ static int side_of(const struct rt_driver *driver, struct rt_copy_side *side, ui
 
 static int sides_of(const struct rt_driver *driver, const struct rt_memcpy3d *wanted, struct rt_copy *copy) {
     size_t element = 1;
-    int error = side_of(driver, &copy->from, wanted->from_array, wanted->from_at, wanted->from, &element);
-    if (error == RT_SUCCESS) error = side_of(driver, &copy->to, wanted->to_array, wanted->to_at, wanted->to, &element);
+    int error = side_of_array(driver, &copy->from, wanted->from_array, wanted->from_at, wanted->from, &element);
+    if (error == RT_SUCCESS) error = side_of_array(driver, &copy->to, wanted->to_array, wanted->to_at, wanted->to, &element);
     if (__builtin_mul_overflow(wanted->extent.width, element, &copy->width_bytes)) error = RT_INVALID_VALUE;
     copy->rows = wanted->extent.height;
     copy->planes = wanted->extent.depth;
@@ -244,7 +244,7 @@ struct rows {
     size_t from_pitch, width_bytes, rows;
 };
 
-static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bool wait, uint64_t stream) {
+static int copy_array_rows(const struct rt_driver *driver, const struct rows *rows, bool wait, uint64_t stream) {
     struct rt_copy copy = rt_copy_line(rt_address(rows->to), rt_address(rows->from), rows->width_bytes);
     if (rows->width_bytes == 0 || rows->rows == 0) return RT_SUCCESS;
     copy.to.pitch = rows->to_pitch;
@@ -266,31 +266,31 @@ static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bo
         .to_array = to, .to_x_bytes = x, .to_y = y, .from = from, .from_pitch = pitch, .width_bytes = width, .rows = height})
 RT_DEFAULT_CALL(cudaMemcpy2DToArray,
                 (uint64_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, int kind),
-                ((void)kind, copy_rows(driver, TO_ARRAY, true, on)))
+                ((void)kind, copy_array_rows(driver, TO_ARRAY, true, on)))
 RT_STREAM_CALL(cudaMemcpy2DToArrayAsync,
                (uint64_t to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, int kind, void *stream),
-               ((void)kind, copy_rows(driver, TO_ARRAY, false, on)))
+               ((void)kind, copy_array_rows(driver, TO_ARRAY, false, on)))
 
 #define FROM_ARRAY                                                                                                                         \
     (&(const struct rows){                                                                                                                 \
         .from_array = from, .from_x_bytes = x, .from_y = y, .to = to, .to_pitch = pitch, .width_bytes = width, .rows = height})
 RT_DEFAULT_CALL(cudaMemcpy2DFromArray, (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind),
-                ((void)kind, copy_rows(driver, FROM_ARRAY, true, on)))
+                ((void)kind, copy_array_rows(driver, FROM_ARRAY, true, on)))
 RT_STREAM_CALL(cudaMemcpy2DFromArrayAsync,
                (void *to, size_t pitch, uint64_t from, size_t x, size_t y, size_t width, size_t height, int kind, void *stream),
-               ((void)kind, copy_rows(driver, FROM_ARRAY, false, on)))
+               ((void)kind, copy_array_rows(driver, FROM_ARRAY, false, on)))
 RT_DEFAULT_CALL(cudaMemcpy2DArrayToArray,
                 (uint64_t to, size_t x, size_t y, uint64_t from, size_t from_x, size_t from_y, size_t width, size_t height, int kind),
-                ((void)kind, copy_rows(driver,
-                                       &(const struct rows){.to_array = to,
-                                                            .to_x_bytes = x,
-                                                            .to_y = y,
-                                                            .from_array = from,
-                                                            .from_x_bytes = from_x,
-                                                            .from_y = from_y,
-                                                            .width_bytes = width,
-                                                            .rows = height},
-                                       true, on)))
+                ((void)kind, copy_array_rows(driver,
+                                             &(const struct rows){.to_array = to,
+                                                                  .to_x_bytes = x,
+                                                                  .to_y = y,
+                                                                  .from_array = from,
+                                                                  .from_x_bytes = from_x,
+                                                                  .from_y = from_y,
+                                                                  .width_bytes = width,
+                                                                  .rows = height},
+                                             true, on)))
 
 // `bytes` of a row and of those that follow it: the rest of the first one, whole rows, a part of the last. `rows` has the array, the place
 // in it and the address at the other side; its width, rows and pitch are made here.
@@ -308,7 +308,7 @@ static int copy_run(const struct rt_driver *driver, const struct rows *run, size
         piece.width_bytes = whole ? row_bytes : bytes < left ? bytes : left;
         piece.rows = whole ? bytes / row_bytes : 1;
         piece.to_pitch = piece.from_pitch = piece.width_bytes;
-        error = copy_rows(driver, &piece, wait, stream);
+        error = copy_array_rows(driver, &piece, wait, stream);
         const size_t done = piece.width_bytes * piece.rows;
         if (piece.to_array != 0) {
             piece.to_y += piece.rows;

@@ -73,13 +73,13 @@ int cudaGetDeviceProperties_v2(void *prop, int device) { RT_CALL(properties(driv
 #endif
 
 // The first device is as good as any: all simulated ones are of one model.
-static int choose(int *device, const void *wanted) {
+static int choose_device(int *device, const void *wanted) {
     if (device == NULL || wanted == NULL) return RT_INVALID_VALUE;
     *device = 0;
     return RT_SUCCESS;
 }
 
-int cudaChooseDevice(int *device, const void *wanted) { RT_CALL(choose(device, wanted)); }
+int cudaChooseDevice(int *device, const void *wanted) { RT_CALL(choose_device(device, wanted)); }
 
 // Which devices a thread may use without naming one: the first is.
 int cudaSetValidDevices(int *devices, int count) {

@@ -24,21 +24,21 @@ void *rt_driver_symbol(const char *symbol, int version, uint64_t flags) {
 }
 
 // A function the driver does not have answers so.
-static int absent(void) { return RT_NOT_SUPPORTED; }
+static int runtime_absent(void) { return RT_NOT_SUPPORTED; }
 
-static void *resolve(const char *symbol, int version) {
+static void *resolve_function(const char *symbol, int version) {
     void *function = rt_driver_symbol(symbol, version, 0);
-    return function != NULL ? function : (void *)(uintptr_t)absent;
+    return function != NULL ? function : (void *)(uintptr_t)runtime_absent;
 }
 
-static void load(void) {
+static void load_libcuda(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) return;
     void *function = dlsym(library, "cuGetProcAddress_v2");
     if (function == NULL) return;
     memcpy(&resolver, &function, sizeof resolver);
 #define X(member, symbol, version, parameters)                                                                                             \
-    function = resolve(symbol, version);                                                                                                   \
+    function = resolve_function(symbol, version);                                                                                          \
     memcpy(&loaded.member, &function, sizeof function);
 #include "cudart_driver.def"
 #undef X
@@ -47,7 +47,7 @@ static void load(void) {
 }
 
 int rt_load(const struct rt_driver **driver) {
-    (void)pthread_once(&once, load);
+    (void)pthread_once(&once, load_libcuda);
     if (load_error == RT_SUCCESS) *driver = &loaded;
     return load_error;
 }
@@ -55,8 +55,8 @@ int rt_load(const struct rt_driver **driver) {
 void *rt_forward(void *_Atomic *slot, const char *symbol, int version) {
     void *function = atomic_load_explicit(slot, memory_order_relaxed);
     if (function != NULL) return function;
-    (void)pthread_once(&once, load);
-    function = resolve(symbol, version);
+    (void)pthread_once(&once, load_libcuda);
+    function = resolve_function(symbol, version);
     atomic_store_explicit(slot, function, memory_order_relaxed);
     return function;
 }

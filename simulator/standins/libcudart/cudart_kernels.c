@@ -70,7 +70,7 @@ char __cudaInitModule(void **handle) {
     return 1;
 }
 
-static void forget(struct chunk *chunk) {
+static void forget_chunk(struct chunk *chunk) {
     for (size_t i = 0; i < chunk->count; i++) {
         struct entry *entry = &chunk->entries[i];
         if (vr_map_get(&by_host, rt_address(entry->host)) == rt_address(entry)) (void)vr_map_take(&by_host, rt_address(entry->host));
@@ -86,7 +86,7 @@ void __cudaUnregisterFatBinary(void **handle) {
     if (module == NULL) return;
     (void)pthread_mutex_lock(&mutex);
     struct chunk *chunk = module->chunks;
-    for (struct chunk *next = chunk; next != NULL; next = next->next) forget(next);
+    for (struct chunk *next = chunk; next != NULL; next = next->next) forget_chunk(next);
     (void)pthread_mutex_unlock(&mutex);
     while (chunk != NULL) {
         struct chunk *next = chunk->next;
@@ -98,7 +98,7 @@ void __cudaUnregisterFatBinary(void **handle) {
     free(module);
 }
 
-static void add(void **handle, const void *host, const char *name, size_t bytes, bool is_variable) {
+static void add_symbol(void **handle, const void *host, const char *name, size_t bytes, bool is_variable) {
     struct module *module = (struct module *)handle;
     if (module == NULL || host == NULL) return;
     (void)pthread_mutex_lock(&mutex);
@@ -120,18 +120,18 @@ static void add(void **handle, const void *host, const char *name, size_t bytes,
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int thread_limit, void *tid, void *bid,
                             void *block, void *grid, int *warp) {
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
-    add(handle, host, name, 0, false);
+    add_symbol(handle, host, name, 0, false);
 }
 
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant, int global) {
     (void)device, (void)external, (void)constant, (void)global;
-    add(handle, host, name, bytes, true);
+    add_symbol(handle, host, name, bytes, true);
 }
 
 void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t bytes, int constant,
                               int global) {
     (void)device, (void)external, (void)constant, (void)global;
-    add(handle, host, name, bytes, true);
+    add_symbol(handle, host, name, bytes, true);
 }
 
 // Variables on the host that kernels name, textures and surfaces of CUDA 11: nothing of them is asked for later.

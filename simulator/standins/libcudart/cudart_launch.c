@@ -124,7 +124,7 @@ static const int numbers[] = {0, 4, 5, 6, 7, 8, 9}; // threads, registers, PTX, 
 static const int further[] = {10, 11, 12, 13, 15, 14}; // clusters: must be set, width, height, depth, scheduling, not portable
 #endif
 
-static int number_of(const struct rt_driver *driver, int *value, int attribute, uint64_t kernel, int device) {
+static int attribute_number(const struct rt_driver *driver, int *value, int attribute, uint64_t kernel, int device) {
     const int error = driver->kernel_get_attribute(value, attribute, kernel, device);
     return error == RT_NO_IMAGE ? RT_INVALID_DEVICE_FUNCTION : rt_kernel_error(error);
 }
@@ -138,14 +138,14 @@ static int function_attributes(const struct rt_driver *driver, struct rt_functio
     size_t *const bytes[] = {&found.shared_bytes, &found.constant_bytes, &found.local_bytes};
     for (size_t i = 0; i < 3 && error == RT_SUCCESS; i++) {
         int value = 0;
-        error = number_of(driver, &value, sizes[i], kernel, device);
+        error = attribute_number(driver, &value, sizes[i], kernel, device);
         *bytes[i] = (size_t)value;
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && error == RT_SUCCESS; i++)
-        error = number_of(driver, &found.numbers[i], numbers[i], kernel, device);
+        error = attribute_number(driver, &found.numbers[i], numbers[i], kernel, device);
 #if RT_MAJOR >= 12
     for (size_t i = 0; i < sizeof further / sizeof further[0] && error == RT_SUCCESS; i++)
-        (void)number_of(driver, &found.further[i], further[i], kernel, device); // a driver before CUDA 12 has none
+        (void)attribute_number(driver, &found.further[i], further[i], kernel, device); // a driver before CUDA 12 has none
 #endif
     if (error == RT_SUCCESS) *answer = found;
     return error == RT_NO_IMAGE ? RT_INVALID_DEVICE_FUNCTION : error;

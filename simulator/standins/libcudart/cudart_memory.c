@@ -4,7 +4,7 @@
 #include "runtime.h"
 
 // The runtime gives nothing for nothing.
-static int give(const struct rt_driver *driver, void **pointer, size_t bytes) {
+static int allocate_memory(const struct rt_driver *driver, void **pointer, size_t bytes) {
     uint64_t address = 0;
     int error = pointer == NULL ? RT_INVALID_VALUE : RT_SUCCESS;
     if (error == RT_SUCCESS && bytes != 0) error = driver->mem_alloc(&address, bytes);
@@ -15,7 +15,7 @@ static int give(const struct rt_driver *driver, void **pointer, size_t bytes) {
 int cudaMalloc(void **pointer, size_t bytes) {
     const struct rt_driver *driver = NULL;
     const int error = rt_begin(&driver); // cudaMalloc(&p, 0) makes the context, too
-    return rt_end(error != RT_SUCCESS ? error : give(driver, pointer, bytes));
+    return rt_end(error != RT_SUCCESS ? error : allocate_memory(driver, pointer, bytes));
 }
 
 int cudaFree(void *pointer) {
@@ -112,21 +112,21 @@ static int copy_on(const struct rt_driver *driver, void *to, const void *from, s
     return bytes == 0 ? RT_SUCCESS : driver->memcpy_async(rt_address(to), rt_address(from), bytes, stream);
 }
 
-static int wait_for(const struct rt_driver *driver, int error, uint64_t stream) {
+static int wait_for_stream(const struct rt_driver *driver, int error, uint64_t stream) {
     return error != RT_SUCCESS ? error : driver->stream_synchronize(stream);
 }
 
-static int copy(const struct rt_driver *driver, void *to, const void *from, size_t bytes, int kind, uint64_t stream) {
-    if (stream != 0) return wait_for(driver, copy_on(driver, to, from, bytes, kind, stream), stream);
+static int copy_memory(const struct rt_driver *driver, void *to, const void *from, size_t bytes, int kind, uint64_t stream) {
+    if (stream != 0) return wait_for_stream(driver, copy_on(driver, to, from, bytes, kind, stream), stream);
     if (kind < 0 || kind > MOST_KIND) return RT_INVALID_MEMCPY_DIRECTION;
     return bytes == 0 ? RT_SUCCESS : driver->memcpy(rt_address(to), rt_address(from), bytes);
 }
 
-RT_DEFAULT_CALL(cudaMemcpy, (void *to, const void *from, size_t bytes, int kind), copy(driver, to, from, bytes, kind, on))
+RT_DEFAULT_CALL(cudaMemcpy, (void *to, const void *from, size_t bytes, int kind), copy_memory(driver, to, from, bytes, kind, on))
 RT_STREAM_CALL(cudaMemcpyAsync, (void *to, const void *from, size_t bytes, int kind, void *stream),
                copy_on(driver, to, from, bytes, kind, on))
 RT_DEFAULT_CALL(cudaMemcpyPeer, (void *to, int to_device, const void *from, int from_device, size_t bytes),
-                ((void)to_device, (void)from_device, copy(driver, to, from, bytes, MOST_KIND, on)))
+                ((void)to_device, (void)from_device, copy_memory(driver, to, from, bytes, MOST_KIND, on)))
 RT_STREAM_CALL(cudaMemcpyPeerAsync, (void *to, int to_device, const void *from, int from_device, size_t bytes, void *stream),
                ((void)to_device, (void)from_device, copy_on(driver, to, from, bytes, MOST_KIND, on)))
 
@@ -138,7 +138,7 @@ struct rows {
     int kind;
 };
 
-static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bool wait, uint64_t stream) {
+static int copy_memory_rows(const struct rt_driver *driver, const struct rows *rows, bool wait, uint64_t stream) {
     if (rows->kind < 0 || rows->kind > MOST_KIND) return RT_INVALID_MEMCPY_DIRECTION;
     if (rows->width > rows->to_pitch || rows->width > rows->from_pitch) return rows->height > 1 ? RT_INVALID_PITCH : RT_INVALID_VALUE;
     if (rows->width == 0 || rows->height == 0) return RT_SUCCESS;
@@ -148,23 +148,23 @@ static int copy_rows(const struct rt_driver *driver, const struct rows *rows, bo
     copy_of_rows.to.rows = copy_of_rows.from.rows = copy_of_rows.rows = rows->height;
     if (wait && stream == 0) return driver->memcpy_3d(&copy_of_rows);
     const int error = driver->memcpy_3d_async(&copy_of_rows, stream);
-    return wait ? wait_for(driver, error, stream) : error;
+    return wait ? wait_for_stream(driver, error, stream) : error;
 }
 
 #define ROWS                                                                                                                               \
     &(const struct rows) { to, to_pitch, from, from_pitch, width, height, kind }
 RT_DEFAULT_CALL(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind),
-                copy_rows(driver, ROWS, true, on))
+                copy_memory_rows(driver, ROWS, true, on))
 RT_STREAM_CALL(cudaMemcpy2DAsync,
                (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, int kind, void *stream),
-               copy_rows(driver, ROWS, false, on))
+               copy_memory_rows(driver, ROWS, false, on))
 
 // --- filling ------------------------------------------------------------------------------------------------------------------------
 static int fill_on(const struct rt_driver *driver, void *to, int value, size_t bytes, uint64_t stream) {
     return bytes == 0 ? RT_SUCCESS : driver->memset_d8_async(rt_address(to), (unsigned char)value, bytes, stream);
 }
 
-static int fill(const struct rt_driver *driver, void *to, int value, size_t bytes, uint64_t stream) {
+static int fill_memory(const struct rt_driver *driver, void *to, int value, size_t bytes, uint64_t stream) {
     if (stream != 0) return fill_on(driver, to, value, bytes, stream);
     return bytes == 0 ? RT_SUCCESS : driver->memset_d8(rt_address(to), (unsigned char)value, bytes);
 }
@@ -192,7 +192,7 @@ static int fill_planes(const struct rt_driver *driver, struct rt_pitched to, int
 }
 
 #define PLANE ((struct rt_pitched){.pointer = to, .pitch = pitch, .width = width})
-RT_DEFAULT_CALL(cudaMemset, (void *to, int value, size_t bytes), fill(driver, to, value, bytes, on))
+RT_DEFAULT_CALL(cudaMemset, (void *to, int value, size_t bytes), fill_memory(driver, to, value, bytes, on))
 RT_STREAM_CALL(cudaMemsetAsync, (void *to, int value, size_t bytes, void *stream), fill_on(driver, to, value, bytes, on))
 RT_DEFAULT_CALL(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height), fill_rows(driver, PLANE, value, height, on))
 RT_STREAM_CALL(cudaMemset2DAsync, (void *to, size_t pitch, int value, size_t width, size_t height, void *stream),

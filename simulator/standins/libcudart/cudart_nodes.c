@@ -29,7 +29,7 @@ struct rt_memset_node {
     size_t width, rows;
 };
 
-static int current(const struct rt_driver *driver, uint64_t *context) {
+static int current_context(const struct rt_driver *driver, uint64_t *context) {
     const int error = rt_begin(&driver);
     return error != RT_SUCCESS ? error : driver->ctx_get_current(context);
 }
@@ -88,7 +88,7 @@ int cudaGraphExecKernelNodeSetParams(uint64_t exec, uint64_t node, const struct 
 static int add_copy(const struct rt_driver *driver, uint64_t *made, uint64_t graph, const uint64_t *after, size_t count,
                     const struct rt_copy *copy) {
     uint64_t context = 0;
-    const int error = current(driver, &context);
+    const int error = current_context(driver, &context);
     return error != RT_SUCCESS ? error : driver->graph_add_memcpy_node(made, graph, after, count, copy, context);
 }
 
@@ -96,7 +96,7 @@ static int add_copy(const struct rt_driver *driver, uint64_t *made, uint64_t gra
 static int set_copy(const struct rt_driver *driver, uint64_t exec, uint64_t node, const struct rt_copy *copy) {
     uint64_t context = 0;
     if (exec == 0) return driver->graph_memcpy_node_set_params(node, copy);
-    const int error = current(driver, &context);
+    const int error = current_context(driver, &context);
     return error != RT_SUCCESS ? error : driver->graph_exec_memcpy_node_set_params(exec, node, copy, context);
 }
 
@@ -170,7 +170,7 @@ NAMED_COPIES(FromSymbol, (void *to, const void *symbol, size_t bytes, size_t off
 // ------------------------------------------------------------------------------------------------------------------
 int cudaGraphAddMemsetNode(uint64_t *node, uint64_t graph, const uint64_t *after, size_t count, const struct rt_memset_node *wanted) {
     uint64_t context = 0;
-    RT_CALL(WITH_COPY(current(driver, &context), driver->graph_add_memset_node(node, graph, after, count, wanted, context)));
+    RT_CALL(WITH_COPY(current_context(driver, &context), driver->graph_add_memset_node(node, graph, after, count, wanted, context)));
 }
 
 int cudaGraphMemsetNodeGetParams(uint64_t node, struct rt_memset_node *answer) {
@@ -182,18 +182,18 @@ int cudaGraphMemsetNodeSetParams(uint64_t node, const struct rt_memset_node *wan
 
 int cudaGraphExecMemsetNodeSetParams(uint64_t exec, uint64_t node, const struct rt_memset_node *wanted) {
     uint64_t context = 0;
-    RT_CALL(WITH_COPY(current(driver, &context), driver->graph_exec_memset_node_set_params(exec, node, wanted, context)));
+    RT_CALL(WITH_COPY(current_context(driver, &context), driver->graph_exec_memset_node_set_params(exec, node, wanted, context)));
 }
 
 int cudaGraphConditionalHandleCreate(uint64_t *handle, uint64_t graph, unsigned value, unsigned flags) {
     uint64_t context = 0;
-    RT_CALL(WITH_COPY(current(driver, &context), driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
+    RT_CALL(WITH_COPY(current_context(driver, &context), driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 
 // 0: the current context.
 int cudaGraphConditionalHandleCreate_v2(uint64_t *handle, uint64_t graph, uint64_t execution, unsigned value, unsigned flags) {
     uint64_t context = 0;
-    RT_CALL(WITH_COPY(execution == 0 ? current(driver, &context) : ((void)rt_is_green(driver, execution, &context), RT_SUCCESS),
+    RT_CALL(WITH_COPY(execution == 0 ? current_context(driver, &context) : ((void)rt_is_green(driver, execution, &context), RT_SUCCESS),
                       driver->graph_conditional_handle_create(handle, graph, context, value, flags)));
 }
 
@@ -257,10 +257,10 @@ static int node_for_driver(const struct rt_driver *driver, const struct rt_node 
         memset(node->words, 0, sizeof node->words);
         node->driver_memcpy.flags = wanted->memcpy.flags;
         node->driver_memcpy.copy = copy;
-        return error != RT_SUCCESS ? error : current(driver, &node->driver_memcpy.context);
+        return error != RT_SUCCESS ? error : current_context(driver, &node->driver_memcpy.context);
     }
-    case MEMSET: return current(driver, &node->memset.context);
-    case CONDITIONAL: return current(driver, &node->conditional.context);
+    case MEMSET: return current_context(driver, &node->memset.context);
+    case CONDITIONAL: return current_context(driver, &node->conditional.context);
     default: return RT_SUCCESS;
     }
 }

@@ -33,7 +33,7 @@ static uint32_t newest_driver(void) {
 }
 
 // Nothing changes between the calls: an environment that a program sets for its children is not this process's.
-static bool read_options(void) {
+static bool read_nvml_options(void) {
     const char *text = getenv("VRAM_SIM");
     struct vram_sim_options options = {.driver_version = newest_driver()};
     if (text != NULL && vr_sim_parse_into(text, &options, NULL) != VRAM_OK) return false;
@@ -46,7 +46,7 @@ NVML_EXPORT int nvmlInitWithFlags(unsigned flags);
 int nvmlInitWithFlags(unsigned flags) {
     (void)flags; // whether a machine without devices is an error; there is always one
     (void)pthread_mutex_lock(&lock);
-    const bool good = references > 0 || read_options();
+    const bool good = references > 0 || read_nvml_options();
     references += good;
     (void)pthread_mutex_unlock(&lock);
     return good ? NVML_SUCCESS : NVML_DRIVER_NOT_LOADED;
@@ -147,7 +147,7 @@ int nvmlSystemGetConfComputeState(struct confidential_state *state) {
 NVML_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
 int nvmlSystemGetCudaDriverVersion_v2(int *version) {
     NVML_NEEDS(version != NULL);
-    if (nvml_ready() != NVML_SUCCESS && !read_options()) return NVML_DRIVER_NOT_LOADED; // NVIDIA's answers before nvmlInit, too
+    if (nvml_ready() != NVML_SUCCESS && !read_nvml_options()) return NVML_DRIVER_NOT_LOADED; // NVIDIA's answers before nvmlInit, too
     *version = (int)nvml_options.driver_version;
     return NVML_SUCCESS;
 }

@@ -51,7 +51,7 @@ static bool is_small(const struct nccl_call *call) {
 
 // --- posting
 // ---------------------------------------------------------------------------------------------------------------------------------
-static void fill(struct nccl_post *post, const struct nccl_call *call, uint32_t payload_bytes) {
+static void fill_post(struct nccl_post *post, const struct nccl_call *call, uint32_t payload_bytes) {
     atomic_store(&post->number, 0);
     post->kind = (int32_t)call->kind;
     post->type = call->type;
@@ -62,7 +62,7 @@ static void fill(struct nccl_post *post, const struct nccl_call *call, uint32_t 
     atomic_store(&post->number, call->number);
 }
 
-static int differ(const struct nccl_call *call, int other, const struct nccl_post *posted) {
+static int posts_differ(const struct nccl_call *call, int other, const struct nccl_post *posted) {
     // A copy: the other rank can write to its post at any time.
     const struct nccl_post copy = {
         .kind = posted->kind, .type = posted->type, .root = posted->root, .operator= posted->operator, .count = posted->count };
@@ -85,7 +85,7 @@ static int compare_all(const struct nccl_call *call) {
     const struct nccl_post *mine = &comm->shared->ranks[comm->rank].posts[call->number % NCCL_POSTS];
     for (int other = 0; other < comm->rank_count; other++) {
         const struct nccl_post *theirs = &comm->shared->ranks[other].posts[call->number % NCCL_POSTS];
-        if (atomic_load(&theirs->number) == call->number && !is_alike(mine, theirs)) return differ(call, other, theirs);
+        if (atomic_load(&theirs->number) == call->number && !is_alike(mine, theirs)) return posts_differ(call, other, theirs);
     }
     return NCCL_SUCCESS;
 }
@@ -120,7 +120,7 @@ static int post_collective(struct nccl_call *call) {
         !nccl_read_values(call, nccl_payload(comm, comm->rank, call->number), contributed))
         call->moves = false;
     if (call->moves && call->kind == NCCL_SPLIT) memcpy(nccl_payload(comm, comm->rank, call->number), call->from, contributed);
-    fill(&mine->posts[call->number % NCCL_POSTS], call, call->moves ? (uint32_t)(contributed == 0 ? 1 : contributed) : 0);
+    fill_post(&mine->posts[call->number % NCCL_POSTS], call, call->moves ? (uint32_t)(contributed == 0 ? 1 : contributed) : 0);
     atomic_store(&mine->posted, call->number);
     return compare_all(call);
 }
@@ -258,7 +258,7 @@ static bool was_sent(const struct nccl_comm *comm, const void *argument) {
 
 static int compare_message(const struct nccl_call *call, const struct nccl_post *theirs) {
     if (atomic_load(&theirs->number) != call->number || (theirs->type == call->type && theirs->count == call->count)) return NCCL_SUCCESS;
-    return differ(call, call->root, theirs);
+    return posts_differ(call, call->root, theirs);
 }
 
 static int post_message(struct nccl_call *call) {
@@ -275,7 +275,7 @@ static int post_message(struct nccl_call *call) {
             call->moves = false;
     }
     struct nccl_post *mine = sends ? &pair->sends[call->number % NCCL_POSTS] : &pair->receives[call->number % NCCL_POSTS];
-    fill(mine, call, call->moves ? 1 : 0);
+    fill_post(mine, call, call->moves ? 1 : 0);
     if (sends) atomic_store(&pair->sent, call->number);
     return compare_message(call, sends ? &pair->receives[call->number % NCCL_POSTS] : &pair->sends[call->number % NCCL_POSTS]);
 }

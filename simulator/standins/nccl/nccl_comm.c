@@ -25,7 +25,7 @@ int ncclGetUniqueId(struct nccl_unique_id *id) {
 }
 
 // The name in an id; only what ncclGetUniqueId() writes is one, so that no id leads to another file.
-static bool name_of(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES]) {
+static bool name_of_id(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES]) {
     enum { DIGITS = 32 };
     if (strncmp(id->bytes, id_mark, sizeof id_mark - 1) != 0) return false;
     const char *digits = id->bytes + sizeof id_mark - 1;
@@ -36,7 +36,7 @@ static bool name_of(const struct nccl_unique_id *id, char name[NCCL_NAME_BYTES])
 
 // --- making
 // --------------------------------------------------------------------------------------------------------------------------------
-static void destroy(struct nccl_comm *comm) {
+static void destroy_comm(struct nccl_comm *comm) {
     nccl_give_all(comm);
     nccl_leave(comm);
     free(comm->sent);
@@ -48,11 +48,11 @@ static void destroy(struct nccl_comm *comm) {
 // What a thread reads after a call that gave it no communicator.
 static int fail_without(struct nccl_comm *comm, int result) {
     memcpy(thread_error, comm->last_error, sizeof thread_error);
-    destroy(comm);
+    destroy_comm(comm);
     return result;
 }
 
-static int prepare(struct nccl_comm *comm, int rank_count) {
+static int prepare_comm(struct nccl_comm *comm, int rank_count) {
     const struct standin_driver *driver = standin_begin();
     comm->sent = calloc((size_t)rank_count, sizeof *comm->sent);
     comm->received = calloc((size_t)rank_count, sizeof *comm->received);
@@ -65,11 +65,11 @@ static int prepare(struct nccl_comm *comm, int rank_count) {
 }
 
 // In a group others of this process have still to come: the meeting is put off to its end.
-static int begin(struct nccl_comm **result, const char *name, int rank, int rank_count) {
+static int begin_comm(struct nccl_comm **result, const char *name, int rank, int rank_count) {
     if (result == NULL || rank_count < 1 || rank_count > NCCL_MOST_RANKS || rank < 0 || rank >= rank_count) return NCCL_INVALID_ARGUMENT;
     struct nccl_comm *comm = standin_new(NCCL_COMMUNICATOR, sizeof *comm);
     if (comm == NULL) return NCCL_SYSTEM_ERROR;
-    int status = prepare(comm, rank_count);
+    int status = prepare_comm(comm, rank_count);
     if (status == NCCL_SUCCESS && !nccl_fold(comm, rank, rank_count))
         status = nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d of %d is none of VRAM_SIM_RANKS", rank, rank_count);
     if (status == NCCL_SUCCESS) status = nccl_join(comm, name, rank, rank_count);
@@ -84,8 +84,8 @@ static int begin(struct nccl_comm **result, const char *name, int rank, int rank
 
 int ncclCommInitRankConfig(struct nccl_comm **comm, int rank_count, struct nccl_unique_id id, int rank, void *config) {
     char name[NCCL_NAME_BYTES];
-    if (!name_of(&id, name)) return NCCL_INVALID_ARGUMENT;
-    return begin(comm, name, rank, rank_count);
+    if (!name_of_id(&id, name)) return NCCL_INVALID_ARGUMENT;
+    return begin_comm(comm, name, rank, rank_count);
 }
 
 int ncclCommInitRank(struct nccl_comm **comm, int rank_count, struct nccl_unique_id id, int rank) {
@@ -154,7 +154,7 @@ int ncclCommSplit(struct nccl_comm *comm, int color, int key, struct nccl_comm *
     if (comm->runs != NULL && members != comm->rank_count)
         return nccl_fail(comm, NCCL_INVALID_USAGE, "NCCL: rank %d splits a communicator of which only some ranks run", comm->rank);
     nccl_derive_name(name, comm->name, "split", comm->posted << 32 | (uint32_t)color);
-    return begin(result, name, place, members);
+    return begin_comm(result, name, place, members);
 }
 
 int ncclCommShrink(struct nccl_comm *comm, const int *excluded, int excluded_count, struct nccl_comm **result, void *config, int flags) {
@@ -171,7 +171,7 @@ int ncclCommShrink(struct nccl_comm *comm, const int *excluded, int excluded_cou
         place += !is_out && rank < comm->rank;
     }
     nccl_derive_name(name, comm->name, "shrink", ++comm->shrinks << 48 ^ who);
-    return begin(result, name, place, members);
+    return begin_comm(result, name, place, members);
 }
 
 int ncclCommGetUniqueId(struct nccl_comm *comm, struct nccl_unique_id *id) {
@@ -191,7 +191,7 @@ int ncclCommFinalize(struct nccl_comm *comm) { return nccl_is_comm(comm) ? NCCL_
 int ncclCommDestroy(struct nccl_comm *comm) {
     if (comm == NULL) return NCCL_SUCCESS;
     if (!nccl_is_comm(comm)) return NCCL_INVALID_ARGUMENT;
-    destroy(comm);
+    destroy_comm(comm);
     return NCCL_SUCCESS;
 }
 

@@ -17,7 +17,7 @@ static _Thread_local struct group group;
 
 bool nccl_in_group(void) { return group.depth > 0; }
 
-static bool grow(void **items, size_t *capacity, size_t count, size_t width) {
+static bool grow_calls(void **items, size_t *capacity, size_t count, size_t width) {
     if (count < *capacity) return true;
     const size_t more = *capacity == 0 ? 16 : 2 * *capacity;
     void *grown = realloc(*items, more * width);
@@ -29,7 +29,7 @@ static bool grow(void **items, size_t *capacity, size_t count, size_t width) {
 
 void nccl_meet_later(struct nccl_comm *comm) {
     void *meetings = group.meetings;
-    if (!grow(&meetings, &group.meeting_capacity, group.meeting_count, sizeof(struct nccl_comm *))) return;
+    if (!grow_calls(&meetings, &group.meeting_capacity, group.meeting_count, sizeof(struct nccl_comm *))) return;
     group.meetings = meetings;
     group.meetings[group.meeting_count++] = comm;
 }
@@ -41,7 +41,7 @@ static bool share_places(const struct nccl_call *a, const struct nccl_call *b) {
 }
 
 // Whether so few calls before it wait that there is a place for its payload.
-static bool fits(const struct nccl_call *calls, size_t which) {
+static bool call_fits(const struct nccl_call *calls, size_t which) {
     size_t before = 0;
     for (size_t i = 0; i < which; i++) before += calls[i].state != DONE && share_places(&calls[i], &calls[which]);
     return before < NCCL_SLOTS;
@@ -50,7 +50,7 @@ static bool fits(const struct nccl_call *calls, size_t which) {
 static int begin_those_that_fit(struct nccl_call *calls, size_t count) {
     int result = NCCL_SUCCESS;
     for (size_t i = 0; i < count && result == NCCL_SUCCESS; i++) {
-        if (calls[i].state != PENDING || !fits(calls, i)) continue;
+        if (calls[i].state != PENDING || !call_fits(calls, i)) continue;
         result = nccl_call_begin(&calls[i]);
         calls[i].state = BEGUN;
     }
@@ -70,7 +70,7 @@ static int finish_those_begun(struct nccl_call *calls, size_t count, size_t *don
 
 // As many as there are places for begin together, then they are finished, and so on. Ranks do so in step: a message or a collective has the
 // same number everywhere, so that nobody waits for one that another begins later than its own.
-static int run(struct nccl_call *calls, size_t count) {
+static int run_calls(struct nccl_call *calls, size_t count) {
     const struct standin_driver *driver = standin_begin();
     uint64_t context = 0;
     int result = NCCL_SUCCESS;
@@ -100,7 +100,7 @@ int ncclGroupEnd(void) {
         const int met = nccl_meet(ended.meetings[i]);
         if (result == NCCL_SUCCESS) result = met;
     }
-    if (result == NCCL_SUCCESS) result = run(ended.calls, ended.call_count);
+    if (result == NCCL_SUCCESS) result = run_calls(ended.calls, ended.call_count);
     free(ended.calls);
     free(ended.meetings);
     return result;
@@ -111,7 +111,7 @@ int ncclGroupSimulateEnd(void *info) {
     return NCCL_INVALID_USAGE;
 }
 
-static int checked(const struct nccl_call *call) {
+static int check_call(const struct nccl_call *call) {
     struct nccl_comm *comm = call->comm;
     if (!nccl_is_comm(comm)) return NCCL_INVALID_ARGUMENT;
     if (nccl_width(call->type) == 0)
@@ -123,13 +123,13 @@ static int checked(const struct nccl_call *call) {
 }
 
 static int do_call(struct nccl_call call) {
-    const int result = checked(&call);
+    const int result = check_call(&call);
     if (result != NCCL_SUCCESS || group.depth == 0) {
         if (result != NCCL_SUCCESS && group.depth > 0) group.result = result;
-        return result != NCCL_SUCCESS ? result : run(&call, 1);
+        return result != NCCL_SUCCESS ? result : run_calls(&call, 1);
     }
     void *calls = group.calls;
-    if (!grow(&calls, &group.call_capacity, group.call_count, sizeof call)) return NCCL_SYSTEM_ERROR;
+    if (!grow_calls(&calls, &group.call_capacity, group.call_count, sizeof call)) return NCCL_SYSTEM_ERROR;
     group.calls = calls;
     group.calls[group.call_count++] = call;
     return NCCL_SUCCESS;

@@ -25,7 +25,7 @@ static uint64_t granularity(const struct standin_driver *driver, const struct al
     return driver->mem_get_allocation_granularity(&bytes, properties, RECOMMENDED) == 0 && bytes != 0 ? bytes : (size_t)2 << 20;
 }
 
-static bool map(const struct standin_driver *driver, int device, struct nccl_taken *taken) {
+static bool map_taken(const struct standin_driver *driver, int device, struct nccl_taken *taken) {
     const struct allocation_properties properties = {
         .type = PINNED, .handle_types = POSIX_DESCRIPTOR, .location_type = ON_DEVICE, .location = device};
     const struct access access = {ON_DEVICE, device, READ_WRITE};
@@ -43,24 +43,24 @@ static bool map(const struct standin_driver *driver, int device, struct nccl_tak
     return false;
 }
 
-static void unmap(const struct standin_driver *driver, const struct nccl_taken *taken) {
+static void unmap_taken(const struct standin_driver *driver, const struct nccl_taken *taken) {
     (void)driver->mem_unmap(taken->address, taken->bytes);
     (void)driver->mem_release(taken->handle);
     (void)driver->mem_address_free(taken->address, taken->bytes);
 }
 
-static struct nccl_taken *take(int device, uint64_t bytes) {
+static struct nccl_taken *take_memory(int device, uint64_t bytes) {
     const struct standin_driver *driver = standin_begin();
     struct nccl_taken *taken = driver == NULL ? NULL : calloc(1, sizeof *taken);
     if (taken == NULL) return NULL;
     taken->bytes = bytes;
-    if (map(driver, device, taken)) return taken;
+    if (map_taken(driver, device, taken)) return taken;
     free(taken);
     return NULL;
 }
 
 bool nccl_take(struct nccl_comm *comm, uint64_t bytes) {
-    struct nccl_taken *taken = take(comm->device, bytes);
+    struct nccl_taken *taken = take_memory(comm->device, bytes);
     if (taken == NULL) return false;
     taken->next = comm->taken;
     comm->taken = taken;
@@ -72,7 +72,7 @@ void nccl_give_all(struct nccl_comm *comm) {
     const struct standin_driver *driver = standin_begin();
     while (comm->taken != NULL) {
         struct nccl_taken *next = comm->taken->next;
-        if (driver != NULL) unmap(driver, comm->taken);
+        if (driver != NULL) unmap_taken(driver, comm->taken);
         free(comm->taken);
         comm->taken = next;
     }
@@ -89,7 +89,7 @@ int ncclMemAlloc(void **address, size_t bytes) {
     int device = 0;
     if (address == NULL || bytes == 0) return NCCL_INVALID_ARGUMENT;
     if (driver == NULL || driver->ctx_get_device(&device) != 0) return NCCL_CUDA_ERROR;
-    struct nccl_taken *taken = take(device, bytes);
+    struct nccl_taken *taken = take_memory(device, bytes);
     if (taken == NULL) return NCCL_CUDA_ERROR;
     (void)pthread_mutex_lock(&mutex);
     taken->next = of_programs;
@@ -112,7 +112,7 @@ int ncclMemFree(void *address) {
         }
     (void)pthread_mutex_unlock(&mutex);
     if (found == NULL || driver == NULL) return NCCL_INVALID_ARGUMENT;
-    unmap(driver, found);
+    unmap_taken(driver, found);
     free(found);
     return NCCL_SUCCESS;
 }
@@ -126,7 +126,7 @@ struct registration {
     void *buffer;
 };
 
-static int enter(const struct nccl_comm *comm, void *buffer, size_t bytes, struct registration **handle) {
+static int register_buffer(const struct nccl_comm *comm, void *buffer, size_t bytes, struct registration **handle) {
     if (!nccl_is_comm(comm) || handle == NULL || buffer == NULL || bytes == 0) return NCCL_INVALID_ARGUMENT;
     struct registration *made = standin_new(REGISTRATION, sizeof *made);
     if (made == NULL) return NCCL_SYSTEM_ERROR;
@@ -140,13 +140,13 @@ static int remove_it(struct registration *handle) {
 }
 
 int ncclCommRegister(const struct nccl_comm *comm, void *buffer, size_t bytes, struct registration **handle) {
-    return enter(comm, buffer, bytes, handle);
+    return register_buffer(comm, buffer, bytes, handle);
 }
 
 int ncclCommDeregister(const struct nccl_comm *comm, struct registration *handle) { return remove_it(handle); }
 
 int ncclCommWindowRegister(const struct nccl_comm *comm, void *buffer, size_t bytes, struct registration **window, int flags) {
-    return enter(comm, buffer, bytes, window);
+    return register_buffer(comm, buffer, bytes, window);
 }
 
 int ncclCommWindowDeregister(const struct nccl_comm *comm, struct registration *window) { return remove_it(window); }
@@ -179,7 +179,8 @@ int ncclCommResume(struct nccl_comm *comm) {
     if (!nccl_is_comm(comm) || driver == NULL) return NCCL_INVALID_ARGUMENT;
     if (!comm->is_suspended) return NCCL_SUCCESS;
     for (struct nccl_taken *taken = comm->taken; taken != NULL; taken = taken->next)
-        if (!map(driver, comm->device, taken)) return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: the memory to resume with is not to be had");
+        if (!map_taken(driver, comm->device, taken))
+            return nccl_fail(comm, NCCL_CUDA_ERROR, "NCCL: the memory to resume with is not to be had");
     comm->is_suspended = false;
     return NCCL_SUCCESS;
 }

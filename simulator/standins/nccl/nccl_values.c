@@ -13,7 +13,7 @@ static int (*look)(uint64_t address, uint64_t elements, uint32_t element_bytes, 
 static int (*put)(uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes, const uint8_t *levels);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void find(void) {
+static void find_values(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     void *const found[] = {library == NULL ? NULL : dlsym(library, "vram_sim_results_look"),
                            library == NULL ? NULL : dlsym(library, "vram_sim_results_put")};
@@ -26,7 +26,7 @@ bool nccl_read_values(const struct nccl_call *call, unsigned char *slot, uint64_
     const struct standin_driver *driver = standin_driver();
     const uint32_t width = (uint32_t)nccl_width(call->type);
     uint8_t *levels = slot + NCCL_SMALL_BYTES;
-    (void)pthread_once(&once, find);
+    (void)pthread_once(&once, find_values);
     if (driver->stream_synchronize(call->stream) != 0) return false;
     if (look != NULL && look((uint64_t)(uintptr_t)call->from, bytes / width, width, slot, levels) > 0) return true;
     memset(levels, KNOWN, bytes / width);
@@ -36,7 +36,7 @@ bool nccl_read_values(const struct nccl_call *call, unsigned char *slot, uint64_
 bool nccl_write_values(const struct nccl_call *call, void *to, const void *bytes, const uint8_t *levels) {
     const uint32_t width = (uint32_t)nccl_width(call->type);
     uint8_t own[NCCL_SMALL_BYTES] = {KNOWN};
-    (void)pthread_once(&once, find);
+    (void)pthread_once(&once, find_values);
     if (call->count <= sizeof own) nccl_reduce_levels(own, levels, call->count);
     if (put != NULL && call->count <= sizeof own && put((uint64_t)(uintptr_t)to, call->count, width, bytes, own) == 0) return true;
     return standin_driver()->memcpy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)bytes, call->count * width) == 0;

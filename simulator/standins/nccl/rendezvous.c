@@ -30,31 +30,31 @@ bool nccl_new_name(char name[NCCL_NAME_BYTES]) {
     return true;
 }
 
-static uint64_t mixed(uint64_t value) {
+static uint64_t mix_bits(uint64_t value) {
     value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
     return value ^ (value >> 31);
 }
 
 void nccl_derive_name(char result[NCCL_NAME_BYTES], const char *name, const char *purpose, uint64_t number) {
-    uint64_t high = mixed(number + 1), low = mixed(~number);
+    uint64_t high = mix_bits(number + 1), low = mix_bits(~number);
     for (const char *c = name; *c != '\0'; c++) {
-        high = mixed(high * 31 + (unsigned char)*c);
-        low = mixed(low * 131 + (unsigned char)*c);
+        high = mix_bits(high * 31 + (unsigned char)*c);
+        low = mix_bits(low * 131 + (unsigned char)*c);
     }
     for (const char *c = purpose; *c != '\0'; c++) {
-        high = mixed(high ^ (unsigned char)*c);
-        low = mixed(low + (unsigned char)*c);
+        high = mix_bits(high ^ (unsigned char)*c);
+        low = mix_bits(low + (unsigned char)*c);
     }
     write_name(result, high, low);
 }
 
 // --- the file ----------------------------------------------------------------------------------------------------------------------------
 // Head and ranks, payloads of collectives, then pairs with their payloads. What nobody touches takes no memory.
-static size_t rounded(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
-static size_t head_bytes(int count) { return rounded(sizeof(struct nccl_shared) + (size_t)count * sizeof(struct nccl_rank)); }
+static size_t round_to_page(size_t bytes) { return (bytes + 4095) & ~(size_t)4095; }
+static size_t head_bytes(int count) { return round_to_page(sizeof(struct nccl_shared) + (size_t)count * sizeof(struct nccl_rank)); }
 static size_t payloads_bytes(int count) { return (size_t)count * NCCL_SLOTS * NCCL_SLOT_BYTES; }
-static size_t pair_bytes(void) { return rounded(sizeof(struct nccl_pair)) + (size_t)NCCL_SLOTS * NCCL_SLOT_BYTES; }
+static size_t pair_bytes(void) { return round_to_page(sizeof(struct nccl_pair)) + (size_t)NCCL_SLOTS * NCCL_SLOT_BYTES; }
 static size_t pairs_bytes(int count) { return count > NCCL_PAIR_RANKS ? 0 : (size_t)count * (size_t)count * pair_bytes(); }
 
 unsigned char *nccl_payload(const struct nccl_comm *comm, int rank, uint64_t number) {
@@ -70,7 +70,7 @@ struct nccl_pair *nccl_pair_of(const struct nccl_comm *comm, int from, int to) {
 
 unsigned char *nccl_pair_payload(const struct nccl_comm *comm, int from, int to, uint64_t number) {
     unsigned char *pair = (unsigned char *)nccl_pair_of(comm, from, to);
-    return pair + rounded(sizeof(struct nccl_pair)) + number % NCCL_SLOTS * NCCL_SLOT_BYTES;
+    return pair + round_to_page(sizeof(struct nccl_pair)) + number % NCCL_SLOTS * NCCL_SLOT_BYTES;
 }
 
 static void path_of(const char *name, char path[64]) { (void)snprintf(path, 64, "/dev/shm/vram-nccl-%s", name); }
@@ -82,7 +82,7 @@ static bool is_ours(int descriptor, off_t bytes) {
     return facts.st_size == bytes || (facts.st_size == 0 && ftruncate(descriptor, bytes) == 0);
 }
 
-static bool map(struct nccl_comm *comm) {
+static bool map_rendezvous(struct nccl_comm *comm) {
     char path[64];
     path_of(comm->name, path);
     comm->descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -120,7 +120,7 @@ static int gone_rank(const struct nccl_comm *comm, int needed) {
 }
 
 // --- failing -----------------------------------------------------------------------------------------------------------------------------
-static void note(struct nccl_comm *comm, const char *sentence) {
+static void note_sentence(struct nccl_comm *comm, const char *sentence) {
     (void)snprintf(comm->last_error, sizeof comm->last_error, "%s", sentence);
 }
 
@@ -147,7 +147,7 @@ int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    note(comm, sentence);
+    note_sentence(comm, sentence);
     if (!atomic_compare_exchange_strong(&comm->shared->is_writing, &not_writing, 1)) return result;
     memcpy(comm->shared->sentence, sentence, sizeof sentence);
     atomic_store(&comm->shared->broken, result);
@@ -156,7 +156,7 @@ int nccl_break(struct nccl_comm *comm, int result, const char *format, ...) {
 }
 
 // --- waiting -----------------------------------------------------------------------------------------------------------------------------
-static double now(void) {
+static double monotonic_seconds(void) {
     struct timespec time;
     (void)clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
@@ -170,7 +170,7 @@ static double limit_of(bool of_meeting) {
 
 int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) {
     enum { SHORTEST_NS = 20000, LONGEST_NS = 1000000 };
-    const double end = now() + limit_of(late == NULL);
+    const double end = monotonic_seconds() + limit_of(late == NULL);
     long pause_ns = SHORTEST_NS;
     for (;;) {
         if (wait->ready(comm, wait->argument)) return NCCL_SUCCESS;
@@ -181,7 +181,7 @@ int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) 
         if (gone >= 0 && !wait->ready(comm, wait->argument))
             return nccl_break(comm, NCCL_REMOTE_ERROR, "NCCL: rank %d waits in %s for rank %d, which is gone (process %d)", comm->rank,
                               wait->what, gone, atomic_load(&comm->shared->ranks[gone].pid));
-        if (now() > end) break;
+        if (monotonic_seconds() > end) break;
         (void)nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
         if (pause_ns < LONGEST_NS) pause_ns *= 2;
     }
@@ -191,7 +191,7 @@ int nccl_wait(struct nccl_comm *comm, const struct nccl_wait *wait, bool *late) 
 }
 
 // --- meeting -----------------------------------------------------------------------------------------------------------------------------
-static int claim(struct nccl_comm *comm) {
+static int claim_rank(struct nccl_comm *comm) {
     struct nccl_shared *shared = comm->shared;
     int count = 0, absent = NCCL_RANK_ABSENT;
     if (!atomic_compare_exchange_strong(&shared->rank_count, &count, comm->rank_count) && count != comm->rank_count)
@@ -211,9 +211,9 @@ int nccl_join(struct nccl_comm *comm, const char *name, int rank, int rank_count
     comm->rank = rank;
     comm->rank_count = rank_count;
     (void)snprintf(comm->name, sizeof comm->name, "%s", name);
-    if (!map(comm))
+    if (!map_rendezvous(comm))
         return nccl_fail(comm, NCCL_SYSTEM_ERROR, "NCCL: the ranks' meeting place in /dev/shm cannot be made: %s", strerror(errno));
-    const int result = claim(comm);
+    const int result = claim_rank(comm);
     if (result != NCCL_SUCCESS) {
         (void)munmap(comm->shared, comm->shared_bytes);
         (void)close(comm->descriptor);

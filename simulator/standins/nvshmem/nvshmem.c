@@ -69,27 +69,31 @@ void *nvshmem_calloc(size_t count, size_t size) {
 
 // --- moving
 // ------------------------------------------------------------------------------------------------------------------------------------
-static void copy(void *to, const void *from, size_t bytes, uint64_t stream) {
+static void copy_elements(void *to, const void *from, size_t bytes, uint64_t stream) {
     const struct standin_driver *driver = standin_begin();
     if (driver != NULL && bytes != 0 && to != from)
         (void)driver->memcpy_async((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, bytes, stream);
 }
 
-void nvshmemx_putmem_on_stream(void *to, const void *from, size_t bytes, int process, uint64_t stream) { copy(to, from, bytes, stream); }
-void nvshmemx_getmem_on_stream(void *to, const void *from, size_t bytes, int process, uint64_t stream) { copy(to, from, bytes, stream); }
+void nvshmemx_putmem_on_stream(void *to, const void *from, size_t bytes, int process, uint64_t stream) {
+    copy_elements(to, from, bytes, stream);
+}
+void nvshmemx_getmem_on_stream(void *to, const void *from, size_t bytes, int process, uint64_t stream) {
+    copy_elements(to, from, bytes, stream);
+}
 void nvshmemx_putmem_signal_on_stream(void *to, const void *from, size_t bytes, void *signal_address, uint64_t value, int operator,
                                       int process, uint64_t stream) {
-    copy(to, from, bytes, stream);
+    copy_elements(to, from, bytes, stream);
 }
 void nvshmemx_signal_wait_until_on_stream(void *address, int comparison, uint64_t value, uint64_t stream) { (void)standin_work(stream); }
 
 int nvshmemx_alltoallmem_on_stream(int team, void *to, const void *from, size_t bytes, uint64_t stream) {
-    copy(to, from, bytes, stream);
+    copy_elements(to, from, bytes, stream);
     return 0;
 }
 
 int nvshmemx_broadcastmem_on_stream(int team, void *to, const void *from, size_t bytes, int root, uint64_t stream) {
-    copy(to, from, bytes, stream);
+    copy_elements(to, from, bytes, stream);
     return 0;
 }
 
