@@ -211,7 +211,7 @@ struct vr_extra {
     uint32_t device; // index in histories, for an event; else 0
     uint64_t row;    // of the owner's table; 0 for the top level
     uint32_t key;    // string id
-    uint32_t value;  // string id of the value as JSON text (recordings/snapshot/python_text.h); "": the file does not have the key
+    uint32_t value;  // string id of the value as JSON text (recordings/snapshot/literals.h); "": the file does not have the key
 };
 
 // What of a file its model does not say, so that no writer can write it again.

@@ -1,14 +1,13 @@
 // emit.h: dictionaries, lists and values going out as bytes, whatever the format. The formats implement one table of calls; what is a
-// segment or an event is the writer's business (write.c).
-//
-// A name is a word of words.h, or VR_WORD_COUNT + a string id of the model: names are what repeats, and a format may write each once. Calls
-// never fail: a writer asks for the status at the end. One thread at a time.
+// segment or an event is the writer's business (write.c).  A name is a word of words.h, or VR_WORD_COUNT + a string id of the model: names
+// are what repeats, and a format may write each once. Calls never fail: a writer asks for the status at the end. One thread at a time.
 #ifndef VR_SNAPSHOT_EMIT_H
 #define VR_SNAPSHOT_EMIT_H
 
 #include "model/model.h"
-#include "snapshot/python_text.h"
+#include "snapshot/literals.h"
 #include "snapshot/vocabulary.h"
+#include "vram/export.h"
 #include "vram/status.h"
 
 enum { VR_EMIT_CHUNK = 1 << 16, VR_EMIT_DEPTH = 520 };
@@ -32,7 +31,7 @@ struct vr_emit_calls {
     void (*begin)(struct vr_emitter *emitter, bool is_dict);
     void (*end)(struct vr_emitter *emitter);
     // Tuples and sets, and dictionaries with any keys: items come in between, of a DICT keys and values by turns. NULL: the format has none
-    // of what python_text.h knows; then lists and dictionaries take their place, the text of a key that is no string is the key, and
+    // of what literals.h knows; then lists and dictionaries take their place, the text of a key that is no string is the key, and
     // vr_emitter.change says so.
     void (*begin_python)(struct vr_emitter *emitter, enum vr_python_value kind);
     void (*end_python)(struct vr_emitter *emitter, enum vr_python_value kind);
@@ -112,7 +111,13 @@ VR_INLINE const char *vr_emitter_name(const struct vr_emitter *emitter, uint64_t
     return vr_model_string(emitter->model, (uint32_t)(name - VR_WORD_COUNT));
 }
 
-// Emits a value given as the text of python_text.h. Text that is no such text (or nests deeper than 500) is emitted as a string.
+// Emits a value given as the text of literals.h. Text that is no such text (or nests deeper than 500) is emitted as a string.
 void vr_emit_text(struct vr_emitter *emitter, const char *text, size_t length);
+
+// ---- A model as a pickle or JSON of PyTorch's dictionaries.
+
+// Writes the model, which is borrowed and must satisfy vr_model_check(). As vram_recording_write(). IO, NO_HOST_MEMORY; *error may be NULL.
+enum vram_status vr_model_write(const struct vr_model *model, enum vram_recording_format format, vram_write write, void *user,
+                                struct vram_error *error);
 
 #endif

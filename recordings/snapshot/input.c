@@ -1,3 +1,4 @@
+// The bytes of a recording, and the pickle inside an HTML page.
 #include "snapshot/input.h"
 
 // Small enough to stay in a core's own cache between being filled and being read.
@@ -89,5 +90,117 @@ enum vram_status vr_input_fill(struct vr_input *input, uint64_t wanted) {
         input->end += got;
         widen_window(input, got);
     }
+    return VRAM_OK;
+}
+
+static bool is_html_space(unsigned char byte) { return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t'; }
+
+// Steps over white space. False at the end of the page.
+static enum vram_status skip_space(struct vr_input *page, unsigned char *byte, bool *found) {
+    for (;;) {
+        VR_TRY(vr_input_fill(page, 1));
+        *found = page->next != page->end;
+        if (!*found) return VRAM_OK;
+        *byte = *page->next;
+        if (!is_html_space(*byte)) return VRAM_OK;
+        page->next++;
+    }
+}
+
+// Steps past the next `"base64"`. False at the end of the page.
+static enum vram_status find_key(struct vr_input *page, bool *found) {
+    static const char key[] = "\"base64\"";
+    const size_t length = sizeof key - 1;
+    *found = false;
+    for (;;) {
+        VR_TRY(vr_input_fill(page, length));
+        if (vr_input_at_hand(page) < length) return VRAM_OK;
+        const unsigned char *quote = memchr(page->next, '"', vr_input_at_hand(page) - length + 1);
+        if (quote == NULL) {
+            page->next = page->end - (length - 1);
+        } else if (memcmp(quote, key, length) == 0) {
+            page->next = quote + length;
+            *found = true;
+            return VRAM_OK;
+        } else {
+            page->next = quote + 1;
+        }
+    }
+}
+
+// Steps past `: "` with any white space. False when something else follows.
+static enum vram_status find_text(struct vr_input *page, bool *found) {
+    static const char wanted[] = ":\"";
+    for (size_t i = 0; i < sizeof wanted - 1; i++) {
+        unsigned char byte = 0;
+        VR_TRY(skip_space(page, &byte, found));
+        if (!*found) return VRAM_OK;
+        *found = byte == (unsigned char)wanted[i];
+        if (!*found) return VRAM_OK;
+        page->next++;
+    }
+    return VRAM_OK;
+}
+
+static int base64_sextet(unsigned char byte) {
+    if (byte >= 'A' && byte <= 'Z') return byte - 'A';
+    if (byte >= 'a' && byte <= 'z') return byte - 'a' + 26;
+    if (byte >= '0' && byte <= '9') return byte - '0' + 52;
+    if (byte == '+' || byte == '-') return 62;
+    if (byte == '/' || byte == '_') return 63;
+    return -1;
+}
+
+// Decodes the next up to four digits into the group of up to three bytes. False when that cannot be done.
+static bool decode_group(struct vr_html *html) {
+    uint32_t bits = 0;
+    unsigned digits = 0;
+    while (digits < 4 && !html->ended) {
+        unsigned char byte = 0;
+        bool found = false;
+        if (skip_space(html->page, &byte, &found) != VRAM_OK) return false;
+        html->ended = !found || byte == '"' || byte == '=';
+        if (html->ended) break;
+        int digit = base64_sextet(byte);
+        html->damaged = digit < 0;
+        if (html->damaged) return false;
+        html->page->next++;
+        bits = bits << 6 | (uint32_t)digit;
+        digits++;
+    }
+    bits <<= 6 * (4 - digits);
+    for (unsigned i = 0; i < 3; i++) html->group[i] = (unsigned char)(bits >> (16 - 8 * i));
+    html->group_next = 0;
+    html->group_end = digits < 2 ? 0 : digits - 1;
+    return true;
+}
+
+static size_t read_decoded(void *context, void *buffer, size_t capacity) {
+    struct vr_html *html = context;
+    unsigned char *bytes = buffer;
+    size_t used = 0;
+    while (used < capacity) {
+        if (html->group_next < html->group_end) {
+            bytes[used++] = html->group[html->group_next++];
+            continue;
+        }
+        if (html->ended) break;
+        // What came before is delivered first; the next call meets the damage again.
+        if (!decode_group(html)) return used != 0 ? used : SIZE_MAX;
+    }
+    return used;
+}
+
+enum vram_status vr_html_open(struct vr_html *html, struct vr_input *page, const char *name, struct vram_input *input,
+                              struct vram_error *error) {
+    bool found = false;
+    do {
+        VR_TRY(find_key(page, &found));
+        if (!found)
+            return vr_fail(error, VRAM_BAD_INPUT, VRAM_NO_OFFSET, "the HTML page embeds no recording (no \"base64\": \"...\" in it)");
+        VR_TRY(find_text(page, &found));
+    } while (!found);
+    *html = (struct vr_html){.page = page};
+    *input = (struct vram_input){.read = read_decoded, .context = html, .name = name};
     return VRAM_OK;
 }

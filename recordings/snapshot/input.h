@@ -1,9 +1,11 @@
-// input.h: the bytes of a recording: all of them at hand, or read piece by piece into a buffer.
+// input.h: the bytes of a recording: all of them in memory, or read piece by piece into a buffer.
 #ifndef VR_SNAPSHOT_INPUT_H
 #define VR_SNAPSHOT_INPUT_H
 
 #include "model/builder.h"
 #include "vram/recording.h"
+
+// ---- The bytes of a recording: all of them at hand, or read piece by piece into a buffer.
 
 struct vr_input {
     const unsigned char *next;  // first byte not yet used
@@ -41,5 +43,20 @@ enum vram_status vr_input_fill(struct vr_input *input, uint64_t wanted);
 VR_INLINE size_t vr_input_at_hand(const struct vr_input *input) { return (size_t)(input->end - input->next); }
 // Where in the input input->next is.
 VR_INLINE uint64_t vr_input_offset(const struct vr_input *input) { return input->start_offset + (uint64_t)(input->next - input->start); }
+
+// ---- The pickle inside an HTML page, as torch.cuda._memory_viz makes them.
+
+// The base64 text of a page, decoded as it is read. Lives where the input made of it is used.
+struct vr_html {
+    struct vr_input *page;
+    bool damaged; // read() failed at a byte that is not base64
+    bool ended;
+    unsigned char group[3]; // decoded and not yet delivered, where the reader's buffer was full
+    size_t group_next, group_end;
+};
+
+// Finds the first `"base64": "..."` of the page and makes *input the bytes in it. BAD_INPUT when there is none; IO, NO_HOST_MEMORY.
+enum vram_status vr_html_open(struct vr_html *html, struct vr_input *page, const char *name, struct vram_input *input,
+                              struct vram_error *error);
 
 #endif

@@ -2,13 +2,8 @@
 #include <stdio.h>
 
 #include "model/recording.h"
-#include "snapshot/finish.h"
-#include "snapshot/html.h"
-#include "snapshot/jsonread.h"
-#include "snapshot/kineto.h"
-#include "snapshot/pickle.h"
-#include "snapshot/rmm.h"
-#include "snapshot/timeline.h"
+#include "snapshot/readers.h"
+#include "snapshot/input.h"
 #include "snapshot/vramfile.h"
 
 enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM, FORMAT_RMM, FORMAT_KINETO, FORMAT_TIMELINE };

@@ -1,6 +1,6 @@
 #include "snapshot/scan.h"
 
-#include "snapshot/quoted.h"
+#include "snapshot/literals.h"
 
 enum { MAX_DEPTH = 200, LONGEST_WORD = 64 };
 

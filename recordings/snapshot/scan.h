@@ -2,7 +2,7 @@
 #ifndef VR_SNAPSHOT_SCAN_H
 #define VR_SNAPSHOT_SCAN_H
 
-#include "snapshot/numerals.h"
+#include "snapshot/literals.h"
 #include "snapshot/input.h"
 
 struct vr_scan {

@@ -1,12 +1,79 @@
+// What PyTorch's dictionaries mean, what each becomes, and what is not a recording but has one inside.
 #include "snapshot/schema.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "snapshot/jsontext.h"
-#include "snapshot/keep.h"
-#include "snapshot/rows.h"
+#include "snapshot/row_tables.h"
+#include "snapshot/unknown_fields.h"
+
+// ---- What a dictionary is, told by its keys.
+
+#define BIT(word) ((uint64_t)1 << (VR_WORD_##word - VR_WORD_ADDR))
+
+// The keys that tell, the surest first.
+static const struct {
+    uint64_t any_of;
+    enum vr_tag kind;
+} kinds[] = {
+    {BIT(SEGMENTS) | BIT(DEVICE_TRACES), VR_TAG_DICT},
+    {BIT(ACTION), VR_TAG_EVENT},
+    {BIT(FILENAME) | BIT(LINE), VR_TAG_FRAME},
+    {BIT(BLOCKS) | BIT(TOTAL_SIZE) | BIT(SEGMENT_TYPE), VR_TAG_SEGMENT},
+    {BIT(STATE), VR_TAG_BLOCK},
+    {BIT(REAL_SIZE), VR_TAG_TENANT},
+    {BIT(STAGE), VR_TAG_ANNOTATION},
+};
+
+enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count) {
+    static_assert(VR_WORD_COUNT - VR_WORD_ADDR <= 64, "a bit for every word");
+    uint64_t keys = 0;
+    // Both of PyTorch's writers put it first, and nothing else begins so.
+    if (count != 0 && pairs[0] == VR_VALUE(VR_TAG_STRING, VR_WORD_ACTION)) return VR_TAG_EVENT;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = pairs[2 * i] - vr_value(VR_TAG_STRING, VR_WORD_ADDR);
+        if (word < VR_WORD_COUNT - VR_WORD_ADDR) keys |= (uint64_t)1 << word;
+    }
+    for (size_t i = 0; i < VR_COUNT_OF(kinds); i++) {
+        if (keys & kinds[i].any_of) return kinds[i].kind;
+    }
+    return VR_TAG_DICT;
+}
+
+static bool is_recording(struct vr_machine *machine, uint64_t value) {
+    const uint64_t *pairs;
+    size_t count;
+    if (!vr_machine_pairs(machine, vr_machine_resolve(machine, value), &pairs, &count)) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (pairs[2 * i] == vr_value(VR_TAG_STRING, VR_WORD_SEGMENTS) || pairs[2 * i] == vr_value(VR_TAG_STRING, VR_WORD_DEVICE_TRACES))
+            return true;
+    }
+    return false;
+}
+
+enum vram_status vr_misplaced_dict(struct vr_machine *machine, const uint64_t *pairs, size_t count) {
+    const struct vr_strings *strings = &machine->builder.strings;
+    for (size_t i = 0; i < count; i++) {
+        if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING || !is_recording(machine, pairs[2 * i + 1])) continue;
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT,
+                               "not a recording but a dictionary with one, `%.40s`; save that into a file of its own",
+                               strings->bytes + strings->offset[vr_payload(pairs[2 * i])]);
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *items, size_t count) {
+    const uint64_t *inner;
+    size_t inner_count;
+    if (count == 0) return VRAM_OK;
+    if (is_recording(machine, items[0]))
+        return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "not a recording but a list of %zu; save each into a file of its own", count);
+    const uint64_t first = vr_machine_resolve(machine, items[0]);
+    const bool lists = vr_machine_items(machine, first, &inner, &inner_count) && (inner_count == 0 || vr_tag_of(inner[0]) == VR_TAG_EVENT);
+    if (!lists && vr_tag_of(first) != VR_TAG_EVENT) return VRAM_OK;
+    return VR_MACHINE_FAIL(machine, VRAM_BAD_INPUT, "events without their segments; save all that torch.cuda.memory._snapshot() returns");
+}
 
 enum { MAX_DEVICES = 4096 };
 
@@ -62,7 +129,8 @@ static enum vram_status read_stack(struct vr_machine *machine, uint64_t value, u
     return VRAM_OK;
 }
 
-enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+// The string id of a value: a string itself, or the JSON text of anything else.
+static enum vram_status schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
     if (vr_tag_of(resolved) == VR_TAG_STRING || vr_tag_of(resolved) == VR_TAG_JSON) {
         *id = (uint32_t)vr_payload(resolved);
@@ -201,7 +269,7 @@ static enum vram_status read_field(struct vr_machine *machine, const struct vr_f
     case FIELD_STACK: return read_stack(machine, value, slot, fits);
     case FIELD_TENANTS: return read_tenants(machine, value, slot, fits);
     case FIELD_TEXT:
-        VR_TRY(vr_schema_text(machine, value, &id));
+        VR_TRY(schema_text(machine, value, &id));
         *slot = id;
         return VRAM_OK;
     case FIELD_BLOCKS: *slot = value; return VRAM_OK;

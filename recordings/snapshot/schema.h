@@ -2,8 +2,8 @@
 #ifndef VR_SNAPSHOT_SCHEMA_H
 #define VR_SNAPSHOT_SCHEMA_H
 
-#include "snapshot/machine.h"
-#include "snapshot/rows.h"
+#include "snapshot/pickle_vm.h"
+#include "snapshot/row_tables.h"
 
 // What a dictionary of these keys is: FRAME, EVENT, SEGMENT, BLOCK, TENANT, ANNOTATION, or DICT where the keys do not tell.
 enum vr_tag vr_schema_classify(const uint64_t *pairs, size_t count);
@@ -17,10 +17,15 @@ enum vram_status vr_schema_amend(struct vr_machine *machine, uint64_t value, con
 void vr_schema_put_action(uint64_t word, uint64_t *slots);
 void vr_schema_put_state(uint64_t word, uint64_t *slots);
 
-// The string id of a value: a string itself, or the JSON text of anything else.
-enum vram_status vr_schema_text(struct vr_machine *machine, uint64_t value, uint32_t *id);
 // Makes the dictionary behind *value a row or frame of `kind` (as its keys say, for DICT), where *value is the dictionary or a
 // reference to it. Does nothing when it is no dictionary, or when the keys do not tell.
 enum vram_status vr_schema_recognise(struct vr_machine *machine, enum vr_tag kind, uint64_t *value);
+
+// ---- Data that is no recording but has one inside, or a part of one: what to do about it, in the refusal.
+
+// A dictionary without `segments` and `device_traces` / a list, in place of a recording. BAD_INPUT with a line; OK where it is none of
+// these.
+enum vram_status vr_misplaced_dict(struct vr_machine *machine, const uint64_t *pairs, size_t count);
+enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *items, size_t count);
 
 #endif

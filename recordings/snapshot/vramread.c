@@ -3,7 +3,7 @@
 
 #include "history/logdict.h"
 #include "model/columns.h"
-#include "snapshot/vramstate.h"
+#include "snapshot/events_alone.h"
 
 // What the tables may take: so much, and so many bytes per byte of the file. A byte of a packed file can be a whole event of 77 bytes
 // and room to grow; the format sees to it that it cannot be more.

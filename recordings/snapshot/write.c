@@ -1,11 +1,10 @@
 // What PyTorch's dictionaries are made of, row by row. Which keys a row has is told by its has-bits; what the file said otherwise than a
 // column can tell stands among the model's extras, which then take the key's place.
-#include "snapshot/write.h"
+#include "snapshot/emit.h"
 
 #include <stdio.h>
 
 #include "model/recording.h"
-#include "snapshot/emit.h"
 #include "snapshot/vramfile.h"
 
 // The extras of one row: rows of the model's table.

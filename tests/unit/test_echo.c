@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "snapshot/echo.h"
+#include "snapshot/repeated_bytes.h"
 
 enum { KEPT_BYTES = 1 << 20 }; // at most, of all lists
 

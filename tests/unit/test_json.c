@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
-#include "snapshot/numerals.h"
+#include "snapshot/literals.h"
 
 static struct vram_error error;
 

@@ -5,9 +5,7 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
-#include "snapshot/finish.h"
-#include "snapshot/jsonread.h"
-#include "snapshot/pickle.h"
+#include "snapshot/readers.h"
 
 static struct vram_error error;
 

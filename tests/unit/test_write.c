@@ -6,7 +6,6 @@
 #include "model/columns.h"
 #include "model/recording.h"
 #include "snapshot/emit.h"
-#include "snapshot/write.h"
 #include "support/apart.h"
 #include "support/expect.h"
 

@@ -1,7 +1,7 @@
 // What the values of a machine are: numbers and containers.
 #include <math.h>
 
-#include "snapshot/machine.h"
+#include "snapshot/pickle_vm.h"
 
 const char *vr_tag_text(enum vr_tag tag) {
     static const char *const texts[] = {

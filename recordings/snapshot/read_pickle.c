@@ -1,10 +1,8 @@
-#include "snapshot/pickle.h"
-
-#include "snapshot/echo.h"
-#include "snapshot/numerals.h"
+// Runs the opcodes of Python's pickles.
+#include "snapshot/literals.h"
 #include "snapshot/opcodes.h"
-#include "snapshot/python_text.h"
-#include "snapshot/shape.h"
+#include "snapshot/readers.h"
+#include "snapshot/repeated_bytes.h"
 
 enum {
     MOST_DIGITS = 255,        // bytes of a whole number; no floating-point number is as large as those of more
@@ -55,7 +53,7 @@ static enum vram_status skip_bytes(struct vr_input *input, struct vr_machine *ma
     return vr_machine_push(machine, vr_value(VR_TAG_OPAQUE, 0));
 }
 
-// Bytes, which are kept as the text of python_text.h. Those that are too many for it are skipped.
+// Bytes, which are kept as the text of literals.h. Those that are too many for it are skipped.
 static enum vram_status read_bytes(struct vr_input *input, struct vr_machine *machine, uint64_t length, const char *name) {
     if (length > MOST_BYTES_KEPT) return skip_bytes(input, machine, length);
     VR_TRY(need_bytes(input, machine, length));

@@ -1,9 +1,8 @@
-#include "snapshot/jsonread.h"
-
+// Reads JSON into a machine.
 #include <math.h>
 
-#include "snapshot/numerals.h"
-#include "snapshot/quoted.h"
+#include "snapshot/literals.h"
+#include "snapshot/readers.h"
 
 enum { MAX_DEPTH = 500, LONGEST_NUMBER = 1024 };
 

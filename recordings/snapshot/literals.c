@@ -1,4 +1,5 @@
-#include "snapshot/numerals.h"
+// Numbers, strings and words as text in pickles and JSON, read and written.
+#include "snapshot/literals.h"
 
 enum { MAX_EXPONENT = 9999, EXACT_EXPONENT = 22, MANTISSA_DIGITS = 19 };
 
@@ -122,7 +123,8 @@ bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number
     return true;
 }
 
-size_t vr_utf8_put(uint32_t code, char *bytes) {
+// Writes a code point as UTF-8 (surrogates too, in three bytes) and returns its length, 1 to 4.
+static size_t utf8_put(uint32_t code, char *bytes) {
     if (code < 0x80) {
         bytes[0] = (char)code;
         return 1;
@@ -183,7 +185,7 @@ bool vr_json_unescape(const char **text, const char *end, char *bytes, size_t *u
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
         at += 6;
     }
-    *used += vr_utf8_put(code, bytes + *used);
+    *used += utf8_put(code, bytes + *used);
     *text = at;
     return true;
 }
@@ -198,8 +200,83 @@ bool vr_raw_unicode_decode(const char *text, size_t length, char *bytes, size_t 
             i += 1 + digits;
         }
         i++;
-        used += vr_utf8_put(code, bytes + used);
+        used += utf8_put(code, bytes + used);
     }
     *decoded = used;
+    return true;
+}
+
+enum vram_status vr_quoted_measure(struct vr_input *input, size_t *length, bool *escaped) {
+    bool backslash = false;
+    for (size_t at = 1;;) {
+        const unsigned char *text = input->next;
+        const size_t count = vr_input_at_hand(input);
+        while (at < count && text[at] != '"' && text[at] != '\\') at++;
+        if (at < count && text[at] == '"') {
+            *length = at - 1;
+            *escaped = backslash;
+            return VRAM_OK;
+        }
+        if (at < count) {
+            // What follows a backslash ends no string.
+            backslash = true;
+            at += 2;
+        } else if (input->ended) {
+            return VRAM_BAD_INPUT;
+        } else {
+            VR_TRY(vr_input_fill(input, (uint64_t)at + 1));
+        }
+    }
+}
+
+bool vr_quoted_decode(const char *text, size_t length, char *bytes, size_t *used) {
+    size_t count = 0;
+    for (const char *end = text + length; text < end;) {
+        if (*text != '\\')
+            bytes[count++] = *text++;
+        else if (!vr_json_unescape(&text, end, bytes, &count))
+            return false;
+    }
+    *used = count;
+    return true;
+}
+
+static const char *const names[] = {
+#define NAME(kind, name) name,
+    VR_PYTHON_KINDS(NAME)
+#undef NAME
+};
+
+const char *vr_python_text_items(enum vr_items items_of) {
+    assert(items_of != VR_ITEMS_LIST);
+    return names[items_of - VR_ITEMS_TUPLE];
+}
+
+enum vr_python_value vr_python_text_kind(const char *key, size_t length) {
+    if (length == 0 || *key != '$') return VR_PYTHON_NONE;
+    size_t kind = 0;
+    while (kind < VR_COUNT_OF(names) && (strlen(names[kind]) != length || memcmp(names[kind], key, length) != 0)) kind++;
+    return (enum vr_python_value)kind;
+}
+
+void vr_python_text_bytes(struct vr_text *text, const char *name, const unsigned char *bytes, size_t length) {
+    static const char digits[] = "0123456789abcdef";
+    vr_text_printf(text, "{\"%s\":\"", name);
+    for (size_t i = 0; i < length; i++) vr_text_append(text, (const char[]){digits[bytes[i] >> 4], digits[bytes[i] & 15]}, 2);
+    vr_text_puts(text, "\"}");
+}
+
+static int digit_of(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool vr_python_text_unhex(char *text, size_t length) {
+    if (length % 2 != 0) return false;
+    for (size_t i = 0; i < length; i += 2) {
+        const int high = digit_of(text[i]), low = digit_of(text[i + 1]);
+        if (high < 0 || low < 0) return false;
+        text[i / 2] = (char)(high << 4 | low);
+    }
     return true;
 }

@@ -1,4 +1,5 @@
-#include "snapshot/machine.h"
+// The machine that builds values: a stack, marks, a memo. It calls nothing.
+#include "snapshot/pickle_vm.h"
 
 #include <math.h>
 
@@ -424,7 +425,7 @@ enum vram_status vr_machine_dup(struct vr_machine *machine) {
     return vr_machine_push(machine, *top);
 }
 
-enum vram_status vr_machine_grow_memo(struct vr_machine *machine, size_t size) {
+static enum vram_status machine_grow_memo(struct vr_machine *machine, size_t size) {
     enum vram_status status;
     VR_MACHINE_GROW(machine, memo, machine->memo_capacity, size, status);
     VR_TRY(status);
@@ -440,7 +441,7 @@ enum vram_status vr_machine_put(struct vr_machine *machine, size_t index) {
             memset(machine->memo + machine->memo_size, 0, (index + 1 - machine->memo_size) * sizeof *machine->memo);
             machine->memo_size = index + 1;
         } else {
-            VR_TRY(vr_machine_grow_memo(machine, index + 1));
+            VR_TRY(machine_grow_memo(machine, index + 1));
         }
     }
     uint64_t *slot = &machine->memo[index], *top = &machine->stack[machine->depth - 1];

@@ -1,4 +1,5 @@
-#include "snapshot/rows.h"
+// Rows that dictionaries become: their keys, and how values go into columns and come out again.
+#include "snapshot/row_tables.h"
 
 // ---- keys
 

@@ -1,10 +1,17 @@
-// keep.h: what the columns of the model cannot say is kept as text while reading, and becomes the model's extras at the end.
-//
-// Everything here is off the beaten track: a recording as PyTorch writes it keeps nothing.
-#ifndef VR_SNAPSHOT_KEEP_H
-#define VR_SNAPSHOT_KEEP_H
+// unknown_fields.h: values that the columns of the model cannot hold: kept as JSON text while reading, they become the extras of the model.
+#ifndef VR_SNAPSHOT_UNKNOWN_FIELDS_H
+#define VR_SNAPSHOT_UNKNOWN_FIELDS_H
 
-#include "snapshot/machine.h"
+#include "base/text.h"
+#include "snapshot/pickle_vm.h"
+
+// ---- A value of the machine as JSON text (compact, ASCII), for settings and for metadata that is no string.
+
+// The string id of the JSON text of a value, strings included.
+enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id);
+
+// ---- What the columns of the model cannot say is kept as text while reading, and becomes the model's extras at the end.  Everything here
+// is off the beaten track: a recording as PyTorch writes it keeps nothing.
 
 #define VR_ROW_PENDING UINT64_MAX // the row is not known yet: vr_keep_settle() says it
 

@@ -1,9 +1,7 @@
-#include "snapshot/finish.h"
-#include "snapshot/misplaced.h"
-
-#include "snapshot/jsontext.h"
-#include "snapshot/keep.h"
+// From the values of a machine to a model.
+#include "snapshot/readers.h"
 #include "snapshot/schema.h"
+#include "snapshot/unknown_fields.h"
 
 enum { MAX_DEVICES = 4096 };
 

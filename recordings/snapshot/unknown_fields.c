@@ -1,10 +1,11 @@
-#include "snapshot/jsontext.h"
+// Values that the columns of the model cannot hold, kept as JSON text.
+#include "snapshot/unknown_fields.h"
 
 #include <math.h>
 
 #include "base/json.h"
-#include "snapshot/python_text.h"
-#include "snapshot/rows.h"
+#include "snapshot/literals.h"
+#include "snapshot/row_tables.h"
 
 enum { MAX_DEPTH = 500 };
 static_assert(MAX_DEPTH < VR_JSON_DEPTH, "the writer must be able to nest as deep");
@@ -40,7 +41,7 @@ static void add_string(struct json_printer *printer, const char *key, uint64_t r
     vr_json_string_bytes(&printer->json, key, bytes, length);
 }
 
-// A list, or what is written as one by its name (python_text.h).
+// A list, or what is written as one by its name (literals.h).
 static void begin_items(struct json_printer *printer, const char *key, enum vr_items items_of) {
     if (items_of != VR_ITEMS_LIST) vr_json_object(&printer->json, key);
     vr_json_array(&printer->json, items_of == VR_ITEMS_LIST ? key : vr_python_text_items(items_of));
@@ -173,7 +174,7 @@ static void add_word(struct json_printer *printer, const char *key, uint64_t wor
     add_string(printer, key, vr_value(VR_TAG_STRING, word));
 }
 
-static void add_kept(struct json_printer *printer, const struct row_keys *keys, size_t first, size_t end) {
+static void print_kept(struct json_printer *printer, const struct row_keys *keys, size_t first, size_t end) {
     const struct vr_machine *machine = printer->machine;
     size_t length;
     for (size_t i = first; i < end; i++) {
@@ -197,8 +198,8 @@ static void add_frame(struct json_printer *printer, const char *key, uint32_t fr
     if (has_column(&keys, VR_WORD_NAME)) add_string(printer, "name", frames->name[frame]);
     if (has_column(&keys, VR_WORD_FILENAME)) add_string(printer, "filename", frames->filename[frame]);
     if (has_column(&keys, VR_WORD_LINE)) vr_json_u64(&printer->json, "line", (uint64_t)frames->line[frame]);
-    add_kept(printer, &keys, keys.first, keys.end);
-    add_kept(printer, &keys, keys.late_first, keys.late_end);
+    print_kept(printer, &keys, keys.first, keys.end);
+    print_kept(printer, &keys, keys.late_first, keys.late_end);
     vr_json_object_end(&printer->json);
 }
 
@@ -260,8 +261,8 @@ static enum vram_status print_row_object(struct json_printer *printer, const cha
     if (kind == VR_TAG_BLOCK) slots[SLOT_tenants] = vr_row_history(printer->machine, row);
     vr_json_object(&printer->json, key);
     VR_TRY(add_columns(printer, kind, slots, &keys, depth));
-    add_kept(printer, &keys, keys.first, keys.end);
-    add_kept(printer, &keys, keys.late_first, keys.late_end);
+    print_kept(printer, &keys, keys.first, keys.end);
+    print_kept(printer, &keys, keys.late_first, keys.late_end);
     vr_json_object_end(&printer->json);
     return VRAM_OK;
 }
@@ -302,7 +303,9 @@ static enum vram_status add_value(struct json_printer *printer, const char *key,
     return VRAM_OK;
 }
 
-enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value) {
+// Appends `value` to *text; what JSON has no word for as literals.h says. What was not kept becomes null. LIMIT for nesting
+// beyond 60 levels (a container may be inside itself) or text beyond the machine's budget; NO_HOST_MEMORY.
+static enum vram_status json_text_write(struct vr_text *text, struct vr_machine *machine, uint64_t value) {
     const struct vr_budget *budget = &machine->builder.budget;
     const uint64_t left = budget->limit_bytes > budget->used_bytes ? budget->limit_bytes - budget->used_bytes : 0;
     struct json_printer printer = {.machine = machine, .limit_bytes = text->length + left};
@@ -313,8 +316,106 @@ enum vram_status vr_json_text_write(struct vr_text *text, struct vr_machine *mac
 
 enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id) {
     struct vr_text text = {0};
-    enum vram_status status = vr_json_text_write(&text, machine, value);
+    enum vram_status status = json_text_write(&text, machine, value);
     if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, id);
     vr_text_release(&text);
     return status;
+}
+
+static enum vram_status add_kept(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t value) {
+    enum vram_status status;
+    if (machine->kept_order == UINT32_MAX) return VRAM_LIMIT;
+    VR_MACHINE_GROW(machine, kept, machine->kept_capacity, machine->kept_count + 1, status);
+    VR_TRY(status);
+    machine->kept[machine->kept_count] = (struct vr_kept){row, key, value, machine->kept_order++, (uint8_t)owner};
+    machine->kept_count++;
+    return VRAM_OK;
+}
+
+// The text of a value. LIMIT when it is too much; so is all text together, so that values which contain one another cannot be printed for
+// ever.
+static enum vram_status text_of_value(struct vr_machine *machine, uint64_t value, uint32_t *id) {
+    uint64_t resolved = vr_machine_resolve(machine, value), *place = vr_machine_place(machine, value);
+    struct vr_text text = {0};
+    if (vr_tag_of(resolved) == VR_TAG_JSON) {
+        *id = (uint32_t)vr_payload(resolved);
+        return VRAM_OK;
+    }
+    if (machine->text_bytes > machine->builder.budget.limit_bytes) return VRAM_LIMIT;
+    enum vram_status status = json_text_write(&text, machine, value);
+    machine->text_bytes += text.length;
+    if (status == VRAM_OK) status = vr_builder_string(&machine->builder, text.bytes, text.length, id);
+    vr_text_release(&text);
+    bool is_container = vr_tag_of(resolved) == VR_TAG_LIST || vr_tag_of(resolved) == VR_TAG_DICT;
+    if (!is_container) return status;
+    vr_machine_drop(machine, value);
+    // Whoever refers to the same container finds the text.
+    if (place != NULL && vr_tag_of(*place) == VR_TAG_OPAQUE && status == VRAM_OK) *place = vr_value(VR_TAG_JSON, *id);
+    return status;
+}
+
+enum vram_status vr_keep(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint64_t value) {
+    uint32_t id = 0;
+    const bool opaque = vr_tag_of(vr_machine_resolve(machine, value)) == VR_TAG_OPAQUE;
+    const enum vram_status status = opaque ? VRAM_LIMIT : text_of_value(machine, value, &id);
+    // Too deep is refused; of what is too much a reader can do without, and a writer will say it.
+    if (status == VRAM_LIMIT && machine->error->status != VRAM_LIMIT) {
+        vr_machine_lose(machine, VR_LOSS_TOO_MUCH, key);
+        return VRAM_OK;
+    }
+    VR_TRY(status);
+    return add_kept(machine, owner, row, key, id);
+}
+
+enum vram_status vr_keep_text(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key, uint32_t text) {
+    return add_kept(machine, owner, row, key, text);
+}
+
+enum vram_status vr_keep_cancel(struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint32_t key) {
+    return add_kept(machine, owner, row, key, VR_KEPT_CANCELLED);
+}
+
+void vr_keep_settle(struct vr_machine *machine, size_t first, uint64_t row) {
+    for (size_t i = first; i < machine->kept_count; i++) {
+        if (machine->kept[i].row == VR_ROW_PENDING) machine->kept[i].row = row;
+    }
+}
+
+void vr_keep_forget(struct vr_machine *machine, size_t first) {
+    size_t left = first;
+    for (size_t i = first; i < machine->kept_count; i++) {
+        if (machine->kept[i].row != VR_ROW_PENDING) machine->kept[left++] = machine->kept[i];
+    }
+    machine->kept_count = left;
+}
+
+static int by_key(const void *left, const void *right) {
+    const struct vr_kept *a = left, *b = right;
+    int rows = vr_row_compare_kept(a, b);
+    if (rows != 0) return rows;
+    return a->key != b->key ? VR_ORDER(a->key, b->key) : VR_ORDER(a->order, b->order);
+}
+
+static int by_order(const void *left, const void *right) {
+    const struct vr_kept *a = left, *b = right;
+    int rows = vr_row_compare_kept(a, b);
+    return rows != 0 ? rows : VR_ORDER(a->order, b->order);
+}
+
+void vr_keep_sort(struct vr_machine *machine) {
+    size_t left = 0;
+    if (machine->kept_count == 0) return;
+    qsort(machine->kept, machine->kept_count, sizeof *machine->kept, by_key);
+    for (size_t i = 0; i < machine->kept_count; i++) {
+        const struct vr_kept *kept = &machine->kept[i];
+        bool is_last = i + 1 == machine->kept_count || vr_row_compare_kept(kept, kept + 1) != 0 || kept->key != kept[1].key;
+        if (is_last && kept->value != VR_KEPT_CANCELLED) machine->kept[left++] = *kept;
+    }
+    machine->kept_count = machine->kept_sorted = left;
+    qsort(machine->kept, left, sizeof *machine->kept, by_order);
+}
+
+size_t vr_kept_of(const struct vr_machine *machine, enum vr_owner owner, uint64_t row, uint64_t count, size_t *first) {
+    *first = vr_row_first_kept(machine, machine->kept_count, owner, row);
+    return vr_row_first_kept(machine, machine->kept_count, owner, row + count) - *first;
 }

@@ -1,11 +1,10 @@
-// machine.h: the machine that every reader drives. Values are pushed, and lists and dictionaries are made of what lies above a mark,
-// as pickle does it; a JSON reader calls the same operations.
-//
-// A dictionary that is recognised by its keys (an event, a frame, a segment, a block...) becomes a row of a table as soon as it is
-// complete, and a list of frames a stack id, so that what is held while reading is little more than the model itself. A container
-// that the memo refers to lives in its memo slot, and the stack then holds a reference to the slot.
-#ifndef VR_SNAPSHOT_MACHINE_H
-#define VR_SNAPSHOT_MACHINE_H
+// pickle_vm.h: the machine that every reader drives. Values are pushed, and lists and dictionaries are made of what lies above a mark, as
+// pickle does it; a JSON reader calls the same operations.  A dictionary that is recognised by its keys (an event, a frame, a segment, a
+// block...) becomes a row of a table as soon as it is complete, and a list of frames a stack id, so that what is held while reading is
+// little more than the model itself. A container that the memo refers to lives in its memo slot, and the stack then holds a reference to
+// the slot.
+#ifndef VR_SNAPSHOT_PICKLE_VM_H
+#define VR_SNAPSHOT_PICKLE_VM_H
 
 #include "base/map.h"
 #include "model/columns.h"
@@ -95,7 +94,6 @@ void vr_machine_release(struct vr_machine *machine);
 // All operations: BAD_INPUT for what the input must not do, LIMIT, NO_HOST_MEMORY.
 
 VR_NOINLINE enum vram_status vr_machine_grow_stack(struct vr_machine *machine);
-VR_NOINLINE enum vram_status vr_machine_grow_memo(struct vr_machine *machine, size_t size);
 
 VR_INLINE enum vram_status vr_machine_push(struct vr_machine *machine, uint64_t value) {
     if (VR_UNLIKELY(machine->depth == machine->stack_capacity)) VR_TRY(vr_machine_grow_stack(machine));
