@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyze/view.h"
+#include "analyze/device_view.h"
 #include "replay/exact_replay.h"
 
 // A device, with what was learned of it.

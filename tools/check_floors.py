@@ -76,7 +76,7 @@ BESIDES = {("viewer", "allocator/base/hash.h"), ("cli", "allocator/base/hash.h")
 C_HEADERS = set(
     """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool stddef
     stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split()
-) | {"regex"}  # of POSIX, and in the C library of WebAssembly: recordings/analyze/finder.c
+) | {"regex"}  # of POSIX, and in the C library of WebAssembly: recordings/analyze/text_search.c
 # What the products may use of the C library; threads, clocks and signals go through os.h.
 NOT_IN_ROOMS = {"threads", "time", "signal", "setjmp", "locale"}
 SYSTEM_FOLDERS = ("allocator/os/posix/",)

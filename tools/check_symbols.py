@@ -22,7 +22,7 @@ IMPORTS = {
     "text to and from numbers": "snprintf vsnprintf strtod strtoll strtoul strtoull",
     "arithmetic": "nextafterf ceil floor fmod frexp ldexp llround log2 lround nearbyint rint round trunc",
     "sorting": "qsort bsearch",
-    "searching text: recordings/analyze/finder.c": "regcomp regexec regerror regfree",
+    "searching text: recordings/analyze/text_search.c": "regcomp regexec regerror regfree",
     "failed assertions, in builds that have them": "__assert_fail",
     "recordings/snapshot: reading the file that the caller named": "fopen fread ferror fclose setvbuf",
     "allocator/history: following a recording file": "fopen fread fseek ftell clearerr fclose",

@@ -65,25 +65,25 @@ struct vr_idle_streams vr_idle_streams(const struct vram_report_device *device);
 const char *vr_advice_after(enum vram_report_oom_cause cause, uint32_t grounds);
 
 // --- remedies: each adds to the work's list what it finds (vr_remedy_add()). NO_HOST_MEMORY ----------------------------------------------
-enum vram_status vr_add_cause(struct vr_demand_work *work);          // remedies_by_role.c: what stands out is dropped
-enum vram_status vr_add_attention(struct vr_demand_work *work);      // remedies_by_role.c
-enum vram_status vr_add_foreach(struct vr_demand_work *work);        // remedies_by_role.c
-enum vram_status vr_add_casts(struct vr_demand_work *work);          // remedies_by_role.c
-enum vram_status vr_add_state_8bit(struct vr_demand_work *work);     // remedies_by_role.c
-enum vram_status vr_add_state_offload(struct vr_demand_work *work);  // remedies_by_role.c
-enum vram_status vr_add_sharding(struct vr_demand_work *work);       // remedies_by_role.c
-enum vram_status vr_add_kv_cache(struct vr_demand_work *work);       // remedies_by_role.c
+enum vram_status vr_add_cause(struct vr_demand_work *work);          // remedies.c: what stands out is dropped
+enum vram_status vr_add_attention(struct vr_demand_work *work);      // remedies.c
+enum vram_status vr_add_foreach(struct vr_demand_work *work);        // remedies.c
+enum vram_status vr_add_casts(struct vr_demand_work *work);          // remedies.c
+enum vram_status vr_add_state_8bit(struct vr_demand_work *work);     // remedies.c
+enum vram_status vr_add_state_offload(struct vr_demand_work *work);  // remedies.c
+enum vram_status vr_add_sharding(struct vr_demand_work *work);       // remedies.c
+enum vram_status vr_add_kv_cache(struct vr_demand_work *work);       // remedies.c
 enum vram_status vr_add_batch(struct vr_demand_work *work);          // remedies.c
 enum vram_status vr_add_chunks(struct vr_demand_work *work);         // remedies.c
 enum vram_status vr_add_gradients_none(struct vr_demand_work *work); // remedies.c
 
 // remedies.c: whether the largest activation in use is there once or twice, and not one of many layers'.
 bool vr_largest_is_alone(const struct vr_demand_work *work);
-// remedies_by_role.c: whether a row is what an optimizer made for all parameters at once.
+// remedies.c: whether a row is what an optimizer made for all parameters at once.
 bool vr_is_of_foreach(struct vr_demand_work *work, size_t row);
 // The same values in another precision have half the bytes, or twice as many.
 VR_INLINE bool vr_is_of_size(uint64_t bytes, uint64_t size) { return bytes == size || bytes == 2 * size || 2 * bytes == size; }
-// remedies_by_role.c: bytes of the tensor of attention scores that is asked for or in use, the largest; 0: none.
+// remedies.c: bytes of the tensor of attention scores that is asked for or in use, the largest; 0: none.
 uint64_t vr_scores_bytes(struct vr_demand_work *work);
 
 #endif

@@ -1,4 +1,297 @@
+// What the memory in use is made of when there is too little of it, and which remedies lower it.
 #include "analyze/demand.h"
+
+#include "analyze/growth.h"
+
+// ---- What stands out in what is in use: one of a closed list, the first that holds.
+
+// Activations of earlier steps are the matter from so many steps on, and from this part of what is in use.
+enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
+// What is lost to rounding is the matter only where it is more than this part of what was asked for.
+#define ROUNDING_PART 8u
+
+// --- what grows --------------------------------------------------------------------------------------------------------------------------
+
+// What a leak keeps beyond one step's worth.
+static double beyond_one_step(const struct vr_grower *grower) {
+    const double beyond = (double)grower->last_bytes - grower->bytes_per_step;
+    return beyond > 0 ? beyond : 0;
+}
+
+static bool of_host(const struct vr_demand_work *work) { return work->question->oom != NULL && work->question->oom->is_host; }
+
+static bool is_leak(const struct vr_demand_work *work, const struct vr_grower *grower) {
+    const bool grows = grower->verdict == VR_VERDICT_LEAK || (of_host(work) && grower->verdict == VR_VERDICT_GROWTH);
+    return grows && grower->bytes_per_step > 0;
+}
+
+static enum vram_status mark_growers(struct vr_demand_work *work, struct vr_grouping *grouping, const struct vr_growth *growth) {
+    struct vr_map leaks = {0};
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < growth->count && status == VRAM_OK; i++) {
+        if (is_leak(work, &growth->grower[i])) status = vr_map_set(&leaks, growth->grower[i].key, i + 1);
+    }
+    for (size_t row = 0; row < work->peak_row_end && status == VRAM_OK; row++) {
+        uint64_t key;
+        status = vr_grouping_key(grouping, row, &key);
+        if (status != VRAM_OK || vr_map_get(&leaks, key) == 0 || !vr_demand_live(work, row)) continue;
+        work->stands_out[row] = 1;
+        work->made->bytes += work->lifetimes->size_bytes[row];
+    }
+    vr_map_release(&leaks);
+    return status;
+}
+
+// Whether it would have fitted without what grows; then its rows stand out.
+static enum vram_status judge_growth(struct vr_demand_work *work, struct vr_grouping *grouping, const struct vr_growth *growth,
+                                     bool *found) {
+    double beyond = 0, graphs = 0;
+    size_t graph_sites = 0;
+    for (size_t i = 0; i < growth->count; i++) {
+        const struct vr_grower *grower = &growth->grower[i];
+        if (!is_leak(work, grower)) continue;
+        const uint8_t role = work->roles.role[grower->row];
+        beyond += beyond_one_step(grower);
+        work->made->per_step_bytes += grower->bytes_per_step;
+        if (role != VRAM_ROLE_ACTIVATIONS) continue;
+        graphs += beyond_one_step(grower);
+        graph_sites++;
+    }
+    *found = beyond >= (double)work->missing_bytes;
+    if (!*found) {
+        work->made->per_step_bytes = 0;
+        return VRAM_OK;
+    }
+    work->made->demand = graph_sites >= GRAPH_STACKS && graphs > beyond / 2 ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
+    return mark_growers(work, grouping, growth);
+}
+
+static enum vram_status find_growth(struct vr_demand_work *work, bool *found) {
+    const struct vr_grouped grouped = {.view = work->view, .lifetimes = work->lifetimes, .sites = work->question->sites};
+    const struct vr_step_wish wish = {.name = NULL};
+    struct vr_steps steps = {0};
+    struct vr_growth growth = {.count = 0};
+    struct vr_grouping grouping;
+    *found = false;
+    VR_TRY(vr_steps_find(work->view, &wish, &steps));
+    if (steps.unsure || steps.count == 0) {
+        vr_steps_release(&steps);
+        return VRAM_OK;
+    }
+    enum vram_status status = vr_grouping_init(&grouping, VR_GROUP_SITE, &grouped, NULL, NULL);
+    if (status == VRAM_OK) {
+        status = vr_growth_find(&grouping, &steps, MOST_GROWERS, &growth);
+        if (status == VRAM_OK) status = judge_growth(work, &grouping, &growth, found);
+        vr_growth_release(&growth);
+        vr_grouping_release(&grouping);
+    }
+    vr_steps_release(&steps);
+    return status;
+}
+
+// --- activations of earlier steps --------------------------------------------------------------------------------------------------------
+
+// A step is a forward pass and the backward pass after it.
+struct step_count {
+    uint64_t step;
+    bool backward;
+};
+
+static uint64_t step_of(struct step_count *count, const struct vr_demand_work *work, size_t row) {
+    const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+    if (pass == VR_PASS_FORWARD && count->backward) *count = (struct step_count){.step = count->step + 1};
+    count->backward = count->backward || pass == VR_PASS_BACKWARD;
+    return count->step;
+}
+
+// What a forward pass made and the backward pass after it should have given back. The largest of its stacks has `*most` of it.
+static enum vram_status mark_kept(struct vr_demand_work *work, uint64_t steps, struct vr_map *stacks, uint64_t *most) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    struct step_count count = {.step = 0};
+    for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
+        const uint64_t step = step_of(&count, work, row);
+        if (step == steps || work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
+        const uint64_t key = lifetimes->stack[row], bytes = vr_map_get(stacks, key) + lifetimes->size_bytes[row];
+        work->stands_out[row] = 1;
+        work->made->bytes += lifetimes->size_bytes[row];
+        if (bytes != 0) VR_TRY(vr_map_set(stacks, key, bytes));
+        if (bytes > *most) *most = bytes;
+    }
+    return VRAM_OK;
+}
+
+static void forget_marks(struct vr_demand_work *work) {
+    memset(work->stands_out, 0, work->lifetimes->count);
+    work->made->bytes = 0;
+}
+
+static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
+    struct step_count count = {.step = 0};
+    struct vr_map stacks = {0};
+    uint64_t most = 0;
+    *found = false;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) (void)step_of(&count, work, row);
+    if (count.step < LEAST_STEPS) return VRAM_OK;
+    const enum vram_status status = mark_kept(work, count.step, &stacks, &most);
+    const size_t distinct = stacks.count;
+    vr_map_release(&stacks);
+    *found = status == VRAM_OK && work->made->bytes >= work->missing_bytes && work->made->bytes > work->made->in_use_bytes / KEPT_PART;
+    if (!*found) {
+        forget_marks(work);
+        return status;
+    }
+    const bool graphs = distinct >= GRAPH_STACKS && most < work->made->bytes / 10 * 9;
+    work->made->demand = graphs ? VRAM_DEMAND_RETAINED : VRAM_DEMAND_GROWTH;
+    work->made->per_step_bytes = (double)work->made->bytes / (double)count.step;
+    return VRAM_OK;
+}
+
+// --- a forward pass that is not trained --------------------------------------------------------------------------------------------------
+
+// By stack: 1 + the line that calls the model, the frame outside of the outermost call of a module; 0: the stack has none.
+static uint32_t *find_callers(struct vr_demand_work *work) {
+    const struct vr_stacks *stacks = &work->view->model->stacks;
+    uint32_t *callers = calloc((size_t)stacks->count + 1, sizeof *callers);
+    for (size_t stack = 0; callers != NULL && stack < stacks->count; stack++) {
+        for (uint64_t i = stacks->offset[stack + 1]; i > stacks->offset[stack] + 1; i--) {
+            if ((vr_role_marks_of_frame(&work->roles.marks, stacks->frame[i - 2]) & VR_MARK_FORWARD) == 0) continue;
+            const bool outermost = (vr_role_marks_of_frame(&work->roles.marks, stacks->frame[i - 1]) & VR_MARK_FORWARD) == 0;
+            if (outermost) callers[stack] = stacks->frame[i - 1] + 1;
+            break;
+        }
+    }
+    return callers;
+}
+
+// Callers that a backward pass followed. *current: the caller of the pass that was under way, 0 where none was.
+static enum vram_status find_trained(const struct vr_demand_work *work, const uint32_t *callers, struct vr_map *trained,
+                                     uint32_t *current) {
+    const struct vr_lifetimes *lifetimes = work->lifetimes;
+    uint32_t caller = 0;
+    for (size_t row = lifetimes->start_count; row < work->peak_row_end; row++) {
+        const enum vr_role_pass pass = (enum vr_role_pass)work->roles.pass[row];
+        if (pass == VR_PASS_BACKWARD && caller != 0) VR_TRY(vr_map_set(trained, caller, 1));
+        if (pass != VR_PASS_FORWARD) continue;
+        if (callers[lifetimes->stack[row]] != 0) caller = callers[lifetimes->stack[row]];
+    }
+    *current = work->pass == VR_PASS_FORWARD ? caller : 0;
+    return VRAM_OK;
+}
+
+static uint64_t mark_called(struct vr_demand_work *work, const uint32_t *callers, uint32_t current) {
+    uint64_t bytes = 0;
+    for (size_t row = work->lifetimes->start_count; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != VRAM_ROLE_ACTIVATIONS || !vr_demand_live(work, row)) continue;
+        if (callers[work->lifetimes->stack[row]] != current) continue;
+        work->stands_out[row] = 1;
+        bytes += work->lifetimes->size_bytes[row];
+    }
+    return bytes;
+}
+
+static enum vram_status find_untrained(struct vr_demand_work *work, bool *found) {
+    struct vr_map trained = {0};
+    uint32_t *callers = find_callers(work), current = 0;
+    *found = false;
+    const enum vram_status status = callers == NULL ? VRAM_NO_HOST_MEMORY : find_trained(work, callers, &trained, &current);
+    const bool judged = status == VRAM_OK && current != 0 && trained.count != 0 && vr_map_get(&trained, current) == 0;
+    const uint64_t bytes = judged ? mark_called(work, callers, current) : 0;
+    vr_map_release(&trained);
+    free(callers);
+    *found = judged && bytes >= work->missing_bytes;
+    if (!*found) {
+        forget_marks(work);
+        return status;
+    }
+    work->made->demand = VRAM_DEMAND_NOT_TRAINED;
+    work->made->bytes = bytes;
+    return VRAM_OK;
+}
+
+// Gradients from before the forward pass that came last.
+static uint64_t gradients_held(const struct vr_demand_work *work) {
+    uint64_t before = 0, bytes = 0; // live gradients when the forward pass began
+    enum vr_role_pass pass = VR_PASS_IDLE;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        const enum vr_role_pass next = (enum vr_role_pass)work->roles.pass[row];
+        if (row >= work->lifetimes->start_count && next == VR_PASS_FORWARD && pass != VR_PASS_FORWARD) before = bytes;
+        if (row >= work->lifetimes->start_count && next != VR_PASS_IDLE && next != VR_PASS_INPUT) pass = next;
+        if (work->roles.role[row] == VRAM_ROLE_GRADIENTS && vr_demand_live(work, row)) bytes += work->lifetimes->size_bytes[row];
+    }
+    return pass == VR_PASS_OPTIMIZER ? 0 : before;
+}
+
+// --- the rest ----------------------------------------------------------------------------------------------------------------------------
+
+static void stand_out(struct vr_demand_work *work, enum vram_demand demand, enum vram_role role) {
+    work->made->demand = demand;
+    work->made->role = role;
+    work->made->bytes = role == VRAM_ROLE_COUNT ? work->made->in_use_bytes : work->made->of_role[role].bytes;
+    for (size_t row = 0; row < work->peak_row_end; row++)
+        work->stands_out[row] = role == VRAM_ROLE_COUNT || work->roles.role[row] == (uint8_t)role;
+}
+
+static uint32_t marks_of_request(struct vr_demand_work *work) {
+    if (work->question->oom == NULL) return 0;
+    return vr_role_marks_of(&work->roles.marks, work->view->history->stack[work->question->event]);
+}
+
+static bool judge_by_moment(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    const uint32_t marks = marks_of_request(work);
+    const uint64_t blocks = work->question->block_bytes, rounding = blocks > made->in_use_bytes ? blocks - made->in_use_bytes : 0;
+    const bool in_step = (marks & VR_MARK_OPTIMIZER) != 0;
+    if (in_step && ((marks & VR_MARK_STATE) != 0 || !work->has_step)) {
+        stand_out(work, VRAM_DEMAND_FIRST_STEP, VRAM_ROLE_OPTIMIZER_STATE);
+    } else if (work->has_backward && gradients_held(work) >= work->missing_bytes) {
+        stand_out(work, VRAM_DEMAND_HELD_GRADIENTS, VRAM_ROLE_GRADIENTS);
+    } else if (rounding >= work->missing_bytes && rounding > made->in_use_bytes / ROUNDING_PART) {
+        stand_out(work, VRAM_DEMAND_ROUNDING, VRAM_ROLE_COUNT);
+        work->made->bytes = rounding;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// Of a program without modules all that it computes is called activations: that says nothing of what holds most.
+static bool names_a_pass(struct vr_demand_work *work, enum vram_role role) {
+    if (role != VRAM_ROLE_ACTIVATIONS && role != VRAM_ROLE_TEMPORARIES && role != VRAM_ROLE_INPUT) return role != VRAM_ROLE_UNKNOWN;
+    for (size_t row = 0; row < work->peak_row_end; row++) {
+        if (work->roles.role[row] != (uint8_t)role || !vr_demand_live(work, row)) continue;
+        const uint32_t marks = vr_role_marks_of(&work->roles.marks, work->lifetimes->stack[row]);
+        if (work->roles.notes.named[row] != 0 || (marks & ~(uint32_t)(VR_MARK_FRAMES | VR_MARK_PYTHON | VR_MARK_NATIVE)) != 0) return true;
+        if (row < work->lifetimes->start_count) return true;
+    }
+    return false;
+}
+
+static void judge_by_role(struct vr_demand_work *work) {
+    enum vram_role most = VRAM_ROLE_UNKNOWN;
+    for (unsigned role = 0; role < VRAM_ROLE_COUNT; role++) {
+        if (work->made->of_role[role].bytes > work->made->of_role[most].bytes) most = (enum vram_role)role;
+    }
+    if (!names_a_pass(work, most))
+        stand_out(work, VRAM_DEMAND_CALLER, VRAM_ROLE_COUNT);
+    else
+        stand_out(work, VRAM_DEMAND_ROLE, most);
+}
+
+// Sets demand, role, bytes and per_step_bytes, and marks the rows that stand out. NO_HOST_MEMORY.
+static enum vram_status demand_judge(struct vr_demand_work *work) {
+    const struct vram_report_demand *made = work->made;
+    bool found = false;
+    if (made->room_bytes != 0 && made->request_bytes > made->room_bytes / 2) {
+        stand_out(work, VRAM_DEMAND_REQUEST, VRAM_ROLE_COUNT);
+        work->made->bytes = made->request_bytes;
+        return VRAM_OK;
+    }
+    VR_TRY(find_kept(work, &found));
+    if (!found) VR_TRY(find_growth(work, &found));
+    if (!found) VR_TRY(find_untrained(work, &found));
+    if (!found && !judge_by_moment(work)) judge_by_role(work);
+    return VRAM_OK;
+}
 
 enum { MOST_SITES = 3 };
 
@@ -112,7 +405,7 @@ static enum vram_status find_demand(struct vr_demand_work *work) {
     made->text = "";
     work->missing_bytes = made->wanted_bytes > made->room_bytes ? made->wanted_bytes - made->room_bytes : 1;
     if (made->room_bytes == 0) work->missing_bytes = made->request_bytes;
-    VR_TRY(vr_demand_judge(work));
+    VR_TRY(demand_judge(work));
     VR_TRY(name_holders(work));
     return vr_remedies_find(work);
 }

@@ -3,10 +3,39 @@
 #define VR_ANALYZE_DEMAND_H
 
 #include "analyze/arena.h"
-#include "analyze/live_curve.h"
+#include "analyze/lifetimes.h"
 #include "analyze/roles.h"
 #include "analyze/sites.h"
 #include "vram/demand.h"
+
+// ---- Live bytes over a history, to be changed as another program would have it, and its highest point.
+// Position 0 is before the first event, position e + 1 after event e. A row is live at the positions [birth + 1, death + 1).
+
+struct vr_live_curve {
+    int64_t *delta; // what changes at each position, and one more
+    size_t length;  // positions
+};
+
+// Sums of rows below this are exact here; nothing real reaches it.
+#define VR_LIVE_CURVE_MOST ((uint64_t)1 << 60)
+
+// Of nothing. NO_HOST_MEMORY.
+enum vram_status vr_live_curve_init(struct vr_live_curve *curve, size_t length);
+void vr_live_curve_release(struct vr_live_curve *curve);
+// The same once more, into a curve of the same length.
+void vr_live_curve_copy(struct vr_live_curve *curve, const struct vr_live_curve *from);
+// `bytes` (may be negative) more at [from, to); `to` may lie beyond the end.
+void vr_live_curve_add(struct vr_live_curve *curve, size_t from, size_t to, int64_t bytes);
+uint64_t vr_live_curve_peak(const struct vr_live_curve *curve);
+
+VR_INLINE size_t vr_row_from(const struct vr_lifetimes *lifetimes, size_t row) {
+    return lifetimes->birth[row] == VR_BEFORE_TRACE ? 0 : (size_t)lifetimes->birth[row] + 1;
+}
+VR_INLINE size_t vr_row_to(const struct vr_lifetimes *lifetimes, size_t row) {
+    return lifetimes->death[row] == VR_NEVER ? SIZE_MAX : (size_t)lifetimes->death[row] + 1;
+}
+
+// ---- What the memory in use is made of when there is too little of it, and what would lower it (vram/demand.h).
 
 // What is asked: the moment when a request failed, or the peak beside a room that the caller names.
 struct vr_demand_question {
@@ -57,14 +86,10 @@ void vr_remedy_add(struct vr_demand_work *work, struct vram_report_remedy remedy
 #define VR_SAME_MOMENT (-2) // of vram_report_remedy.next_event
 // The same where `changed` is the curve with the remedy: `left` is its highest point, and next_event the moment of that.
 void vr_remedy_add_curve(struct vr_demand_work *work, struct vram_report_remedy remedy);
-// The highest point of `changed`, and after which event it is; VR_SAME_MOMENT: the one that was asked about.
-int64_t vr_remedy_next_event(const struct vr_demand_work *work, uint64_t *left);
 
-// demand_kind.c: sets demand, role, bytes and per_step_bytes, and marks the rows that stand out. NO_HOST_MEMORY.
-enum vram_status vr_demand_judge(struct vr_demand_work *work);
 // advice.c: all of those whose grounds are there, in the order of the report. NO_HOST_MEMORY.
 enum vram_status vr_remedies_find(struct vr_demand_work *work);
-// recompute.c: the call whose activations are best made again. NO_HOST_MEMORY.
+// The call whose activations are best made again. NO_HOST_MEMORY.
 enum vram_status vr_recompute_find(struct vr_demand_work *work);
 
 #endif

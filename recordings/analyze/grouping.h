@@ -2,7 +2,7 @@
 #ifndef VR_ANALYZE_GROUPING_H
 #define VR_ANALYZE_GROUPING_H
 
-#include "analyze/finder.h"
+#include "analyze/text_search.h"
 #include "analyze/roles.h"
 #include "analyze/segment_lives.h"
 #include "analyze/sites.h"

@@ -1,9 +1,11 @@
-// growth.h: what grows from step to step, by call site.
+// growth.h: what grows from step to step, and what is made and freed within every step, by group.
 #ifndef VR_ANALYZE_GROWTH_H
 #define VR_ANALYZE_GROWTH_H
 
 #include "analyze/grouping.h"
 #include "analyze/steps.h"
+
+// ---- What grows from step to step, by call site.
 
 // X(constant, word). LEAK: objects pile up: what outlives its step stays, step after step, until the end. GROWTH: nothing piles up, but
 // what is live between the steps grows steadily: larger requests, or a buffer that is replaced by a larger one. STEADY: neither.
@@ -49,9 +51,6 @@ struct vr_growth {
     double steps_per_point; // 1, more where there are more steps than points
 };
 
-// Sets the verdict, the slope and the steps of a grower whose points are summed up. objects: of kept_bytes.
-void vr_grower_judge(struct vr_grower *grower, size_t points, double steps_per_point, double live_slope, double kept_objects);
-
 // The groups that grow fastest, at most `most`. NO_HOST_MEMORY; *growth is untouched then.
 enum vram_status vr_growth_find(struct vr_grouping *grouping, const struct vr_steps *steps, size_t most, struct vr_growth *growth);
 void vr_growth_release(struct vr_growth *growth);
@@ -67,5 +66,26 @@ void vr_growth_search_destroy(struct vr_growth_search *search);
 enum vram_status vr_growth_search_go_on(struct vr_growth_search *search, size_t rows, double *share);
 // Of a finished search; borrowed from it.
 const struct vr_growth *vr_growth_search_found(const struct vr_growth_search *search);
+
+// ---- What is made and freed again within every step, by group.
+
+// A group's allocations that were made and freed within one step (without steps: within a hundredth of the events).
+struct vr_churn {
+    struct vr_group *group; // by falling bytes
+    size_t count;
+    uint64_t bytes, allocations; // of all groups
+    size_t steps;                // that they were made in, at least 1
+};
+
+// Found a piece at a time, for those who must not wait. Borrows grouping and steps. Given to the caller: vr_churn_search_destroy().
+// NO_HOST_MEMORY.
+struct vr_churn_search;
+enum vram_status vr_churn_search_create(struct vr_grouping *grouping, const struct vr_steps *steps, struct vr_churn_search **search);
+// NULL is ignored.
+void vr_churn_search_destroy(struct vr_churn_search *search);
+// Looks at up to `rows` further rows. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+enum vram_status vr_churn_search_go_on(struct vr_churn_search *search, size_t rows, double *share);
+// Of a finished search; borrowed from it.
+const struct vr_churn *vr_churn_search_found(const struct vr_churn_search *search);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "analyze/growth.h"
 #include "analyze/profile.h"
-#include "analyze/step_marks.h"
+#include "analyze/steps.h"
 
 // X(constant, word): the answer to "does it leak?". NO_STEPS to FEW_STEPS: that cannot be said.
 #define VR_LEAK_ANSWERS(X)                                                                                                                 \
@@ -46,8 +46,8 @@ struct vr_leaks {
     size_t top; // groups to show
 };
 
-// Without a device in the options: the one in trouble (trouble.h), or where that leaks nothing the first one that does. INVALID_ARGUMENT
-// with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive it.
+// Without a device in the options: the one in trouble (device_view.h), or where that leaks nothing the first one that does.
+// INVALID_ARGUMENT with a sentence, BAD_INPUT, LIMIT, NO_HOST_MEMORY. The recording must outlive it.
 enum vram_status vr_leaks_open(const struct vram_recording *recording, const struct vram_profile_options *options, struct vr_leaks *leaks,
                                struct vram_error *error);
 void vr_leaks_close(struct vr_leaks *leaks);

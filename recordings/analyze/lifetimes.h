@@ -1,14 +1,33 @@
 // lifetimes.h: every allocation of one device's history with its birth and death, for one of two kinds of lifetime of "live".
-//
-// The history says what changed, the final blocks say how it ended. Walking the history backwards from the end gives what was live
-// before its first event; walking it forwards gives lifetimes. Where the two disagree it is counted, not guessed.
 #ifndef VR_ANALYZE_LIFETIMES_H
 #define VR_ANALYZE_LIFETIMES_H
 
-#include "analyze/address_ids.h"
-#include "analyze/view.h"
+#include "analyze/device_view.h"
 #include "base/map.h"
 #include "vram/report.h"
+
+// ---- Small numbers for the addresses of one device's allocations, so that passes over a long history index arrays.
+// An allocator hands out the same addresses again and again: a history of ten million events often has some thousands of them. Finding the
+// number of each event's address once is cheaper than looking the address up in every pass over the events.
+
+#define VR_NO_ADDRESS UINT32_MAX
+
+// All-zero is empty. Owned by whoever called vr_address_ids_build().
+struct vr_address_ids {
+    uint32_t *of_event; // VR_NO_ADDRESS for an event that neither begins nor ends an allocation
+    uint32_t *of_block; // by the view's blocks
+    uint64_t *address;  // by number
+    size_t count;
+};
+
+// LIMIT for more events and blocks than 32 bits tell apart, NO_HOST_MEMORY; *addresses is untouched then.
+enum vram_status vr_address_ids_build(const struct vr_view *view, struct vr_address_ids *addresses);
+// A zeroed one is fine.
+void vr_address_ids_release(struct vr_address_ids *addresses);
+
+// ---- Every allocation of one device's history with its birth and death, for one of two kinds of lifetime of "live".
+// The history says what changed, the final blocks say how it ended. Walking the history backwards from the end gives what was live before
+// its first event; walking it forwards gives lifetimes. Where the two disagree it is counted, not guessed.
 
 enum vr_lifetime_kind { VR_LIFETIME_ALLOCATED, VR_LIFETIME_ACTIVE };
 

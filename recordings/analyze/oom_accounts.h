@@ -3,7 +3,7 @@
 #define VR_ANALYZE_OOM_ACCOUNTS_H
 
 #include "analyze/arena.h"
-#include "analyze/view.h"
+#include "analyze/device_view.h"
 #include "vram/report.h"
 
 // What the recorded program held of the device. Where segments are not recorded, what is allocated is what is held.

@@ -3,7 +3,7 @@
 #define VR_ANALYZE_PROFILE_H
 
 #include "analyze/grouping.h"
-#include "analyze/trouble.h"
+#include "analyze/device_view.h"
 #include "vram/profile.h"
 
 struct vr_profile {

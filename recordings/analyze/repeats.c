@@ -8,7 +8,7 @@
 // What repeats may be the layers of a model, in one pass that keeps or gives back what every layer makes. In a loop of training memory
 // rises and falls in every turn by nearly as much as over all of them, a steady growth apart, ends a turn near where it began, and does not
 // move much more before and after the loop.
-#include "analyze/repeats.h"
+#include "analyze/steps.h"
 
 #include <math.h>
 

@@ -1,5 +1,7 @@
-// Recordings of whole programs: which library asked for the memory, and of what kind it is.
+// Recordings of whole programs: which library asked for the memory, of what kind it is, and what the driver's pools hold free.
 #include "analyze/report_parts.h"
+
+// ---- Recordings of whole programs: which library asked for the memory, and of what kind it is.
 
 struct tally {
     uint32_t name; // string id
@@ -66,4 +68,31 @@ enum vram_status vr_report_libraries(const struct vr_view *view, const struct vr
     out->whole_program = true;
     VR_TRY(group_by(view, allocated, view->history->metadata, allocated->peak_event, arena, &out->libraries, &out->library_count));
     return group_by(view, allocated, view->history->tag, allocated->peak_event, arena, &out->kinds, &out->kind_count);
+}
+
+// Addresses of what `vram run` saw the pools hold begin here (guides/run.md).
+#define POOLS UINT64_C(0x6800000000000000)
+
+static uint64_t held_by_pools(const struct vr_history *history, int64_t event) {
+    uint64_t held = 0;
+    for (size_t i = 0; i < history->count && (int64_t)i <= event; i++) {
+        if (history->address[i] < POOLS) continue;
+        if (history->action[i] == VR_ACTION_SEGMENT_MAP)
+            held += history->size_bytes[i];
+        else if (history->action[i] == VR_ACTION_SEGMENT_UNMAP && history->size_bytes[i] <= held)
+            held -= history->size_bytes[i];
+    }
+    return held;
+}
+
+uint64_t vr_driver_pools_free(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event) {
+    if (!vr_is_whole_program(view)) return 0;
+    const uint64_t held = held_by_pools(view->history, event);
+    uint64_t used = 0;
+    for (size_t i = 0; i < allocated->count && held != 0; i++) {
+        if (allocated->birth[i] == VR_BEFORE_TRACE || !vr_lifetimes_live_at(allocated, i, event)) continue;
+        const bool of_pool = strcmp(vr_model_string(view->model, view->history->tag[allocated->birth[i]]), "async") == 0;
+        if (of_pool) used += allocated->size_bytes[i];
+    }
+    return held > used ? held - used : 0;
 }

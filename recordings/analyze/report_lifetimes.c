@@ -1,4 +1,5 @@
-#include "analyze/report_lifetimes.h"
+// What a report says of lifetimes: totals, who held the peak, the longest lives, and what waited for other streams.
+#include "analyze/report_parts.h"
 
 // A life as it is kept on the way.
 struct kept_life {
@@ -422,4 +423,152 @@ enum vram_status vr_report_lifetimes_find(const struct vr_view *view, size_t top
     }
     if (status != VRAM_OK) vr_report_lifetimes_release(found);
     return status;
+}
+
+// ---- One notion's facts: totals, who held the peak, and the longest lives.
+
+static uint32_t row_age(const struct vr_lifetimes *lifetimes, size_t row) { return lifetimes->death[row] - lifetimes->birth[row]; }
+
+// Does the life of row a come before that of row b in the list of the longest: longer, larger, earlier.
+static bool row_lives_longer(const struct vr_lifetimes *lifetimes, size_t a, size_t b) {
+    if (row_age(lifetimes, a) != row_age(lifetimes, b)) return row_age(lifetimes, a) > row_age(lifetimes, b);
+    if (lifetimes->size_bytes[a] != lifetimes->size_bytes[b]) return lifetimes->size_bytes[a] > lifetimes->size_bytes[b];
+    return a < b;
+}
+
+// The rows of the longest completed lives in order; returns how many.
+static size_t select_longest(const struct vr_lifetimes *lifetimes, size_t top, size_t *rows) {
+    size_t kept = 0;
+    for (size_t i = lifetimes->start_count; i < lifetimes->count && top != 0; i++) {
+        if (lifetimes->death[i] == VR_NEVER) continue;
+        if (kept == top && !row_lives_longer(lifetimes, i, rows[top - 1])) continue;
+        if (kept < top) kept++;
+        size_t at = kept - 1;
+        for (; at > 0 && row_lives_longer(lifetimes, i, rows[at - 1]); at--) rows[at] = rows[at - 1];
+        rows[at] = i;
+    }
+    return kept;
+}
+
+static enum vram_status describe_longest(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *lifetimes,
+                                         const size_t *rows, size_t count, struct vr_arena *arena, struct vram_report_live *out) {
+    const struct vr_history *history = view->history;
+    void *room;
+    VR_TRY(vr_arena_array(arena, count, sizeof(struct vram_report_lifetime), &room));
+    struct vram_report_lifetime *longest = room;
+    for (size_t i = 0; i < count; i++) {
+        const size_t row = rows[i];
+        const uint32_t birth = lifetimes->birth[row], death = lifetimes->death[row];
+        longest[i] = (struct vram_report_lifetime){
+            .birth_event = birth, .death_event = death, .address = lifetimes->address[row], .size_bytes = lifetimes->size_bytes[row]};
+        longest[i].has_time = (vr_entry_has(history, birth) & vr_entry_has(history, death) & VR_HAS_TIME) != 0;
+        // Unsigned, since times of a damaged file may be as far apart as numbers go.
+        if (longest[i].has_time) longest[i].elapsed_us = (int64_t)((uint64_t)history->time_us[death] - (uint64_t)history->time_us[birth]);
+        VR_TRY(vr_sites_name(sites, vr_sites_frame(sites, lifetimes->stack[row]), arena, &longest[i].site));
+    }
+    out->longest = longest;
+    out->longest_count = count;
+    return VRAM_OK;
+}
+
+enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_report_lifetimes *found, size_t top,
+                                struct vr_arena *arena, struct vram_report_live *out) {
+    const struct vr_lifetimes *lifetimes = &found->rows;
+    out->start = lifetimes->start;
+    out->peak = lifetimes->peak;
+    out->peak_event = lifetimes->peak_event;
+    out->end = lifetimes->end;
+    out->final_state = lifetimes->final_state;
+    out->consistent = true;
+    for (size_t a = 0; a < VRAM_ANOMALY_COUNT; a++) {
+        out->anomalies[a] = lifetimes->anomalies[a];
+        out->consistent = out->consistent && lifetimes->anomalies[a] == 0;
+    }
+    out->born_and_freed = found->born_and_freed;
+    out->born_and_kept = found->born_and_kept;
+    out->inherited_and_freed = found->inherited_and_freed;
+    out->inherited_and_kept = found->inherited_and_kept;
+    out->largest_bytes = found->largest_bytes;
+    VR_TRY(vr_sites_at_peak(sites, lifetimes, top, arena, out));
+
+    size_t *rows = malloc((top + 1) * sizeof *rows);
+    if (rows == NULL) return VRAM_NO_HOST_MEMORY;
+    const size_t count = select_longest(lifetimes, top, rows);
+    const enum vram_status status = describe_longest(view, sites, lifetimes, rows, count, arena, out);
+    free(rows);
+    return status;
+}
+
+// ---- What was freed and still waited for other streams, at the moment when most of that waited.
+
+// By address: what waits there.
+struct waiting_work {
+    const struct vr_history *history;
+    struct vr_map born;    // address -> 1 + event of its allocation
+    struct vr_map waiting; // address -> 1 + event of free_requested
+    struct vr_map by_site; // frame -> bytes
+};
+
+static uint64_t take_waiting(struct waiting_work *work, uint64_t address) {
+    const uint64_t since = vr_map_take(&work->waiting, address);
+    return since == 0 ? 0 : work->history->size_bytes[since - 1];
+}
+
+// Up to an event, the last one included. *most_event is the first at which most waits.
+static enum vram_status walk_waiting(struct waiting_work *work, size_t end, size_t *most_event) {
+    const struct vr_history *history = work->history;
+    uint64_t bytes = 0, most = 0;
+    for (size_t i = 0; i < end; i++) {
+        const uint64_t address = history->address[i];
+        const enum vr_action action = (enum vr_action)history->action[i];
+        if (action == VR_ACTION_ALLOC) VR_TRY(vr_map_set(&work->born, address, i + 1));
+        if (action == VR_ACTION_ALLOC || action == VR_ACTION_FREE_COMPLETED) bytes -= take_waiting(work, address);
+        if (action != VR_ACTION_FREE_REQUESTED) continue;
+        bytes -= take_waiting(work, address);
+        VR_TRY(vr_map_set(&work->waiting, address, i + 1));
+        bytes += history->size_bytes[i];
+        if (bytes <= most) continue;
+        most = bytes;
+        *most_event = i;
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status add_up(struct waiting_work *work, struct vr_sites *sites, struct vram_report_sum *sum, uint32_t *largest) {
+    struct vr_map_slot entry;
+    size_t at = 0;
+    uint64_t most = 0;
+    while (vr_map_next(&work->waiting, &at, &entry)) {
+        const uint64_t born = vr_map_get(&work->born, entry.key), bytes = work->history->size_bytes[entry.value - 1];
+        const uint32_t frame = vr_sites_frame(sites, work->history->stack[(born == 0 ? entry.value : born) - 1]);
+        const uint64_t of_site = vr_map_get(&work->by_site, frame) + bytes;
+        sum->count++;
+        sum->bytes += bytes;
+        if (of_site != 0) VR_TRY(vr_map_set(&work->by_site, frame, of_site));
+        if (of_site <= most) continue;
+        most = of_site;
+        *largest = frame;
+    }
+    return VRAM_OK;
+}
+
+enum vram_status vr_report_waiting(const struct vr_view *view, struct vr_sites *sites, struct vr_arena *arena,
+                                   struct vram_report_device *out) {
+    struct waiting_work work = {.history = view->history};
+    uint32_t largest = VR_NO_SITE;
+    if (out->active.peak.bytes <= out->allocated.peak.bytes || out->active.peak_event < 0) return VRAM_OK;
+    size_t most = 0, again;
+    enum vram_status status = walk_waiting(&work, view->history->count, &most);
+    vr_map_clear(&work.born);
+    vr_map_clear(&work.waiting);
+    if (status == VRAM_OK) status = walk_waiting(&work, most + 1, &again);
+    out->waiting_event = most;
+    if (status == VRAM_OK) status = add_up(&work, sites, &out->waiting, &largest);
+    vr_map_release(&work.born);
+    vr_map_release(&work.waiting);
+    vr_map_release(&work.by_site);
+    if (status != VRAM_OK || out->waiting.count == 0) return status;
+    out->has_waited_for = out->trace_stream_count == 2;
+    if (out->has_waited_for) out->waited_for = out->trace_streams[vr_entry_stream(view->history, 0) == (uint64_t)out->trace_streams[0]];
+    return vr_sites_name(sites, largest, arena, &out->waiting_site);
 }

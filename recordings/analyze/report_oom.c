@@ -1,8 +1,7 @@
 // Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
 #include "analyze/demand.h"
-#include "analyze/driver_pools.h"
-#include "analyze/oom_accounts.h"
 #include "analyze/report_parts.h"
+#include "analyze/oom_accounts.h"
 #include "analyze/oom_cause.h"
 
 #include <stdio.h>

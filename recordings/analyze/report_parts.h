@@ -1,13 +1,38 @@
 // report_parts.h: the parts of one device's report. Each function fills its own members of *out from the view; arrays go to the arena.
-// All of them return NO_HOST_MEMORY only, unless they say otherwise.
 #ifndef VR_ANALYZE_REPORT_PARTS_H
 #define VR_ANALYZE_REPORT_PARTS_H
 
 #include "analyze/arena.h"
-#include "analyze/report_lifetimes.h"
+#include "analyze/device_view.h"
+#include "analyze/lifetimes.h"
 #include "analyze/sites.h"
-#include "analyze/view.h"
 #include "vram/report.h"
+
+// ---- What a report says of the lifetimes of one device, found in one pass over its history that keeps few rows.
+// A history of ten million events has millions of lifetimes (lifetimes.h), and a report looks at those that were live at a few moments and
+// at the longest. Whether something was live before event 0 follows from the first event at its address, so that no pass backwards is
+// needed, and totals are counted from the start, whatever it comes to.
+
+enum { VR_LIFETIME_KINDS = 2 };
+
+struct vr_report_lifetimes {
+    // The rows that were live at the peak, at an out of memory or at the end, the `top` longest, and whatever else was at hand. In the
+    // order of lifetimes.h; totals, anomalies and final blocks are those of all.
+    struct vr_lifetimes rows;
+    // Of all, by where the ends of their lives lie; and the largest that the history made.
+    struct vram_report_sum born_and_freed, born_and_kept, inherited_and_freed, inherited_and_kept;
+    uint64_t largest_bytes;
+};
+
+// found[kind] by enum vr_lifetime_kind; totals[kind] as vr_lifetimes_build() has them, both NULL where point_count is 0. LIMIT and
+// NO_HOST_MEMORY as there; nothing is held then.
+enum vram_status vr_report_lifetimes_find(const struct vr_view *view, size_t top, uint64_t *const totals[VR_LIFETIME_KINDS],
+                                          size_t point_count, struct vr_report_lifetimes found[VR_LIFETIME_KINDS]);
+// Zeroed ones are fine.
+void vr_report_lifetimes_release(struct vr_report_lifetimes found[VR_LIFETIME_KINDS]);
+
+// ---- The parts of one device's report. Each function fills its own members of *out from the view; arrays go to the arena. All of them
+// return NO_HOST_MEMORY only, unless they say otherwise.
 
 // report_trace.c: events by action, streams, times, frames.
 enum vram_status vr_report_trace(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
@@ -16,10 +41,10 @@ void vr_report_reserved(const struct vr_view *view, struct vram_report_reserved 
                         size_t point_count);
 // report_picture.c: segments, blocks, states, sums, usage, pools.
 enum vram_status vr_report_picture(const struct vr_view *view, struct vr_arena *arena, struct vram_report_device *out);
-// report_live.c: one notion's facts from its lifetimes, those of the same `top`.
+// One kind's facts from its lifetimes, those of the same `top`.
 enum vram_status vr_report_live(const struct vr_view *view, struct vr_sites *sites, const struct vr_report_lifetimes *found, size_t top,
                                 struct vr_arena *arena, struct vram_report_live *out);
-// waiting.c: what was freed and waited for other streams when most did; live facts must be there. NO_HOST_MEMORY.
+// What was freed and waited for other streams when most did; live facts must be there. NO_HOST_MEMORY.
 enum vram_status vr_report_waiting(const struct vr_view *view, struct vr_sites *sites, struct vr_arena *arena,
                                    struct vram_report_device *out);
 // report_libraries.c: whether the recording is one of `vram run`: what was asked of the driver, without an allocator between.
@@ -35,5 +60,10 @@ enum vram_status vr_libraries_at(const struct vr_view *view, const struct vr_lif
 enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sites, const struct vr_lifetimes *allocated,
                                 const struct vr_lifetimes *active, uint64_t memory_bytes, struct vr_arena *arena,
                                 struct vram_report_device *out);
+
+// ---- In recordings of whole programs, what the driver's own pools (cudaMallocAsync) hold free.
+
+// After an event: what the pools had from the device, less what was allocated from them. 0 elsewhere.
+uint64_t vr_driver_pools_free(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event);
 
 #endif

@@ -1,7 +1,76 @@
+// Allocations grouped by call site and by call stack, whose names are SHA-1 sums of their frames.
+#include "analyze/sites.h"
+
 #include <stdio.h>
 
-#include "analyze/sha1.h"
-#include "analyze/sites.h"
+#include "analyze/text_search.h"
+#include "model/recording.h"
+#include "vram/recording.h"
+
+static uint32_t rotate_left(uint32_t x, unsigned by) { return x << by | x >> (32 - by); }
+
+static void compress_block(uint32_t state[5], const unsigned char *block) {
+    uint32_t w[80];
+    for (unsigned i = 0; i < 16; i++) {
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    }
+    for (unsigned i = 16; i < 80; i++) w[i] = rotate_left(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
+    for (unsigned i = 0; i < 80; i++) {
+        uint32_t f, k;
+        if (i < 20) {
+            f = (b & c) | (~b & d);
+            k = 0x5A827999;
+        } else if (i < 40) {
+            f = b ^ c ^ d;
+            k = 0x6ED9EBA1;
+        } else if (i < 60) {
+            f = (b & c) | (b & d) | (c & d);
+            k = 0x8F1BBCDC;
+        } else {
+            f = b ^ c ^ d;
+            k = 0xCA62C1D6;
+        }
+        const uint32_t next = rotate_left(a, 5) + f + e + k + w[i];
+        e = d;
+        d = c;
+        c = rotate_left(b, 30);
+        b = a;
+        a = next;
+    }
+    state[0] += a;
+    state[1] += b;
+    state[2] += c;
+    state[3] += d;
+    state[4] += e;
+}
+
+void vr_sha1_init(struct vr_sha1 *sha1) { *sha1 = (struct vr_sha1){.state = {0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0}}; }
+
+void vr_sha1_add(struct vr_sha1 *sha1, const void *bytes, size_t length) {
+    const unsigned char *from = bytes;
+    while (length != 0) {
+        const size_t filled = (size_t)(sha1->length % sizeof sha1->block);
+        size_t part = sizeof sha1->block - filled;
+        if (part > length) part = length;
+        memcpy(sha1->block + filled, from, part);
+        sha1->length += part;
+        from += part;
+        length -= part;
+        if (sha1->length % sizeof sha1->block == 0) compress_block(sha1->state, sha1->block);
+    }
+}
+
+uint64_t vr_sha1_end(struct vr_sha1 *sha1) {
+    static const unsigned char zeros[64];
+    const uint64_t bits = sha1->length * 8;
+    unsigned char tail[8];
+    for (unsigned i = 0; i < 8; i++) tail[i] = (unsigned char)(bits >> (56 - 8 * i));
+    vr_sha1_add(sha1, "\x80", 1);
+    vr_sha1_add(sha1, zeros, (120 - (size_t)(sha1->length % 64)) % 64);
+    vr_sha1_add(sha1, tail, sizeof tail);
+    return (uint64_t)sha1->state[0] << 32 | sha1->state[1];
+}
 
 enum vram_status vr_sites_init(struct vr_sites *sites, const struct vr_model *model) {
     uint8_t *kind = calloc((size_t)model->frames.count + 1, sizeof *kind);
@@ -309,4 +378,69 @@ enum vram_status vr_sites_at(struct vr_sites *sites, const struct vr_lifetimes *
         name_top(sites, &by_site, &(struct site_rows){rows, merge_groups(rows, count), top}, arena, groups, group_count);
     free(rows);
     return status;
+}
+
+static_assert(VR_NO_SITE == VRAM_NO_FRAME, "handed on as it is");
+
+enum vram_status vram_recording_sites(const struct vram_recording *recording, uint32_t *frames) {
+    VR_REQUIRE(recording && frames);
+    const struct vr_model *model = vr_recording_model(recording);
+    struct vr_sites sites;
+    VR_TRY(vr_sites_init(&sites, model));
+    for (uint32_t stack = 0; stack < model->stacks.count; stack++) frames[stack] = vr_sites_frame(&sites, stack);
+    vr_sites_release(&sites);
+    return VRAM_OK;
+}
+
+size_t vram_site_of_frames(const struct vram_frame *frames, size_t count) {
+    struct vr_site_choice choice = {.has = {false}};
+    if (frames == NULL || count == 0) return SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const struct vr_frame_text text = {.file = frames[i].filename,
+                                           .file_length = strlen(frames[i].filename),
+                                           .name = frames[i].name,
+                                           .name_length = strlen(frames[i].name)};
+        if (vr_site_choice_add(&choice, vr_frame_kind_of(&text), i)) break;
+    }
+    return (size_t)vr_site_choice_best(&choice);
+}
+
+static bool is_skipped(const struct vr_model *model, const struct vr_finder *finder, uint32_t frame) {
+    char text[VR_FINDER_BYTES];
+    (void)snprintf(text, sizeof text, "%.2000s:%lld:%.2000s", vr_model_string(model, model->frames.filename[frame]),
+                   (long long)model->frames.line[frame], vr_model_string(model, model->frames.name[frame]));
+    return vr_finder_matches(finder, text);
+}
+
+// Why a frame is skipped, in model->frames.skipped.
+enum { FOR_GOOD = 1, FOR_NOW = 2 };
+
+static enum vram_status skip_frames(struct vram_recording *recording, const char *expression, uint8_t keeps, uint8_t why,
+                                    struct vram_error *error) {
+    struct vr_model *model = &recording->model;
+    const bool some = *expression != '\0';
+    struct vr_finder finder;
+    if (some) VR_TRY(vr_finder_init(&finder, expression, true, error));
+    uint8_t *skipped = calloc((size_t)model->frames.count + 1, sizeof *skipped);
+    if (skipped == NULL) {
+        if (some) vr_finder_release(&finder);
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
+    }
+    for (uint32_t i = 0; i < model->frames.count; i++) {
+        if (model->frames.skipped != NULL) skipped[i] = model->frames.skipped[i] & keeps;
+        if (some && is_skipped(model, &finder, i)) skipped[i] |= why;
+    }
+    if (some) vr_finder_release(&finder);
+    free(model->frames.skipped);
+    model->frames.skipped = skipped;
+    return VRAM_OK;
+}
+
+enum vram_status vram_recording_skip_frames(struct vram_recording *recording, const char *expression, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, recording && expression);
+    return skip_frames(recording, expression, FOR_GOOD | FOR_NOW, FOR_GOOD, error);
+}
+
+enum vram_status vr_sites_skip_for_now(struct vram_recording *recording, const char *expression, struct vram_error *error) {
+    return skip_frames(recording, expression, FOR_GOOD, FOR_NOW, error);
 }

@@ -5,6 +5,22 @@
 #include "analyze/arena.h"
 #include "analyze/frame_kinds.h"
 #include "analyze/lifetimes.h"
+#include "base/base.h"
+
+// ---- SHA-1 (FIPS 180-4), only to name call stacks the same way everywhere; nothing here is about security.
+
+struct vr_sha1 {
+    uint32_t state[5];
+    uint64_t length; // bytes so far
+    unsigned char block[64];
+};
+
+void vr_sha1_init(struct vr_sha1 *sha1);
+void vr_sha1_add(struct vr_sha1 *sha1, const void *bytes, size_t length);
+// The first eight bytes of the digest, big-endian: its first 16 hex digits as a number. Ends the use of *sha1.
+uint64_t vr_sha1_end(struct vr_sha1 *sha1);
+
+// ---- Who holds the bytes: allocations grouped by call site and by call stack.
 
 // Sites of one model's stacks, found when first asked for. One thread at a time.
 struct vr_sites {

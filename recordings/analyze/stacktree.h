@@ -3,7 +3,23 @@
 #define VR_ANALYZE_STACKTREE_H
 
 #include "analyze/grouping.h"
-#include "analyze/frame_labels.h"
+#include "base/map.h"
+#include "model/model.h"
+
+// ---- Frames of several recordings as numbers that are the same for the same function, so that stacks can be laid on each other.
+
+// All-zero is an empty table. One thread at a time.
+struct vr_frame_labels {
+    struct vr_frame_label {
+        const struct vr_model *model; // borrowed: where the frame was seen first
+        uint32_t frame;
+    } * label;
+    size_t count, capacity;
+    struct vr_map map;  // a hash -> 1 + label
+    bool without_lines; // lines differ between versions of a program: file and function alone tell frames apart
+};
+
+// ---- Many call stacks as one tree, with what each branch holds: for flame graphs and icicles, of one moment or of two.
 
 #define VR_TREE_NONE UINT32_MAX
 

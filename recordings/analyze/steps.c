@@ -1,8 +1,176 @@
+// Where the steps of a training loop begin.
 #include "analyze/steps.h"
 
-#include "analyze/layers.h"
-#include "analyze/repeats.h"
-#include "analyze/step_marks.h"
+#include "analyze/frame_kinds.h"
+#include "base/map.h"
+
+// The Python frames that the stacks seen so far have in common, from the outermost one on.
+struct common_frames {
+    uint32_t *frame;
+    size_t count, capacity;
+    bool any;          // a stack was seen
+    bool python;       // stacks without a Python frame are passed over
+    bool elsewhere;    // a stack lies outside of autograd's backward pass
+    uint32_t backward; // 1 + a frame of that, 0: none was seen
+    uint8_t *known;    // by stack
+};
+
+// Interpreters and dispatchers call the same function in several ways.
+static bool frame_counts(const struct vr_model *model, uint32_t frame) { return vr_frame_is_python(model, frame, false); }
+
+// Autograd works a graph off, in Python's thread or in its own.
+static bool is_backward(const struct vr_model *model, uint32_t frame) {
+    const char *name = vr_model_string(model, model->frames.name[frame]);
+    return strncmp(name, "torch::autograd::Engine::", 25) == 0 || strcmp(name, "_engine_run_backward") == 0 ||
+           strcmp(name, "backward") == 0;
+}
+
+static void look_for_backward(struct common_frames *common, const struct vr_model *model, const uint32_t *begin, const uint32_t *end) {
+    for (; begin != end; begin++) {
+        if (!is_backward(model, *begin)) continue;
+        common->backward = *begin + 1;
+        return;
+    }
+    common->elsewhere = true;
+}
+
+static bool has_python(const struct vr_model *model, const uint32_t *begin, const uint32_t *end) {
+    for (; begin != end; begin++) {
+        if (frame_counts(model, *begin)) return true;
+    }
+    return false;
+}
+
+static enum vram_status take_stack(struct common_frames *common, const struct vr_model *model, const uint32_t *begin, const uint32_t *end) {
+    common->any = true;
+    for (const uint32_t *frame = end; frame != begin; frame--) {
+        if (!frame_counts(model, frame[-1])) continue;
+        VR_TRY(vr_grow((void **)&common->frame, &common->capacity, common->count + 1, sizeof *common->frame));
+        common->frame[common->count++] = frame[-1];
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status narrow_common(struct common_frames *common, const struct vr_model *model, uint32_t stack) {
+    const uint32_t *frames = model->stacks.frame; // NULL where no stack has a frame
+    const uint32_t *begin = frames == NULL ? NULL : frames + model->stacks.offset[stack];
+    const uint32_t *end = frames == NULL ? NULL : frames + model->stacks.offset[stack + 1];
+    if (common->known[stack] != 0) return VRAM_OK;
+    common->known[stack] = 1;
+    look_for_backward(common, model, begin, end);
+    if (common->python && !has_python(model, begin, end)) return VRAM_OK;
+    if (!common->any) return take_stack(common, model, begin, end);
+    size_t alike = 0;
+    for (const uint32_t *frame = end; frame != begin && alike < common->count; frame--) {
+        if (!frame_counts(model, frame[-1])) continue;
+        if (common->frame[alike] != frame[-1]) break;
+        alike++;
+    }
+    common->count = alike;
+    return VRAM_OK;
+}
+
+// Frames of torch itself call a module, whatever that does: they are on the way into every pass.
+static bool is_pass(const struct vr_model *model, uint32_t frame) {
+    const char *name = vr_model_string(model, model->frames.name[frame]);
+    return (strcmp(name, "forward") == 0 || strcmp(name, "__call__") == 0) && vr_frame_kind(model, frame) == VR_FRAME_OWN;
+}
+
+static enum vram_status narrow_all(struct common_frames *common, const struct vr_view *view, size_t from, size_t to) {
+    const struct vr_history *history = view->history;
+    for (size_t event = from; event < to && (common->count != 0 || !common->any || !common->elsewhere); event++) {
+        if (history->action[event] == VR_ACTION_ALLOC) VR_TRY(narrow_common(common, view->model, history->stack[event]));
+    }
+    return VRAM_OK;
+}
+
+// *pass is set to 1 + the frame of the forward pass that all allocations between the first and the last turn were made in: a function
+// called `forward` or `__call__`, at one line of it. 0: there is none. The steps of a loop have no such frame: a pass through a whole model
+// goes through several lines of its function, and a training step leaves it. NO_HOST_MEMORY.
+static enum vram_status layers_pass(const struct vr_view *view, const size_t *first, size_t count, bool loop, uint32_t *pass) {
+    struct common_frames common = {.python = !loop};
+    *pass = 0;
+    if (count < 2) return VRAM_OK;
+    common.known = calloc(view->model->stacks.count, 1);
+    enum vram_status status = common.known == NULL ? VRAM_NO_HOST_MEMORY : narrow_all(&common, view, first[0], first[count - 1]);
+    for (size_t i = 0; i < common.count && status == VRAM_OK && *pass == 0; i++) {
+        if (is_pass(view->model, common.frame[i])) *pass = common.frame[i] + 1;
+    }
+    if (status == VRAM_OK && !common.elsewhere) *pass = common.backward;
+    free(common.known);
+    free(common.frame);
+    return status;
+}
+
+// The name of a mark among the events: torch 2.4 squeezed annotations into the history, as one frame whose file name is the text;
+// recordings of whole programs name them by metadata. 0: the event is no mark.
+static uint32_t step_mark_of_event(const struct vr_view *view, size_t event) {
+    const struct vr_model *model = view->model;
+    const struct vr_history *history = view->history;
+    if (history->action[event] != VR_ACTION_USER_DEFINED && history->action[event] != VR_ACTION_ANNOTATE) return 0;
+    const uint32_t stack = history->stack[event];
+    if (history->metadata[event] != 0 || model->stacks.offset[stack] == model->stacks.offset[stack + 1]) return history->metadata[event];
+    return model->frames.filename[model->stacks.frame[model->stacks.offset[stack]]];
+}
+
+// Whether an annotation begins something on the view's device.
+static bool step_mark_begins(const struct vr_view *view, const struct vr_annotation *annotation) {
+    const bool concerns = annotation->device < 0 || annotation->device == (int64_t)view->device;
+    return concerns && strcmp(vr_model_string(view->model, annotation->stage), "END") != 0;
+}
+
+struct counting {
+    struct vr_step_marks marks;
+    size_t capacity;
+    struct vr_map known; // name -> 1 + place among the marks
+};
+
+static enum vram_status add_mark(struct counting *counting, uint32_t name) {
+    struct vr_step_marks *marks = &counting->marks;
+    const uint64_t place = vr_map_get(&counting->known, name);
+    if (place != 0) {
+        marks->mark[place - 1].count++;
+        return VRAM_OK;
+    }
+    VR_TRY(vr_grow((void **)&marks->mark, &counting->capacity, marks->count + 1, sizeof *marks->mark));
+    marks->mark[marks->count++] = (struct vr_step_mark){.name = name, .count = 1};
+    return vr_map_set(&counting->known, name, marks->count);
+}
+
+static enum vram_status add_all(struct counting *counting, const struct vr_view *view) {
+    for (size_t i = 0; i < view->model->annotation_count; i++) {
+        const struct vr_annotation *annotation = &view->model->annotations[i];
+        if (annotation->name != 0 && step_mark_begins(view, annotation)) VR_TRY(add_mark(counting, annotation->name));
+    }
+    for (size_t event = 0; event < view->history->count; event++) {
+        const uint32_t name = step_mark_of_event(view, event);
+        if (name != 0) VR_TRY(add_mark(counting, name));
+    }
+    return VRAM_OK;
+}
+
+static int most_often_first(const void *a, const void *b) {
+    const struct vr_step_mark *x = a, *y = b;
+    return x->count != y->count ? VR_ORDER(y->count, x->count) : VR_ORDER(x->name, y->name);
+}
+
+enum vram_status vr_step_marks_find(const struct vr_view *view, struct vr_step_marks *marks) {
+    struct counting counting = {.capacity = 0};
+    const enum vram_status status = add_all(&counting, view);
+    vr_map_release(&counting.known);
+    if (status != VRAM_OK) {
+        free(counting.marks.mark);
+        return status;
+    }
+    if (counting.marks.count != 0) qsort(counting.marks.mark, counting.marks.count, sizeof *counting.marks.mark, most_often_first);
+    *marks = counting.marks;
+    return VRAM_OK;
+}
+
+void vr_step_marks_release(struct vr_step_marks *marks) {
+    free(marks->mark);
+    *marks = (struct vr_step_marks){.mark = NULL};
+}
 
 enum { LEAST_STEPS = 3 };
 
@@ -87,7 +255,7 @@ static unsigned best_kind(const struct vr_view *view, const char *wished, uint32
     *name = 0;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        const unsigned kind = vr_step_mark_begins(view, annotation) ? annotation_kind(model, annotation, wished) : NO_MARK;
+        const unsigned kind = step_mark_begins(view, annotation) ? annotation_kind(model, annotation, wished) : NO_MARK;
         found[kind]++;
         if (kind != CALLED_STEP || (*name != 0 && named >= LEAST_STEPS && annotation->name != *name)) continue;
         named = annotation->name == *name ? named + 1 : 1;
@@ -108,7 +276,7 @@ static enum vram_status by_annotations(struct finding *finding, const char *wish
     if (kind == NO_MARK || history->count == 0 || (vr_entry_has(history, 0) & VR_HAS_TIME) == 0) return VRAM_OK;
     for (size_t i = 0; i < model->annotation_count; i++) {
         const struct vr_annotation *annotation = &model->annotations[i];
-        if (!vr_step_mark_begins(finding->view, annotation) || annotation_kind(model, annotation, wished) != kind) continue;
+        if (!step_mark_begins(finding->view, annotation) || annotation_kind(model, annotation, wished) != kind) continue;
         if (kind == CALLED_STEP && annotation->name != name) continue;
         const size_t event = step_event_at(history, annotation->time_us);
         if (event < history->count) VR_TRY(append_step(finding, event));
@@ -120,7 +288,7 @@ static enum vram_status by_annotations(struct finding *finding, const char *wish
 static enum vram_status by_events(struct finding *finding, const char *wished) {
     const struct vr_history *history = finding->view->history;
     for (size_t i = 0; i < history->count; i++) {
-        const uint32_t id = vr_step_mark_of_event(finding->view, i);
+        const uint32_t id = step_mark_of_event(finding->view, i);
         if (id == 0) continue;
         const char *name = vr_model_string(finding->view->model, id);
         if (wished != NULL ? strcmp(name, wished) != 0 : !holds_word(name, "step") && !holds_word(name, "iteration")) continue;
@@ -193,7 +361,7 @@ enum vram_status vr_steps_search_go_on(struct vr_steps_search *search, size_t ev
     if (search->repeats != NULL) {
         bool loop = false;
         vr_repeats_take(search->repeats, &steps->first, &steps->count, &loop);
-        VR_TRY(vr_layers_pass(search->finding.view, steps->first, steps->count, loop, &steps->pass_frame));
+        VR_TRY(layers_pass(search->finding.view, steps->first, steps->count, loop, &steps->pass_frame));
         steps->unsure = (!loop && !repeats_of_host(search->finding.view, steps->count)) || steps->pass_frame != 0;
     }
     vr_repeats_destroy(search->repeats);

@@ -2,7 +2,41 @@
 #ifndef VR_ANALYZE_STEPS_H
 #define VR_ANALYZE_STEPS_H
 
-#include "analyze/view.h"
+#include "analyze/device_view.h"
+
+// ---- The marks of a recording by name, as steps can begin at them.
+
+struct vr_step_mark {
+    uint32_t name; // string id
+    size_t count;  // how often it begins
+};
+
+// By falling count, then by the number of their name.
+struct vr_step_marks {
+    struct vr_step_mark *mark;
+    size_t count;
+};
+
+// Annotations and marks among the events that concern the device. NO_HOST_MEMORY; *marks is untouched then.
+enum vram_status vr_step_marks_find(const struct vr_view *view, struct vr_step_marks *marks);
+void vr_step_marks_release(struct vr_step_marks *marks);
+
+// ---- The period in which a history's allocations (stack and size) repeat, and where its turns begin. Worked out a piece at a time, for
+// those who must not wait.
+
+struct vr_repeats;
+
+// Borrows the history. Given to the caller: vr_repeats_destroy(). NO_HOST_MEMORY.
+enum vram_status vr_repeats_create(const struct vr_history *history, struct vr_repeats **repeats);
+// NULL is ignored.
+void vr_repeats_destroy(struct vr_repeats *repeats);
+// Looks at up to `events` further events. *share: how much of all is done, 1 when it is finished. NO_HOST_MEMORY.
+enum vram_status vr_repeats_go_on(struct vr_repeats *repeats, size_t events, double *share);
+// Of what is finished: the events that turns begin with, ascending, and whether they are those of a loop, not layers say. *first is given
+// to the caller (free(); NULL for none), once.
+void vr_repeats_take(struct vr_repeats *repeats, size_t **first, size_t *count, bool *loop);
+
+// ---- Where the steps of a training loop begin: by marks of the program, by what was asked for, or by how the allocations repeat.
 
 // X(constant, word): how the steps were found.
 #define VR_STEP_SOURCES(X)                                                                                                                 \
@@ -27,7 +61,7 @@ struct vr_steps {
     uint32_t name; // string id of the marks, 0 without
     bool asked;    // marks of a name were asked for
     bool unsure;   // REPEATED: they may be the layers of a model
-    // REPEATED: 1 + the frame of the pass that all of them happen in (layers.h), which makes them its layers; 0: no such frame.
+    // REPEATED: 1 + the frame of the pass that all of them happen in (steps.c), which makes them its layers; 0: no such frame.
     uint32_t pass_frame;
 };
 

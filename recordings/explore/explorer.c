@@ -1,5 +1,5 @@
 // Recordings come in, queries are handed to the function of their name.
-#include "explore/explored/moment.h"
+#include "explore/explored/state_at_event.h"
 #include "explore/query/event_selection.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/lanes.h"

@@ -1,8 +1,148 @@
-// Arrow IPC files: "ARROW1", messages, and at the end a list of where each is. A message is its length, a FlatBuffer that says what it is,
-// and a body of buffers. The names of fields and their numbers are those of the format's Message.fbs, Schema.fbs and File.fbs.
-#include "export/arrow.h"
+// Arrow IPC files, whose messages have heads in FlatBuffers.
+#include "base/base.h"
+#include "export/export.h"
 
-#include "export/flatbuffer.h"
+// ---- FlatBuffers, as far as the writer of Arrow files needs them: tables, vectors, strings, structs.
+// A message is built from its end to its beginning, inner objects before those that refer to them. An object is known by its distance from
+// the end (never 0). Numbers stand in little-endian order, as on every machine that this runs on.
+
+enum { VR_FLAT_MOST_SLOTS = 8 };
+
+// All-zero is an empty one. The caller releases it.
+struct vr_flat {
+    uint8_t *bytes; // what is written stands at the end
+    size_t capacity;
+    size_t used;
+    size_t alignment;                       // of the strictest number so far
+    size_t table_start;                     // `used` when the open table began
+    uint32_t slots[VR_FLAT_MOST_SLOTS + 1]; // of the open table: the field's distance from the end, 0 for none
+    bool failed;                            // host memory ran out
+};
+
+VR_INLINE const uint8_t *vr_flat_bytes(const struct vr_flat *flat) { return flat->bytes + (flat->capacity - flat->used); }
+
+static void flat_release(struct vr_flat *flat) {
+    free(flat->bytes);
+    *flat = (struct vr_flat){0};
+}
+
+// Forgets what was written and keeps the memory.
+static void flat_clear(struct vr_flat *flat) {
+    flat->used = 0;
+    flat->alignment = 0;
+}
+
+// Room for `size` more bytes before what is there.
+static bool reserve_bytes(struct vr_flat *flat, size_t size) {
+    if (flat->failed) return false;
+    if (flat->capacity - flat->used >= size) return true;
+    size_t capacity = flat->capacity == 0 ? 1024 : flat->capacity;
+    while (capacity - flat->used < size) capacity *= 2;
+    uint8_t *bytes = malloc(capacity);
+    if (bytes == NULL) {
+        flat->failed = true;
+        return false;
+    }
+    if (flat->used != 0) memcpy(bytes + (capacity - flat->used), vr_flat_bytes(flat), flat->used);
+    free(flat->bytes);
+    flat->bytes = bytes;
+    flat->capacity = capacity;
+    return true;
+}
+
+static void put_flat_bytes(struct vr_flat *flat, const void *bytes, size_t size) {
+    if (size == 0 || !reserve_bytes(flat, size)) return;
+    flat->used += size;
+    memcpy(flat->bytes + (flat->capacity - flat->used), bytes, size);
+}
+
+// Zeros, so that after `more` bytes of another object what comes next stands at a multiple of `alignment` from the end.
+static void align_flat(struct vr_flat *flat, size_t alignment, size_t more) {
+    static const uint8_t zeros[16];
+    assert(alignment <= sizeof zeros && (alignment & (alignment - 1)) == 0);
+    if (alignment > flat->alignment) flat->alignment = alignment;
+    put_flat_bytes(flat, zeros, (0 - (flat->used + more)) & (alignment - 1));
+}
+
+static void put_flat_number(struct vr_flat *flat, size_t size, uint64_t value) {
+    align_flat(flat, size, size);
+    put_flat_bytes(flat, &value, size);
+}
+
+// The distance from here to an object, which lies behind.
+static void put_reference(struct vr_flat *flat, uint32_t object) {
+    align_flat(flat, 4, 4);
+    assert(flat->failed || object <= flat->used);
+    const uint32_t distance = (uint32_t)flat->used + 4 - object;
+    put_flat_bytes(flat, &distance, 4);
+}
+
+static uint32_t flat_string(struct vr_flat *flat, const char *text, size_t length) {
+    align_flat(flat, 4, length + 1);
+    put_flat_bytes(flat, "", 1);
+    put_flat_bytes(flat, text, length);
+    put_flat_number(flat, 4, length);
+    return (uint32_t)flat->used;
+}
+
+// A vector of structs of `size` bytes each, whose numbers need `alignment`.
+static uint32_t flat_structs(struct vr_flat *flat, const void *items, size_t size, size_t count, size_t alignment) {
+    align_flat(flat, 4, size * count);
+    align_flat(flat, alignment, size * count);
+    put_flat_bytes(flat, items, size * count);
+    put_flat_number(flat, 4, count);
+    return (uint32_t)flat->used;
+}
+
+static uint32_t flat_references(struct vr_flat *flat, const uint32_t *objects, size_t count) {
+    align_flat(flat, 4, 4 * count);
+    for (size_t i = count; i-- > 0;) put_reference(flat, objects[i]);
+    put_flat_number(flat, 4, count);
+    return (uint32_t)flat->used;
+}
+
+// A table: begin, its fields in any order, end. A number that is 0 is left out: readers take 0 for what is not there.
+static void flat_begin(struct vr_flat *flat) {
+    memset(flat->slots, 0, sizeof flat->slots);
+    flat->table_start = flat->used;
+}
+
+static void flat_number(struct vr_flat *flat, unsigned slot, size_t size, uint64_t value) {
+    assert(slot < VR_FLAT_MOST_SLOTS);
+    if (value == 0) return;
+    put_flat_number(flat, size, value);
+    flat->slots[slot] = (uint32_t)flat->used;
+}
+
+static void flat_reference(struct vr_flat *flat, unsigned slot, uint32_t object) {
+    assert(slot < VR_FLAT_MOST_SLOTS);
+    put_reference(flat, object);
+    flat->slots[slot] = (uint32_t)flat->used;
+}
+
+// A table begins with the distance to its list of fields, which stands before it: its own size, the table's, and where each field is.
+static uint32_t flat_end(struct vr_flat *flat) {
+    put_flat_number(flat, 4, 0);
+    const uint32_t table = (uint32_t)flat->used;
+    unsigned count = VR_FLAT_MOST_SLOTS;
+    while (count > 0 && flat->slots[count - 1] == 0) count--;
+    for (unsigned i = count; i-- > 0;) put_flat_number(flat, 2, flat->slots[i] == 0 ? 0 : table - flat->slots[i]);
+    put_flat_number(flat, 2, table - flat->table_start);
+    put_flat_number(flat, 2, (count + 2) * 2);
+    if (flat->failed) return 0;
+    const int32_t distance = (int32_t)(flat->used - table);
+    memcpy(flat->bytes + (flat->capacity - table), &distance, 4);
+    return table;
+}
+
+// Completes the message. What was built is at vr_flat_bytes(), `used` bytes long.
+static void flat_finish(struct vr_flat *flat, uint32_t root) {
+    align_flat(flat, flat->alignment < 4 ? 4 : flat->alignment, 4);
+    put_reference(flat, root);
+}
+
+// ---- Arrow IPC files: "ARROW1", messages, and at the end a list of where each is. A message is its length, a FlatBuffer that says what it
+// is, and a body of buffers. The names of fields and their numbers are those of the format's Message.fbs, Schema.fbs and File.fbs.
 
 enum { METADATA_V5 = 4, TYPE_INT = 2, TYPE_UTF8 = 5, HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
 enum { FIELD_NAME, FIELD_NULLABLE, FIELD_TYPE_TYPE, FIELD_TYPE, FIELD_DICTIONARY, FIELD_CHILDREN };
@@ -60,42 +200,42 @@ static void put_padding(struct writer *writer) {
 // --- types -----------------------------------------------------------------------------------------------------------------------------
 
 static uint32_t integer_type(struct vr_flat *flat, unsigned bits, bool is_signed) {
-    vr_flat_begin(flat);
-    vr_flat_number(flat, 0, 4, bits);
-    vr_flat_number(flat, 1, 1, is_signed);
-    return vr_flat_end(flat);
+    flat_begin(flat);
+    flat_number(flat, 0, 4, bits);
+    flat_number(flat, 1, 1, is_signed);
+    return flat_end(flat);
 }
 
 static uint32_t type_of(struct vr_flat *flat, enum vr_arrow_kind kind) {
     if (kind == VR_ARROW_TEXT) {
-        vr_flat_begin(flat);
-        return vr_flat_end(flat);
+        flat_begin(flat);
+        return flat_end(flat);
     }
     return integer_type(flat, kind == VR_ARROW_UINT32 ? 32 : 64, kind == VR_ARROW_INT64);
 }
 
 static uint32_t dictionary_of(struct vr_flat *flat, size_t column) {
     const uint32_t numbers = integer_type(flat, 32, true);
-    vr_flat_begin(flat);
-    vr_flat_number(flat, 0, 8, column);
-    vr_flat_reference(flat, 1, numbers);
-    return vr_flat_end(flat);
+    flat_begin(flat);
+    flat_number(flat, 0, 8, column);
+    flat_reference(flat, 1, numbers);
+    return flat_end(flat);
 }
 
 static uint32_t field_of(struct vr_flat *flat, const struct vr_arrow_column *column, size_t index) {
     const bool is_text = column->kind == VR_ARROW_TEXT;
-    const uint32_t name = vr_flat_string(flat, column->name, strlen(column->name));
+    const uint32_t name = flat_string(flat, column->name, strlen(column->name));
     const uint32_t type = type_of(flat, column->kind);
     const uint32_t dictionary = is_text ? dictionary_of(flat, index) : 0;
-    const uint32_t children = vr_flat_references(flat, NULL, 0);
-    vr_flat_begin(flat);
-    vr_flat_reference(flat, FIELD_NAME, name);
-    vr_flat_number(flat, FIELD_NULLABLE, 1, 1);
-    vr_flat_number(flat, FIELD_TYPE_TYPE, 1, is_text ? TYPE_UTF8 : TYPE_INT);
-    vr_flat_reference(flat, FIELD_TYPE, type);
-    if (is_text) vr_flat_reference(flat, FIELD_DICTIONARY, dictionary);
-    vr_flat_reference(flat, FIELD_CHILDREN, children);
-    return vr_flat_end(flat);
+    const uint32_t children = flat_references(flat, NULL, 0);
+    flat_begin(flat);
+    flat_reference(flat, FIELD_NAME, name);
+    flat_number(flat, FIELD_NULLABLE, 1, 1);
+    flat_number(flat, FIELD_TYPE_TYPE, 1, is_text ? TYPE_UTF8 : TYPE_INT);
+    flat_reference(flat, FIELD_TYPE, type);
+    if (is_text) flat_reference(flat, FIELD_DICTIONARY, dictionary);
+    flat_reference(flat, FIELD_CHILDREN, children);
+    return flat_end(flat);
 }
 
 static enum vram_status schema_of(struct writer *writer, uint32_t *schema) {
@@ -103,11 +243,11 @@ static enum vram_status schema_of(struct writer *writer, uint32_t *schema) {
     uint32_t *fields = calloc(table->column_count, sizeof *fields);
     if (fields == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; i < table->column_count; i++) fields[i] = field_of(&writer->flat, &table->columns[i], i);
-    const uint32_t list = vr_flat_references(&writer->flat, fields, table->column_count);
+    const uint32_t list = flat_references(&writer->flat, fields, table->column_count);
     free(fields);
-    vr_flat_begin(&writer->flat);
-    vr_flat_reference(&writer->flat, 1, list);
-    *schema = vr_flat_end(&writer->flat);
+    flat_begin(&writer->flat);
+    flat_reference(&writer->flat, 1, list);
+    *schema = flat_end(&writer->flat);
     return VRAM_OK;
 }
 
@@ -115,18 +255,18 @@ static enum vram_status schema_of(struct writer *writer, uint32_t *schema) {
 
 static void put_message(struct writer *writer, unsigned kind, uint32_t header, uint64_t body_bytes) {
     struct vr_flat *flat = &writer->flat;
-    vr_flat_begin(flat);
-    vr_flat_number(flat, 0, 2, METADATA_V5);
-    vr_flat_number(flat, 1, 1, kind);
-    vr_flat_reference(flat, 2, header);
-    vr_flat_number(flat, 3, 8, body_bytes);
-    vr_flat_finish(flat, vr_flat_end(flat));
+    flat_begin(flat);
+    flat_number(flat, 0, 2, METADATA_V5);
+    flat_number(flat, 1, 1, kind);
+    flat_reference(flat, 2, header);
+    flat_number(flat, 3, 8, body_bytes);
+    flat_finish(flat, flat_end(flat));
     const uint32_t marker = UINT32_MAX, length = (uint32_t)((flat->used + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1));
     put_bytes(writer, &marker, sizeof marker);
     put_bytes(writer, &length, sizeof length);
     put_bytes(writer, vr_flat_bytes(flat), flat->used);
     put_padding(writer);
-    vr_flat_clear(flat);
+    flat_clear(flat);
 }
 
 // A buffer of the body ends at a multiple of 8.
@@ -142,13 +282,13 @@ static void begin_batch(struct writer *writer) {
 }
 
 static uint32_t batch_of(struct writer *writer, size_t rows) {
-    const uint32_t buffers = vr_flat_structs(&writer->flat, writer->buffers, sizeof *writer->buffers, writer->buffer_count, ALIGNMENT);
-    const uint32_t nodes = vr_flat_structs(&writer->flat, writer->nodes, sizeof *writer->nodes, writer->node_count, ALIGNMENT);
-    vr_flat_begin(&writer->flat);
-    vr_flat_number(&writer->flat, 0, 8, rows);
-    vr_flat_reference(&writer->flat, 1, nodes);
-    vr_flat_reference(&writer->flat, 2, buffers);
-    return vr_flat_end(&writer->flat);
+    const uint32_t buffers = flat_structs(&writer->flat, writer->buffers, sizeof *writer->buffers, writer->buffer_count, ALIGNMENT);
+    const uint32_t nodes = flat_structs(&writer->flat, writer->nodes, sizeof *writer->nodes, writer->node_count, ALIGNMENT);
+    flat_begin(&writer->flat);
+    flat_number(&writer->flat, 0, 8, rows);
+    flat_reference(&writer->flat, 1, nodes);
+    flat_reference(&writer->flat, 2, buffers);
+    return flat_end(&writer->flat);
 }
 
 static enum vram_status put_batch(struct writer *writer, unsigned kind, uint32_t header, struct blocks *blocks) {
@@ -188,10 +328,10 @@ static enum vram_status put_words(struct writer *writer, size_t column) {
     if (!good || !fits) return good ? VRAM_LIMIT : VRAM_NO_HOST_MEMORY;
     writer->nodes[writer->node_count++] = (struct node){(int64_t)words->count, 0};
     const uint32_t data = batch_of(writer, words->count);
-    vr_flat_begin(&writer->flat);
-    vr_flat_number(&writer->flat, 0, 8, column);
-    vr_flat_reference(&writer->flat, 1, data);
-    return put_batch(writer, HEADER_DICTIONARY, vr_flat_end(&writer->flat), &writer->dictionaries);
+    flat_begin(&writer->flat);
+    flat_number(&writer->flat, 0, 8, column);
+    flat_reference(&writer->flat, 1, data);
+    return put_batch(writer, HEADER_DICTIONARY, flat_end(&writer->flat), &writer->dictionaries);
 }
 
 static size_t width_of(enum vr_arrow_kind kind) { return kind == VR_ARROW_TEXT || kind == VR_ARROW_UINT32 ? 4 : 8; }
@@ -246,14 +386,14 @@ static enum vram_status put_footer(struct writer *writer) {
     put_bytes(writer, end, sizeof end);
     uint32_t schema;
     VR_TRY(schema_of(writer, &schema));
-    const uint32_t batches = vr_flat_structs(flat, writer->batches.items, sizeof(struct block), writer->batches.count, ALIGNMENT);
-    const uint32_t words = vr_flat_structs(flat, writer->dictionaries.items, sizeof(struct block), writer->dictionaries.count, ALIGNMENT);
-    vr_flat_begin(flat);
-    vr_flat_number(flat, 0, 2, METADATA_V5);
-    vr_flat_reference(flat, 1, schema);
-    vr_flat_reference(flat, 2, words);
-    vr_flat_reference(flat, 3, batches);
-    vr_flat_finish(flat, vr_flat_end(flat));
+    const uint32_t batches = flat_structs(flat, writer->batches.items, sizeof(struct block), writer->batches.count, ALIGNMENT);
+    const uint32_t words = flat_structs(flat, writer->dictionaries.items, sizeof(struct block), writer->dictionaries.count, ALIGNMENT);
+    flat_begin(flat);
+    flat_number(flat, 0, 2, METADATA_V5);
+    flat_reference(flat, 1, schema);
+    flat_reference(flat, 2, words);
+    flat_reference(flat, 3, batches);
+    flat_finish(flat, flat_end(flat));
     const uint32_t length = (uint32_t)flat->used;
     put_bytes(writer, vr_flat_bytes(flat), flat->used);
     put_bytes(writer, &length, sizeof length);
@@ -294,7 +434,7 @@ enum vram_status vr_arrow_write(const struct vr_arrow_table *table, struct vr_ou
     free(writer.buffers);
     free(writer.dictionaries.items);
     free(writer.batches.items);
-    vr_flat_release(&writer.flat);
+    flat_release(&writer.flat);
     vr_text_release(&writer.body);
     return status;
 }

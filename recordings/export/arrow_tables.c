@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "analyze/sites.h"
-#include "export/arrow.h"
+#include "export/export.h"
 
 // Numbers of a column's texts: which of many (strings, frames) occur, in the order of their first row.
 struct words {

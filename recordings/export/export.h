@@ -1,10 +1,13 @@
-// export.h: what the writers of foreign formats share: an output in pieces, and one function per format.
+// export.h: what the writers of foreign formats share: an output in pieces, tables of columns, sums per call stack, and one function per
+// format.
 #ifndef VR_EXPORT_EXPORT_H
 #define VR_EXPORT_EXPORT_H
 
-#include "analyze/view.h"
+#include "analyze/device_view.h"
 #include "base/text.h"
 #include "vram/export.h"
+
+// ---- What the writers of foreign formats share: an output in pieces, and one function per format.
 
 // Text or bytes on their way out. A failed write is remembered: writers go on and ask vr_output_end().
 struct vr_output {
@@ -42,5 +45,50 @@ VR_INLINE bool vr_export_frees(uint8_t action, uint32_t actions) {
     return action == VR_ACTION_FREE || action == (requested ? VR_ACTION_FREE_REQUESTED : VR_ACTION_FREE_COMPLETED);
 }
 uint32_t vr_export_actions(const struct vr_history *history);
+
+// ---- Objects and bytes per call stack: allocated at all, live at the end, live at the peak.
+
+struct vr_tally {
+    uint64_t allocated_count, allocated_bytes;
+    uint64_t end_count, end_bytes;
+    uint64_t peak_count, peak_bytes;
+};
+
+// One entry per stack of the model, for one device; the caller frees it. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_tally_stacks(const struct vr_view *view, struct vr_tally **tallies);
+
+// ---- A table of columns as an Arrow IPC file (docs: Apache Arrow's "Columnar Format", version 1.0 and later, metadata V5).
+
+enum vr_arrow_kind { VR_ARROW_INT64, VR_ARROW_UINT64, VR_ARROW_UINT32, VR_ARROW_TEXT };
+
+// Texts by number, each once in a file: a column of texts has their numbers.
+struct vr_arrow_words {
+    size_t count;
+    // Appends text `index` to `out`, whatever its bytes; the writer makes UTF-8 of it.
+    void (*append)(const void *table, size_t index, struct vr_text *out);
+};
+
+struct vr_arrow_column {
+    const char *name;
+    enum vr_arrow_kind kind;
+    struct vr_arrow_words words; // of VR_ARROW_TEXT
+};
+
+// A value, of a text its number.
+struct vr_arrow_cell {
+    uint64_t value;
+    bool is_there;
+};
+
+struct vr_arrow_table {
+    const struct vr_arrow_column *columns;
+    size_t column_count;
+    size_t row_count;
+    void (*fill)(const void *table, size_t row, struct vr_arrow_cell *cells); // cells are all-zero, one per column
+    const void *table;                                                        // handed to the functions
+};
+
+// LIMIT (texts of more than 2 GiB in a column), NO_HOST_MEMORY; a failure to write is the out's.
+enum vram_status vr_arrow_write(const struct vr_arrow_table *table, struct vr_output *out);
 
 #endif

@@ -1,4 +1,5 @@
 // What the writers of all formats share.
+#include "analyze/lifetimes.h"
 #include "export/export.h"
 
 enum { PIECE_BYTES = 1 << 16 };
@@ -25,4 +26,26 @@ uint32_t vr_export_actions(const struct vr_history *history) {
     _Static_assert(VR_ACTION_COUNT <= 32, "a bit for each action");
     for (size_t i = 0; i < history->count; i++) actions |= 1u << history->action[i];
     return actions;
+}
+
+enum vram_status vr_tally_stacks(const struct vr_view *view, struct vr_tally **tallies) {
+    struct vr_lifetimes lifetimes;
+    struct vr_tally *made = calloc(view->model->stacks.count, sizeof *made);
+    if (made == NULL) return VRAM_NO_HOST_MEMORY;
+    const enum vram_status status = vr_lifetimes_build(view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes);
+    if (status != VRAM_OK) {
+        free(made);
+        return status;
+    }
+    for (size_t i = 0; i < lifetimes.count; i++) {
+        assert(lifetimes.stack[i] < view->model->stacks.count);
+        struct vr_tally *tally = &made[lifetimes.stack[i]];
+        const uint64_t bytes = lifetimes.size_bytes[i];
+        if (lifetimes.birth[i] != VR_BEFORE_TRACE) tally->allocated_count++, tally->allocated_bytes += bytes;
+        if (lifetimes.death[i] == VR_NEVER) tally->end_count++, tally->end_bytes += bytes;
+        if (vr_lifetimes_live_at(&lifetimes, i, lifetimes.peak_event)) tally->peak_count++, tally->peak_bytes += bytes;
+    }
+    vr_lifetimes_release(&lifetimes);
+    *tallies = made;
+    return VRAM_OK;
 }

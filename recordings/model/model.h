@@ -64,7 +64,7 @@ struct vr_frames {
     uint32_t *filename; // string id
     int64_t *line;      // two's complement of what the file says: torch writes an unknown line as 2^64 - 1
     uint32_t count;
-    uint8_t *skipped; // by frame: not 0 where the user wants no call site named by it (site_frames.c); NULL: nowhere
+    uint8_t *skipped; // by frame: not 0 where the user wants no call site named by it (analyze/sites.c); NULL: nowhere
 };
 
 // Distinct stacks: frame ids, innermost first. Stack 0 is empty.

@@ -2,9 +2,55 @@
 #include <stdio.h>
 
 #include "analyze/stacktree.h"
-#include "present/flame_script.h"
-#include "present/group_names.h"
+#include "present/shared_texts.h"
 #include "present/text_parts.h"
+
+// ---- What makes a flame graph's picture zoom and search where a browser runs it.
+
+extern const char vr_flame_script[];
+
+// A click on a box gives it the whole width, a click on one that has it goes back; ctrl-f or / asks for a text, boxes that hold it are
+// framed. The picture is whole without this.
+const char vr_flame_script[] =
+    "const W=1200,boxes=[...document.querySelectorAll('g')],hint=document.getElementById('hint');\n"
+    "const say=(text)=>{hint.textContent=text||'click zooms, / searches';};\n"
+    "function show(x,w,d){\n"
+    "  for(const g of boxes){\n"
+    "    const gx=+g.dataset.x,gw=+g.dataset.w,gd=+g.dataset.d,eps=1e-7;\n"
+    "    const above=gd<d&&gx<=x+eps&&gx+gw>=x+w-eps,inside=gd>=d&&gx>=x-eps&&gx+gw<=x+w+eps;\n"
+    "    g.style.display=above||inside?'':'none';\n"
+    "    g.classList.toggle('dim',above);\n"
+    "    if(!above&&!inside)continue;\n"
+    "    const left=above?0:(gx-x)/w*W,wide=above?W:gw/w*W,rect=g.querySelector('rect');\n"
+    "    rect.setAttribute('x',left);rect.setAttribute('width',Math.max(0.3,wide));\n"
+    "    let text=g.querySelector('text');\n"
+    "    const room=Math.floor(wide/7.2),name=g.dataset.n;\n"
+    "    if(!text){text=document.createElementNS('http://www.w3.org/2000/svg','text');text.setAttribute('y',+rect.getAttribute('y')+13);"
+    "g.append(text);}\n"
+    "    text.setAttribute('x',left+3);\n"
+    "    text.textContent=room<4?'':name.length<room?name:name.slice(0,room-1)+'\\u2026';\n"
+    "  }\n"
+    "}\n"
+    "let chosen=null;\n"
+    "for(const g of boxes)g.addEventListener('click',()=>{\n"
+    "  chosen=g===chosen?boxes[0]:g;\n"
+    "  show(+chosen.dataset.x,+chosen.dataset.w,+chosen.dataset.d);\n"
+    "});\n"
+    "addEventListener('keydown',(event)=>{\n"
+    "  if(event.key!=='/'&&!(event.key==='f'&&(event.ctrlKey||event.metaKey)))return;\n"
+    "  event.preventDefault();\n"
+    "  const text=prompt('Which frames?');\n"
+    "  let found=0;\n"
+    "  for(const g of boxes){\n"
+    "    const hit=!!text&&g.querySelector('title').textContent.toLowerCase().includes(text.toLowerCase());\n"
+    "    g.classList.toggle('found',hit);\n"
+    "    found+=hit;\n"
+    "  }\n"
+    "  say(text?found+' frames hold '+text:'');\n"
+    "});\n"
+    "say('');\n";
+
+// ---- Call stacks as a picture or as lines.
 
 // Of the picture, in pixels; and what share of it a branch must have to be drawn.
 enum { WIDTH = 1200, ROW = 18, TOP = 58, MOST_NODES = 20000 };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "analyze/forecast.h"
-#include "present/group_names.h"
+#include "present/shared_texts.h"
 #include "present/text_parts.h"
 
 enum { DEFAULT_TOP = 10 };

@@ -1,76 +1,310 @@
-// Listings: the loop over devices, and the final segments and blocks.
-#include "present/listing.h"
-
+// Listings: the final segments and blocks, their statistics and the history, device by device.
 #include <stdio.h>
 
+#include "analyze/device_view.h"
+#include "analyze/lifetimes.h"
+#include "base/json.h"
 #include "model/recording.h"
+#include "vram/profile.h"
 
-enum { FLUSH_BYTES = 64 * 1024 };
-
-static const struct {
-    const char *name;
-    enum vram_status (*list)(struct vr_listing *listing);
-} listings[VRAM_LISTING_COUNT] = {
-    [VRAM_LISTING_STATS] = {"stats", vr_list_stats},
-    [VRAM_LISTING_SEGMENTS] = {"segments", vr_list_segments},
-    [VRAM_LISTING_MEMORY] = {"memory", vr_list_memory},
-    [VRAM_LISTING_TRACE] = {"trace", vr_list_trace},
+// Sums over the blocks of a final segment (a row of the model).
+struct segment_sums {
+    uint64_t allocated_bytes, pending_bytes, free_bytes, rounding_bytes, largest_free_bytes;
+    size_t blocks;
 };
 
-const char *vram_listing_name(enum vram_listing listing) { return (unsigned)listing < VRAM_LISTING_COUNT ? listings[listing].name : NULL; }
-
-static enum vram_status each_device(struct vr_listing *listing, const struct vr_model *model, enum vram_listing which,
-                                    struct vram_error *error) {
-    struct vr_views views;
-    VR_TRY(vr_views_build(model, &views, error));
-    enum vram_status status = VRAM_OK;
-    listing->many_devices = views.count > 1;
-    for (size_t d = 0; d < views.count && status == VRAM_OK; d++) {
-        listing->view = &views.view[d];
-        if (listing->many_devices && !listing->as_json && which != VRAM_LISTING_MEMORY)
-            vr_text_printf(&listing->text, "%s\n", vr_view_name(listing->view).text);
-        status = listings[which].list(listing);
+static struct segment_sums sum_segment(const struct vr_model *model, size_t row) {
+    const struct vr_blocks *blocks = &model->blocks;
+    struct segment_sums sums = {0};
+    for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
+        const uint64_t size = blocks->size_bytes[b];
+        sums.blocks++;
+        if (vr_state_allocated(blocks->state[b])) {
+            sums.allocated_bytes += size;
+            sums.rounding_bytes += size > blocks->requested_bytes[b] ? size - blocks->requested_bytes[b] : 0;
+        } else if (vr_state_active(blocks->state[b])) {
+            sums.pending_bytes += size;
+        } else {
+            sums.free_bytes += size;
+            if (size > sums.largest_free_bytes) sums.largest_free_bytes = size;
+        }
     }
-    vr_views_release(&views);
+    return sums;
+}
+
+// ---- The parts of a listing. Rows go to a buffer that is written out whenever it has grown, since a history may be long.
+
+struct vr_listing {
+    const struct vr_view *view; // of the device in turn
+    bool many_devices;
+    const struct vram_style *style;
+    struct vr_text text;
+    struct vr_json json; // on `text`, open where rows go; only for JSON
+    bool as_json;
+    vram_write write;
+    void *user;
+};
+
+// ---- What has been listed goes out in pieces.
+
+// Hands on what is there when it is much. NO_HOST_MEMORY, IO.
+static enum vram_status listing_flush(struct vr_listing *listing, size_t least_bytes) {
+    if (listing->text.failed) return VRAM_NO_HOST_MEMORY;
+    if (listing->text.length < least_bytes || listing->text.length == 0) return VRAM_OK;
+    if (!listing->write(listing->user, listing->text.bytes, listing->text.length)) return VRAM_IO;
+    listing->text.length = 0;
+    return VRAM_OK;
+}
+
+// ---- `stats`: large segments page by page, in one character each, and the sums of all segments.
+
+#define PAGE_BYTES (20 * VR_MIB)
+
+// What one page of a segment shows.
+struct stats_cell {
+    uint64_t used;
+    size_t blocks;
+    char letter; // of the only block in use there
+};
+
+static char character(const struct stats_cell *page, uint64_t page_bytes) {
+    if (page->used == 0) return ' ';
+    if (page->blocks == 1) return page->letter;
+    if (page->used >= page_bytes) return '*';
+    return (char)('0' + page->used * 10 / page_bytes);
+}
+
+static void add_page_block(struct stats_cell *pages, size_t count, uint64_t begin, uint64_t size, char letter) {
+    for (uint64_t at = begin; at < begin + size && at / PAGE_BYTES < count;) {
+        struct stats_cell *page = &pages[at / PAGE_BYTES];
+        const uint64_t page_end = (at / PAGE_BYTES + 1) * PAGE_BYTES, end = begin + size < page_end ? begin + size : page_end;
+        page->used += end - at;
+        page->blocks++;
+        page->letter = letter;
+        at = end;
+    }
+}
+
+static enum vram_status draw_pages(struct vr_text *text, const struct vr_model *model, size_t row) {
+    const struct vr_blocks *blocks = &model->blocks;
+    const uint64_t total = model->segments.total_bytes[row], address = model->segments.address[row];
+    const uint64_t pages_in_all = total / PAGE_BYTES + (total % PAGE_BYTES != 0);
+    // A damaged file may claim any size; no device has more pages than this.
+    const size_t count = pages_in_all < 1 << 16 ? (size_t)pages_in_all : 1 << 16;
+    struct stats_cell *pages = calloc(count + 1, sizeof *pages);
+    if (pages == NULL) return VRAM_NO_HOST_MEMORY;
+    char letter = 'a';
+    for (uint64_t b = model->segments.first_block[row]; b < model->segments.first_block[row + 1]; b++) {
+        uint64_t end;
+        if (!vr_state_active(blocks->state[b]) || blocks->address[b] < address) continue;
+        if (!vr_add_u64(blocks->address[b] - address, blocks->size_bytes[b], &end) || end > total) continue;
+        add_page_block(pages, count, blocks->address[b] - address, blocks->size_bytes[b], letter);
+        letter = letter == 'z' ? 'a' : (char)(letter + 1);
+    }
+    vr_text_puts(text, "[");
+    for (size_t p = 0; p < count; p++) {
+        const uint64_t bytes = (uint64_t)(p + 1) * PAGE_BYTES <= total ? PAGE_BYTES : total % PAGE_BYTES;
+        const char shown = character(&pages[p], bytes);
+        vr_text_append(text, &shown, 1);
+    }
+    vr_text_puts(text, "]");
+    free(pages);
+    return VRAM_OK;
+}
+
+struct order {
+    uint64_t bytes, allocated;
+    size_t row;
+};
+
+static int by_size(const void *a, const void *b) {
+    const struct order *x = a, *y = b;
+    if (x->bytes != y->bytes) return VR_ORDER(y->bytes, x->bytes);
+    if (x->allocated != y->allocated) return VR_ORDER(y->allocated, x->allocated);
+    return VR_ORDER(x->row, y->row);
+}
+
+struct stats_sums {
+    uint64_t reserved, allocated, pending, free, rounding;
+};
+
+static enum vram_status put_pages_line(struct vr_listing *listing, size_t row) {
+    const struct vr_model *model = listing->view->model;
+    const struct segment_sums sums = sum_segment(model, row);
+    VR_TRY(draw_pages(&listing->text, model, row));
+    vr_text_printf(&listing->text, " %s, %s free", vr_bytes(model->segments.total_bytes[row]).text, vr_bytes(sums.free_bytes).text);
+    if (sums.rounding_bytes != 0) vr_text_printf(&listing->text, ", %s rounding", vr_bytes(sums.rounding_bytes).text);
+    if (sums.pending_bytes != 0) vr_text_printf(&listing->text, ", %s pending", vr_bytes(sums.pending_bytes).text);
+    if (model->segments.stream[row] != 0) vr_text_printf(&listing->text, ", stream %lld", (long long)model->segments.stream[row]);
+    vr_text_puts(&listing->text, "\n");
+    return listing_flush(listing, 64 * 1024);
+}
+
+static void put_sums(struct vr_listing *listing, const struct stats_sums *sums) {
+    const uint64_t segments = listing->view->segment_count;
+    if (listing->as_json) {
+        struct vr_json *json = &listing->json;
+        vr_json_object(json, NULL);
+        vr_json_u64(json, "device", listing->view->device);
+        vr_json_u64(json, "segments", segments);
+        vr_json_u64(json, "reserved_bytes", sums->reserved);
+        vr_json_u64(json, "allocated_bytes", sums->allocated);
+        vr_json_u64(json, "pending_bytes", sums->pending);
+        vr_json_u64(json, "free_bytes", sums->free);
+        vr_json_u64(json, "rounding_bytes", sums->rounding);
+        vr_json_object_end(json);
+        return;
+    }
+    vr_text_printf(&listing->text, "%s segment%s: %s reserved = %s allocated (%s of it rounding) + %s pending + %s free\n",
+                   vr_count(segments).text, segments == 1 ? "" : "s", vr_bytes(sums->reserved).text, vr_bytes(sums->allocated).text,
+                   vr_bytes(sums->rounding).text, vr_bytes(sums->pending).text, vr_bytes(sums->free).text);
+    vr_text_puts(&listing->text, "one character is 20 MiB: a-z one block, 0-9 tenths full of several, * full of several, blank free\n");
+}
+
+// Each lists the device in turn. NO_HOST_MEMORY, LIMIT, IO.
+static enum vram_status list_stats(struct vr_listing *listing) {
+    const struct vr_model *model = listing->view->model;
+    const size_t count = listing->view->segment_count;
+    struct order *order = malloc((count + 1) * sizeof *order);
+    if (order == NULL) return VRAM_NO_HOST_MEMORY;
+    struct stats_sums sums = {0};
+    for (size_t i = 0; i < count; i++) {
+        const size_t row = listing->view->segments[i];
+        const struct segment_sums listed = sum_segment(model, row);
+        order[i] = (struct order){model->segments.total_bytes[row], listed.allocated_bytes, row};
+        sums.reserved += model->segments.total_bytes[row];
+        sums.allocated += listed.allocated_bytes;
+        sums.pending += listed.pending_bytes;
+        sums.free += listed.free_bytes;
+        sums.rounding += listed.rounding_bytes;
+    }
+    if (count != 0) qsort(order, count, sizeof *order, by_size);
+    enum vram_status status = VRAM_OK;
+    for (size_t i = 0; i < count && order[i].bytes >= PAGE_BYTES && !listing->as_json && status == VRAM_OK; i++)
+        status = put_pages_line(listing, order[i].row);
+    free(order);
+    put_sums(listing, &sums);
     return status;
 }
 
-static enum vram_status refuse_address(struct vram_error *error) {
-    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL, and the listing must be one");
+// ---- `trace`: the history, an event a row.
+
+// How many allocations, and how many reservations, began at an address.
+struct address_uses {
+    struct vr_map blocks, segments;
+};
+
+enum { NO_LABEL, BLOCK, SEGMENT };
+
+static unsigned label_kind(uint8_t action) {
+    switch (action) {
+    case VR_ACTION_ALLOC:
+    case VR_ACTION_FREE_REQUESTED:
+    case VR_ACTION_FREE_COMPLETED:
+    case VR_ACTION_FREE:
+    case VR_ACTION_ANNOTATE: return BLOCK;
+    case VR_ACTION_SEGMENT_ALLOC:
+    case VR_ACTION_SEGMENT_FREE:
+    case VR_ACTION_SEGMENT_MAP:
+    case VR_ACTION_SEGMENT_UNMAP: return SEGMENT;
+    default: return NO_LABEL;
+    }
 }
 
-// Too many devices are told apart from too many events by the sentence that stands there already.
-static enum vram_status finish_listing(enum vram_status status, struct vram_error *error) {
-    if (status == VRAM_OK || (error != NULL && error->status == status)) return status;
-    return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+// "b7f03c0000000_2": the third allocation at its address. "" for events that are about none.
+static enum vram_status find_label(struct address_uses *uses, const struct vr_history *history, size_t event, char *label,
+                                   size_t capacity) {
+    const uint8_t action = history->action[event];
+    const unsigned kind = label_kind(action);
+    label[0] = '\0';
+    if (kind == NO_LABEL) return VRAM_OK;
+    struct vr_map *map = kind == BLOCK ? &uses->blocks : &uses->segments;
+    const bool begins = action == VR_ACTION_ALLOC || action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_MAP;
+    const uint32_t before = vr_map_get(map, history->address[event]);
+    if (begins) VR_TRY(vr_map_set(map, history->address[event], before + 1));
+    snprintf(label, capacity, "%c%llx_%u", kind == BLOCK ? 'b' : 's', (unsigned long long)history->address[event],
+             begins || before == 0 ? before : before - 1);
+    return VRAM_OK;
 }
 
-enum vram_status vram_listing_text(const struct vram_recording *recording, enum vram_listing which, const struct vram_style *style,
-                                   vram_write write, void *user, struct vram_error *error) {
-    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
-    static const struct vram_style plain = {0};
-    struct vr_listing listing = {.style = style == NULL ? &plain : style, .write = write, .user = user};
-    enum vram_status status = each_device(&listing, vr_recording_model(recording), which, error);
-    if (status == VRAM_OK) status = vr_listing_flush(&listing, 0);
-    vr_text_release(&listing.text);
-    return finish_listing(status, error);
+static const char *action_of(const struct vr_view *view, size_t event) {
+    const struct vr_history *history = view->history;
+    if (history->action[event] == VR_ACTION_UNKNOWN) return vr_model_string(view->model, history->unknown[event]);
+    return vr_action_name((enum vr_action)history->action[event]);
 }
 
-enum vram_status vram_listing_json(const struct vram_recording *recording, enum vram_listing which, const char *file, vram_write write,
-                                   void *user, struct vram_error *error) {
-    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
-    struct vr_listing listing = {.as_json = true, .write = write, .user = user};
-    vr_json_init(&listing.json, &listing.text, false);
-    vr_json_object(&listing.json, NULL);
-    vr_json_string(&listing.json, "file", file);
-    vr_json_array(&listing.json, listings[which].name);
-    enum vram_status status = each_device(&listing, vr_recording_model(recording), which, error);
-    vr_json_array_end(&listing.json);
-    vr_json_object_end(&listing.json);
-    if (status == VRAM_OK) status = vr_listing_flush(&listing, 0);
-    vr_text_release(&listing.text);
-    return finish_listing(status, error);
+static void put_trace_json(struct vr_listing *listing, size_t event, const char *label) {
+    const struct vr_history *history = listing->view->history;
+    struct vr_json *json = &listing->json;
+    const uint32_t has = vr_entry_has(history, event);
+    vr_json_object(json, NULL);
+    vr_json_u64(json, "device", listing->view->device);
+    vr_json_u64(json, "event", event);
+    vr_json_string(json, "action", action_of(listing->view, event));
+    if (label[0] != '\0') vr_json_string(json, "label", label);
+    if (history->action[event] == VR_ACTION_OOM)
+        vr_json_u64(json, "device_free_bytes", history->address[event]);
+    else
+        vr_json_u64(json, "address", history->address[event]);
+    vr_json_u64(json, "bytes", history->size_bytes[event]);
+    vr_json_i64(json, "stream", (int64_t)vr_entry_stream(history, event));
+    if ((has & VR_HAS_TIME) != 0) vr_json_i64(json, "time_us", history->time_us[event]);
+    vr_json_object_end(json);
 }
+
+static void put_trace_text(struct vr_listing *listing, size_t event, const char *label) {
+    const struct vr_history *history = listing->view->history;
+    struct vr_text *text = &listing->text;
+    const char *action = action_of(listing->view, event);
+    vr_text_printf(text, "%9zu  ", event);
+    if (history->action[event] == VR_ACTION_OOM) {
+        vr_text_colour(text, listing->style, VR_RED);
+        vr_text_printf(text, "out of memory: %s asked for, %s free at the driver", vr_bytes(history->size_bytes[event]).text,
+                       vr_bytes(history->address[event]).text);
+        vr_text_colour(text, listing->style, VR_PLAIN);
+    } else {
+        const size_t length = strlen(action);
+        vr_text_printable(text, action, length);
+        if (label[0] != '\0') {
+            vr_text_repeat(text, " ", length < 15 ? 15 - length : 1);
+            vr_text_printf(text, "%-20s %10s", label, vr_bytes(history->size_bytes[event]).text);
+        }
+        if (vr_entry_stream(history, event) != 0) vr_text_printf(text, "  stream %lld", (long long)vr_entry_stream(history, event));
+    }
+    vr_text_puts(text, "\n");
+}
+
+static enum vram_status list_uses(struct vr_listing *listing, struct address_uses *uses) {
+    for (size_t event = 0; event < listing->view->history->count; event++) {
+        char label[48];
+        VR_TRY(find_label(uses, listing->view->history, event, label, sizeof label));
+        if (listing->as_json)
+            put_trace_json(listing, event, label);
+        else
+            put_trace_text(listing, event, label);
+        VR_TRY(listing_flush(listing, 64 * 1024));
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status list_trace(struct vr_listing *listing) {
+    struct address_uses uses = {.blocks = {0}};
+    struct vr_lifetimes lifetimes;
+    VR_TRY(vr_lifetimes_build(listing->view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
+    enum vram_status status = VRAM_OK;
+    // What lived before the recording is the first at its address.
+    for (size_t row = 0; row < lifetimes.start_count && status == VRAM_OK; row++)
+        status = vr_map_set(&uses.blocks, lifetimes.address[row], 1);
+    vr_lifetimes_release(&lifetimes);
+    if (status == VRAM_OK) status = list_uses(listing, &uses);
+    vr_map_release(&uses.blocks);
+    vr_map_release(&uses.segments);
+    return status;
+}
+
+// ---- Listings: the loop over devices, and the final segments and blocks.
+
+enum { FLUSH_BYTES = 64 * 1024 };
 
 // --- segments ----------------------------------------------------------------------------------------------------------
 static const char *segment_kind_name(const struct vr_segments *segments, size_t row) {
@@ -80,7 +314,7 @@ static const char *segment_kind_name(const struct vr_segments *segments, size_t 
 
 static void put_listed_segment(struct vr_json *json, const struct vr_view *view, size_t row) {
     const struct vr_segments *segments = &view->model->segments;
-    const struct vr_segment_sums sums = vr_segment_sum(view->model, row);
+    const struct segment_sums sums = sum_segment(view->model, row);
     vr_json_object(json, NULL);
     vr_json_u64(json, "device", view->device);
     vr_json_u64(json, "address", segments->address[row]);
@@ -103,7 +337,7 @@ static void put_listed_segment(struct vr_json *json, const struct vr_view *view,
 
 static void add_segment_row(struct vr_table *table, const struct vr_model *model, size_t row) {
     const struct vr_segments *segments = &model->segments;
-    const struct vr_segment_sums sums = vr_segment_sum(model, row);
+    const struct segment_sums sums = sum_segment(model, row);
     vr_table_cell(table, "%llx", (unsigned long long)segments->address[row]);
     vr_table_cell(table, "%s", vr_bytes(segments->total_bytes[row]).text);
     vr_table_cell(table, "%s%s", segment_kind_name(segments, row), segments->expandable[row] ? " expandable" : "");
@@ -116,7 +350,7 @@ static void add_segment_row(struct vr_table *table, const struct vr_model *model
     vr_table_cell(table, "%s", vr_bytes(sums.largest_free_bytes).text);
 }
 
-enum vram_status vr_list_segments(struct vr_listing *listing) {
+static enum vram_status list_segments(struct vr_listing *listing) {
     static const struct vr_table_column columns[] = {{"address", VR_LEFT, VR_PLAIN, false},    {"size", VR_RIGHT, VR_BOLD, false},
                                                      {"kind", VR_LEFT, VR_PLAIN, false},       {"stream", VR_RIGHT, VR_PLAIN, false},
                                                      {"pool", VR_RIGHT, VR_DIM, false},        {"blocks", VR_RIGHT, VR_PLAIN, false},
@@ -128,14 +362,14 @@ enum vram_status vr_list_segments(struct vr_listing *listing) {
     for (size_t i = 0; i < listing->view->segment_count && status == VRAM_OK; i++) {
         if (listing->as_json) {
             put_listed_segment(&listing->json, listing->view, listing->view->segments[i]);
-            status = vr_listing_flush(listing, FLUSH_BYTES);
+            status = listing_flush(listing, FLUSH_BYTES);
         } else {
             add_segment_row(&table, listing->view->model, listing->view->segments[i]);
         }
     }
     if (!listing->as_json) vr_table_print(&table, &listing->text, listing->style, 0);
     vr_table_release(&table);
-    return status == VRAM_OK ? vr_listing_flush(listing, FLUSH_BYTES) : status;
+    return status == VRAM_OK ? listing_flush(listing, FLUSH_BYTES) : status;
 }
 
 // --- memory ------------------------------------------------------------------------------------------------------------
@@ -200,7 +434,7 @@ static void put_block(struct vr_json *json, const struct vr_view *view, uint64_t
     vr_json_object_end(json);
 }
 
-enum vram_status vr_list_memory(struct vr_listing *listing) {
+static enum vram_status list_memory(struct vr_listing *listing) {
     const struct vr_model *model = listing->view->model;
     const struct vr_blocks *blocks = &model->blocks;
     for (size_t i = 0; i < listing->view->segment_count; i++) {
@@ -217,8 +451,74 @@ enum vram_status vr_list_memory(struct vr_listing *listing) {
                 if (rounding != 0) begin_folded(listing, stream, state);
                 if (rounding != 0) vr_text_printf(&listing->text, ";<gaps> %llu\n", (unsigned long long)rounding);
             }
-            VR_TRY(vr_listing_flush(listing, FLUSH_BYTES));
+            VR_TRY(listing_flush(listing, FLUSH_BYTES));
         }
     }
     return VRAM_OK;
+}
+
+// --- the public calls --------------------------------------------------------------------------------------------------
+static const struct {
+    const char *name;
+    enum vram_status (*list)(struct vr_listing *listing);
+} listings[VRAM_LISTING_COUNT] = {
+    [VRAM_LISTING_STATS] = {"stats", list_stats},
+    [VRAM_LISTING_SEGMENTS] = {"segments", list_segments},
+    [VRAM_LISTING_MEMORY] = {"memory", list_memory},
+    [VRAM_LISTING_TRACE] = {"trace", list_trace},
+};
+
+const char *vram_listing_name(enum vram_listing listing) { return (unsigned)listing < VRAM_LISTING_COUNT ? listings[listing].name : NULL; }
+
+static enum vram_status each_device(struct vr_listing *listing, const struct vr_model *model, enum vram_listing which,
+                                    struct vram_error *error) {
+    struct vr_views views;
+    VR_TRY(vr_views_build(model, &views, error));
+    enum vram_status status = VRAM_OK;
+    listing->many_devices = views.count > 1;
+    for (size_t d = 0; d < views.count && status == VRAM_OK; d++) {
+        listing->view = &views.view[d];
+        if (listing->many_devices && !listing->as_json && which != VRAM_LISTING_MEMORY)
+            vr_text_printf(&listing->text, "%s\n", vr_view_name(listing->view).text);
+        status = listings[which].list(listing);
+    }
+    vr_views_release(&views);
+    return status;
+}
+
+static enum vram_status refuse_address(struct vram_error *error) {
+    return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL, and the listing must be one");
+}
+
+// Too many devices are told apart from too many events by the sentence that stands there already.
+static enum vram_status finish_listing(enum vram_status status, struct vram_error *error) {
+    if (status == VRAM_OK || (error != NULL && error->status == status)) return status;
+    return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+}
+
+enum vram_status vram_listing_text(const struct vram_recording *recording, enum vram_listing which, const struct vram_style *style,
+                                   vram_write write, void *user, struct vram_error *error) {
+    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
+    static const struct vram_style plain = {0};
+    struct vr_listing listing = {.style = style == NULL ? &plain : style, .write = write, .user = user};
+    enum vram_status status = each_device(&listing, vr_recording_model(recording), which, error);
+    if (status == VRAM_OK) status = listing_flush(&listing, 0);
+    vr_text_release(&listing.text);
+    return finish_listing(status, error);
+}
+
+enum vram_status vram_listing_json(const struct vram_recording *recording, enum vram_listing which, const char *file, vram_write write,
+                                   void *user, struct vram_error *error) {
+    if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
+    struct vr_listing listing = {.as_json = true, .write = write, .user = user};
+    vr_json_init(&listing.json, &listing.text, false);
+    vr_json_object(&listing.json, NULL);
+    vr_json_string(&listing.json, "file", file);
+    vr_json_array(&listing.json, listings[which].name);
+    enum vram_status status = each_device(&listing, vr_recording_model(recording), which, error);
+    vr_json_array_end(&listing.json);
+    vr_json_object_end(&listing.json);
+    if (status == VRAM_OK) status = listing_flush(&listing, 0);
+    vr_text_release(&listing.text);
+    return finish_listing(status, error);
 }

@@ -1,7 +1,121 @@
-// The largest groups of what is live at a moment, for people and for programs.
-#include "present/chart.h"
-#include "present/group_names.h"
+// The largest groups of what is live at a moment, or of two moments side by side, for people and for programs.
+#include "analyze/group_diff.h"
+#include "present/shared_texts.h"
 #include "present/text_parts.h"
+
+void vr_profile_moment(const struct vr_profile *subject, const struct vram_profile_options *options, struct vr_text *text) {
+    if (options->moment == VRAM_PROFILE_PEAK) vr_text_puts(text, "the peak, ");
+    if (options->moment == VRAM_PROFILE_END) vr_text_puts(text, "the end, ");
+    if (subject->event < 0)
+        vr_text_puts(text, "before the first event");
+    else
+        vr_text_printf(text, "after event %s", vr_count((uint64_t)subject->event).text);
+}
+
+void vr_profile_device(const struct vr_profile *subject, struct vr_text *text) {
+    static const char *const reasons[] = {
+        [VR_CHOICE_OOM] = " (out of memory)", [VR_CHOICE_PEAK] = " (highest peak)", [VR_CHOICE_EVENTS] = " (most events)"};
+    const char *why = subject->why < VR_COUNT_OF(reasons) ? reasons[subject->why] : NULL;
+    vr_text_printf(text, "%s%s", vr_view_name(subject->view).text, why == NULL ? "" : why);
+}
+
+// The title of a role, by its word.
+static const char *role_title(const char *word, size_t length) {
+    size_t role = 0;
+    while (vram_role_word(role) != NULL && (strlen(vram_role_word(role)) != length || memcmp(vram_role_word(role), word, length) != 0))
+        role++;
+    return vram_role_title(role);
+}
+
+void vr_title_print(enum vr_group_by by, const char *name, size_t length, struct vr_text *text) {
+    if (by == VR_GROUP_SITE || by == VR_GROUP_STACK) {
+        vr_text_site(text, name, length);
+    } else if (by == VR_GROUP_ROLE && role_title(name, length) != NULL) {
+        vr_text_puts(text, role_title(name, length));
+    } else if (by == VR_GROUP_FUNCTION) {
+        vr_text_function(text, name, length);
+    } else {
+        vr_text_printable(text, name, length);
+    }
+}
+
+void vr_group_title(const struct vr_grouping *grouping, uint64_t key, struct vr_text *text) {
+    struct vr_text name = {0};
+    vr_grouping_name(grouping, key, &name);
+    vr_title_print(grouping->by, vr_text_string(&name), name.length, text);
+    text->failed = text->failed || name.failed;
+    vr_text_release(&name);
+}
+
+enum vram_status vr_group_name_json(const struct vr_grouping *grouping, uint64_t key, struct vr_json *json) {
+    struct vr_text name = {0};
+    vr_grouping_name(grouping, key, &name);
+    const enum vram_status status = vr_text_status(&name);
+    vr_json_string_bytes(json, "name", vr_text_string(&name), name.length);
+    vr_text_release(&name);
+    return status;
+}
+
+static void frame_line(const struct vr_model *model, uint32_t frame, const char *before, struct vr_text *text) {
+    const uint32_t name = model->frames.name[frame], file = model->frames.filename[frame];
+    const size_t name_length = vr_model_string_length(model, name);
+    vr_text_puts(text, before);
+    if (vr_text_unnamed(text, vr_model_string(model, file), vr_model_string_length(model, file), vr_model_string(model, name),
+                        name_length)) {
+        vr_text_puts(text, "\n");
+        return;
+    }
+    vr_text_printable(text, vr_model_string(model, name), name_length);
+    vr_text_puts(text, "  ");
+    vr_text_printable(text, vr_model_string(model, file), vr_model_string_length(model, file));
+    vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
+}
+
+// Whether a kind before this one is told by the same word and is there, too.
+static bool is_repeated(const bool *has, size_t kind) {
+    for (size_t before = 0; before < kind; before++) {
+        if (has[before] && strcmp(vr_frame_kind_word((enum vr_frame_kind)before), vr_frame_kind_word((enum vr_frame_kind)kind)) == 0)
+            return true;
+    }
+    return false;
+}
+
+// One line for the frames from `from` to `to`, which are all folded: how many, and what they are, in the order of the table.
+static void fold_line(struct vr_sites *sites, uint64_t from, uint64_t to, struct vr_text *text) {
+    bool has[VR_FRAME_KIND_COUNT] = {false};
+    const char *between = "";
+    for (uint64_t i = from; i < to; i++) has[vr_sites_kind(sites, sites->model->stacks.frame[i])] = true;
+    vr_text_printf(text, "       (%llu frames: ", (unsigned long long)(to - from));
+    for (size_t kind = 0; kind < VR_FRAME_KIND_COUNT; kind++) {
+        if (!has[kind] || is_repeated(has, kind)) continue;
+        vr_text_printf(text, "%s%s", between, vr_frame_kind_word((enum vr_frame_kind)kind));
+        between = ", ";
+    }
+    vr_text_puts(text, ")\n");
+}
+
+void vr_stack_print(struct vr_sites *sites, uint32_t stack, const struct vram_style *style, struct vr_text *text) {
+    enum { STACK_LINES = 12 };
+    const struct vr_model *model = sites->model;
+    const uint64_t first = model->stacks.offset[stack], end = model->stacks.offset[stack + 1];
+    if (first == end) return;
+    frame_line(model, vr_sites_frame(sites, stack), style->unicode ? "     \xe2\x86\x92 " : "    -> ", text);
+    vr_text_colour(text, style, VR_DIM);
+    uint64_t at = first;
+    for (unsigned lines = 0; at < end && lines < STACK_LINES; lines++) {
+        uint64_t next = at;
+        while (next < end && vr_sites_folds(sites, stack, model->stacks.frame[next])) next++;
+        if (next - at > 1)
+            fold_line(sites, at, next, text);
+        else
+            frame_line(model, model->stacks.frame[at], "       ", text);
+        at = next - at > 1 ? next : at + 1;
+    }
+    if (at < end) vr_text_printf(text, "       and %s frame%s further out\n", vr_count(end - at).text, end - at == 1 ? "" : "s");
+    vr_text_colour(text, style, VR_PLAIN);
+}
+
+// ---- The largest groups of what is live at a moment, for people and for programs.
 
 enum { DEFAULT_TOP = 10, BAR_COLUMNS = 16 };
 
@@ -44,7 +158,7 @@ static void close_profile(struct profile *profile) {
     vr_profile_close(&profile->subject);
 }
 
-static const struct vr_table_column columns[] = {
+static const struct vr_table_column profile_columns[] = {
     {.title = "bytes", .align = VR_RIGHT, .colour = VR_BOLD}, {.title = "share", .align = VR_RIGHT},
     {.title = "", .align = VR_LEFT, .colour = VR_CYAN},       {.title = "count", .align = VR_RIGHT},
     {.title = NULL, .align = VR_LEFT, .flexible = true},
@@ -80,9 +194,9 @@ static void put_rest(struct vr_table *table, const struct profile *profile, cons
 }
 
 static void print_groups(const struct profile *profile, const struct vram_style *style, struct vr_text *text) {
-    struct vr_table_column headed[VR_COUNT_OF(columns)];
-    memcpy(headed, columns, sizeof columns);
-    headed[VR_COUNT_OF(columns) - 1].title = vr_grouping_heading(profile->grouping.by);
+    struct vr_table_column headed[VR_COUNT_OF(profile_columns)];
+    memcpy(headed, profile_columns, sizeof profile_columns);
+    headed[VR_COUNT_OF(profile_columns) - 1].title = vr_grouping_heading(profile->grouping.by);
     struct vr_table table;
     vr_table_init(&table, headed, VR_COUNT_OF(headed));
     for (size_t i = 0; i < profile->count && i < profile->top; i++) {
@@ -234,5 +348,150 @@ enum vram_status vram_timeline_text(const struct vram_report *report, const char
     }
     const enum vram_status status = vr_text_hand_over(&text, write, user);
     vr_text_release(&text);
+    return status;
+}
+
+// ---- Two moments side by side, for people and for programs.
+
+// "+1.5 GiB", "-20.0 MiB", "0 B".
+static struct vr_formatted signed_bytes(int64_t bytes) {
+    struct vr_formatted plain = vr_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes), made = plain;
+    if (bytes == 0) return made;
+    made.text[0] = bytes < 0 ? '-' : '+';
+    memcpy(made.text + 1, plain.text, VR_FORMAT_CAPACITY - 2);
+    made.text[VR_FORMAT_CAPACITY - 1] = '\0';
+    return made;
+}
+
+static const char *pair_remark(const struct vr_pair *pair) {
+    if (pair->row[0] == VR_PAIR_NO_ROW) return "new";
+    if (pair->row[1] == VR_PAIR_NO_ROW) return "gone";
+    return pair->moved ? "moved" : "";
+}
+
+static void print_pairs(const struct vr_comparison *comparison, const struct vram_style *style, struct vr_text *text) {
+    const struct vr_table_column columns[] = {
+        {.title = "before", .align = VR_RIGHT},
+        {.title = "after", .align = VR_RIGHT},
+        {.title = "change", .align = VR_RIGHT, .colour = VR_BOLD},
+        {.title = "count", .align = VR_RIGHT},
+        {.title = "", .align = VR_LEFT, .colour = VR_YELLOW},
+        {.title = vr_grouping_heading(comparison->by), .align = VR_LEFT, .flexible = true},
+    };
+    struct vr_table table;
+    vr_table_init(&table, columns, VR_COUNT_OF(columns));
+    size_t shown = 0;
+    for (size_t i = 0; i < comparison->pairs.count && shown < comparison->top; i++) {
+        const struct vr_pair *pair = &comparison->pairs.pair[i];
+        if (vr_pair_change(pair) == 0 && pair->count[0] == pair->count[1]) continue;
+        shown++;
+        struct vr_text name = {0};
+        vr_title_print(comparison->by, pair->name, strlen(pair->name), &name);
+        vr_table_cell(&table, "%s", vr_bytes(pair->bytes[0]).text);
+        vr_table_cell(&table, "%s", vr_bytes(pair->bytes[1]).text);
+        vr_table_cell(&table, "%s", signed_bytes(vr_pair_change(pair)).text);
+        vr_table_cell(&table, "%s > %s", vr_count(pair->count[0]).text, vr_count(pair->count[1]).text);
+        vr_table_cell(&table, "%s", pair_remark(pair));
+        vr_table_cell_bytes(&table, vr_text_string(&name), name.length);
+        table.cells.failed = table.cells.failed || name.failed;
+        vr_text_release(&name);
+    }
+    vr_text_puts(text, shown == 0 ? "no group differs\n" : "\n");
+    if (shown != 0) vr_table_print(&table, text, style, 2);
+    vr_table_release(&table);
+}
+
+static void print_side(const struct vram_diff *diff, const struct vr_comparison *comparison, unsigned side, const struct vram_style *style,
+                       struct vr_text *text) {
+    const struct vr_profile *subject = &comparison->side[side];
+    vr_text_puts(text, side == 0 ? "before  " : "after   ");
+    vr_text_colour(text, style, VR_BOLD);
+    if (diff->title[side] != NULL) vr_text_printable(text, diff->title[side], strlen(diff->title[side]));
+    vr_text_colour(text, style, VR_PLAIN);
+    vr_text_puts(text, ", ");
+    vr_profile_device(subject, text);
+    vr_text_puts(text, ", ");
+    vr_profile_moment(subject, &diff->options[side], text);
+    vr_text_printf(text, ": %s in %s allocation%s\n", vr_bytes(subject->bytes).text, vr_count(subject->count).text,
+                   subject->count == 1 ? "" : "s");
+}
+
+// "+0.1 %" of what was held before; a change too small for the digits has its sign all the same.
+static void print_share(const uint64_t bytes[2], struct vr_text *text) {
+    if (bytes[0] == 0 || bytes[0] == bytes[1]) return;
+    const bool more = bytes[1] > bytes[0];
+    const double share = 100.0 * (double)(more ? bytes[1] - bytes[0] : bytes[0] - bytes[1]) / (double)bytes[0];
+    vr_text_printf(text, share < 0.05 ? ", %s<0.1 %%" : ", %s%.1f %%", more ? "+" : "-", share);
+}
+
+enum vram_status vram_diff_text(const struct vram_diff *diff, const struct vram_style *style, vram_write write, void *user,
+                                struct vram_diff_result *result, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, diff && write && diff->recording[0] && diff->recording[1]);
+    const struct vram_style plain = {.columns = 0};
+    const struct vram_style *shown = style == NULL ? &plain : style;
+    struct vr_comparison comparison;
+    struct vr_text text = {0};
+    VR_TRY(vr_comparison_open(diff, &comparison, error));
+    const uint64_t *bytes = comparison.pairs.bytes;
+    for (unsigned side = 0; side < 2; side++) print_side(diff, &comparison, side, shown, &text);
+    vr_text_puts(&text, "change  ");
+    vr_text_colour(&text, shown, VR_BOLD);
+    vr_text_puts(&text, signed_bytes((int64_t)(bytes[1] - bytes[0])).text);
+    vr_text_colour(&text, shown, VR_PLAIN);
+    print_share(bytes, &text);
+    vr_text_puts(&text, "\n");
+    print_pairs(&comparison, shown, &text);
+    const enum vram_status status = vr_text_hand_over(&text, write, user);
+    vr_text_release(&text);
+    if (status == VRAM_OK && result != NULL) vr_comparison_result(&comparison, result);
+    vr_comparison_close(&comparison);
+    return status;
+}
+
+static void put_diff_json(const struct vram_diff *diff, const struct vr_comparison *comparison, struct vr_json *json) {
+    static const char *const sides[] = {"before", "after"};
+    for (unsigned side = 0; side < 2; side++) {
+        vr_json_object(json, sides[side]);
+        vr_json_string(json, "file", diff->title[side]);
+        vr_json_u64(json, "device", comparison->side[side].view->device);
+        vr_json_i64(json, "event", comparison->side[side].event);
+        vr_json_u64(json, "bytes", comparison->pairs.bytes[side]);
+        vr_json_u64(json, "allocations", comparison->pairs.allocations[side]);
+        vr_json_object_end(json);
+    }
+    vr_json_i64(json, "change_bytes", (int64_t)(comparison->pairs.bytes[1] - comparison->pairs.bytes[0]));
+    vr_json_string(json, "by", vr_grouping_words[comparison->by]);
+    vr_json_u64(json, "distinct", comparison->pairs.count);
+    vr_json_array(json, "groups");
+    for (size_t i = 0; i < comparison->pairs.count && i < comparison->top; i++) {
+        const struct vr_pair *pair = &comparison->pairs.pair[i];
+        vr_json_object(json, NULL);
+        vr_json_string(json, "name", pair->name);
+        vr_json_u64(json, "before_bytes", pair->bytes[0]);
+        vr_json_u64(json, "after_bytes", pair->bytes[1]);
+        vr_json_i64(json, "change_bytes", vr_pair_change(pair));
+        vr_json_u64(json, "before_count", pair->count[0]);
+        vr_json_u64(json, "after_count", pair->count[1]);
+        vr_json_string(json, "remark", pair_remark(pair));
+        vr_json_object_end(json);
+    }
+    vr_json_array_end(json);
+}
+
+enum vram_status vram_diff_json(const struct vram_diff *diff, vram_write write, void *user, struct vram_diff_result *result,
+                                struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, diff && write && diff->recording[0] && diff->recording[1]);
+    struct vr_comparison comparison;
+    struct vr_text text = {0};
+    struct vr_json json;
+    VR_TRY(vr_comparison_open(diff, &comparison, error));
+    vr_json_init(&json, &text, true);
+    vr_json_object(&json, NULL);
+    put_diff_json(diff, &comparison, &json);
+    vr_json_object_end(&json);
+    const enum vram_status status = vr_text_hand_over(&text, write, user);
+    vr_text_release(&text);
+    if (status == VRAM_OK && result != NULL) vr_comparison_result(&comparison, result);
+    vr_comparison_close(&comparison);
     return status;
 }

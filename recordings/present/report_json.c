@@ -2,10 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "present/demand_text.h"
-#include "present/cure_text.h"
-#include "present/paged_text.h"
-#include "present/report_json.h"
+#include "present/shared_texts.h"
 #include "present/text_parts.h"
 #include "vram/oom.h"
 #include "vram/report.h"

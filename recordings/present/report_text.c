@@ -1,13 +1,9 @@
 // The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
 #include "analyze/oom_accounts.h"
-#include "present/demand_text.h"
-#include "present/chart.h"
-#include "present/oom_text.h"
-#include "present/paged_text.h"
-#include "present/report_output.h"
-#include "analyze/generation.h"
+#include "present/shared_texts.h"
 #include "present/text_parts.h"
-#include "analyze/view.h"
+#include "analyze/report_facts.h"
+#include "analyze/device_view.h"
 #include "config/recorded_options.h"
 
 struct report_printer {

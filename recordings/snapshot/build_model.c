@@ -1,7 +1,6 @@
 // From the values of a machine to a model.
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 #include "snapshot/schema.h"
-#include "snapshot/unknown_fields.h"
 
 enum { MAX_DEVICES = 4096 };
 

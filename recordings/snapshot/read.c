@@ -2,9 +2,8 @@
 #include <stdio.h>
 
 #include "model/recording.h"
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 #include "snapshot/input.h"
-#include "snapshot/vramfile.h"
 
 enum format { FORMAT_PICKLE, FORMAT_JSON, FORMAT_HTML, FORMAT_VRAM, FORMAT_RMM, FORMAT_KINETO, FORMAT_TIMELINE };
 

@@ -1,15 +1,171 @@
-// Reads JSON into a machine.
+// Reads JSON: what is asked for, skipping the rest, or all of it into a machine.
 #include <math.h>
 
+#include "snapshot/formats.h"
 #include "snapshot/literals.h"
-#include "snapshot/readers.h"
+#include "snapshot/scan.h"
 
-enum { MAX_DEPTH = 500, LONGEST_NUMBER = 1024 };
+enum { MAX_SKIPPED_DEPTH = 200, LONGEST_WORD = 64 };
+
+void vr_scan_release(struct vr_scan *scan) {
+    free(scan->scratch);
+    scan->scratch = NULL;
+}
+
+enum vram_status vr_scan_refuse(struct vr_scan *scan, const char *wanted) {
+    const struct vr_input *input = scan->input;
+    const bool ended = input->next == input->end;
+    return vr_fail(scan->error, VRAM_BAD_INPUT, vr_input_offset(input),
+                   ended ? "the JSON ends where %s is expected" : "%s is expected here in the JSON", wanted);
+}
+
+enum vram_status vr_scan_peek(struct vr_scan *scan, int *byte) {
+    struct vr_input *input = scan->input;
+    for (;;) {
+        if (input->next == input->end) VR_TRY(vr_input_fill(input, 1));
+        *byte = input->next == input->end ? 0 : *input->next;
+        if (input->next == input->end || (*byte != ' ' && *byte != '\n' && *byte != '\t' && *byte != '\r')) return VRAM_OK;
+        input->next++;
+    }
+}
+
+static enum vram_status take_expected(struct vr_scan *scan, char wanted) {
+    char quoted[] = {'\'', wanted, '\'', '\0'};
+    int byte;
+    VR_TRY(vr_scan_peek(scan, &byte));
+    if (byte != wanted) return vr_scan_refuse(scan, quoted);
+    scan->input->next++;
+    return VRAM_OK;
+}
+
+enum vram_status vr_scan_open(struct vr_scan *scan, char open) { return take_expected(scan, open); }
+
+// --- strings
+
+static enum vram_status decode_escapes(struct vr_scan *scan, struct vr_scan_value *value) {
+    size_t used = 0;
+    VR_TRY(VR_GROW(scan, scratch, value->length + 1));
+    if (!vr_quoted_decode(value->text, value->length, scan->scratch, &used))
+        return vr_fail(scan->error, VRAM_BAD_INPUT, vr_input_offset(scan->input), "a JSON string has a malformed escape");
+    value->text = scan->scratch;
+    value->length = used;
+    return VRAM_OK;
+}
+
+static enum vram_status scan_string(struct vr_scan *scan, struct vr_scan_value *value) {
+    size_t length = 0;
+    bool escaped = false;
+    const enum vram_status found = vr_quoted_measure(scan->input, &length, &escaped);
+    if (found == VRAM_BAD_INPUT) return vr_fail(scan->error, found, vr_input_offset(scan->input), "the JSON ends inside a string");
+    VR_TRY(found);
+    value->kind = VR_SCAN_STRING;
+    value->text = (const char *)scan->input->next + 1;
+    value->length = length;
+    if (escaped) VR_TRY(decode_escapes(scan, value));
+    scan->input->next += length + 2;
+    return VRAM_OK;
+}
+
+// --- numbers and words
+
+static bool is_word_byte(unsigned char byte) {
+    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '+' || byte == '-' ||
+           byte == '.';
+}
+
+static enum vram_status scan_word(struct vr_scan *scan, struct vr_scan_value *value) {
+    static const char *const words[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity", "nan", "inf", "-nan", "-inf"};
+    struct vr_input *input = scan->input;
+    size_t length = 0;
+    VR_TRY(vr_input_fill(input, LONGEST_WORD));
+    const char *text = (const char *)input->next;
+    while (length < LONGEST_WORD && length < vr_input_at_hand(input) && is_word_byte(input->next[length])) length++;
+    value->kind = VR_SCAN_OTHER;
+    bool good = false;
+    for (size_t i = 0; i < VR_COUNT_OF(words) && !good; i++) good = strlen(words[i]) == length && memcmp(words[i], text, length) == 0;
+    if (!good && length != 0 && length < LONGEST_WORD && text[0] != '+' && vr_numeral_parse(text, length, &value->number)) {
+        value->kind = VR_SCAN_NUMBER;
+        good = true;
+    }
+    if (!good) return vr_scan_refuse(scan, "a value");
+    input->next += length;
+    return VRAM_OK;
+}
+
+// --- containers
+
+enum vram_status vr_scan_item(struct vr_scan *scan, bool *first, bool *more) {
+    int byte;
+    VR_TRY(vr_scan_peek(scan, &byte));
+    *more = byte != ']';
+    if (!*more || !*first) {
+        if (*more && byte != ',') return vr_scan_refuse(scan, "',' or ']'");
+        scan->input->next++;
+    }
+    *first = false;
+    return VRAM_OK;
+}
+
+enum vram_status vr_scan_member(struct vr_scan *scan, bool *first, char *key, size_t capacity, bool *more) {
+    struct vr_scan_value text;
+    int byte;
+    VR_TRY(vr_scan_peek(scan, &byte));
+    *more = byte != '}';
+    if (!*more) {
+        scan->input->next++;
+        return VRAM_OK;
+    }
+    if (!*first) {
+        VR_TRY(take_expected(scan, ','));
+        VR_TRY(vr_scan_peek(scan, &byte));
+    }
+    *first = false;
+    if (byte != '"') return vr_scan_refuse(scan, "a key in quotes");
+    VR_TRY(scan_string(scan, &text));
+    const size_t length = text.length < capacity ? text.length : capacity - 1;
+    memcpy(key, text.text, length);
+    key[length] = '\0';
+    return take_expected(scan, ':');
+}
+
+static enum vram_status skip_value(struct vr_scan *scan, unsigned depth) {
+    struct vr_scan_value value;
+    char key[1];
+    bool first = true, more = true;
+    int byte;
+    VR_TRY(vr_scan_peek(scan, &byte));
+    if (byte == '"') return scan_string(scan, &value);
+    if (byte != '{' && byte != '[') return scan_word(scan, &value);
+    if (depth == MAX_SKIPPED_DEPTH) {
+        return vr_fail(scan->error, VRAM_LIMIT, vr_input_offset(scan->input), "the JSON nests deeper than %d levels", MAX_SKIPPED_DEPTH);
+    }
+    scan->input->next++;
+    for (;;) {
+        VR_TRY(byte == '{' ? vr_scan_member(scan, &first, key, sizeof key, &more) : vr_scan_item(scan, &first, &more));
+        if (!more) return VRAM_OK;
+        VR_TRY(skip_value(scan, depth + 1));
+    }
+}
+
+enum vram_status vr_scan_skip(struct vr_scan *scan) { return skip_value(scan, 0); }
+
+enum vram_status vr_scan_value(struct vr_scan *scan, struct vr_scan_value *value) {
+    int byte;
+    VR_TRY(vr_scan_peek(scan, &byte));
+    if (byte == '"') return scan_string(scan, value);
+    if (byte != '{' && byte != '[') return scan_word(scan, value);
+    value->kind = VR_SCAN_OTHER;
+    return skip_value(scan, 0);
+}
+
+// ---- Reads JSON into a machine.
+
+enum { MAX_JSON_DEPTH = 500, LONGEST_NUMBER = 1024 };
 
 struct parser {
     struct vr_input *input;
     struct vr_machine *machine;
-    bool in_dict[MAX_DEPTH]; // of each open container
+    bool in_dict[MAX_JSON_DEPTH]; // of each open container
     size_t depth;
     char *scratch; // a string with escapes, decoded
     size_t scratch_capacity;
@@ -61,7 +217,7 @@ static enum vram_status push_escaped(struct parser *parser, const char *text, si
     return vr_machine_push_string(parser->machine, parser->scratch, used);
 }
 
-static enum vram_status read_string(struct parser *parser) {
+static enum vram_status read_json_string(struct parser *parser) {
     size_t length = 0;
     bool escaped = false;
     const enum vram_status found = vr_quoted_measure(parser->input, &length, &escaped);
@@ -124,7 +280,7 @@ static enum vram_status read_json_word(struct parser *parser, bool *found) {
 }
 
 static enum vram_status read_scalar(struct parser *parser, int byte) {
-    if (byte == '"') return read_string(parser);
+    if (byte == '"') return read_json_string(parser);
     if (byte >= '0' && byte <= '9') return read_json_number(parser);
     bool found = false;
     VR_TRY(read_json_word(parser, &found));
@@ -136,7 +292,8 @@ static enum vram_status read_scalar(struct parser *parser, int byte) {
 // ---- containers
 
 static enum vram_status open_container(struct parser *parser, bool is_dict) {
-    if (parser->depth == MAX_DEPTH) return VR_MACHINE_FAIL(parser->machine, VRAM_LIMIT, "the JSON nests deeper than %d levels", MAX_DEPTH);
+    if (parser->depth == MAX_JSON_DEPTH)
+        return VR_MACHINE_FAIL(parser->machine, VRAM_LIMIT, "the JSON nests deeper than %d levels", MAX_JSON_DEPTH);
     parser->input->next++;
     parser->in_dict[parser->depth++] = is_dict;
     VR_TRY(vr_machine_push(parser->machine, vr_value(is_dict ? VR_TAG_NO_KEYS : VR_TAG_NO_ITEMS, 0)));
@@ -151,7 +308,7 @@ static enum vram_status read_key(struct parser *parser) {
     int byte = -1;
     VR_TRY(skip_space(parser, &byte));
     if (byte != '"') return unexpected(parser, "a key in quotes", byte);
-    VR_TRY(read_string(parser));
+    VR_TRY(read_json_string(parser));
     VR_TRY(skip_space(parser, &byte));
     if (byte != ':') return unexpected(parser, "':'", byte);
     parser->input->next++;

@@ -1,7 +1,7 @@
 // Runs the opcodes of Python's pickles.
 #include "snapshot/literals.h"
 #include "snapshot/opcodes.h"
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 #include "snapshot/repeated_bytes.h"
 
 enum {

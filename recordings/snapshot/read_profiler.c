@@ -3,7 +3,7 @@
 
 #include "base/map.h"
 #include "snapshot/events_alone.h"
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 #include "snapshot/scan.h"
 
 enum { NAME_BYTES = 1024, KEY_BYTES = 64, MOST_FRAMES = 256 };

@@ -1,7 +1,7 @@
 // Reads logs of RMM's logging_resource_adaptor.
 #include "snapshot/events_alone.h"
 #include "snapshot/literals.h"
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 
 enum { LONGEST_LINE = 4096, FIELDS = 7 };
 enum field { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, DEVICE };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "snapshot/row_tables.h"
-#include "snapshot/unknown_fields.h"
 
 // ---- What a dictionary is, told by its keys.
 

@@ -1,5 +1,5 @@
 // Values that the columns of the model cannot hold, kept as JSON text.
-#include "snapshot/unknown_fields.h"
+#include "snapshot/schema.h"
 
 #include <math.h>
 

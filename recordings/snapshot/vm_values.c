@@ -1,7 +1,27 @@
-// What the values of a machine are: numbers and containers.
+// What the values of the machine are: words, numbers, containers, and the rows that dictionaries become.
 #include <math.h>
 
 #include "snapshot/pickle_vm.h"
+#include "snapshot/row_tables.h"
+#include "snapshot/vocabulary.h"
+
+const char *vr_word_text(enum vr_word word) {
+    static const char *const words[VR_WORD_COUNT] = {"",
+#define ACTION_TEXT(name, text) text,
+                                                     VR_ACTIONS(ACTION_TEXT)
+#undef ACTION_TEXT
+#define WORD_TEXT(name, text) text,
+                                                         VR_WORDS(WORD_TEXT)
+#undef WORD_TEXT
+#define LATER_FIRST(column)
+#define LATER_LATER(column)                                      #column,
+#define VR_FIELD(column, type, density, number, LOG, since, KEY) LATER_##since(column)
+#include "model/entry_fields.def"
+    };
+    return words[word];
+}
+
+// ---- What the values of a machine are: numbers and containers.
 
 const char *vr_tag_text(enum vr_tag tag) {
     static const char *const texts[] = {
@@ -93,4 +113,237 @@ void vr_machine_drop(struct vr_machine *machine, uint64_t value) {
     if (machine->nodes[vr_payload(resolved)].busy) return;
     vr_machine_release_node(machine, (size_t)vr_payload(resolved));
     if (place != NULL) *place = vr_value(VR_TAG_OPAQUE, 0);
+}
+
+// ---- Rows that dictionaries become: their keys, and how values go into columns and come out again.
+
+// ---- keys
+
+#define ROW(word, kind, slot, has) [VR_WORD_##word] = {FIELD_##kind, SLOT_##slot, has}
+
+const struct vr_field vr_event_fields[VR_WORD_COUNT] = {
+    ROW(ACTION, ACTION, action, VR_HAS_ACTION),
+    ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(DEVICE_FREE, ADDRESS, address, VR_HAS_DEVICE_FREE),
+    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),
+    ROW(STREAM, STREAM, stream, VR_HAS_STREAM),
+    ROW(TIME_US, SIGNED, time_us, VR_HAS_TIME),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
+#define VR_FIELD(...)
+#define VR_NUMBER(column, type, density, number, LOG, since, KEY) ROW(KEY, THREAD, column, VR_HAS_##KEY),
+#define VR_TEXT(column, type, density, number, LOG, since, KEY)   ROW(KEY, TEXT, column, VR_HAS_##KEY),
+#include "model/entry_fields.def"
+};
+
+static const struct vr_field segment_fields[VR_WORD_COUNT] = {
+    ROW(DEVICE, DEVICE, device, VR_HAS_DEVICE),
+    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(TOTAL_SIZE, SIZE, total_bytes, VR_HAS_TOTAL_SIZE),
+    ROW(ALLOCATED_SIZE, SIZE, allocated_bytes, VR_HAS_ALLOCATED_SIZE),
+    ROW(ACTIVE_SIZE, SIZE, active_bytes, VR_HAS_ACTIVE_SIZE),
+    ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
+    ROW(STREAM, STREAM, stream, VR_HAS_STREAM),
+    ROW(SEGMENT_TYPE, TYPE, kind, VR_HAS_SEGMENT_TYPE),
+    ROW(SEGMENT_POOL_ID, POOL, pool_first, VR_HAS_POOL_ID),
+    ROW(IS_EXPANDABLE, FLAG, expandable, VR_HAS_EXPANDABLE),
+    ROW(REGISTRATION_COUNTER, ADDRESS, counter, VR_HAS_COUNTER),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(BLOCKS, BLOCKS, blocks, VR_HAS_BLOCKS),
+};
+
+static const struct vr_field block_fields[VR_WORD_COUNT] = {
+    ROW(ADDR, OTHER_ADDRESS, addr, VR_HAS_ADDR),    ROW(ADDRESS, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(SIZE, SIZE, size_bytes, VR_HAS_SIZE),       ROW(REQUESTED_SIZE, SIZE, requested_bytes, VR_HAS_REQUESTED_SIZE),
+    ROW(STATE, STATE, state, VR_HAS_STATE),         ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(HISTORY, TENANTS, tenants, VR_HAS_HISTORY),
+};
+
+static const struct vr_field tenant_fields[VR_WORD_COUNT] = {
+    ROW(ADDR, ADDRESS, address, VR_HAS_ADDRESS),
+    ROW(REAL_SIZE, SIZE, size_bytes, VR_HAS_SIZE),
+    ROW(FRAMES, STACK, stack, VR_HAS_FRAMES),
+    ROW(CPP_FRAMES, STACK, cpp_stack, VR_HAS_CPP_FRAMES),
+};
+
+static const struct vr_field frame_fields[VR_WORD_COUNT] = {
+    ROW(NAME, NAME, name, VR_HAS_ROW_NAME),
+    ROW(FILENAME, NAME, filename, VR_HAS_ROW_FILENAME),
+    ROW(LINE, ADDRESS, line, VR_HAS_ROW_LINE),
+};
+
+static const struct vr_field annotation_fields[VR_WORD_COUNT] = {
+    ROW(NAME, TEXT, name, VR_HAS_ROW_NAME),
+    ROW(STAGE, TEXT, stage, VR_HAS_ROW_STAGE),
+    ROW(DEVICE, LOOSE, device, VR_HAS_DEVICE),
+    ROW(TIME_US, LOOSE, time_us, VR_HAS_TIME),
+};
+
+const struct vr_field *const vr_row_fields[VR_TAG_MEMO] = {
+    [VR_TAG_EVENT] = vr_event_fields, [VR_TAG_SEGMENT] = segment_fields, [VR_TAG_BLOCK] = block_fields,
+    [VR_TAG_TENANT] = tenant_fields,  [VR_TAG_FRAME] = frame_fields,     [VR_TAG_ANNOTATION] = annotation_fields,
+};
+
+const enum vr_owner vr_row_owners[VR_TAG_MEMO] = {
+    [VR_TAG_EVENT] = VR_OWNER_EVENT,   [VR_TAG_SEGMENT] = VR_OWNER_SEGMENT, [VR_TAG_BLOCK] = VR_OWNER_BLOCK,
+    [VR_TAG_TENANT] = VR_OWNER_TENANT, [VR_TAG_FRAME] = VR_OWNER_FRAME,     [VR_TAG_ANNOTATION] = VR_OWNER_ANNOTATION};
+
+// ---- columns
+
+// Into the row, and back out of it, column by column.
+#define PUT(type, name)  table->name[row] = (type)slots[SLOT_##name];
+#define TAKE(type, name) slots[SLOT_##name] = (uint64_t)table->name[row];
+
+#define PUT_DENSE(type, name)   table->name[row] = (type)slots[SLOT_##name];
+#define TAKE_DENSE(type, name)  slots[SLOT_##name] = (uint64_t)table->name[row];
+#define PUT_SPARSE(type, name)  VR_COLUMN_PUT_SPARSE(table->name, held, row, (type)slots[SLOT_##name]);
+#define PUT_ALIKE(type, name)   VR_COLUMN_PUT_ALIKE(table->name, held, table->count, row, (type)slots[SLOT_##name]);
+#define TAKE_ALIKE(type, name)  slots[SLOT_##name] = (table->name.apart == NULL ? 0 : table->name.apart[row]) ^ table->name.common;
+#define TAKE_SPARSE(type, name) slots[SLOT_##name] = table->name == NULL ? 0 : table->name[row];
+
+static enum vram_status put_event_row(struct vr_history *table, size_t held, size_t row, const uint64_t *slots) {
+#define VR_FIELD(column, type, density, ...) PUT_##density(type, column)
+#include "model/entry_fields.def"
+    return VRAM_OK;
+}
+static void take_event(const struct vr_history *table, size_t row, uint64_t *slots) {
+#define VR_FIELD(column, type, density, ...) TAKE_##density(type, column)
+#include "model/entry_fields.def"
+}
+static void put_segment_row(struct vr_segments *table, size_t row, const uint64_t *slots) { VR_SEGMENT_COLUMNS(PUT) }
+static void take_segment(const struct vr_segments *table, size_t row, uint64_t *slots) { VR_SEGMENT_COLUMNS(TAKE) }
+static void put_block(struct vr_blocks *table, size_t row, const uint64_t *slots) { VR_BLOCK_COLUMNS(PUT) }
+static void take_block(const struct vr_blocks *table, size_t row, uint64_t *slots) { VR_BLOCK_COLUMNS(TAKE) }
+
+// What a block lacks comes from its newest tenant (R2 of the data's rules), the first of the list; what that lacks, from its size.
+static void complete_block(struct vr_machine *machine, uint64_t *slots) {
+    const uint64_t *items = NULL;
+    size_t count = 0;
+    if (slots[SLOT_tenants] != 0) (void)vr_machine_items(machine, vr_machine_resolve(machine, slots[SLOT_tenants]), &items, &count);
+    const struct vr_tenant *tenant = count == 0 ? NULL : &machine->tenants[vr_first_row(vr_machine_resolve(machine, items[0]))];
+    if (tenant != NULL && !(slots[SLOT_has] & VR_HAS_FRAMES)) slots[SLOT_stack] = tenant->stack;
+    if ((slots[SLOT_has] & VR_HAS_ADDR) && !(slots[SLOT_has] & VR_HAS_ADDRESS)) slots[SLOT_address] = slots[SLOT_addr];
+    if (slots[SLOT_has] & VR_HAS_REQUESTED_SIZE) return;
+    slots[SLOT_requested_bytes] = tenant != NULL && (tenant->has & VR_HAS_SIZE) ? tenant->size_bytes : slots[SLOT_size_bytes];
+}
+
+static enum vram_status keep_tenants(struct vr_machine *machine, size_t block, uint64_t list) {
+    enum vram_status status;
+    if (list == 0) return VRAM_OK;
+    VR_MACHINE_GROW(machine, formers, machine->former_capacity, machine->former_count + 1, status);
+    if (status == VRAM_OK) machine->formers[machine->former_count++] = (struct vr_former){block, list};
+    return status;
+}
+
+enum vram_status vr_row_put(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
+    switch (kind) {
+    case VR_TAG_EVENT: return put_event_row(&machine->events, machine->event_held, row, slots);
+    case VR_TAG_SEGMENT:
+        put_segment_row(&machine->segments, row, slots);
+        machine->segment_blocks[row] = slots[SLOT_blocks];
+        break;
+    case VR_TAG_BLOCK:
+        complete_block(machine, slots);
+        put_block(&machine->blocks, row, slots);
+        return keep_tenants(machine, row, slots[SLOT_tenants]);
+    case VR_TAG_TENANT:
+        machine->tenants[row] = (struct vr_tenant){.address = slots[SLOT_address],
+                                                   .size_bytes = slots[SLOT_size_bytes],
+                                                   .stack = (uint32_t)slots[SLOT_stack],
+                                                   .cpp_stack = (uint32_t)slots[SLOT_cpp_stack],
+                                                   .has = (uint32_t)slots[SLOT_has]};
+        break;
+    default:
+        machine->annotations[row] = (struct vr_annotation){(uint32_t)slots[SLOT_name], (uint32_t)slots[SLOT_stage],
+                                                           (int64_t)slots[SLOT_device], (int64_t)slots[SLOT_time_us]};
+    }
+    return VRAM_OK;
+}
+
+void vr_row_take(const struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots) {
+    switch (kind) {
+    case VR_TAG_EVENT: take_event(&machine->events, row, slots); break;
+    case VR_TAG_SEGMENT:
+        take_segment(&machine->segments, row, slots);
+        slots[SLOT_blocks] = machine->segment_blocks[row];
+        break;
+    case VR_TAG_BLOCK: take_block(&machine->blocks, row, slots); break;
+    case VR_TAG_TENANT:
+        slots[SLOT_size_bytes] = machine->tenants[row].size_bytes;
+        slots[SLOT_address] = machine->tenants[row].address;
+        slots[SLOT_stack] = machine->tenants[row].stack;
+        slots[SLOT_cpp_stack] = machine->tenants[row].cpp_stack;
+        slots[SLOT_has] = machine->tenants[row].has;
+        break;
+    default:
+        slots[SLOT_name] = machine->annotations[row].name;
+        slots[SLOT_stage] = machine->annotations[row].stage;
+        slots[SLOT_device] = (uint64_t)machine->annotations[row].device;
+        slots[SLOT_time_us] = (uint64_t)machine->annotations[row].time_us;
+        slots[SLOT_has] = VR_HAS_ROW_NAME | VR_HAS_ROW_STAGE | VR_HAS_DEVICE | VR_HAS_TIME;
+    }
+}
+
+enum vram_status vr_row_add(struct vr_machine *machine, enum vr_tag kind, size_t *row) {
+    enum { FIRST_ROWS = 64 }; // every column moves when a table grows
+    struct vr_budget *budget = &machine->builder.budget;
+    enum vram_status status;
+    size_t *count = kind == VR_TAG_EVENT     ? &machine->events.count
+                    : kind == VR_TAG_SEGMENT ? &machine->segments.count
+                    : kind == VR_TAG_BLOCK   ? &machine->blocks.count
+                    : kind == VR_TAG_TENANT  ? &machine->tenant_count
+                                             : &machine->annotation_count;
+    if (*count >= ((uint64_t)1 << VR_ROW_BITS) - 1) return VRAM_LIMIT;
+    const size_t needed = *count == 0 ? FIRST_ROWS : *count + 1;
+    switch (kind) {
+    case VR_TAG_EVENT:
+        status =
+            vr_columns_grow_ahead(&vr_history_columns, &machine->events, &machine->event_capacity, &machine->event_held, needed, budget);
+        break;
+    case VR_TAG_SEGMENT:
+        VR_MACHINE_GROW(machine, segment_blocks, machine->segment_blocks_capacity, *count + 1, status);
+        VR_TRY(status);
+        status = vr_columns_grow(&vr_segment_columns, &machine->segments, &machine->segment_capacity, needed, budget);
+        break;
+    case VR_TAG_BLOCK: status = vr_columns_grow(&vr_block_columns, &machine->blocks, &machine->block_capacity, needed, budget); break;
+    case VR_TAG_TENANT: VR_MACHINE_GROW(machine, tenants, machine->tenant_capacity, *count + 1, status); break;
+    default: VR_MACHINE_GROW(machine, annotations, machine->annotation_capacity, *count + 1, status);
+    }
+    if (status == VRAM_OK) *row = (*count)++;
+    return status;
+}
+
+enum vram_status vr_row_add_event(struct vr_machine *machine, const uint64_t *slots, uint64_t *value) {
+    size_t row;
+    VR_TRY(vr_row_add(machine, VR_TAG_EVENT, &row));
+    VR_TRY(put_event_row(&machine->events, machine->event_held, row, slots));
+    *value = vr_value(VR_TAG_EVENT, row);
+    return VRAM_OK;
+}
+
+enum vram_status vr_row_add_block(struct vr_machine *machine, uint64_t *slots, uint64_t *value) {
+    size_t row;
+    VR_TRY(vr_row_add(machine, VR_TAG_BLOCK, &row));
+    VR_TRY(vr_row_put(machine, VR_TAG_BLOCK, row, slots));
+    *value = vr_value(VR_TAG_BLOCK, row);
+    return VRAM_OK;
+}
+
+// ---- what no column has
+
+uint64_t vr_row_history(const struct vr_machine *machine, size_t block) {
+    for (size_t i = machine->former_count; i-- > 0;)
+        if (machine->formers[i].block == block) return machine->formers[i].list;
+    return 0;
+}
+
+int vr_row_compare_kept(const struct vr_kept *a, const struct vr_kept *b) {
+    return a->owner != b->owner ? VR_ORDER(a->owner, b->owner) : VR_ORDER(a->row, b->row);
+}
+
+size_t vr_row_first_kept(const struct vr_machine *machine, size_t sorted, enum vr_owner owner, uint64_t row) {
+    const struct vr_kept wanted = {.owner = (uint8_t)owner, .row = row};
+    size_t first;
+    VR_LOWER_BOUND(first, i, 0, sorted, vr_row_compare_kept(&machine->kept[i], &wanted) < 0);
+    return first;
 }

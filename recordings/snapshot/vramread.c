@@ -1,5 +1,5 @@
 // Reads a recording file of our own into a model: block after block, then the tail of a file that was not closed.
-#include "snapshot/vramfile.h"
+#include "snapshot/formats.h"
 
 #include "history/logdict.h"
 #include "model/columns.h"

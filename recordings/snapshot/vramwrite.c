@@ -1,5 +1,5 @@
 // A model as a recording file of our own: dictionaries in pieces, the events device by device, and everything else in a last block.
-#include "snapshot/vramfile.h"
+#include "snapshot/formats.h"
 
 #include "history/logblock.h"
 

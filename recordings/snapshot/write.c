@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "model/recording.h"
-#include "snapshot/vramfile.h"
+#include "snapshot/formats.h"
 
 // The extras of one row: rows of the model's table.
 struct extras {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "model/recording.h"
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 #include "vram/export.h"
 #include "pieces.h"
 

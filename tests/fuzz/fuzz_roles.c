@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyze/role_rules.h"
+#include "analyze/roles.h"
 #include "model/recording.h"
 #include "vram/recording.h"
 

@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "analyze/layout.h"
+#include "analyze/oom_cause.h"
 #include "analyze/lifetimes.h"
-#include "analyze/report_lifetimes.h"
-#include "analyze/sha1.h"
+#include "analyze/report_parts.h"
+#include "analyze/sites.h"
 #include "support/random.h"
 
 static uint64_t random_state;

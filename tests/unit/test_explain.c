@@ -1,7 +1,7 @@
 // Programs that run out of memory for a reason that is known, on the simulated driver: the report must name it, and the cure must be one.
 #include <stdio.h>
 
-#include "present/cure_text.h"
+#include "present/shared_texts.h"
 #include "driver/driver.h"
 #include "support/history.h"
 #include "vram/explorer.h"

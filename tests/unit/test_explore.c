@@ -1,6 +1,6 @@
 // The explorer: queries, answers, and the totals along a window against a second way of counting.
 #include "base/text.h"
-#include "explore/tables/live_rows.h"
+#include "explore/tables/event_rows.h"
 #include "explore/tables/stacking.h"
 #include "support/answers.h"
 

@@ -2,7 +2,7 @@
 // comes to what a naive second way finds.
 #include "analyze/profile.h"
 #include "base/text.h"
-#include "explore/explored/bundles.h"
+#include "explore/explored/state_at_event.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/lanes.h"
 #include "support/answers.h"

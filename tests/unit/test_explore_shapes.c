@@ -1,7 +1,6 @@
 // What the pictures over a window are made of, against slow second ways: the largest allocations, segments and their lives, the grid of
 // addresses, and the answers to `timeline`, `segments`, `map` and `allocations`.
 #include <math.h>
-#include "analyze/ordered.h"
 #include "analyze/segment_lives.h"
 #include "explore/tables/coverage.h"
 #include "explore/tables/largest.h"

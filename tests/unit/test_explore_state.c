@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 // Segments and blocks after any event: against snapshots that the allocator itself made at that moment, and against a naive second way.
 #include "explore/explored/explored.h"
-#include "explore/explored/moment.h"
+#include "explore/explored/state_at_event.h"
 #include "support/answers.h"
 #include "support/history.h"
 #include "support/random.h"

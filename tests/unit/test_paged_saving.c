@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "driver/driver.h"
-#include "present/paged_text.h"
+#include "present/shared_texts.h"
 #include "support/history.h"
 #include "vram/explorer.h"
 #include "vram/report.h"

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "analyze/path_match.h"
+#include "analyze/site_match.h"
 #include "base/text.h"
 #include "vram/profile.h"
 #include "vram/recording.h"

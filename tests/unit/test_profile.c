@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "analyze/growth.h"
-#include "analyze/pairs.h"
-#include "analyze/search.h"
+#include "analyze/group_diff.h"
+#include "analyze/text_search.h"
 #include "analyze/stacktree.h"
 #include "analyze/profile.h"
 #include "base/json.h"

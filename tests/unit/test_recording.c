@@ -5,7 +5,7 @@
 #include <cmocka.h>
 
 #include "model/recording.h"
-#include "snapshot/readers.h"
+#include "snapshot/formats.h"
 
 static struct vram_error error;
 

@@ -5,8 +5,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "present/demand_text.h"
-#include "present/oom_sentence.h"
+#include "present/shared_texts.h"
 #include "present/text_parts.h"
 #include "vram/demand.h"
 #include "vram/profile.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "analyze/role_rules.h"
 #include "analyze/roles.h"
 #include "base/text.h"
 #include "vram/profile.h"

@@ -5,7 +5,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "analyze/size_curve.h"
+#include "analyze/forecast.h"
 
 #define MIB 1048576.0
 

@@ -4,7 +4,7 @@
 
 #include "history/logbytes.h"
 #include "model/recording.h"
-#include "snapshot/vramfile.h"
+#include "snapshot/formats.h"
 #include "support/same_model.h"
 
 static bool collect(void *user, const char *bytes, size_t length) {

@@ -1,21 +1,23 @@
 // explored.h: the recordings of an explorer, and per device what has been worked out so far.
-//
-// What a query reads is made by the first one that reads it, and stays as long as its recording. Of the parts that query/ makes only the
-// names are known here.
 #ifndef VR_EXPLORE_EXPLORED_EXPLORED_H
 #define VR_EXPLORE_EXPLORED_EXPLORED_H
 
+#include "analyze/device_view.h"
 #include "analyze/lifetimes.h"
 #include "analyze/roles.h"
 #include "analyze/segment_lives.h"
 #include "analyze/sites.h"
-#include "analyze/view.h"
 #include "explore/tables/coverage.h"
 #include "explore/tables/curve.h"
-#include "explore/tables/labels.h"
+#include "explore/tables/event_rows.h"
 #include "explore/tables/largest.h"
-#include "explore/tables/live_rows.h"
 #include "vram/explorer.h"
+#include "vram/oom.h"
+#include "vram/replay.h"
+
+// ---- The recordings of an explorer, and per device what has been worked out so far.
+// What a query reads is made by the first one that reads it, and stays as long as its recording. Of the parts that query/ makes only the
+// names are known here.
 
 // One device of a recording. Parts are made when first asked for, and stay.
 struct vr_explored_device {
@@ -35,13 +37,13 @@ struct vr_explored_device {
     struct vr_lanes *lanes;                       // of the segments (lanes.h); NULL until asked for
     struct vr_largest *largest[3][2];             // by enum vr_shape_kind and axis (event, time); NULL until asked for
     struct vr_coverage *coverage;                 // NULL until asked for
-    struct vr_moments *moments;                   // NULL until asked for (moment.h)
-    uint32_t *versions;                           // of the allocated lifetimes (labels.h)
-    struct vr_segment_labels *segment_labels;     // NULL until asked for (labels.h)
+    struct vr_moments *moments;                   // NULL until asked for (state_at_event.h)
+    uint32_t *versions;                           // of the allocated lifetimes (event_rows.h)
+    struct vr_segment_labels *segment_labels;     // NULL until asked for (event_rows.h)
     struct vr_event_selections *event_selections; // the lists of events asked for last (event_selection.h); NULL: none
     struct vr_step_searches *step_searches;       // steps, and what is looked for in them (step_search.h); NULL until asked for
-    struct vr_cure_search *cure;                  // NULL until asked for (cures.h)
-    struct vr_paged_search *paged;                // NULL until asked for (savings.h)
+    struct vr_cure_search *cure;                  // NULL until asked for
+    struct vr_paged_search *paged;                // NULL until asked for
     const int64_t *time_us;                       // by event, never falling; NULL until asked for
     int64_t *own_time_us;                         // what time_us points at where the history's times fall or are missing
 };
@@ -53,7 +55,7 @@ struct vr_explored_recording {
     struct vr_views views;
     struct vr_explored_device *devices; // of the views
     struct vr_sites sites;
-    size_t worst; // the view that a query without a device is about (analyze/trouble.h)
+    size_t worst; // the view that a query without a device is about (analyze/device_view.h)
     bool has_worst;
 };
 
@@ -66,7 +68,7 @@ struct vram_explorer {
 
 // Frees all that was worked out: in explorer.c, the only file that knows every part.
 void vr_explored_release(struct vr_explored_device *device);
-// The part of it that explored_shapes.c has made.
+// The part of it that is made of shapes.
 void vr_explored_release_shapes(struct vr_explored_device *device);
 // The device's lifetimes for a kind of lifetime, made when first asked for; borrowed. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
@@ -102,5 +104,24 @@ enum vram_status vr_explored_curve(struct vr_explored_device *device, enum vr_cu
 // Times that never fall: an event without a time, or with an earlier one, has that of the event before it. NO_HOST_MEMORY.
 enum vram_status vr_explored_times(struct vr_explored_device *device, const int64_t **time_us);
 bool vr_explored_has_times(const struct vr_explored_device *device);
+
+// ---- What would have let a device's last out-of-memory event fit, as the report finds it.
+
+// Makes at most so many further replays of the history. *share: how much of the work is done; when it is 1, *cure is what was found: NULL
+// where nothing failed, UNFINISHED where the history is too long to be replayed while somebody waits. Borrowed. Statuses of
+// vram_cures_find(), LIMIT.
+enum vram_status vr_explored_cure(struct vr_explored_recording *recording, struct vr_explored_device *device, size_t replays, double *share,
+                                  const struct vram_cure **cure, struct vram_error *error);
+
+// oom.c of analyze about a device, its last events examined; facts are of the arena. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_explored_ooms(struct vr_explored_recording *recording, struct vr_explored_device *device, uint64_t memory_bytes,
+                                  struct vr_arena *arena, struct vram_report_device *facts);
+
+// ---- What paged memory would have saved on a device, as the report finds it.
+
+// Makes at most so many further replays of the history. *share: how much of the work is done; when it is 1, *saving is what was found: NULL
+// for pinned host memory. Borrowed. Statuses of vram_paged_savings_find(), LIMIT.
+enum vram_status vr_explored_saving(struct vr_explored_recording *recording, struct vr_explored_device *device, size_t replays,
+                                    double *share, const struct vram_paged_saving **saving, struct vram_error *error);
 
 #endif

@@ -1,7 +1,7 @@
 #include "explore/query/event_selection.h"
 
-#include "analyze/search.h"
-#include "explore/query/shapes.h"
+#include "analyze/text_search.h"
+#include "explore/query/drawn_shapes.h"
 #include "model/recording.h"
 
 enum { KEPT = 2 };

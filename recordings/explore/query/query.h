@@ -1,10 +1,97 @@
-// query.h: a query being answered: one function per row of queries.def.
+// query.h: a query being answered: its parameters, its answer, and one function per row of queries.def.
 #ifndef VR_EXPLORE_QUERY_QUERY_H
 #define VR_EXPLORE_QUERY_QUERY_H
 
+#include "analyze/sites.h"
+#include "base/base.h"
+#include "base/json.h"
 #include "explore/explored/explored.h"
-#include "explore/query/answer.h"
-#include "explore/query/parameters.h"
+#include "vram/status.h"
+
+// ---- "name?key=value&key=value" taken apart. Values are percent-decoded ('+' is a space); keys are plain words.
+
+enum { VR_MOST_PARAMETERS = 32 };
+
+struct vr_parameters {
+    char *text; // name, keys and values, each NUL-terminated
+    const char *name;
+    struct {
+        const char *key;
+        const char *value;
+    } pair[VR_MOST_PARAMETERS];
+    size_t count;
+    struct vram_error *error; // of the failing getter; may be NULL
+};
+
+// INVALID_ARGUMENT for text that is no query, NO_HOST_MEMORY.
+enum vram_status vr_parameters_parse(struct vr_parameters *parameters, const char *text, struct vram_error *error);
+void vr_parameters_release(struct vr_parameters *parameters);
+
+// The value of a key, or NULL. Of repeated keys the first counts.
+const char *vr_parameter_text(const struct vr_parameters *parameters, const char *key);
+// A whole number; `fallback` where the key is not there. INVALID_ARGUMENT (naming the key) for other text and outside [low, high].
+enum vram_status vr_parameter_whole(const struct vr_parameters *parameters, const char *key, int64_t low, int64_t high, int64_t fallback,
+                                    int64_t *value);
+// The same for any finite number.
+enum vram_status vr_parameter_number(const struct vr_parameters *parameters, const char *key, double fallback, double *value);
+// The index of the value among `words` (NULL at the end); `fallback` where the key is not there.
+enum vram_status vr_parameter_word(const struct vr_parameters *parameters, const char *key, const char *const *words, size_t fallback,
+                                   size_t *value);
+
+// ---- An answer in the making: a JSON object, and columns of numbers that it describes.
+// Bytes of an answer, all little-endian: u32 length of the JSON text, u32 offset of the first column (a multiple of 8), the JSON text,
+// zeros, the columns. The object's last member "columns" names each column with its type, its offset in bytes from the first column (a
+// multiple of 8) and its count of numbers.
+
+enum vr_answer_type { VR_U8, VR_I32, VR_U32, VR_F64, VR_ANSWER_TYPE_COUNT };
+enum { VR_ANSWER_COLUMNS = 32 };
+
+struct vr_answer {
+    struct vr_json json; // open: the answer's own object; members are added to it
+    struct vr_text text;
+    struct {
+        const char *name;
+        enum vr_answer_type type;
+        void *numbers;
+        size_t count;
+        size_t capacity; // in bytes
+    } column[VR_ANSWER_COLUMNS];
+    size_t column_count;
+    bool failed; // host memory ran out
+};
+
+void vr_answer_init(struct vr_answer *answer);
+void vr_answer_release(struct vr_answer *answer);
+// A new column, empty; names are literals. Columns are numbered from 0 in the order of the calls.
+size_t vr_answer_column(struct vr_answer *answer, const char *name, enum vr_answer_type type);
+// Appends a number to a column of that type. A failure is remembered.
+void vr_answer_u8(struct vr_answer *answer, size_t column, uint8_t number);
+void vr_answer_i32(struct vr_answer *answer, size_t column, int32_t number);
+void vr_answer_u32(struct vr_answer *answer, size_t column, uint32_t number);
+void vr_answer_f64(struct vr_answer *answer, size_t column, double number);
+// A whole number of 64 bits as two columns of halves, `low` and the one behind it: doubles would lose its last digits.
+size_t vr_answer_halves(struct vr_answer *answer, const char *low, const char *high);
+void vr_answer_u64(struct vr_answer *answer, size_t low, uint64_t number);
+// An address as the text "0x...": JSON numbers are doubles to those who read them.
+void vr_answer_address(struct vr_answer *answer, const char *key, uint64_t address);
+// Ends the object and hands the bytes to `write`. NO_HOST_MEMORY, IO.
+enum vram_status vr_answer_send(struct vr_answer *answer, vram_write write, void *user);
+
+// ---- Members of an answer's open object that several queries give.
+
+// A member of `frames`, as below.
+void vr_put_frame(struct vr_json *json, const struct vr_model *model, uint32_t frame, const char *fold);
+// `stack`, `frames` (array of [name, file, line, what it is folded as or ""], innermost first) and `site` (the place of the call site in
+// it, absent without frames).
+void vr_put_stack(struct vr_json *json, struct vr_sites *sites, uint32_t stack);
+// An event by its number (VR_NEVER: null) and, where the history has it, its time.
+void vr_put_moment(struct vr_json *json, const struct vr_history *history, const char *event_key, const char *time_key, uint32_t event);
+// `pool`, as a pair.
+void vr_put_pool(struct vr_json *json, uint64_t first, uint64_t second);
+// `pool`, `category`, `metadata` and `context`, as far as the event has them.
+void vr_put_words(struct vr_json *json, const struct vr_model *model, const struct vr_history *history, size_t event);
+
+// ---- A query being answered: one function per row of queries.def.
 
 // What a query is about, and where its answer goes.
 struct vr_query {

@@ -1,11 +1,11 @@
-// `oom`: why requests failed, as the report explains it.
+// Why requests failed and what would have helped: `oom`, `cure` and `paged`.
 #include "analyze/demand.h"
 #include "analyze/report_parts.h"
-#include "explore/explored/cures.h"
+#include "explore/explored/explored.h"
 #include "explore/query/selection.h"
-#include "present/demand_text.h"
-#include "present/oom_sentence.h"
-#include "present/report_json.h"
+#include "present/shared_texts.h"
+
+// ---- `oom`: why requests failed, as the report explains it.
 
 // A longer history takes longer than whoever looks waits.
 enum { MOST_EVENTS_OF_A_DEMAND = 2000000 };
@@ -57,4 +57,56 @@ enum vram_status vr_query_oom(const struct vr_query *query) {
     const enum vram_status status = explain_oom(query, recording, device, (uint64_t)memory, &arena, &facts);
     vr_arena_release(&arena);
     return status;
+}
+
+// ---- `cure`: what would have let the last request that failed fit, in the report's words.
+
+static void put_cure_member(const struct vram_cure *cure, uint64_t events, struct vr_json *json) {
+    struct vr_text text = {0};
+    if (cure->verdict == VRAM_CURE_UNFINISHED)
+        vr_text_printf(&text, "A history of %s events takes too long to be replayed while you wait: `vram report` looks for the cure.",
+                       vr_count(events).text);
+    else
+        vr_cure_sentence(cure, &text);
+    vr_json_string(json, "text", vr_text_string(&text));
+    vr_text_release(&text);
+}
+
+enum vram_status vr_query_cure(const struct vr_query *query) {
+    struct vr_explored_recording *recording = NULL;
+    struct vr_explored_device *device = NULL;
+    const struct vram_cure *cure = NULL;
+    double share = 0;
+    VR_TRY(vr_select_device(query, &recording, &device));
+    VR_TRY(vr_explored_cure(recording, device, SIZE_MAX, &share, &cure, query->error));
+    struct vr_json *json = &query->answer->json;
+    if (cure == NULL) {
+        vr_json_null(json, "cure");
+        return VRAM_OK;
+    }
+    vr_json_object(json, "cure");
+    vr_cure_json(cure, json);
+    vr_json_object_end(json);
+    put_cure_member(cure, device->view->history->count, json);
+    return VRAM_OK;
+}
+
+// ---- `paged`: what paged memory would have saved, in the report's words.
+
+enum vram_status vr_query_paged(const struct vr_query *query) {
+    struct vr_explored_recording *recording = NULL;
+    struct vr_explored_device *device = NULL;
+    const struct vram_paged_saving *saving = NULL;
+    double share = 0;
+    VR_TRY(vr_select_device(query, &recording, &device));
+    VR_TRY(vr_explored_saving(recording, device, SIZE_MAX, &share, &saving, query->error));
+    struct vr_json *json = &query->answer->json;
+    if (saving == NULL) {
+        vr_json_null(json, "paged");
+        return VRAM_OK;
+    }
+    vr_json_object(json, "paged");
+    vr_paged_json(saving, json);
+    vr_json_object_end(json);
+    return VRAM_OK;
 }

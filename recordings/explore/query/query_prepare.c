@@ -1,11 +1,10 @@
 // `prepare`: works out, a piece per query, what the answer to another query is made of, so that whoever asks stays free to ask
 // something else in between.
 #include "explore/query/selection.h"
-#include "explore/explored/cures.h"
-#include "explore/explored/savings.h"
+#include "explore/explored/explored.h"
 #include "explore/query/step_search.h"
-#include "explore/tables/labels.h"
-#include "explore/explored/moment.h"
+#include "explore/tables/event_rows.h"
+#include "explore/explored/state_at_event.h"
 
 // Rows or events that one piece looks at, where the work can be divided: less than a frame of the page.
 enum { PIECE = 200000, SEARCH_PIECE = 100000, MOST_PARTS = 8 };

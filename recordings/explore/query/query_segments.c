@@ -1,11 +1,13 @@
-// `segments`: the segments of a window, stacked: all on each other, or each in the lane of whom it serves.
+// Shapes stacked on each other: `segments` and `timeline`.
 #include <math.h>
 #include <stdio.h>
 
 #include "base/hash_index.h"
-#include "explore/query/stacked.h"
-#include "explore/query/window.h"
+#include "explore/query/drawn_shapes.h"
+#include "explore/query/selection.h"
 #include "explore/tables/lanes.h"
+
+// ---- `segments`: the segments of a window, stacked: all on each other, or each in the lane of whom it serves.
 
 // Streams are handles: small numbers or addresses.
 enum { MOST_COUNTED = 0xffff };
@@ -331,6 +333,19 @@ enum vram_status vr_query_segments(const struct vr_query *query) {
         status = lanes == 1 ? answer_in_lanes(&shapes, segments) : vr_stacked_answer(&shapes, VR_SHAPES_SEGMENTS, VR_CURVE_RESERVED);
     if (status == VRAM_OK) put_segment_shapes(&shapes, segments);
     if (status == VRAM_OK && lanes == 0) status = put_groups(&shapes, segments);
+    vr_shapes_release(&shapes);
+    return status;
+}
+
+// ---- `timeline`: the allocations of a window, stacked.
+
+enum vram_status vr_query_timeline(const struct vr_query *query) {
+    struct vr_shapes shapes;
+    enum vr_lifetime_kind kind = VR_LIFETIME_ALLOCATED;
+    VR_TRY(vr_select_lifetime_kind(query, &kind));
+    VR_TRY(vr_shapes_init(query, &shapes));
+    enum vram_status status = vr_stacked_answer(&shapes, (enum vr_shape_kind)kind, (enum vr_curve_kind)kind);
+    if (status == VRAM_OK) status = vr_shapes_put_keys(&shapes);
     vr_shapes_release(&shapes);
     return status;
 }

@@ -1,9 +1,9 @@
 // `state`: segments and blocks as they were after an event.
 #include <stdio.h>
 
-#include "explore/explored/bundles.h"
+#include "explore/explored/state_at_event.h"
 #include "explore/query/selection.h"
-#include "explore/tables/labels.h"
+#include "explore/tables/event_rows.h"
 #include "model/recording.h"
 
 // Blocks in an answer, unless the query says otherwise: more than a screen has room for.

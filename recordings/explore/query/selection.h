@@ -1,9 +1,28 @@
-// selection.h: what the parameters of a query select: recording, device, lifetimes, and how they are grouped.
+// selection.h: what the parameters of a query select: recording, device, lifetimes, how they are grouped, and the part of the history.
 #ifndef VR_EXPLORE_QUERY_SELECTION_H
 #define VR_EXPLORE_QUERY_SELECTION_H
 
 #include "analyze/grouping.h"
 #include "explore/query/query.h"
+
+// ---- The part of a history that a query is about, on one of the two axes.
+
+// The part of a device's history that a picture shows. Positions count events (position p lies before event p, so that event i covers
+// [i, i + 1)) or, on the axis of time, microseconds since the device's first event.
+struct vr_window {
+    bool by_time;
+    double from, to;        // to > from
+    size_t first, end;      // events that lie in it, at least in part; may be none
+    const int64_t *time_us; // with by_time
+};
+// The parameters `axis` (event or time), `from` and `to` (the whole history where they are not there). INVALID_ARGUMENT.
+enum vram_status vr_select_window(const struct vr_query *query, struct vr_explored_device *device, struct vr_window *window);
+// The first event at or after a position; the count of events past the last.
+size_t vr_window_event(const struct vr_window *window, const struct vr_explored_device *device, double position);
+// The position of an event.
+double vr_window_position(const struct vr_window *window, size_t event);
+
+// ---- What the parameters of a query select: recording, device, lifetimes, and how they are grouped.
 
 // All borrowed from the explorer.
 struct vr_selection {
@@ -13,7 +32,7 @@ struct vr_selection {
 };
 
 // The recording that the parameter `rec` names (0 when it is not there), and its device of parameter `device` (an ordinal; when it is not
-// there, the one in trouble, analyze/trouble.h). INVALID_ARGUMENT.
+// there, the one in trouble, analyze/device_view.h). INVALID_ARGUMENT.
 enum vram_status vr_select_recording(const struct vr_query *query, struct vr_explored_recording **recording);
 enum vram_status vr_select_device(const struct vr_query *query, struct vr_explored_recording **recording,
                                   struct vr_explored_device **device);

@@ -3,7 +3,7 @@
 #ifndef VR_EXPLORE_QUERY_STEP_SEARCH_H
 #define VR_EXPLORE_QUERY_STEP_SEARCH_H
 
-#include "analyze/churn.h"
+#include "analyze/growth.h"
 #include "analyze/leaks.h"
 #include "explore/query/selection.h"
 

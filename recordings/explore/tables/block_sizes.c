@@ -1,6 +1,6 @@
 #include "explore/tables/block_sizes.h"
 
-#include "analyze/ordered.h"
+#include "analyze/segment_lives.h"
 #include "config/recorded_options.h"
 #include "config/rounding.h"
 

@@ -1,11 +1,18 @@
-// lanes.h: segments apart by whom they serve: pool, size class, stream, and whether they are expandable; and how much each lane had at any
-// moment.
+// lanes.h: segments apart by whom they serve.
 #ifndef VR_EXPLORE_TABLES_LANES_H
 #define VR_EXPLORE_TABLES_LANES_H
 
+#include "analyze/device_view.h"
 #include "analyze/segment_lives.h"
-#include "analyze/view.h"
 #include "vram/report.h"
+
+// ---- Whether segments serve small or large requests, which a history does not say.
+
+// By row of the segment lives: enum vram_report_kind. *kind is given to the caller (free()). NO_HOST_MEMORY.
+enum vram_status vr_segment_kinds(const struct vr_view *view, const struct vr_segment_lives *segments, uint8_t **kind);
+
+// ---- Segments apart by whom they serve: pool, size class, stream, and whether they are expandable; and how much each lane had at any
+// moment.
 
 // Lanes beyond the largest are the last one together.
 enum { VR_MOST_LANES = 24 };
