@@ -169,7 +169,13 @@ static void fill_equal(struct workload_run *run, uint64_t count, uint64_t size) 
 static workload *prepare_growing(const char *name, struct workload_run *run) {
     const uint64_t live = number_after(name, "live-"), pools = number_after(name, "pools-"), equals = number_after(name, "equals-"),
                    segments = number_after(name, "segments-"), release = number_after(name, "release-"),
-                   fences = number_after(name, "fences-");
+                   fences = number_after(name, "fences-"), paged = number_after(name, "paged-");
+    if (paged != 0) {
+        if (vram_configure(allocator, "paged:True", NULL) != VRAM_OK) die("no paged memory");
+        run->sizes = workload_sizes(1 << 20, 8);
+        workload_fill(run, paged);
+        return measured_mixed;
+    }
     if (live != 0) {
         run->sizes = workload_sizes(512, 8);
         workload_fill(run, live);

@@ -18,7 +18,8 @@ import tempfile
 
 TABLE = pathlib.Path(__file__).with_name("instructions.tsv")
 TOLERANCE = 0.03
-WORKLOADS = {"pair": 5000, "mixed": 20000, "trace": 20000, "streams": 5000, "pool": 5000, "record_stream": 5000}
+WORKLOADS = {"pair": 5000, "mixed": 20000, "trace": 20000, "streams": 5000, "pool": 5000, "record_stream": 5000,
+             "paged-100": 5000, "paged-1000": 5000}
 RECORDED = {"recorded_pair": "events", "recorded_pair_file": "file"}  # modes of bench_history
 STACKS = {"stack_20": 20}  # frames
 READ = {"read_pickle": ".pickle", "read_vram": ".vram"}

@@ -587,7 +587,7 @@ const struct vr_source_ops vr_source_paged_small = {
 static void free_shard(struct vr_paged_shard *own) {
     own->shard->paged = NULL;
     free(own->regions);
-    free(own->holes);
+    vr_paged_holes_free(own);
     free(own->dirty);
     free(own->spare_slots);
     vr_paged_sizes_free(own);

@@ -24,6 +24,21 @@ struct vr_paged_range {
     uint64_t low, high;
 };
 
+// A hole: free bytes behind windows that lie side by side. It is in two trees, and the numbers are those of its children there.
+enum vr_paged_hole_order { VR_PAGED_BY_ADDRESS, VR_PAGED_BY_LENGTH };
+struct vr_paged_hole {
+    struct vr_paged_range range;
+    uint32_t children[2][2];
+    uint32_t priority; // in both trees
+};
+
+// The holes of a shard by classes of their lengths, 16 per power of two: the root of each class's tree by length and address.
+enum { VR_PAGED_CLASSES = 512 };
+struct vr_paged_classes {
+    uint64_t some[VR_PAGED_CLASSES / 64]; // a bit of each class that has a hole
+    uint32_t roots[VR_PAGED_CLASSES];
+};
+
 // The bytes of a page that a slot shows.
 struct vr_paged_view {
     uint32_t slot;
@@ -147,8 +162,12 @@ struct vr_paged_shard {
     const struct vr_source_ops *source; // of its segments
     struct vr_paged_region *regions;    // the last one grows
     size_t region_count, regions_capacity;
-    struct vr_paged_range *holes; // free bytes behind windows, by address, joined where they touch
-    size_t hole_count, holes_capacity;
+    struct vr_paged_hole *holes;                          // free bytes behind windows, joined where they touch; [0] is unused
+    size_t hole_count, holes_capacity;                    // one more is the capacity at least
+    uint32_t holes_made;                                  // so many entries of `holes` have been in use
+    uint32_t spare_hole;                                  // the first of those that no hole has; 0: none
+    uint32_t hole_root;                                   // of the tree by address
+    struct vr_paged_classes *hole_classes;                // NULL: it has had no hole yet
     uint32_t first[VR_PAGED_LISTS], last[VR_PAGED_LISTS]; // pages; the free ones by when they became free. 0: none
     uint64_t free_bytes;                                  // of wholly free pages
     struct vr_map numbers;                                // size -> its entry
@@ -292,14 +311,18 @@ void vr_paged_show_elsewhere(struct vr_paged_page *page, size_t window);
 
 // --- holes: paged_holes.c -------------------------------------------------------------------------------------------------------------
 
-// The range lies in one hole; it touches none. Room must be there.
+// Room for `more` holes than there are. NO_HOST_MEMORY.
+enum vram_status vr_paged_hole_room(struct vr_paged_shard *own, size_t more);
+void vr_paged_holes_free(struct vr_paged_shard *own);
+// Cuts a range out of the hole that contains it; adds a range that no hole touches. Room must be there.
 void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high);
 void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high);
 // The shortest hole of at least `size` bytes, the lowest of these; NULL: none.
 const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size);
 // The hole that ends at `address`; NULL: none.
 const struct vr_paged_range *vr_paged_hole_before(const struct vr_paged_shard *own, uint64_t address);
-size_t vr_paged_hole_position(const struct vr_paged_shard *own, uint64_t address);
+// The first hole that begins above `address`; NULL: none.
+const struct vr_paged_range *vr_paged_hole_above(const struct vr_paged_shard *own, uint64_t address);
 
 // --- regions: paged_regions.c ---------------------------------------------------------------------------------------------------------
 

@@ -204,7 +204,7 @@ enum vram_status vr_paged_claim(struct vr_paged_shard *own, uint32_t *claimed) {
     const uint32_t page = own->first[VR_PAGED_AHEAD];
     *claimed = 0;
     if (page == 0 || own->shard->asleep) return VRAM_OK;
-    VR_TRY(VR_GROW(own, holes, own->hole_count + 1));
+    VR_TRY(vr_paged_hole_room(own, 1));
     const struct vr_paged_page *item = vr_paged_page_at(paged, page);
     vr_paged_list_remove(paged, page);
     vr_paged_list_append(paged, page, VR_PAGED_FREE);

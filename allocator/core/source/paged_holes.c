@@ -1,69 +1,198 @@
-// Free bytes behind windows, as a sorted array: looked at by the slow way only, and short.
+// Free bytes behind windows: a tree by address, and a tree of each class of lengths, so that a hole is found, cut and joined in a few steps
+// however many there are.
 #include "core/source/paged.h"
 
-size_t vr_paged_hole_position(const struct vr_paged_shard *own, uint64_t address) {
-    size_t above;
-    VR_LOWER_BOUND(above, i, 0, own->hole_count, own->holes[i].low <= address);
-    return above;
+enum { BELOW, ABOVE }; // the two sides of a hole in a tree
+enum { WORDS = VR_PAGED_CLASSES / 64, STEPS = 16 /* classes per power of two */, LOG_STEPS = 4 };
+
+static struct vr_paged_hole *hole_at(const struct vr_paged_shard *own, uint32_t number) { return &own->holes[number]; }
+static uint64_t length_of(const struct vr_paged_hole *hole) { return hole->range.high - hole->range.low; }
+
+// Shorter lengths have lower classes; the last one has all that are very long.
+static unsigned class_of(uint64_t length) {
+    const uint64_t units = length >> 9;
+    if (units < STEPS) return (unsigned)units;
+    const unsigned log = vr_log2_floor(units), class = (log - LOG_STEPS + 1) * STEPS + (unsigned)(units >> (log - LOG_STEPS) & (STEPS - 1));
+    return class < VR_PAGED_CLASSES ? class : VR_PAGED_CLASSES - 1;
 }
 
-static void insert_at(struct vr_paged_shard *own, size_t at, uint64_t low, uint64_t high) {
-    assert(own->hole_count < own->holes_capacity);
-    memmove(&own->holes[at + 1], &own->holes[at], (own->hole_count - at) * sizeof *own->holes);
-    own->holes[at] = (struct vr_paged_range){low, high};
+// --- trees: treaps, whose priorities are a hash of the hole's number --------------------------------------------------------------------
+
+static uint32_t priority_of(const struct vr_paged_shard *own, uint32_t number) { return own->holes[number].priority; }
+
+static bool precedes(const struct vr_paged_hole *one, const struct vr_paged_hole *other, enum vr_paged_hole_order order) {
+    if (order == VR_PAGED_BY_LENGTH && length_of(one) != length_of(other)) return length_of(one) < length_of(other);
+    return one->range.low < other->range.low;
+}
+
+static void tree_insert(struct vr_paged_shard *own, uint32_t *link, uint32_t number, enum vr_paged_hole_order order) {
+    struct vr_paged_hole *hole = hole_at(own, number);
+    while (*link != 0 && priority_of(own, *link) >= hole->priority)
+        link = &hole_at(own, *link)->children[order][precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
+    uint32_t rest = *link, *links[2] = {&hole->children[order][BELOW], &hole->children[order][ABOVE]};
+    *link = number;
+    while (rest != 0) { // what was there goes to either side
+        struct vr_paged_hole *other = hole_at(own, rest);
+        const bool below = precedes(other, hole, order);
+        uint32_t **side = &links[below ? BELOW : ABOVE];
+        **side = rest;
+        *side = &other->children[order][below ? ABOVE : BELOW];
+        rest = **side;
+    }
+    *links[BELOW] = *links[ABOVE] = 0;
+}
+
+static void tree_remove(struct vr_paged_shard *own, uint32_t *link, uint32_t number, enum vr_paged_hole_order order) {
+    const struct vr_paged_hole *hole = hole_at(own, number);
+    while (*link != number) {
+        assert(*link != 0);
+        link = &hole_at(own, *link)->children[order][precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
+    }
+    uint32_t below = hole->children[order][BELOW], above = hole->children[order][ABOVE];
+    while (below != 0 && above != 0) {
+        const bool first = priority_of(own, below) > priority_of(own, above);
+        uint32_t *rest = first ? &below : &above;
+        *link = *rest;
+        link = &hole_at(own, *link)->children[order][first ? ABOVE : BELOW];
+        *rest = *link;
+    }
+    *link = below != 0 ? below : above;
+}
+
+// --- the two orders
+// -----------------------------------------------------------------------------------------------------------------------
+
+static void enter_length(struct vr_paged_shard *own, uint32_t number) {
+    const unsigned class = class_of(length_of(hole_at(own, number)));
+    tree_insert(own, &own->hole_classes->roots[class], number, VR_PAGED_BY_LENGTH);
+    own->hole_classes->some[class / 64] |= (uint64_t)1 << class % 64;
+}
+
+static void leave_length(struct vr_paged_shard *own, uint32_t number) {
+    const unsigned class = class_of(length_of(hole_at(own, number)));
+    uint32_t *root = &own->hole_classes->roots[class];
+    tree_remove(own, root, number, VR_PAGED_BY_LENGTH);
+    if (*root == 0) own->hole_classes->some[class / 64] &= ~((uint64_t)1 << class % 64);
+}
+
+static void insert(struct vr_paged_shard *own, uint64_t low, uint64_t high) {
+    uint32_t number = own->spare_hole;
+    if (number != 0) {
+        own->spare_hole = hole_at(own, number)->children[VR_PAGED_BY_ADDRESS][BELOW];
+    } else {
+        number = ++own->holes_made;
+        assert(number < own->holes_capacity);
+        hole_at(own, number)->priority = (uint32_t)vr_mix64(number);
+    }
+    hole_at(own, number)->range = (struct vr_paged_range){low, high};
+    tree_insert(own, &own->hole_root, number, VR_PAGED_BY_ADDRESS);
+    enter_length(own, number);
     own->hole_count++;
 }
 
-static void erase_at(struct vr_paged_shard *own, size_t at) {
+static void erase(struct vr_paged_shard *own, uint32_t number) {
+    leave_length(own, number);
+    tree_remove(own, &own->hole_root, number, VR_PAGED_BY_ADDRESS);
+    hole_at(own, number)->children[VR_PAGED_BY_ADDRESS][BELOW] = own->spare_hole;
+    own->spare_hole = number;
     own->hole_count--;
-    memmove(&own->holes[at], &own->holes[at + 1], (own->hole_count - at) * sizeof *own->holes);
+}
+
+// A hole that stays where it is among its neighbours.
+static void resize(struct vr_paged_shard *own, uint32_t number, uint64_t low, uint64_t high) {
+    leave_length(own, number);
+    hole_at(own, number)->range = (struct vr_paged_range){low, high};
+    enter_length(own, number);
+}
+
+// The last hole that begins at `address` or below, and the first above; 0: none.
+static void find_around(const struct vr_paged_shard *own, uint64_t address, uint32_t *below, uint32_t *above) {
+    *below = *above = 0;
+    for (uint32_t at = own->hole_root; at != 0;) {
+        const bool is_below = hole_at(own, at)->range.low <= address;
+        *(is_below ? below : above) = at;
+        at = hole_at(own, at)->children[VR_PAGED_BY_ADDRESS][is_below ? ABOVE : BELOW];
+    }
+}
+
+// --- for others
+// ---------------------------------------------------------------------------------------------------------------------------
+
+enum vram_status vr_paged_hole_room(struct vr_paged_shard *own, size_t more) {
+    if (own->hole_classes == NULL) own->hole_classes = calloc(1, sizeof *own->hole_classes);
+    return own->hole_classes == NULL ? VRAM_NO_HOST_MEMORY : VR_GROW(own, holes, own->hole_count + more + 1);
+}
+
+void vr_paged_holes_free(struct vr_paged_shard *own) {
+    free(own->holes);
+    free(own->hole_classes);
 }
 
 void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high) {
-    const size_t at = vr_paged_hole_position(own, low) - 1;
-    struct vr_paged_range *hole = &own->holes[at];
-    assert(at < own->hole_count && hole->low <= low && high <= hole->high);
-    const uint64_t end = hole->high;
-    if (hole->low == low && end == high) {
-        erase_at(own, at);
-    } else if (hole->low == low) {
-        hole->low = high;
+    uint32_t number, above;
+    find_around(own, low, &number, &above);
+    assert(number != 0 && high <= hole_at(own, number)->range.high);
+    const struct vr_paged_range before = hole_at(own, number)->range;
+    if (before.low == low && before.high == high) {
+        erase(own, number);
+    } else if (before.low == low) {
+        resize(own, number, high, before.high);
     } else {
-        hole->high = low;
-        if (end != high) insert_at(own, at + 1, high, end);
+        resize(own, number, before.low, low);
+        if (before.high != high) insert(own, high, before.high);
     }
 }
 
 void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high) {
-    const size_t at = vr_paged_hole_position(own, low);
-    struct vr_paged_range *below = at == 0 ? NULL : &own->holes[at - 1], *above = at == own->hole_count ? NULL : &own->holes[at];
-    assert((below == NULL || below->high <= low) && (above == NULL || high <= above->low));
-    const bool joins_below = below != NULL && below->high == low, joins_above = above != NULL && above->low == high;
+    uint32_t below, above;
+    find_around(own, low, &below, &above);
+    assert((below == 0 || hole_at(own, below)->range.high <= low) && (above == 0 || high <= hole_at(own, above)->range.low));
+    const bool joins_below = below != 0 && hole_at(own, below)->range.high == low;
+    const bool joins_above = above != 0 && hole_at(own, above)->range.low == high;
     if (joins_below && joins_above) {
-        below->high = above->high;
-        erase_at(own, at);
+        const uint64_t end = hole_at(own, above)->range.high;
+        erase(own, above);
+        resize(own, below, hole_at(own, below)->range.low, end);
     } else if (joins_below) {
-        below->high = high;
+        resize(own, below, hole_at(own, below)->range.low, high);
     } else if (joins_above) {
-        above->low = low;
+        resize(own, above, low, hole_at(own, above)->range.high);
     } else {
-        insert_at(own, at, low, high);
+        insert(own, low, high);
     }
 }
 
-const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size) {
-    const struct vr_paged_range *best = NULL;
-    uint64_t least = UINT64_MAX;
-    for (size_t i = 0; i < own->hole_count; i++) {
-        const uint64_t length = own->holes[i].high - own->holes[i].low;
-        if (length < size || length >= least) continue;
-        best = &own->holes[i];
-        least = length;
+// Of a class: the shortest hole of at least `size` bytes, the lowest of these.
+static uint32_t fit_in(const struct vr_paged_shard *own, unsigned class, uint64_t size) {
+    uint32_t best = 0;
+    for (uint32_t at = own->hole_classes->roots[class]; at != 0;) {
+        const bool fits = length_of(hole_at(own, at)) >= size;
+        if (fits) best = at;
+        at = hole_at(own, at)->children[VR_PAGED_BY_LENGTH][fits ? BELOW : ABOVE];
     }
     return best;
 }
 
+const struct vr_paged_range *vr_paged_hole_fit(const struct vr_paged_shard *own, uint64_t size) {
+    if (own->hole_classes == NULL) return NULL;
+    const unsigned class = class_of(size);
+    uint32_t best = fit_in(own, class, size);
+    uint64_t left = own->hole_classes->some[class / 64] & ~(uint64_t)1 << class % 64;
+    for (unsigned word = class / 64; best == 0 && word < WORDS; left = ++word < WORDS ? own->hole_classes->some[word] : 0) {
+        if (left != 0) best = fit_in(own, word * 64 + (unsigned)__builtin_ctzll(left), size);
+    }
+    return best == 0 ? NULL : &hole_at(own, best)->range;
+}
+
 const struct vr_paged_range *vr_paged_hole_before(const struct vr_paged_shard *own, uint64_t address) {
-    const size_t above = vr_paged_hole_position(own, address);
-    return above != 0 && own->holes[above - 1].high == address ? &own->holes[above - 1] : NULL;
+    uint32_t below, above;
+    if (address == 0) return NULL;
+    find_around(own, address - 1, &below, &above);
+    return below != 0 && hole_at(own, below)->range.high == address ? &hole_at(own, below)->range : NULL;
+}
+
+const struct vr_paged_range *vr_paged_hole_above(const struct vr_paged_shard *own, uint64_t address) {
+    uint32_t below, above;
+    find_around(own, address, &below, &above);
+    return above == 0 ? NULL : &hole_at(own, above)->range;
 }

@@ -84,49 +84,82 @@ static void unuse(struct vr_paged_page *page, uint64_t low, uint64_t high) {
     page->used_bytes -= high - low;
 }
 
-static void apply_view(struct vr_paged_device *device, uint32_t number, uint32_t page, uint64_t base) {
-    const bool live = vr_paged_is_live(device, number);
-    struct vr_paged_page *item = vr_paged_page_at(device, page);
-    size_t at = 0;
-    while (item->views[at].slot != number) at++;
-    const struct vr_paged_view view = item->views[at];
-    if (live) {
-        use(item, view.low, view.high);
-        vr_paged_show(item, view.low, view.high, base);
+// Ranges that begin to be free, or end, behind the windows of one page after the other: those that touch are one range.
+enum { MOST_RUNS = 16 };
+struct runs {
+    struct vr_paged_shard *own;
+    bool live;
+    size_t count;
+    struct vr_paged_range items[MOST_RUNS];
+};
+
+static void close_run(const struct runs *runs, struct vr_paged_range run) {
+    if (runs->live) {
+        vr_paged_hole_cut(runs->own, run.low, run.high);
     } else {
-        unuse(item, view.low, view.high);
+        vr_paged_hole_add(runs->own, run.low, run.high);
     }
-    for (size_t i = 0; i < item->window_count; i++) {
-        const struct vr_paged_window *window = &item->windows[i];
-        if (window->own != item->own) continue;
-        if (live) {
-            vr_paged_hole_cut(window->own, window->address + view.low, window->address + view.high);
+}
+
+static void close_runs(struct runs *runs) {
+    for (size_t i = 0; i < runs->count; i++) close_run(runs, runs->items[i]);
+    runs->count = 0;
+}
+
+// The same bytes of the next page, behind all its windows. Runs that end before it are closed.
+static void add_to_runs(struct runs *runs, const struct vr_paged_walk *walk) {
+    struct runs next = {.own = runs->own, .live = runs->live};
+    for (size_t i = 0; i < walk->page->window_count; i++) {
+        const struct vr_paged_window *window = &walk->page->windows[i];
+        if (window->own != walk->page->own) continue;
+        struct vr_paged_range run = {window->address + walk->low, window->address + walk->high};
+        size_t at = 0;
+        while (at < runs->count && runs->items[at].high != run.low) at++;
+        if (at < runs->count) {
+            run.low = runs->items[at].low;
+            runs->items[at] = runs->items[--runs->count];
+        }
+        if (next.count < MOST_RUNS) {
+            next.items[next.count++] = run;
         } else {
-            vr_paged_hole_add(window->own, window->address + view.low, window->address + view.high);
+            close_run(runs, run);
         }
     }
-    relist(device, page);
+    close_runs(runs);
+    runs->count = next.count;
+    memcpy(runs->items, next.items, next.count * sizeof *next.items);
 }
 
 static void apply(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
+    struct runs runs = {.own = own, .live = vr_paged_is_live(device, number)};
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    while (vr_paged_walk_next(&walk)) apply_view(device, number, walk.number, walk.base);
-    slot->applied = vr_paged_is_live(device, number);
+    while (vr_paged_walk_next(&walk)) {
+        if (runs.live) {
+            use(walk.page, walk.low, walk.high);
+            vr_paged_show(walk.page, walk.low, walk.high, walk.base);
+        } else {
+            unuse(walk.page, walk.low, walk.high);
+        }
+        add_to_runs(&runs, &walk);
+        relist(device, walk.number);
+    }
+    close_runs(&runs);
+    slot->applied = runs.live;
 }
 
 // A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
 static enum vram_status make_room(struct vr_paged_shard *own) {
     const struct vr_paged_device *device = own->device;
-    size_t most = own->hole_count;
+    size_t most = 0;
     for (size_t i = 0; i < own->dirty_count; i++) {
         const struct vr_paged_slot *slot = &device->slots[own->dirty[i]];
         if (vr_paged_is_live(device, own->dirty[i]) == slot->applied) continue;
         struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
         while (vr_paged_walk_next(&walk)) most += walk.page->window_count;
     }
-    return VR_GROW(own, holes, most);
+    return vr_paged_hole_room(own, most);
 }
 
 // What was taken and given back since the last time: whoever gets its pages waits for that use, too.
@@ -211,8 +244,8 @@ enum vram_status vr_paged_page_move(struct vr_paged_device *device, uint32_t pag
     struct vr_paged_page *item = vr_paged_page_at(device, page);
     struct vr_paged_shard *from = item->own;
     assert(item->used_bytes == 0 && from != to);
-    VR_TRY(VR_GROW(to, holes, to->hole_count + item->window_count));
-    if (!from->is_small) VR_TRY(VR_GROW(from, holes, from->hole_count + item->window_count)); // cut in two
+    VR_TRY(vr_paged_hole_room(to, item->window_count));
+    if (!from->is_small) VR_TRY(vr_paged_hole_room(from, item->window_count)); // cut in two
     for (size_t i = 0; i < item->window_count; i++) {
         const struct vr_paged_window *window = &item->windows[i];
         if (window->own == from && !from->is_small) vr_paged_hole_cut(from, window->address, window->address + item->size);

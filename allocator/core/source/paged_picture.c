@@ -142,9 +142,8 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
         if (device->paged->pages[i].size != 0 && !device->paged->pages[i].own->is_small)
             *bytes += device->paged->pages[i].size - device->paged->pages[i].used_bytes;
     for (const struct vr_paged_shard *own = device->paged->shards; own != NULL; own = own->next) {
-        for (size_t i = 0; i < own->hole_count; i++) {
-            const uint64_t length = own->holes[i].high - own->holes[i].low;
-            if (length > *largest) *largest = length;
+        for (const struct vr_paged_range *hole = NULL; (hole = vr_paged_hole_above(own, hole == NULL ? 0 : hole->low)) != NULL;) {
+            if (hole->high - hole->low > *largest) *largest = hole->high - hole->low;
         }
     }
 }
@@ -259,12 +258,17 @@ static enum vram_status check_holes(const struct vr_paged_shard *own, struct vra
         for (size_t k = 0; k < page->window_count; k++) expected += page->windows[k].own == own ? page->size - page->used_bytes : 0;
         if (page->used_bytes == 0) free_bytes += page->size;
     }
-    for (size_t i = 0; i < own->hole_count; i++) {
-        const struct vr_paged_range *hole = &own->holes[i];
-        VR_INVARIANT(hole->high > hole->low && (i == 0 || hole->low > low), "two holes touch", hole->low);
+    size_t count = 0;
+    for (const struct vr_paged_range *hole = NULL; (hole = vr_paged_hole_above(own, hole == NULL ? 0 : hole->low)) != NULL;) {
+        VR_INVARIANT(hole->high > hole->low && hole->low > low, "two holes touch", hole->low);
+        const struct vr_paged_range *fit = vr_paged_hole_fit(own, hole->high - hole->low);
+        VR_INVARIANT(fit != NULL && fit->high - fit->low == hole->high - hole->low && fit->low <= hole->low,
+                     "a hole is not found by its length", hole->low);
         low = hole->high;
         found += hole->high - hole->low;
+        count++;
     }
+    VR_INVARIANT(count == own->hole_count, "the holes are miscounted", own->shard->stream);
     VR_INVARIANT(expected == found, "the free bytes behind windows are not the holes", own->shard->stream);
     VR_INVARIANT(free_bytes == own->free_bytes, "the free pages of a shard are miscounted", own->shard->stream);
     return VRAM_OK;

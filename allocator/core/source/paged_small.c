@@ -82,8 +82,8 @@ static enum vram_status return_block(struct vr_paged_shard *own, uint32_t block)
     const struct vr_paged_walk start = vr_paged_walk_range(own, region, low, high);
     struct vr_paged_walk walk = start;
     while (vr_paged_walk_next(&walk)) windows += walk.page->window_count;
-    VR_TRY(VR_GROW(own, holes, own->hole_count + windows)); // then no move can fail
-    int64_t bytes = 0;                                      // that the pages have, unless they sleep
+    VR_TRY(vr_paged_hole_room(own, windows)); // then no move can fail
+    int64_t bytes = 0;                        // that the pages have, unless they sleep
     walk = start;
     while (vr_paged_walk_next(&walk)) {
         bytes += walk.page->away ? 0 : (int64_t)walk.page->size;

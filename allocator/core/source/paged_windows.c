@@ -16,14 +16,14 @@ static uint64_t sum_of(const struct vr_paged_device *device, const uint32_t *pag
 }
 
 static enum vram_status make_room(struct vr_paged_shard *own, const uint32_t *pages, size_t count) {
-    size_t holes = own->hole_count + 1;
+    size_t holes = 1;
     for (size_t i = 0; i < count; i++) {
         struct vr_paged_page *page = vr_paged_page_at(own->device, pages[i]);
         VR_TRY(VR_GROW(page, windows, page->window_count + 1));
         VR_TRY(vr_paged_shown_room(page, page->view_count));
         holes += page->used_count + 1;
     }
-    return VR_GROW(own, holes, holes);
+    return vr_paged_hole_room(own, holes);
 }
 
 static enum vram_status map_all(struct vr_paged_shard *own, const uint32_t *pages, size_t count, uint64_t address, size_t *mapped) {
@@ -123,7 +123,7 @@ static void forget_slots(struct vr_paged_device *device, const struct vr_paged_p
 enum vram_status vr_paged_unmap(struct vr_paged_device *device, uint32_t number, size_t which) {
     struct vr_paged_page *page = vr_paged_page_at(device, number);
     const struct vr_paged_window window = page->windows[which];
-    VR_TRY(VR_GROW(window.own, holes, window.own->hole_count + page->used_count + 1));
+    VR_TRY(vr_paged_hole_room(window.own, page->used_count + 1));
     VR_TRY(vr_paged_shown_room(page, page->view_count));
     if (!window.away) VR_TRY(vr_driver_status(vr_cu(device->device->allocator->driver, mem_unmap, window.address, page->size)));
     forget_slots(device, page, &window);
