@@ -86,14 +86,14 @@ static void unuse(struct vr_paged_page *page, uint64_t low, uint64_t high) {
 
 // Ranges that begin to be free, or end, behind the windows of one page after the other: those that touch are one range.
 enum { MOST_RUNS = 16 };
-struct runs {
+struct touching_ranges {
     struct vr_paged_shard *own;
     bool live;
     size_t count;
     struct vr_paged_range items[MOST_RUNS];
 };
 
-static void close_run(const struct runs *runs, struct vr_paged_range run) {
+static void close_run(const struct touching_ranges *runs, struct vr_paged_range run) {
     if (runs->live) {
         vr_paged_hole_cut(runs->own, run.low, run.high);
     } else {
@@ -101,14 +101,14 @@ static void close_run(const struct runs *runs, struct vr_paged_range run) {
     }
 }
 
-static void close_runs(struct runs *runs) {
+static void close_runs(struct touching_ranges *runs) {
     for (size_t i = 0; i < runs->count; i++) close_run(runs, runs->items[i]);
     runs->count = 0;
 }
 
 // The same bytes of the next page, behind all its windows. Runs that end before it are closed.
-static void add_to_runs(struct runs *runs, const struct vr_paged_walk *walk) {
-    struct runs next = {.own = runs->own, .live = runs->live};
+static void add_to_runs(struct touching_ranges *runs, const struct vr_paged_walk *walk) {
+    struct touching_ranges next = {.own = runs->own, .live = runs->live};
     for (size_t i = 0; i < walk->page->window_count; i++) {
         const struct vr_paged_window *window = &walk->page->windows[i];
         if (window->own != walk->page->own) continue;
@@ -133,7 +133,7 @@ static void add_to_runs(struct runs *runs, const struct vr_paged_walk *walk) {
 static void apply(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
-    struct runs runs = {.own = own, .live = vr_paged_is_live(device, number)};
+    struct touching_ranges runs = {.own = own, .live = vr_paged_is_live(device, number)};
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
         if (runs.live) {
