@@ -95,11 +95,23 @@ void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {
 }
 
 // --- the rules ----------------------------------------------------------------------------------------------------------------
-// The option string with a version in it.
+// Whether the option string says if a retry searches again.
+static bool names_search(const char *conf) {
+    struct vr_options on, off;
+    vr_options_init(&on);
+    vr_options_init(&off);
+    on.search_after_wait = true;
+    off.search_after_wait = false;
+    return vr_options_parse(&on, conf, NULL) == VRAM_OK && vr_options_parse(&off, conf, NULL) == VRAM_OK &&
+           on.search_after_wait == off.search_after_wait;
+}
+
+// The option string with a version in it. No version of PyTorch searches again in the retry (differences.md §memory): a replay does
+// where it is asked to.
 static enum vram_status add_rules(const char *conf, uint32_t pytorch, struct vr_text *text) {
-    const bool named = vr_conf_rules(conf) != 0;
     vr_text_puts(text, conf == NULL ? "" : conf);
-    if (!named) vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", pytorch / 100, pytorch % 100);
+    if (vr_conf_rules(conf) == 0) vr_text_printf(text, "%spytorch:%u.%u", text->length == 0 ? "" : ",", pytorch / 100, pytorch % 100);
+    if (!names_search(conf)) vr_text_printf(text, "%ssearch_after_wait:False", text->length == 0 ? "" : ",");
     return vr_text_status(text);
 }
 

@@ -135,6 +135,14 @@ static bool collects(const struct vr_device *device) {
     return !device->options.paged && device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
 }
 
+// What was waited for on other streams may be free in a segment that has live blocks, too, and so does not go back. In no index; 0: none.
+static uint32_t search_again(const struct vr_alloc_request *request) {
+    const struct vr_shard *shard = request->shard;
+    const uint32_t block = vr_pool_search(shard, request->kind, request->rounded, shard->expandable);
+    if (block != 0 && !vr_is_slot(vr_block_at(shard->device->allocator, block))) vr_pool_remove(request->shard, block);
+    return block;
+}
+
 // The ladder (allocator.md §the-ladder). Stops at the first success and at anything that is not a lack of memory. Nothing goes back to the
 // driver for a request in a capture, and of a pool that a graph knows not at all.
 static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *block) {
@@ -170,7 +178,8 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
         is_paged(request) ? VRAM_OK : vr_paged_release(device, vr_segment_size(&device->options, request->rounded));
     if (pages != VRAM_OK) return (struct attempt){pages, false};
     device->stats.num_alloc_retries++;
-    return get_memory(request, block);
+    if (device->options.search_after_wait) *block = search_again(request);
+    return *block != 0 ? (struct attempt){VRAM_OK, false} : get_memory(request, block);
 }
 
 enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {

@@ -293,9 +293,9 @@ enum vram_status golden_run(const struct golden_trace *trace, struct golden_repo
     memset(report, 0, sizeof *report);
     struct run run = {.trace = trace, .report = report};
     // Of two versions the later one holds: that of the option string.
-    char conf[sizeof trace->conf + 32];
-    (void)snprintf(conf, sizeof conf, "pytorch:%s%s%s", trace->rules[0] == '\0' ? "2.6" : trace->rules, trace->conf[0] == '\0' ? "" : ",",
-                   trace->conf);
+    char conf[sizeof trace->conf + 64];
+    (void)snprintf(conf, sizeof conf, "search_after_wait:False,pytorch:%s%s%s", trace->rules[0] == '\0' ? "2.6" : trace->rules,
+                   trace->conf[0] == '\0' ? "" : ",", trace->conf);
     const struct vr_world_options options = {
         .sim = {.memory_bytes = 80 * VR_GIB,
                 .addresses = VRAM_SIM_RISING,

@@ -177,5 +177,10 @@ void conf_draw(enum conf_kind kind, bool at_run_time, uint64_t *random, struct n
         conf->reuse_oversize = vr_random_below(random, 3) > 0;
         append(text, "expandable_segments_reuse_oversize:%s", conf->reuse_oversize ? "True" : "False");
     }
+    if (mixed && vr_random_below(random, 3) == 0) {
+        conf->has_search = true;
+        conf->search_after_wait = vr_random_below(random, 3) == 0;
+        append(text, "search_after_wait:%s", conf->search_after_wait ? "True" : "False");
+    }
     if (kind == CONF_REUSE && (!at_run_time || vr_random_below(random, 4) == 0)) draw_reuse(at_run_time, random, conf, text);
 }

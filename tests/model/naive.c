@@ -402,9 +402,9 @@ static enum vram_status direct_malloc(struct naive *naive, struct naive_device *
     return VRAM_OK;
 }
 
-// Whether a request is one in a capture: since 2.14 if its stream takes part, before if any of the device does.
+// Whether a request is one in a capture: since 2.13 if its stream takes part, before if any of the device does.
 bool naive_request_captures(const struct naive *naive, const struct naive_device *device, uint64_t stream) {
-    return naive->pytorch >= 214 ? naive_capture_of(naive, stream) != 0 : device->capture_count != 0;
+    return naive->pytorch >= 213 ? naive_capture_of(naive, stream) != 0 : device->capture_count != 0;
 }
 
 // What may be done about a lack of memory. Nothing goes back to the driver for a request in a capture, and what a graph may know not at
@@ -413,10 +413,12 @@ static struct naive_block *in_need(struct naive *naive, struct naive_device *dev
     struct naive_block *block = borrow(naive, device, request);
     if (block || naive_request_captures(naive, device, request->stream)) return block;
     const bool kept = request->pool && request->pool->captured;
-    if (!kept && naive_release_available(naive, device, request)) block = naive_new_memory(naive, device, request, false);
+    if (!kept && naive_release_available(naive, device, request)) block = naive_new_memory(naive, device, request);
     if (block || request->rejected) return block;
     naive_release_cached(naive, device, true);
-    return naive_new_memory(naive, device, request, true);
+    device->stats.num_alloc_retries++;
+    if (naive->options.search_after_wait) block = search(naive, device, request, naive_expandable(naive, request->pool));
+    return block ? block : naive_new_memory(naive, device, request);
 }
 
 // The block that another stream's own search would find among its whole segments; NULL: none, or one that its options keep.
@@ -470,7 +472,7 @@ static enum vram_status serve(struct naive *naive, struct naive_device *device, 
     if (!block) {
         const bool collects = device->limit_bytes != NAIVE_NO_LIMIT && naive->options.gc_threshold > 0;
         if (collects && !naive_request_captures(naive, device, stream)) naive_collect_garbage(naive, device);
-        block = naive_new_memory(naive, device, &request, false);
+        block = naive_new_memory(naive, device, &request);
     }
     if (!block && !request.rejected) block = in_need(naive, device, &request);
     if (!block) return fail(naive, device, &request);
@@ -565,6 +567,7 @@ void naive_configure(struct naive *naive, const struct naive_conf *conf) {
     // Every parse resets these; the others keep what they have.
     if (conf->has_reclaim) options->reclaim = conf->reclaim;
     if (conf->has_share) options->share = conf->share;
+    if (conf->has_search) options->search_after_wait = conf->search_after_wait;
     if (conf->has_reuse_oversize) options->reuse_oversize = conf->reuse_oversize;
     options->max_split_bytes = conf->has_max_split ? conf->max_split_bytes : UINT64_MAX;
     if (conf->padding_bytes) options->padding_bytes = conf->padding_bytes;
@@ -600,6 +603,7 @@ struct naive *naive_create(const struct naive_info *info) {
     naive->next_reserve = 0x400000000000;
     naive->options.large_segment_bytes = 20 * VR_MIB;
     naive->options.fraction = 1;
+    naive->options.search_after_wait = true;
     naive_configure(naive, &info->conf);
     for (uint32_t d = 0; d < naive->device_count; d++) {
         struct naive_device *device = &naive->device[d];

@@ -21,7 +21,7 @@ enum { NAIVE_DEVICES = 2, NAIVE_BUCKETS = 16, NAIVE_MAX_NODES = 256 };
 // What an option string says: only the keys it names. The model applies PyTorch's reset rules itself.
 struct naive_conf {
     bool has_large_segment, has_max_split, has_non_split_rounding, has_gc, has_divisions, has_expandable, has_fraction, has_throw,
-        has_reserve, has_reuse, has_reclaim, has_share, has_reuse_oversize;
+        has_reserve, has_reuse, has_reclaim, has_share, has_reuse_oversize, has_search;
     uint64_t large_segment_bytes;
     uint64_t max_split_bytes;
     uint64_t non_split_rounding_bytes;
@@ -32,8 +32,9 @@ struct naive_conf {
     bool throw_on_oom;
     double reserve_fraction;             // expandable_segments_reserve
     bool reclaim, share, reuse_oversize; // reclaim_streams, share_live_pools, expandable_segments_reuse_oversize
-    bool reuse;                          // graph_capture_record_stream_reuse
-    uint32_t padding_bytes;              // added to each request
+    bool search_after_wait;
+    bool reuse;             // graph_capture_record_stream_reuse
+    uint32_t padding_bytes; // added to each request
     bool has_alignment;
     uint32_t alignment_kib; // base_addr_aligned_kb
     uint32_t pytorch;       // major * 100 + minor: whose rules; only at the start

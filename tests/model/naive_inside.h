@@ -109,6 +109,7 @@ struct naive_options {
     uint32_t alignment_kib;
     uint64_t large_segment_bytes;
     bool reclaim, share, reuse_oversize;
+    bool search_after_wait;
     uint64_t max_split_bytes;
     uint64_t non_split_rounding_bytes;
     double gc_threshold;
@@ -213,7 +214,7 @@ void naive_make_room(void **items, size_t *capacity, size_t needed, size_t item_
 
 // naive_memory.c: the driver's memory, and the ways segments come and go
 bool naive_driver_alloc(struct naive *naive, struct naive_device *device, uint64_t size_bytes, uint64_t *address);
-struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request, bool retry);
+struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request);
 void naive_collect_garbage(struct naive *naive, struct naive_device *device);
 bool naive_release_available(struct naive *naive, struct naive_device *device, const struct naive_request *request);
 void naive_release_cached(struct naive *naive, struct naive_device *device, bool everything); // else only what nobody holds

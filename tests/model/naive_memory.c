@@ -265,10 +265,9 @@ static bool own_alloc(struct naive_pool *pool, uint64_t size_bytes, uint64_t *ad
     return true;
 }
 
-struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request, bool retry) {
+struct naive_block *naive_new_memory(struct naive *naive, struct naive_device *device, struct naive_request *request) {
     const uint64_t bytes = request->segment_bytes;
     struct vram_stats *stats = &device->stats;
-    if (retry) stats->num_alloc_retries++;
     request->limit_hit = device->limit_bytes != NAIVE_NO_LIMIT && device->held_bytes + bytes > device->limit_bytes;
     if (request->limit_hit) return NULL;
     if (naive->options.throw_on_oom) {

@@ -183,7 +183,8 @@ static enum vram_status open_play(struct play *play, const char *text, struct vr
     }
     play->version = major * 1000 + minor;
     play->captures = strstr(text, "\ncapture ") != NULL;
-    (void)snprintf(play->conf, sizeof play->conf, "pytorch:%u.%u%s%.*s", major, minor, conf_length ? "," : "", (int)conf_length, conf);
+    (void)snprintf(play->conf, sizeof play->conf, "search_after_wait:False,pytorch:%u.%u%s%.*s", major, minor, conf_length ? "," : "",
+                   (int)conf_length, conf);
     VR_TRY(vram_sim_parse(sim, &options.sim, error));
     play->blocks = calloc(PLAY_BLOCKS, sizeof *play->blocks);
     if (play->blocks == NULL) return VRAM_NO_HOST_MEMORY;

@@ -95,6 +95,42 @@ static void a_pool_lives_as_long_as_it_holds_pages(void **state) {
     }
 }
 
+// --- what was waited for is looked for again
+// --------------------------------------------------------------------------------------------------------
+
+// pytorch#189504: 50 MiB that another stream used are waited for in the retry, and lie free in a segment that cannot go back.
+static enum vram_status ask_for_what_is_waited_for(const char *conf, uint64_t *pending, uint64_t *address) {
+    struct vr_world world;
+    expect_world(&world, conf, 62 * VR_MIB);
+    const uint64_t other = world.stream[0][1];
+    const uint64_t tiny = expect_malloc(&world, 512, 0);
+    expect_free(&world, expect_malloc(&world, 60 * VR_MIB, 0));
+    *pending = expect_malloc(&world, 50 * VR_MIB, 0);
+    const uint64_t rest = expect_malloc(&world, 10 * VR_MIB, 0);
+    EXPECT_OK(vram_sim_busy(world.sim, 0, other, 1000000000));
+    EXPECT_OK(vram_record_stream(world.allocator, *pending, other));
+    expect_free(&world, *pending);
+    const enum vram_status status = vram_malloc(world.allocator, 0, 50 * VR_MIB, 0, address);
+    EXPECT_SCALAR(&world, num_alloc_retries, 1);
+    EXPECT_SCALAR(&world, num_ooms, status != VRAM_OK);
+    if (status != VRAM_OK) *address = expect_malloc(&world, 50 * VR_MIB, 0); // the very next request gets it
+    EXPECT_CURRENT(&world, reserved_bytes, 62 * VR_MIB);
+    expect_free(&world, *address);
+    expect_free(&world, rest);
+    expect_free(&world, tiny);
+    expect_end(&world);
+    return status;
+}
+
+static void a_retry_searches_again(void **state) {
+    uint64_t pending = 0, address = 0;
+    (void)state;
+    EXPECT_OK(ask_for_what_is_waited_for("", &pending, &address));
+    assert_int_equal(address, pending);
+    EXPECT_STATUS(OUT_OF_MEMORY, ask_for_what_is_waited_for("search_after_wait:False", &pending, &address));
+    assert_int_equal(address, pending);
+}
+
 // --- kept
 // -----------------------------------------------------------------------------------------------------------------------------------
 
@@ -129,8 +165,11 @@ static void some_settings_are_those_of_the_start(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_released_during_a_capture),   cmocka_unit_test(a_pool_in_use_lends),
-        cmocka_unit_test(a_pool_lives_as_long_as_it_holds_pages), cmocka_unit_test(a_limit_comes_before_a_rejection),
+        cmocka_unit_test(nothing_is_released_during_a_capture),
+        cmocka_unit_test(a_pool_in_use_lends),
+        cmocka_unit_test(a_pool_lives_as_long_as_it_holds_pages),
+        cmocka_unit_test(a_limit_comes_before_a_rejection),
+        cmocka_unit_test(a_retry_searches_again),
         cmocka_unit_test(some_settings_are_those_of_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
