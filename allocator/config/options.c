@@ -184,6 +184,54 @@ enum vram_status vr_options_parse(struct vr_options *options, const char *text, 
     return VRAM_OK;
 }
 
+// --- one option -------------------------------------------------------------------------------------------------------------
+
+static void set_default(struct vr_options *options, const struct vr_option_row *row) {
+    struct vr_options defaults;
+    defaults_beside(options, &defaults);
+    copy_field(row, options, &defaults);
+    if (row->kind == VR_KIND_CLASSES) options->reserve_class_count = 0;
+}
+
+// "key:value", or the default where there is no value.
+static enum vram_status read_one(struct vr_options *options, const char *text, bool has_value, struct vram_error *error) {
+    struct vr_lexer lexer;
+    VR_TRY(vr_lex_begin(&lexer, text, error));
+    if (lexer.token != VR_TOKEN_WORD) return vr_lex_fail(&lexer, "the name of an option");
+    const struct vr_option_row *row = find_row(lexer.word);
+    if (row == NULL) return unknown_key(&lexer);
+    const bool follows = options->max_non_split_rounding_bytes == options->large_segment_bytes && strcmp(row->key, large_segment_key) == 0;
+    set_default(options, row);
+    VR_TRY(vr_lex_next(&lexer));
+    if (has_value) {
+        VR_TRY(vr_lex_expect(&lexer, VR_TOKEN_COLON, "':'"));
+        VR_TRY(vr_option_read(row, options, &lexer));
+    }
+    if (lexer.token != VR_TOKEN_END) return vr_lex_fail(&lexer, "the end of the value");
+    if (follows) options->max_non_split_rounding_bytes = options->large_segment_bytes;
+    return VRAM_OK;
+}
+
+enum vram_status vr_options_set(struct vr_options *options, const char *key, const char *value, struct vram_error *error) {
+    struct vr_options result = *options;
+    struct vr_text text = {0};
+    vr_text_printf(&text, "%s%s%s", key, value == NULL ? "" : ":", value == NULL ? "" : value);
+    enum vram_status status = vr_text_status(&text);
+    if (status == VRAM_OK) {
+        status = read_one(&result, text.bytes, value != NULL, error);
+    } else {
+        status = vr_fail(error, status, VRAM_NO_OFFSET, "no memory for the text of an option");
+    }
+    vr_text_release(&text);
+    VR_TRY(status);
+    if (!vr_options_check(&result)) {
+        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET,
+                       "max_split_size_mb and max_non_split_rounding_mb may not be below large_segment_size_mb");
+    }
+    *options = result;
+    return VRAM_OK;
+}
+
 const char *vr_options_environment(const char **variable) {
     static const char *const names[] = {"VRAM_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
     for (size_t i = 0; i < VR_COUNT_OF(names); i++) {

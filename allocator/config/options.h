@@ -92,6 +92,9 @@ bool vr_options_check(const struct vr_options *options);
 // roundup divisions, garbage collection, non-split rounding), then key by key. On failure *options is untouched and *error
 // (may be NULL) names the character and, for an unknown key, the nearest known one. BAD_OPTION, LIMIT.
 enum vram_status vr_options_parse(struct vr_options *options, const char *text, struct vram_error *error);
+// Sets the option `key` alone, from the text of its value; NULL: to its default. What follows by default from the large segment's size
+// follows it. On failure *options is untouched; characters are counted in "key:value". BAD_OPTION, LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_options_set(struct vr_options *options, const char *key, const char *value, struct vram_error *error);
 // Calls visit for every option with its value. NO_HOST_MEMORY.
 enum vram_status vr_options_visit(const struct vr_options *options, vram_option_visitor visit, void *user, struct vram_error *error);
 

@@ -3,36 +3,62 @@
 #include "core/shards.h"
 #include "core/source/backend.h"
 
-static enum vram_status configure_locked(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
-    struct vr_options options = allocator->options;
-    VR_TRY(vr_options_parse(&options, conf, error));
-    if (options.backend != allocator->options.backend) {
-        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "the backend cannot be changed after the allocator was made");
+// `conf` becomes the allocator's own, or is freed.
+static enum vram_status apply(struct vram_allocator *allocator, const struct vr_options *options, char *conf, struct vram_error *error) {
+    const bool backend_changes = options->backend != allocator->options.backend, rules_change = options->pytorch != allocator->pytorch;
+    if (backend_changes || rules_change || conf == NULL) {
+        free(conf);
+        return conf == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the option string")
+                            : vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s cannot be changed after the allocator was made",
+                                      backend_changes ? "the backend" : "whose rules hold");
     }
-    if (options.pytorch != allocator->pytorch) {
-        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "whose rules hold cannot be changed after the allocator was made");
-    }
-    const size_t length = strlen(conf) + 1;
-    char *copy = malloc(length);
-    if (copy == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the option string");
-    memcpy(copy, conf, length);
     free(allocator->conf);
-    allocator->conf = copy;
-    allocator->options = options;
+    allocator->conf = conf;
+    allocator->options = *options;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_lock(device);
-        vr_device_apply_options(device, &options);
+        vr_device_apply_options(device, options);
         vr_device_unlock(device);
     }
     return VRAM_OK;
+}
+
+static char *copy_of(const char *text) {
+    char *copy = malloc(strlen(text) + 1);
+    if (copy != NULL) memcpy(copy, text, strlen(text) + 1);
+    return copy;
+}
+
+static enum vram_status configure_locked(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
+    struct vr_options options = allocator->options;
+    VR_TRY(vr_options_parse(&options, conf, error));
+    return apply(allocator, &options, copy_of(conf), error);
 }
 
 enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator);
     vr_mutex_lock(&allocator->mutex);
     const enum vram_status status = configure_locked(allocator, conf == NULL ? "" : conf, error);
+    vr_mutex_unlock(&allocator->mutex);
+    return status;
+}
+
+static enum vram_status set_option_locked(struct vram_allocator *allocator, const char *key, const char *value, struct vram_error *error) {
+    struct vr_options options = allocator->options;
+    struct vr_text conf = {0};
+    VR_TRY(vr_options_set(&options, key, value, error));
+    vr_options_print(&options, &conf);
+    char *copy = vr_text_status(&conf) == VRAM_OK ? copy_of(vr_text_string(&conf)) : NULL;
+    vr_text_release(&conf);
+    return apply(allocator, &options, copy, error);
+}
+
+enum vram_status vram_set_option(struct vram_allocator *allocator, const char *key, const char *value, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, allocator && key);
+    vr_mutex_lock(&allocator->mutex);
+    const enum vram_status status = set_option_locked(allocator, key, value, error);
     vr_mutex_unlock(&allocator->mutex);
     return status;
 }

@@ -67,6 +67,11 @@ class Allocator(Base):
         mine.free(mine.malloc(64 * MIB))
         with self.assertRaisesRegex(vram.Error, "no_such_option"):
             mine.configure("no_such_option:1")
+        mine.set_option("max_split_size_mb", 64)
+        mine.set_option("garbage_collection_threshold", 0.5)
+        mine.set_option("max_split_size_mb", None)
+        with self.assertRaisesRegex(vram.Error, "did you mean 'paged'"):
+            mine.set_option("pagd", True)
         with self.assertRaisesRegex(vram.Error, "expandable_segments"):
             vram.Allocator("expandable_segments:maybe")
         other = vram.Allocator("max_split_size_mb:64")

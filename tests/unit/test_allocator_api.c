@@ -362,6 +362,72 @@ static void options_in_force(void **state) {
     expect_end(&world);
 }
 
+static void expect_conf(struct vr_world *world, const char *expected) {
+    char text[256] = "";
+    (void)vram_configuration(world->allocator, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+// The options that a string would set back stay, and so does everything where a call fails.
+static void one_option_changes(void **state) {
+    (void)state;
+    struct vr_world world;
+    struct vram_error error;
+    expect_world(&world, "max_split_size_mb:64,roundup_power2_divisions:[256:1,>:4]", 0);
+    EXPECT_OK(vram_set_option(world.allocator, "garbage_collection_threshold", "0.5", NULL));
+    expect_conf(&world, "max_split_size_mb:64,garbage_collection_threshold:0.5,roundup_power2_divisions:[256:1,>:4]");
+    EXPECT_OK(vram_set_option(world.allocator, "roundup_power2_divisions", NULL, NULL));
+    EXPECT_OK(vram_set_option(world.allocator, "release_lock_on_hipmalloc", " on ", NULL));
+    expect_conf(&world, "max_split_size_mb:64,garbage_collection_threshold:0.5,release_lock_on_cudamalloc:True");
+    // A block of 80 MiB is not split any more, and serves 70 MiB as a whole.
+    const uint64_t large = expect_malloc(&world, 80 * VR_MIB, 0);
+    expect_free(&world, large);
+    assert_int_equal(expect_malloc(&world, 70 * VR_MIB, 0), large);
+    assert_int_equal(expect_size(&world, large), 80 * VR_MIB);
+    const struct {
+        const char *key, *value, *message;
+        size_t offset;
+    } wrong[] = {
+        {"pagd", "True", "unknown option 'pagd' (did you mean 'paged'?), at character 1 of the option string", 0},
+        {"paged", "maybe", "paged: True or False expected, found 'maybe', at character 7 of the option string", 6},
+        {"paged", "", "paged: True or False expected, found the end, at character 7 of the option string", 6},
+        {"paged", "True,max_split_size_mb:32", "the end of the value expected, found ',', at character 11 of the option string", 10},
+        {"paged:True", NULL, "the end of the value expected, found ':', at character 6 of the option string", 5},
+        {"", "1", "the name of an option expected, found ':', at character 1 of the option string", 0},
+        {"large_segment_size_mb", "80", "max_split_size_mb and max_non_split_rounding_mb may not be below large_segment_size_mb",
+         VRAM_NO_OFFSET},
+        {"backend", "cudaMallocAsync", "the backend cannot be changed after the allocator was made", VRAM_NO_OFFSET},
+        {"pytorch", "2.6", "whose rules hold cannot be changed after the allocator was made", VRAM_NO_OFFSET},
+    };
+    for (size_t i = 0; i < VR_COUNT_OF(wrong); i++) {
+        EXPECT_STATUS(BAD_OPTION, vram_set_option(world.allocator, wrong[i].key, wrong[i].value, &error));
+        assert_string_equal(error.message, wrong[i].message);
+        assert_int_equal(error.offset, wrong[i].offset);
+        expect_conf(&world, "max_split_size_mb:64,garbage_collection_threshold:0.5,release_lock_on_cudamalloc:True");
+    }
+    expect_free(&world, large);
+    expect_end(&world);
+}
+
+// The largest block that is left whole follows the large segment while nobody set it.
+static void what_follows_the_large_segment(void **state) {
+    (void)state;
+    struct vr_world world;
+    expect_world(&world, "", 0);
+    EXPECT_OK(vram_set_option(world.allocator, "large_segment_size_mb", "32", NULL));
+    expect_conf(&world, "large_segment_size_mb:32");
+    EXPECT_OK(vram_set_option(world.allocator, "max_non_split_rounding_mb", "64", NULL));
+    EXPECT_OK(vram_set_option(world.allocator, "large_segment_size_mb", NULL, NULL));
+    expect_conf(&world, "max_non_split_rounding_mb:64");
+    EXPECT_OK(vram_set_option(world.allocator, "max_non_split_rounding_mb", NULL, NULL));
+    expect_conf(&world, "");
+    EXPECT_OK(vram_set_option(world.allocator, "expandable_segments_reserve_by_class", "[a:0.5]", NULL));
+    expect_conf(&world, "expandable_segments_reserve_by_class:[a:0.5]");
+    EXPECT_OK(vram_set_option(world.allocator, "expandable_segments_reserve_by_class", NULL, NULL));
+    expect_conf(&world, "");
+    expect_end(&world);
+}
+
 static void configuration_text(void **state) {
     (void)state;
     struct vr_world world;
@@ -530,6 +596,8 @@ int main(void) {
         cmocka_unit_test(reservations_by_class),
         cmocka_unit_test(walking),
         cmocka_unit_test(configuration_text),
+        cmocka_unit_test(one_option_changes),
+        cmocka_unit_test(what_follows_the_large_segment),
         cmocka_unit_test(options_in_force),
         cmocka_unit_test(limits),
         cmocka_unit_test(without_caching),

@@ -84,6 +84,8 @@ static void of_allocators(void **state) {
     REFUSES(vram_find_block(NULL, 0, any));
     REFUSES(vram_find_block(any, 0, NULL));
     SAYS(vram_configure(NULL, any, &error));
+    SAYS(vram_set_option(NULL, any, any, &error));
+    SAYS(vram_set_option(any, NULL, any, &error));
     GIVES_0(vram_configuration(NULL, NULL, 0));
     REFUSES(vram_options_in_force(NULL, any, any));
     REFUSES(vram_options_in_force(any, NULL, any));

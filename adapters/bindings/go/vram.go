@@ -122,6 +122,19 @@ func (a *Allocator) Configure(conf string) error {
 	return told(C.vram_configure(a.c, text, &failure), &failure)
 }
 
+// SetOption changes one option and keeps all others; value "" is its default.
+func (a *Allocator) SetOption(key, value string) error {
+	var failure C.struct_vram_error
+	name := C.CString(key)
+	defer C.free(unsafe.Pointer(name))
+	var text *C.char
+	if value != "" {
+		text = C.CString(value)
+		defer C.free(unsafe.Pointer(text))
+	}
+	return told(C.vram_set_option(a.c, name, text, &failure), &failure)
+}
+
 // SetLimit is the most bytes that the allocator may hold of a device.
 func (a *Allocator) SetLimit(device int, bytes uint64) error {
 	return check(C.vram_set_memory_limit(a.c, C.uint32_t(device), C.uint64_t(bytes)))

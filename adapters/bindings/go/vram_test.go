@@ -95,6 +95,15 @@ func TestMistakesInOptionsAreTold(t *testing.T) {
 	if err := allocator.Configure("no_such_key:1"); err == nil {
 		t.Fatal("there is no such key")
 	}
+	if err := allocator.SetOption("max_split_size_mb", "64"); err != nil {
+		t.Fatal(err)
+	}
+	if err := allocator.SetOption("max_split_size_mb", "sixty"); err == nil {
+		t.Error("a wrong value was taken")
+	}
+	if err := allocator.SetOption("max_split_size_mb", ""); err != nil {
+		t.Fatal(err)
+	}
 	if err := allocator.Configure("expandable_segments:False"); err != nil {
 		t.Fatal(err)
 	}

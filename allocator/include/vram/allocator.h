@@ -132,7 +132,13 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_cache_info(struct vram_allocator *
 // Reads an option string as PyTorch does at run time (some options reset, some only apply to later segments). conf: NULL is "". BAD_OPTION
 // and NO_HOST_MEMORY change nothing. error may be NULL.
 VRAM_API VRAM_NODISCARD enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error);
-// The last option string that was accepted. Copied, always NUL-terminated; returns the length it wanted, without the NUL.
+// Changes one option and keeps all others: an option string's key and value ("max_split_size_mb", "128"); value NULL is its default.
+// BAD_OPTION (an unknown key, a value that it does not take, one that contradicts another option, or an option that is fixed when the
+// allocator is made), LIMIT and NO_HOST_MEMORY change nothing; characters are counted in "key:value". error may be NULL.
+VRAM_API VRAM_NODISCARD enum vram_status vram_set_option(struct vram_allocator *allocator, const char *key, const char *value,
+                                                         struct vram_error *error);
+// The last option string that was accepted; after vram_set_option(), one with every option that is not at its default. Copied, always
+// NUL-terminated; returns the length it wanted, without the NUL.
 VRAM_API size_t vram_configuration(struct vram_allocator *allocator, char *text, size_t capacity);
 // Calls visit for every option there is, as vram_options_list() does, with its value in force: what earlier strings set and later ones
 // keep, too.

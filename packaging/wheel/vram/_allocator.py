@@ -28,6 +28,7 @@ _FUNCTIONS = {  # result, arguments
     "vram_allocated_size": (_U64, _POINTER, _U64),
     "vram_empty_cache": (_INT, _POINTER),
     "vram_configure": (_INT, _POINTER, _TEXT, _POINTER),
+    "vram_set_option": (_INT, _POINTER, _TEXT, _TEXT, _POINTER),
     "vram_set_memory_limit": (_INT, _POINTER, _U32, _U64),
     "vram_stats": (_INT, _POINTER, _U32, _POINTER),
     "vram_stats_json": (_SIZE, _POINTER, _TEXT, _SIZE),
@@ -169,6 +170,12 @@ class Allocator:
     def configure(self, conf):
         detail = _Detail()
         self._must(self._c.vram_configure(self._handle, conf.encode(), ctypes.byref(detail)), detail)
+
+    def set_option(self, key, value):
+        """Changes one option and keeps all others. value: as an option string has it, or a bool or a number; None: its default."""
+        detail = _Detail()
+        text = None if value is None else str(value).encode()
+        self._must(self._c.vram_set_option(self._handle, key.encode(), text, ctypes.byref(detail)), detail)
 
     def set_memory_limit(self, limit_bytes, device=0):
         """The most that may be held of the device's memory; None: no limit."""

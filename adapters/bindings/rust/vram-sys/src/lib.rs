@@ -730,6 +730,7 @@ extern "C" {
     pub fn vram_expandable_segments(allocator: *mut vram_allocator, device: u32, segments: *mut vram_expandable_segment, capacity: usize, count: *mut usize) -> vram_status;
     pub fn vram_cache_info(allocator: *mut vram_allocator, device: u32, info: *mut vram_cache_info) -> vram_status;
     pub fn vram_configure(allocator: *mut vram_allocator, conf: *const c_char, error: *mut vram_error) -> vram_status;
+    pub fn vram_set_option(allocator: *mut vram_allocator, key: *const c_char, value: *const c_char, error: *mut vram_error) -> vram_status;
     pub fn vram_configuration(allocator: *mut vram_allocator, text: *mut c_char, capacity: usize) -> usize;
     pub fn vram_options_in_force(allocator: *mut vram_allocator, visit: vram_option_visitor, user: *mut c_void) -> vram_status;
     pub fn vram_set_memory_fraction(allocator: *mut vram_allocator, device: u32, fraction: f64) -> vram_status;

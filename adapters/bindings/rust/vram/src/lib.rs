@@ -112,6 +112,12 @@ impl Allocator {
         let (options, mut error) = (text(options)?, no_error());
         check_with(unsafe { sys::vram_configure(self.0.allocator, options.as_ptr(), &mut error) }, &error)
     }
+    /// Changes one option and keeps all others; `None` is its default.
+    pub fn set_option(&self, key: &str, value: Option<&str>) -> Result<()> {
+        let (key, value, mut error) = (text(key)?, value.map(text).transpose()?, no_error());
+        let value = value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
+        check_with(unsafe { sys::vram_set_option(self.0.allocator, key.as_ptr(), value, &mut error) }, &error)
+    }
     /// For functions of `vram::sys`; borrowed.
     pub fn as_raw(&self) -> *mut sys::vram_allocator {
         self.0.allocator

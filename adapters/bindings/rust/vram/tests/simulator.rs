@@ -58,6 +58,11 @@ fn options_are_read_and_their_mistakes_told() {
     let block = allocator.device(0).malloc(1 << 20, Stream::DEFAULT).unwrap();
     assert!(unsafe { sys::vram_is_expandable(allocator.as_raw(), block.address()) });
     assert!(allocator.configure("no_such_key:1").is_err());
+    allocator.set_option("max_split_size_mb", Some("64")).unwrap();
+    let wrong = allocator.set_option("max_split_size_mb", Some("sixty")).unwrap_err();
+    assert_eq!(wrong.status, sys::VRAM_BAD_OPTION);
+    assert!(allocator.set_option("no_such_key", None).is_err());
+    allocator.set_option("max_split_size_mb", None).unwrap();
     assert!(Allocator::on_simulator("device=no-such-card", "").is_err());
 }
 
