@@ -163,8 +163,8 @@ struct forecasting {
     uint64_t low, high; // the highest of any moment
 };
 
-static double lesser_total(double a, double b) { return a < b ? a : b; }
-static double greater_total(double a, double b) { return a < b ? b : a; }
+static double lesser_double(double a, double b) { return a < b ? a : b; }
+static double greater_double(double a, double b) { return a < b ? b : a; }
 
 // --- what is live at a moment ------------------------------------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ static void sum_up(const struct forecasting *making, struct foreseen *moment) {
         moment->low += moment->group[i].low_bytes;
         moment->high += moment->group[i].high_bytes;
     }
-    moment->low -= whole_bytes(lesser_total(share, 1) * (double)moment->low);
+    moment->low -= whole_bytes(lesser_double(share, 1) * (double)moment->low);
     moment->high += whole_bytes(share * (double)moment->high);
 }
 
@@ -352,14 +352,15 @@ static void foresee_reserved(const struct vram_forecast *asked, struct vr_foreca
         const double over = (double)(forecast->reserved[side] - forecast->allocated[side]),
                      share = over / (double)forecast->allocated[side];
         x[i != 0] = asked->size[side], gap[i != 0] = over;
-        least = lesser_total(least, lesser_total(over, share * allocated)),
-        most = greater_total(most, greater_total(over, share * allocated));
+        least = lesser_double(least, lesser_double(over, share * allocated)),
+        most = greater_double(most, greater_double(over, share * allocated));
     }
-    const double next = greater_total(0, gap[0] + (gap[1] - gap[0]) * (asked->wanted - x[0]) / (x[1] - x[0]));
+    const double next = greater_double(0, gap[0] + (gap[1] - gap[0]) * (asked->wanted - x[0]) / (x[1] - x[0]));
     result->reserved_bytes = result->allocated_bytes + whole_bytes(next);
     result->reserved_low_bytes =
-        result->allocated_low_bytes + whole_bytes(greater_total(0, lesser_total(least, next) - HELD_SHARE * allocated - HELD_BYTES));
-    result->reserved_high_bytes = result->allocated_high_bytes + whole_bytes(greater_total(most, next) + HELD_SHARE * allocated + HELD_BYTES);
+        result->allocated_low_bytes + whole_bytes(greater_double(0, lesser_double(least, next) - HELD_SHARE * allocated - HELD_BYTES));
+    result->reserved_high_bytes =
+        result->allocated_high_bytes + whole_bytes(greater_double(most, next) + HELD_SHARE * allocated + HELD_BYTES);
 }
 
 // Groups are by run; the forecast's are by recording, with names of its own.
