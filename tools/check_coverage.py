@@ -40,13 +40,13 @@ def test_functions(root):
 
 
 def ctest_names(root):
-    """What add_test() and add_recordings_test() lines of CMakeLists.txt files make, with the loops around them: over lists, and over files of two folders."""
+    """What add_test() lines of CMakeLists.txt files make, and its two relatives, with the loops around them: over lists, and over files of two folders."""
     names = {f"unit.{path.stem}" for path in (root / "tests" / "unit").glob("test_*.c")}
     names |= {f"viewer.{path.name.removesuffix('.test.mjs')}" for path in (root / "viewer/web/tests").glob("*.test.mjs")}
     for path in [*(root / "tests").rglob("CMakeLists.txt"), *(root / "examples").glob("CMakeLists.txt")]:
         text = path.read_text(encoding="utf-8")
         loops = {name: items.split() for name, items in re.findall(r"foreach\((\w+) IN ITEMS ([^)]*)\)", text)}
-        for name in re.findall(r"(?:add_test\(NAME |add_recordings_test\()([^\s)]+)", text):
+        for name in re.findall(r"(?:add_test\(NAME |add_(?:recordings|random)_test\()([^\s)]+)", text):
             variable = re.search(r"\$\{(\w+)\}", name)
             items = loops.get(variable.group(1), []) if variable else [""]
             names.update(name.replace(variable.group(0), item) if variable else name for item in items)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with the folder of the largest set of recordings, in the browser
+# run.sh TEST PAGE VRAM SOURCE_DIR RECORDINGS: a test of the page, with a folder of recordings ("" where a test wants the shared ones and they are absent), in the browser
 # that VRAM_TEST_BROWSER names (chromium or firefox). Exits 77 ("skipped") without that browser or the page's node modules.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,5 +15,11 @@ if [ -z "$found" ] || [ ! -d "$4/viewer/web/node_modules/playwright-core" ]; the
     echo "no ${VRAM_TEST_BROWSER:-chromium} or no playwright-core here: skipped"
     exit 77
 fi
-folder=$(sh "$here/../recordings/sets.sh" "$4" "$5" | tail -n 1)/snapshots
+# `recordings` opens every recording of a set: the committed one in Chromium, strangers' in Firefox, at night. Other tests look for single ones.
+sets=$(sh "$here/../recordings/sets.sh" "$4" "$5")
+case $1/${VRAM_TEST_BROWSER:-chromium} in
+    */recordings.test.mjs/chromium) folder=$(echo "$sets" | head -n 1)/snapshots ;;
+    */recordings.test.mjs/*) folder=$(echo "$sets" | tail -n 1)/snapshots ;;
+    *) folder=$(echo "$sets" | sed -n '2s/$/\/snapshots/p') ;;
+esac
 exec node "$1" "$2" "$3" "$folder"
