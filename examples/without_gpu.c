@@ -51,8 +51,7 @@ static int test_streams(struct vram_driver *driver) {
     if (vram_record_stream(allocator, first, stream) != VRAM_OK || vram_free(allocator, first) != VRAM_OK) return 1;
     const uint64_t asked = vram_sim_calls(driver, "cuEventQuery");
     if (vram_malloc(allocator, 0, 8 * MIB, 0, &second) != VRAM_OK || second == first) return 1;
-    printf("%llu query whether the stream is done\n",
-           (unsigned long long)(vram_sim_calls(driver, "cuEventQuery") - asked));
+    printf("%llu query whether the stream is done\n", (unsigned long long)(vram_sim_calls(driver, "cuEventQuery") - asked));
     uint64_t third;
     if (vram_sim_complete_all(driver) != VRAM_OK || vram_malloc(allocator, 0, 8 * MIB, 0, &third) != VRAM_OK) return 1;
     vram_destroy(allocator);
