@@ -2,7 +2,7 @@
 #include "core/allocator.h"
 #include "core/raw.h"
 #include "core/release.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/share/share.h"
 #include "core/source/backend.h"
 
@@ -163,7 +163,7 @@ enum vram_status vram_empty_cache_device(struct vram_allocator *allocator, uint3
     VR_REQUIRE(allocator);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
-    return device == NULL ? VRAM_OK : vr_checked(allocator, empty_cache_of(device));
+    return device == NULL ? VRAM_OK : vr_verify_if_enabled(allocator, empty_cache_of(device));
 }
 
 enum vram_status vram_empty_cache(struct vram_allocator *allocator) {
@@ -174,5 +174,5 @@ enum vram_status vram_empty_cache(struct vram_allocator *allocator) {
         const enum vram_status status = device == NULL ? VRAM_OK : empty_cache_of(device);
         if (first == VRAM_OK) first = status;
     }
-    return vr_checked(allocator, first);
+    return vr_verify_if_enabled(allocator, first);
 }

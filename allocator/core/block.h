@@ -11,13 +11,13 @@
 #include "base/base.h"
 #include "os/os.h"
 
-// Where a block is. The transitions: HOLE -> FREE (map) -> ALLOCATED (malloc) -> [LAZY | PENDING] -> FREE -> HOLE (unmap).
+// Where a block is. The transitions: HOLE -> FREE (map) -> ALLOCATED (malloc) -> [AT_FRONT | PENDING] -> FREE -> HOLE (unmap).
 enum vr_state {
     VR_UNUSED,    // the record is in a free list, or stands for a segment (segments.h)
     VR_FREE,      // in its pool's index
     VR_ALLOCATED, // the client's
     VR_PENDING,   // freed by the client, waiting for fences
-    VR_LAZY,      // freed by the client, booked as free, not yet merged (at most one per pool; see pool.h)
+    VR_AT_FRONT,  // freed by the client, and that is left undone (front.h): at most one per device
     VR_HOLE,      // unmapped address range of an expandable segment, in its pool's set of holes
     VR_ASLEEP,    // free in a segment that sleeps: in no index (sleep/sleepers.h)
 };
@@ -44,7 +44,7 @@ struct vr_block {
     uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
     uint32_t segment;
-    _Atomic uint16_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by that shard's lock
+    _Atomic uint16_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by the device's lock
     uint16_t bin;           // in the index (index.h)
     union {
         uint32_t child[2]; // smaller and larger ones, of a tree; those before and after it, of a list (index.h)

@@ -53,8 +53,6 @@ static void release_shards(struct vr_shards *shards) {
     vr_os_unreserve_touched(shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots, VR_SHARD_SLOTS * sizeof *shards->slots);
     free(shards->items);
     free(shards->defaults);
-    free(shards->awake);
-    free(shards->counters);
     free(shards->idle);
 }
 

@@ -138,7 +138,7 @@ static struct vr_device *any_device(struct vram_allocator *allocator) {
     return device;
 }
 
-enum vram_status vr_know_stream(struct vram_allocator *allocator, uint64_t stream) {
+enum vram_status vr_ensure_stream_device(struct vram_allocator *allocator, uint64_t stream) {
     if (stream == 0 || allocator->device_count == 1) return VRAM_OK;
     _Atomic uint64_t *hint = &allocator->known_streams[vr_mix64(stream) % VR_COUNT_OF(allocator->known_streams)];
     if (atomic_load_explicit(hint, memory_order_relaxed) == stream || is_known(allocator, stream)) return VRAM_OK;

@@ -1,6 +1,6 @@
 #include "core/device_picture.h"
 
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/source/source_ops.h"
 
 static enum vram_status add_segment(struct vr_picture *picture, const struct vram_allocator *allocator, const struct vr_segment *segment,

@@ -1,6 +1,6 @@
 #include "core/drive.h"
 #include "core/release.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/source/source_ops.h"
 
 // One operation under all locks with the device's context current.
@@ -143,7 +143,7 @@ enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t d
     VR_TRY(open_session(allocator, device, stream, &session));
     const struct vr_alloc_request request = {
         .shard = session.shard, .size_bytes = requested_bytes, .rounded = size_bytes, .kind = small_pool ? VR_SMALL : VR_LARGE};
-    const enum vram_status status = vr_hand_out_at(&request, address, size_bytes);
+    const enum vram_status status = vr_alloc_at(&request, address, size_bytes);
     close_session(&session);
     return status;
 }
@@ -158,7 +158,7 @@ enum vram_status vr_drive_malloc_past_cache(struct vram_allocator *allocator, ui
     request.kind = vr_pool_kind(request.rounded);
     uint32_t block = 0;
     enum vram_status status = session.shard->source->grow(session.shard, request.kind == VR_SMALL, request.rounded, &block);
-    if (status == VRAM_OK) *address = vr_block_at(allocator, vr_serve_from_block(&request, block, true))->address;
+    if (status == VRAM_OK) *address = vr_block_at(allocator, vr_alloc_block(&request, block, true))->address;
     close_session(&session);
     return status;
 }

@@ -250,7 +250,7 @@ enum vram_status vram_block_context(struct vram_allocator *allocator, uint64_t a
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block != 0) {
         *context = vr_foreign_stack_retain(vr_block_at(allocator, block)->stack);
-        vr_shard_unlock(shard);
+        vr_device_unlock_short(shard->device);
         return VRAM_OK;
     }
     return vr_raw_context(allocator, address, context) ? VRAM_OK : VRAM_INVALID_POINTER;

@@ -1,5 +1,6 @@
 #include "core/fences.h"
-#include "core/device.h"
+#include "core/alloc.h"
+#include "core/front.h"
 
 // The link to the use of a stream among those of a block (there is one at least), 0 where it would hang. NULL: it is the oldest.
 static uint32_t *find_use(const struct vram_allocator *allocator, uint32_t uses, uint64_t stream) {
@@ -327,122 +328,51 @@ enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block)
     return VRAM_OK;
 }
 
-void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
-    struct vram_allocator *allocator = device->allocator;
-    struct vr_block *item = vr_block_at(allocator, block);
-    struct vr_shard *shard = vr_shard_of(allocator, item);
-    struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
-    assert(item->state == VR_PENDING && item->held.pending == 0);
-    vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
-    item->stack = vr_stack_end(item->stack);
-    vr_delta_of_merge(allocator, item, &delta);
-    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
-    (void)vr_pool_merge(shard, block);
-}
-
-// The same under the device's mutex and the lock of the block's shard alone, where nobody listens. A block that was the pool's last one
-// still is: its merge is left undone, as that of any such free (pool.h). False, and nothing has changed, when all locks are needed to say
-// whether a peak rises.
-static bool complete_beside(struct vr_shard *shard, uint32_t block) {
-    struct vram_allocator *allocator = shard->device->allocator;
-    struct vr_block *item = vr_block_at(allocator, block);
-    const unsigned kind = item->small ? VR_SMALL : VR_LARGE;
-    struct vr_pool *pool = &shard->pool[kind];
-    struct vr_delta delta = {{[VR_F_REQUESTED] = -(int64_t)item->requested}};
-    const bool undone = pool->last == block;
-    assert(item->state == VR_PENDING && !vr_has_listener(shard->device));
-    if (undone) {
-        assert(pool->lazy == 0 && pool->pair.block == 0);
-        delta.of[VR_F_SPLITS] = -pool->pair.splits, delta.of[VR_F_SPLIT_BYTES] = -pool->pair.split_bytes;
-    } else {
-        vr_pool_settle(shard, kind);
-        vr_delta_of_merge(allocator, item, &delta);
-    }
-    if (!vr_totals_stop_waiting(&shard->device->stats.totals, &shard->counters, kind, &delta, (int64_t)item->size)) return false;
-    item->stack = vr_stack_end(item->stack);
-    if (undone) {
-        vr_pool_leave_booked(pool, item, block);
-    } else {
-        (void)vr_pool_merge(shard, block);
-    }
-    return true;
-}
-
-// own: NULL under all locks; else the one shard whose lock is held, besides the device's mutex.
-static bool complete(struct vr_device *device, uint32_t block, struct vr_shard *own) {
-    if (own == NULL) {
-        vr_complete_free(device, block, true);
-        return true;
-    }
-    struct vr_shard *shard = vr_shard_of(device->allocator, vr_block_at(device->allocator, block));
-    if (shard != own) vr_shard_lock_awake(shard);
-    const bool done = complete_beside(shard, block);
-    if (shard != own) vr_shard_unlock(shard);
-    return done;
-}
-
-// False, and the fence stays, when its block needs all locks to be completed.
-static bool pass_fence(struct vr_device *device, struct vr_fence_queue *queue, struct vr_shard *own) {
+static void pass_fence(struct vr_device *device, struct vr_fence_queue *queue) {
     const struct vr_fence fence = queue->fences[queue->head];
-    uint32_t *pending = &vr_block_at(device->allocator, fence.block)->held.pending;
-    if (--*pending == 0 && VR_UNLIKELY(!complete(device, fence.block, own))) {
-        *pending = 1;
-        return false;
-    }
     queue->head = (queue->head + 1) & (queue->capacity - 1);
     queue->count--;
     return_event(fence.event_device, fence.event);
-    return true;
+    struct vr_block *item = vr_block_at(device->allocator, fence.block);
+    if (--item->held.pending != 0) return;
+    vr_front_settle(device, &vr_shard_of(device->allocator, item)->pool[item->small ? VR_SMALL : VR_LARGE]);
+    vr_complete_free(device, fence.block, true);
 }
 
-static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_queue *queue, struct vr_shard *own, bool *all) {
+static enum vram_status poll_queue(struct vr_device *device, struct vr_fence_queue *queue, bool *all) {
     while (queue->count != 0) {
         const vr_cu_result result = vr_cu(device->allocator->driver, event_query, queue->fences[queue->head].event);
         if (result == VR_CU_NOT_READY) return VRAM_OK;
-        if (VR_UNLIKELY(result == VR_CU_INVALID_CONTEXT && own != NULL)) {
+        if (VR_UNLIKELY(result == VR_CU_INVALID_CONTEXT && all != NULL)) {
             *all = false;
             return VRAM_OK;
         }
         VR_TRY(vr_driver_status(result));
-        *all = pass_fence(device, queue, own);
-        if (VR_UNLIKELY(!*all)) return VRAM_OK;
+        pass_fence(device, queue);
     }
     return VRAM_OK;
 }
 
-bool vr_fences_stand(const struct vr_device *device) {
-    const uint64_t last = atomic_load_explicit(&device->fences.looked_at, memory_order_relaxed);
-    return last != 0 && last == vr_driver_progress(device->allocator->driver);
-}
-
-// *all: nothing was left for want of locks.
-static enum vram_status poll_queues(struct vr_device *device, struct vr_shard *own, bool *all) {
+enum vram_status vr_fences_poll(struct vr_device *device, bool *all) {
     struct vr_fences *fences = &device->fences;
-    *all = true;
-    if (!vr_fences_wait_for_any(fences) || vr_fences_stand(device)) return VRAM_OK;
+    const uint64_t progress = vr_driver_progress(device->allocator->driver);
+    // Where the driver has not moved since the last look, nothing can have passed.
+    if (!vr_fences_wait_for_any(fences) || (progress != 0 && progress == fences->looked_at)) return VRAM_OK;
     enum vram_status status = VRAM_OK;
     bool emptied = false;
-    const uint64_t progress = vr_driver_progress(device->allocator->driver);
-    for (size_t i = 0; i < fences->count && status == VRAM_OK && *all; i++) {
-        status = poll_queue(device, &fences->queues[i], own, all);
+    for (size_t i = 0; i < fences->count && status == VRAM_OK && (all == NULL || *all); i++) {
+        status = poll_queue(device, &fences->queues[i], all);
         emptied |= fences->queues[i].count == 0;
     }
     if (emptied) drop_empty_queues(device);
-    atomic_store_explicit(&fences->looked_at, status == VRAM_OK && *all ? progress : 0, memory_order_relaxed);
+    fences->looked_at = status == VRAM_OK && (all == NULL || *all) ? progress : 0;
     return status;
 }
-
-enum vram_status vr_fences_poll(struct vr_device *device) {
-    bool all = true;
-    return poll_queues(device, NULL, &all);
-}
-
-enum vram_status vr_fences_poll_beside(struct vr_shard *own, bool *all) { return poll_queues(own->device, own, all); }
 
 static enum vram_status wait_queue(struct vr_device *device, struct vr_fence_queue *queue) {
     while (queue->count != 0) {
         VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, event_synchronize, queue->fences[queue->head].event)));
-        (void)pass_fence(device, queue, NULL);
+        pass_fence(device, queue);
     }
     return VRAM_OK;
 }

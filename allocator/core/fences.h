@@ -39,18 +39,17 @@ struct vr_events {
 // Up to so many a queue is looked for from the first on.
 enum { VR_FEW_QUEUES = 8 };
 
-// Of a device. Guarded by its mutex, but for the events. A block that waits is guarded so, too: what becomes of it when it waits no more
-// needs the lock of its shard besides.
+// Of a device. Guarded by its lock, but for the events.
 struct vr_fences {
     struct vr_fence_queue *queues; // in order of first use; the last one may be empty, and is then nobody's but by its name
     size_t count;
     size_t queues_capacity;
-    struct vr_map places;       // stream -> 1 + its queue's place, while there are more than VR_FEW_QUEUES; else empty
-    _Atomic uint64_t looked_at; // the driver's progress when all queues were looked at last; 0: not known. Read under one lock
+    struct vr_map places; // stream -> 1 + its queue's place, while there are more than VR_FEW_QUEUES; else empty
+    uint64_t looked_at;   // the driver's progress when all queues were looked at last; 0: not known
     struct vr_events events;
 };
 
-// Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the block's shard lock. LIMIT, NO_HOST_MEMORY.
+// Adds `stream` to the uses of an allocated block; repeated calls change nothing. Under the device's lock. LIMIT, NO_HOST_MEMORY.
 // captured: recorded during a capture.
 enum vram_status vr_uses_add(struct vram_allocator *allocator, struct vr_block *block, uint64_t stream, bool captured);
 // The same of a list of uses (0: empty), with records at hand in the list `spare` (NULL: none).
@@ -59,8 +58,8 @@ enum vram_status vr_uses_enter(struct vram_allocator *allocator, uint32_t *uses,
 void vr_uses_clear(struct vram_allocator *allocator, struct vr_block *block);
 
 // Records a fence on every stream that the block was used on, and forgets the uses; block->held.pending becomes their number. On
-// failure nothing is recorded and the uses stay. *gone (may be NULL): DRIVER because a stream was destroyed. Under the device's mutex and
-// the lock of the block's shard.
+// failure nothing is recorded and the uses stay. *gone (may be NULL): DRIVER because a stream was destroyed. Under the
+// device's lock.
 enum vram_status vr_fences_record(struct vr_device *device, uint32_t block, bool *gone);
 // Waits until nothing on any device uses the block, and forgets its uses: for streams that take no fence. Not while a capture is under
 // way: it would spoil it. DRIVER. Under all locks.
@@ -76,13 +75,8 @@ void vr_event_return(struct vr_device *device, uint64_t event);
 // while a capture concerns the device. On failure (DRIVER) the rest of the uses stay. Under all locks, context current.
 enum vram_status vr_uses_order(struct vr_device *device, struct vr_block *block);
 // Looks at the oldest fence of each stream, and the ones after it, until one is pending; completes the blocks that have none left.
-// DRIVER when a query fails. Under all locks.
-enum vram_status vr_fences_poll(struct vr_device *device);
-// The same under the device's mutex and the lock of one of its shards, where nobody listens. *all: false when it stopped at a block that
-// needs all locks, because a peak may rise, or where the driver wants a context, which need not be current here.
-enum vram_status vr_fences_poll_beside(struct vr_shard *own, bool *all);
-// Whether that would find what it found the last time: nothing can have passed since. Any thread.
-bool vr_fences_stand(const struct vr_device *device);
+// DRIVER when a query fails. *all: false where the driver wants a context, which need not be current; NULL: it is. Under the device's lock.
+enum vram_status vr_fences_poll(struct vr_device *device, bool *all);
 // Waits for every fence (num_sync_all_streams + 1) and completes all blocks. Under all locks: the caller asked to wait, and what
 // becomes free must be released before anybody takes it again.
 enum vram_status vr_fences_wait(struct vr_device *device);
@@ -93,9 +87,6 @@ enum vram_status vr_fences_wait_pool(struct vr_device *device, const struct vram
 // their streams. Not while a capture is under way: a fence would become part of it. DRIVER: the rest waits on. Under all locks, context
 // current.
 enum vram_status vr_fences_order_pool(struct vr_device *device, const struct vram_pool *pool);
-
-// The second half of a free: the block becomes reusable. held: it was counted as waiting. Under all locks.
-void vr_complete_free(struct vr_device *device, uint32_t block, bool held);
 
 // Whether any fence is pending. Under the device's mutex.
 VR_INLINE bool vr_fences_wait_for_any(const struct vr_fences *fences) {

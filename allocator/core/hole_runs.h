@@ -5,7 +5,7 @@
 // `last` of the last one that does as far as it goes there (0: none does), `joined` of what goes on a run that began before. They are
 // bounds from above: whether a run begins at a hole is always known, but a free block beside a hole may have been handed out since. So
 // handing out is as cheap as it was, a free that makes no run longer than it was once stops at the hole, and a search puts right what
-// misled it. Under the shard's lock.
+// misled it. Under the device's lock.
 #ifndef VR_CORE_HOLE_RUNS_H
 #define VR_CORE_HOLE_RUNS_H
 
@@ -18,8 +18,7 @@ void vr_hole_remove(struct vr_shard *shard, uint32_t hole);
 // Where the first run of expandable segments begins, by address, that has a hole and at least `rounded` bytes; 0: there is none.
 uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded);
 
-// A block of an expandable chain is free now, and merged; or one that was free is handed out (outside of vr_hand_out_as(), which the hot
-// path has inlined and would pay for it), and what is left of it lies behind.
+// A block of an expandable chain is free now, and merged; or one that was free is handed out, and what is left of it lies behind.
 VR_NOINLINE void vr_hole_runs_freed_beside(const struct vram_allocator *allocator, const struct vr_block *block);
 VR_NOINLINE void vr_hole_runs_taken(const struct vram_allocator *allocator, uint32_t taken);
 

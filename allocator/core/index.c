@@ -85,7 +85,7 @@ VR_INLINE uint32_t end_of(uint32_t root, const struct vr_index_arena *arena, uns
 uint32_t vr_tree_first(uint32_t root, const struct vr_index_arena *arena) { return end_of(root, arena, 0); }
 
 // The neighbour of a block of the tree, in order: on side 1 the one after it, on side 0 the one before it.
-VR_INLINE uint32_t beside(const struct vr_index_arena *arena, uint32_t block, unsigned side) {
+VR_INLINE uint32_t neighbour(const struct vr_index_arena *arena, uint32_t block, unsigned side) {
     const struct vr_block *blocks = arena->blocks;
     if (blocks[block].child[side] != 0) return end_of(blocks[block].child[side], arena, !side);
     uint32_t parent = blocks[block].parent;
@@ -103,7 +103,7 @@ uint32_t vr_tree_at_or_before(uint32_t root, const struct vr_index_arena *arena,
     return found;
 }
 
-uint32_t vr_tree_next(const struct vr_index_arena *arena, uint32_t record) { return beside(arena, record, 1); }
+uint32_t vr_tree_next(const struct vr_index_arena *arena, uint32_t record) { return neighbour(arena, record, 1); }
 
 VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_arena *arena, uint64_t size) {
     uint32_t found = 0;
@@ -192,17 +192,18 @@ VR_INLINE void insert_into_list(uint32_t *bin, const struct vr_index_arena *aren
     *bin = vr_bin_with(before != 0 ? head_of(*bin) : block, length_of(*bin) + 1);
 }
 
-void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin) {
-    if (VR_LIKELY(length_of(index->bins[bin]) < VR_MOST_LISTED)) {
-        insert_into_list(&index->bins[bin], arena, block);
+void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+    const unsigned number = arena->blocks[block].bin;
+    if (VR_LIKELY(length_of(index->bins[number]) < VR_MOST_LISTED)) {
+        insert_into_list(&index->bins[number], arena, block);
     } else {
-        insert_into_tree(&index->bins[bin], arena, block, order_of_bin(bin));
+        insert_into_tree(&index->bins[number], arena, block, order_of_bin(number));
     }
 }
 
-void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned number) {
+void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    uint32_t *bin = &index->bins[number];
+    uint32_t *bin = &index->bins[blocks[block].bin];
     if (VR_UNLIKELY(is_tree(*bin))) {
         remove_from_tree(bin, arena, block);
         return;
@@ -215,43 +216,14 @@ void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *a
     *bin = vr_bin_with(before != 0 ? head_of(*bin) : after, length_of(*bin) - 1);
 }
 
-void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    struct vr_block *item = &arena->blocks[block];
-    item->age = vr_index_age(arena, item);
-    vr_index_put(index, arena, block);
-}
-
-void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) { vr_index_take(index, arena, block); }
-
 // The outermost block of a bin that is not empty: 0 the first, 1 the last.
 VR_INLINE uint32_t end_of_bin(uint32_t bin, const struct vr_index_arena *arena, unsigned side) {
     return side == 0 && !is_tree(bin) ? head_of(bin) : end_of(head_of(bin), arena, side);
 }
 
 // The neighbour of a block in its bin; 0: there is none.
-VR_INLINE uint32_t beside_in_bin(uint32_t bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
-    return is_tree(bin) ? beside(arena, block, side) : arena->blocks[block].child[side];
-}
-
-// Whether a block of a list keeps its place in it with another address and size.
-static bool keeps_its_place(const struct vr_index_arena *arena, uint32_t block, struct tree_key key) {
-    const uint32_t before = arena->blocks[block].child[0], after = arena->blocks[block].child[1];
-    return (before == 0 || is_less(key_of(arena, BY_SIZE, before), key)) && (after == 0 || is_less(key, key_of(arena, BY_SIZE, after)));
-}
-
-void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, uint64_t address, uint64_t size) {
-    struct vr_block *item = &arena->blocks[block];
-    const unsigned number = item->bin;
-    const bool stays = number == vr_bin_of(size) && !is_tree(index->bins[number]) &&
-                       keeps_its_place(arena, block, (struct tree_key){size, item->age, address});
-    if (!stays) vr_index_remove(index, arena, block);
-    item->address = address;
-    item->size = size;
-    if (!stays) vr_index_insert(index, arena, block);
-}
-
-bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block) {
-    return is_less((struct tree_key){size, vr_index_age(arena, candidate), candidate->address}, key_of(arena, BY_SIZE, block));
+VR_INLINE uint32_t neighbour_in_bin(uint32_t bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
+    return is_tree(bin) ? neighbour(arena, block, side) : arena->blocks[block].child[side];
 }
 
 VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena *arena, uint64_t size) {
@@ -275,7 +247,7 @@ uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_i
 
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     unsigned number = arena->blocks[block].bin;
-    const uint32_t found = beside_in_bin(index->bins[number], arena, block, 1);
+    const uint32_t found = neighbour_in_bin(index->bins[number], arena, block, 1);
     if (found != 0) return found;
     number = next_bin(index, number + 1);
     return number == VR_BINS ? 0 : end_of_bin(index->bins[number], arena, 0);
@@ -285,7 +257,7 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
     unsigned number = VR_BINS;
     if (block != 0) {
         number = arena->blocks[block].bin;
-        const uint32_t found = beside_in_bin(index->bins[number], arena, block, 0);
+        const uint32_t found = neighbour_in_bin(index->bins[number], arena, block, 0);
         if (found != 0) return found;
         if (number == 0) return 0;
     }

@@ -28,7 +28,7 @@ struct vr_index_arena {
     uint64_t *ages; // of each segment its counter, once more: many lie in one line
     enum vr_order order;
     // VR_BY_SIZE_NUMBER only, else NULL: a number of each block, in the order in which PyTorch 2.12 would have made its own records of
-    // them. Guarded as the blocks are. Requests take the slow way then (VR_GATE_NUMBERS).
+    // them. Guarded as the blocks are.
     uint64_t *numbers;
     _Atomic uint64_t numbered;
 };
@@ -59,11 +59,6 @@ VR_INLINE bool vr_index_is_empty(const struct vr_index *index) {
     for (unsigned i = 0; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
     return any == 0;
 }
-void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
-void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
-// What is left of the two when others are in the block's bin.
-VR_NOINLINE void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin);
-VR_NOINLINE void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, unsigned bin);
 // Whether there may be a block of at least `size` bytes: false tells for sure, and costs less than the search.
 VR_INLINE bool vr_index_may_have(const struct vr_index *index, uint64_t size) {
     const unsigned word = vr_bin_of(size) / 64;
@@ -75,10 +70,6 @@ VR_INLINE bool vr_index_may_have(const struct vr_index *index, uint64_t size) {
 uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_index_arena *arena, uint64_t size);
 // The block after `block` in order; 0 at the end.
 uint32_t vr_index_next(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
-// Moves a block of the index to another address and size.
-void vr_index_move(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block, uint64_t address, uint64_t size);
-// Whether a block of this size, segment and address would come before `block`, by the order of the free blocks.
-bool vr_index_is_before(const struct vr_index_arena *arena, const struct vr_block *candidate, uint64_t size, uint32_t block);
 // The block before `block` in order; 0 at the beginning. block == 0: the last.
 uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 
@@ -90,13 +81,16 @@ VR_INLINE uint64_t vr_index_age(const struct vr_index_arena *arena, const struct
 
 VR_INLINE uint32_t vr_bin_with(uint32_t head, uint32_t length) { return head | length << VR_BLOCK_BITS; }
 
-// The two for the hot path. The block's age is set.
-VR_INLINE void vr_index_put(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+// What is left of the two below when others are in the block's bin.
+void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+VR_INLINE void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *item = &arena->blocks[block];
     const unsigned bin = vr_bin_of(item->size);
     item->bin = (uint16_t)bin;
+    item->age = vr_index_age(arena, item);
     if (index->bins[bin] != 0) {
-        vr_index_insert_among(index, arena, block, bin);
+        vr_index_insert_among(index, arena, block);
         return;
     }
     index->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
@@ -104,10 +98,10 @@ VR_INLINE void vr_index_put(struct vr_index *index, const struct vr_index_arena 
     index->bins[bin] = vr_bin_with(block, 1);
     item->child[0] = item->child[1] = 0;
 }
-VR_INLINE void vr_index_take(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+VR_INLINE void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     const unsigned bin = arena->blocks[block].bin;
     if (index->bins[bin] != vr_bin_with(block, 1)) {
-        vr_index_remove_from(index, arena, block, bin);
+        vr_index_remove_from(index, arena, block);
         return;
     }
     index->bins[bin] = 0;

@@ -1,5 +1,5 @@
 // What programs see of an allocator: statistics, facts about an address, the list of all blocks.
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -45,7 +45,6 @@ enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, 
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
     if (allocator->backend->refresh != NULL) allocator->backend->refresh(device);
-    (void)vr_device_gather(device);
     fill_stats(&device->stats, stats);
     vr_device_unlock(device);
     return VRAM_OK;
@@ -76,7 +75,7 @@ enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_totals_reset_peak(vr_device_gather(device));
+    vr_totals_reset_peak(&device->stats.totals);
     for_each_plain_stat(device, reset_peak);
     vr_device_unlock(device);
     return VRAM_OK;
@@ -88,7 +87,7 @@ enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, 
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_OK;
     vr_device_lock(device);
-    vr_totals_reset_accumulated(vr_device_gather(device));
+    vr_totals_reset_accumulated(&device->stats.totals);
     for_each_plain_stat(device, reset_accumulated);
     device->stats.num_alloc_retries = device->stats.num_ooms = device->stats.num_sync_all_streams = 0;
     device->stats.num_device_alloc = device->stats.num_device_free = device->stats.num_oom_rejections = 0;
@@ -149,7 +148,7 @@ uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address)
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return vr_raw_find(allocator, address, &raw) ? raw.size : 0;
     const uint64_t size = vr_block_at(allocator, block)->size;
-    vr_shard_unlock(shard);
+    vr_device_unlock_short(shard->device);
     return size;
 }
 
@@ -159,11 +158,11 @@ bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address) {
     const uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return false;
     const bool expandable = vr_segment_at(allocator, vr_block_at(allocator, block)->segment)->expandable != 0;
-    vr_shard_unlock(shard);
+    vr_device_unlock_short(shard->device);
     return expandable;
 }
 
-// The books change under the device's mutex and all shards' locks: the mutex alone is enough to read them.
+// Segments change under the device's mutex and its lock: the mutex alone is enough to read them.
 enum vram_status vram_expandable_segments(struct vram_allocator *allocator, uint32_t ordinal, struct vram_expandable_segment *segments,
                                           size_t capacity, size_t *count) {
     VR_REQUIRE(allocator && count && (segments || capacity == 0));

@@ -2,7 +2,7 @@
 #include "base/invariant.h"
 #include "core/capture/captures.h"
 #include "core/hole_runs.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -165,22 +165,19 @@ static enum vram_status check_counters(const struct vr_device *device, const str
     return VRAM_OK;
 }
 
-// The allowances of the shards add up to no more than the distance to the peak, as they stand before sharing out again.
-static enum vram_status check_slack(const struct vr_device *device, struct vram_error *error) {
-    const uint32_t count = device->shards.awake_count;
-    for (uint32_t s = 0; s < count; s++) VR_INVARIANT(vr_counters_check(device->shards.counters[s]), "an allowance is less than 0", s);
-    for (unsigned p = 0; p < VR_POOLS; p++) {
-        const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
-        for (int f = 0; f < VR_FAMILIES; f++) {
-            int64_t slack = 0, both = 0;
-            for (uint32_t s = 0; s < count; s++)
-                slack += vr_counters_own(device->shards.counters[s], p, f), both += vr_counters_both(device->shards.counters[s], f);
-            const int64_t own = device->stats.totals.current[p][f], other = device->stats.totals.current[p ^ 1][f];
-            VR_INVARIANT(own + slack <= device->stats.totals.peak[view][f], "the allowances of a pool exceed the distance to its peak",
-                         (uint64_t)f);
-            VR_INVARIANT(own + other + both <= device->stats.totals.peak[VRAM_STAT_ALL][f],
-                         "the allowances exceed the distance to the peak", (uint64_t)f);
-        }
+static enum vram_status check_peaks(const struct vr_device *device, struct vram_error *error) {
+    struct vram_stats stats = {.max_split_size = -1};
+    vr_totals_report(&device->stats.totals, &stats);
+    for (int v = 0; v < VRAM_STAT_POOLS; v++) {
+#define CHECK(family) VR_INVARIANT(stats.family[v].current <= stats.family[v].peak, "a peak of " #family " was missed", (uint64_t)v);
+        CHECK(allocation)
+        CHECK(allocated_bytes)
+        CHECK(active)
+        CHECK(active_bytes)
+        CHECK(requested_bytes)
+        CHECK(inactive_split)
+        CHECK(inactive_split_bytes)
+#undef CHECK
     }
     return VRAM_OK;
 }
@@ -257,7 +254,7 @@ enum vram_status vr_native_check(const struct vr_device *device, struct vram_err
     VR_TRY(check_indices(device, &census, error));
     VR_TRY(check_holes(device, error));
     VR_TRY(check_segment_lists(device, error));
-    VR_TRY(check_slack(device, error));
+    VR_TRY(check_peaks(device, error));
     return check_fences(device, error);
 }
 
@@ -267,7 +264,6 @@ enum vram_status vram_check(struct vram_allocator *allocator, struct vram_error 
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_lock(device);
-        (void)vr_device_gather(device);
         const enum vram_status status = allocator->backend->check(device, error);
         vr_device_unlock(device);
         VR_TRY(status);

@@ -1,9 +1,9 @@
 // Blocks at exact addresses: vram_malloc_at(), and checkpoints of private pools, which need them.
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 
-enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size) {
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size) {
     struct vr_shard *shard = request->shard;
     struct vr_device *device = shard->device;
     struct vram_allocator *allocator = device->allocator;
@@ -18,7 +18,7 @@ enum vram_status vr_hand_out_at(const struct vr_alloc_request *request, uint64_t
     }
     vr_pool_remove(shard, block);
     if (item->address < address) block = vr_split_off_below(request, block, address);
-    vr_hand_out_slow(request, block, block_size, true);
+    vr_alloc_part(request, block, block_size, true);
     return VRAM_OK;
 }
 
@@ -34,7 +34,7 @@ static enum vram_status serve_at(struct vr_alloc_request *request, uint64_t addr
     struct vr_block rest = *vr_block_at(device->allocator, found);
     if (!vr_block_holds(&rest, address, request->rounded)) return VRAM_INVALID_ARGUMENT;
     rest.size -= address - rest.address;
-    return vr_hand_out_at(request, address, vr_pool_splits(request->shard, &rest, request->rounded) ? request->rounded : rest.size);
+    return vr_alloc_at(request, address, vr_pool_splits(request->shard, &rest, request->rounded) ? request->rounded : rest.size);
 }
 
 enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
@@ -57,5 +57,5 @@ enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordin
     if (status == VRAM_OK) status = serve_at(&request, address);
     vr_device_unlock(device);
     vr_context_leave(&guard);
-    return vr_checked(allocator, status);
+    return vr_verify_if_enabled(allocator, status);
 }

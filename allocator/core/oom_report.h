@@ -2,7 +2,7 @@
 #ifndef VR_CORE_OOM_REPORT_H
 #define VR_CORE_OOM_REPORT_H
 
-#include "core/serve.h"
+#include "core/alloc.h"
 
 // Fills *oom with the device's state as it is. Under all locks, with the device's context current. segment_bytes: what the driver was
 // to be asked for.

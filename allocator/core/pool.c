@@ -1,5 +1,11 @@
+// The policy: best fit, split, merge, and what handing out and taking back a block changes.
+#include "core/alloc.h"
 #include "core/hole_runs.h"
-#include "core/plain.h"
+#include "core/source/source_ops.h"
+
+static const struct vr_source_ops *source_of(const struct vram_allocator *allocator, const struct vr_block *block) {
+    return vr_segment_at(allocator, block->segment)->source;
+}
 
 // A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
 static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t block) {
@@ -118,16 +124,8 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     vr_shard_recycle(shard, next);
 }
 
-VR_INLINE struct vr_pool *pool_of(struct vr_shard *shard, const struct vr_block *block) {
-    return &shard->pool[block->small ? VR_SMALL : VR_LARGE];
-}
-
-// Of an expandable chain: a run of holes may be longer for it. Apart, so that the others take no step more.
-VR_NOINLINE static void insert_chained(struct vr_shard *shard, uint32_t block) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    const struct vr_block *item = vr_block_at(allocator, block);
-    vr_index_insert(&pool_of(shard, item)->index, &allocator->arena, block);
-    vr_hole_runs_freed(allocator, item);
+static struct vr_index *index_of(struct vr_shard *shard, const struct vr_block *block) {
+    return &shard->pool[block->small ? VR_SMALL : VR_LARGE].index;
 }
 
 void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
@@ -136,27 +134,49 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     item->state = VR_FREE;
     item->age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
     shard->returns = true;
-    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) {
-        insert_chained(shard, block);
-    } else {
-        vr_index_insert(&pool_of(shard, item)->index, &allocator->arena, block);
-    }
+    vr_index_insert(index_of(shard, item), &allocator->arena, block);
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_freed(allocator, item);
 }
 
 void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    vr_index_remove(&pool_of(shard, vr_block_at(allocator, block))->index, &allocator->arena, block);
+    vr_index_remove(index_of(shard, vr_block_at(allocator, block)), &allocator->arena, block);
 }
 
-void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta) {
-    if (!block->expandable) vr_plain_delta(&allocator->arena, block, vr_plain_beside(&allocator->arena, block), delta);
+// --- statistics ---------------------------------------------------------------------------------------------------------------------
+
+struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested) {
+    struct vr_delta delta = {{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
+    if (VR_UNLIKELY(block->expandable)) return delta;
+    const bool was_split = (block->previous | block->next) != 0, is_split = block_size != block->size;
+    delta.of[VR_F_SPLITS] = (int64_t)is_split - (int64_t)was_split;
+    if (was_split) {
+        delta.of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
+    } else if (is_split) {
+        delta.of[VR_F_SPLIT_BYTES] = (int64_t)(block->size - block_size);
+    }
+    return delta;
 }
 
+struct vr_delta vr_delta_of_free(const struct vram_allocator *allocator, const struct vr_block *block) {
+    struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)block->size, [VR_F_REQUESTED] = -(int64_t)block->requested}};
+    if (VR_UNLIKELY(block->expandable)) return delta;
+    const struct vr_block *previous = vr_block_at(allocator, block->previous), *next = vr_block_at(allocator, block->next);
+    const bool merges_previous = previous->state == VR_FREE, merges_next = next->state == VR_FREE; // block 0 is never free
+    const uint32_t outer = (merges_previous ? previous->previous : block->previous) | (merges_next ? next->next : block->next);
+    const uint64_t absorbed = (merges_previous ? previous->size : 0) + (merges_next ? next->size : 0);
+    delta.of[VR_F_SPLITS] = (int64_t)(outer != 0) - (int64_t)merges_previous - (int64_t)merges_next;
+    delta.of[VR_F_SPLIT_BYTES] = outer != 0 ? (int64_t)block->size : -(int64_t)absorbed;
+    return delta;
+}
+
+// --- merging ------------------------------------------------------------------------------------------------------------------------
+
+// In a segment that sleeps, where free blocks are in no index (sleep/sleepers.h).
 static bool sleeps_free(const struct vram_allocator *allocator, uint32_t block) {
     return block != 0 && vr_block_at(allocator, block)->state == VR_ASLEEP;
 }
 
-// In a segment that sleeps, where free blocks are in no index (sleep/sleepers.h).
 static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
@@ -172,38 +192,130 @@ static uint32_t merge_asleep(struct vr_shard *shard, uint32_t block) {
     return block;
 }
 
-VR_INLINE uint32_t merge_chain(struct vr_shard *shard, uint32_t block) {
+uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
-    const struct vr_free_beside beside = vr_plain_beside(&allocator->arena, item);
-    uint64_t *numbers = allocator->arena.numbers;
-    if (VR_UNLIKELY(numbers != NULL) && beside.previous != 0) numbers[beside.previous] = numbers[block];
-    return vr_plain_merge(shard, item->small ? VR_SMALL : VR_LARGE, block, beside);
-}
-
-// Of a block of an expandable segment, which may be in no index when it is free.
-VR_NOINLINE static uint32_t merge_expandable(struct vr_shard *shard, uint32_t block) {
-    const struct vram_allocator *allocator = shard->device->allocator;
-    const uint8_t kind = vr_block_at(allocator, block)->expandable;
-    if (kind == VR_EXPANDABLE_ASLEEP) return merge_asleep(shard, block);
-    if (kind == VR_EXPANDABLE_CHAIN) {
-        block = merge_chain(shard, block);
-        vr_hole_runs_freed(allocator, vr_block_at(allocator, block));
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_ASLEEP)) return merge_asleep(shard, block);
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
+        source_of(allocator, item)->give_slot(shard, block);
         return block;
     }
-    vr_paged_give(shard, block);
+    const uint32_t previous = item->previous;
+    if (vr_is_free(allocator, item->next)) {
+        vr_pool_remove(shard, item->next);
+        vr_block_absorb_next(shard, block);
+    }
+    if (vr_is_free(allocator, previous)) {
+        vr_pool_remove(shard, previous);
+        if (VR_UNLIKELY(allocator->arena.numbers != NULL)) allocator->arena.numbers[previous] = allocator->arena.numbers[block];
+        vr_block_absorb_next(shard, previous);
+        block = previous;
+    }
+    vr_pool_insert(shard, block);
     return block;
 }
 
-uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
-    if (VR_UNLIKELY(vr_block_at(shard->device->allocator, block)->expandable)) return merge_expandable(shard, block);
-    return merge_chain(shard, block);
+// --- handing out --------------------------------------------------------------------------------------------------------------------
+
+static void count_oversize(struct vr_device *device, struct vr_block *item) {
+    item->oversize = item->size >= device->options.max_split_bytes;
+    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, 1);
 }
 
-void vr_pool_settle_now(struct vr_shard *shard, unsigned kind) {
-    struct vr_pool *pool = &shard->pool[kind];
-    const uint32_t lazy = pool->lazy;
-    vr_pool_close_pair(shard, kind);
-    pool->lazy = 0;
-    if (lazy != 0) (void)vr_pool_merge(shard, lazy);
+void vr_alloc_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
+    struct vr_shard *shard = request->shard;
+    struct vr_device *device = shard->device;
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    const struct vr_delta delta = vr_delta_of_malloc(item, block_size, request->size_bytes);
+    vr_device_book(shard, request->kind, &delta, 0, 0);
+    if (vr_is_slot(item)) {
+        source_of(device->allocator, item)->take_slot(shard, block);
+    } else if (!loose) {
+        vr_pool_remove(shard, block);
+    }
+    if (block_size != item->size) {
+        if (VR_UNLIKELY(device->allocator->arena.numbers != NULL)) vr_number_split(shard, block);
+        vr_pool_insert(shard, vr_block_split(shard, block, block_size));
+    }
+    item->state = VR_ALLOCATED;
+    item->requested = request->size_bytes;
+    item->held.uses = item->held.pending = 0;
+    item->labels = 0;
+    count_oversize(device, item);
+    vr_address_map_set(&device->allocator->addresses, item->address, block);
+    if (vr_has_listener(device)) vr_notify_hand_out(shard, item);
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
+}
+
+// The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
+uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
+    struct vr_shard *shard = request->shard;
+    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    struct vr_delta delta = {{0}};
+    if (!item->expandable) {
+        const bool was_split = !vr_is_unsplit(item);
+        delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
+        delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
+    }
+    vr_device_book(shard, request->kind, &delta, 0, 0);
+    const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
+    vr_pool_insert(shard, block);
+    return rest;
+}
+
+uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
+    struct vr_shard *shard = request->shard;
+    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
+    const uint64_t address = vr_pool_address_in(shard, item, request->rounded);
+    if (VR_UNLIKELY(address != item->address)) {
+        if (!loose) vr_pool_remove(shard, block);
+        block = vr_split_off_below(request, block, address);
+        item = vr_block_at(shard->device->allocator, block);
+        loose = true;
+    }
+    vr_alloc_part(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
+    return block;
+}
+
+// --- taking back --------------------------------------------------------------------------------------------------------------------
+
+static void uncount_oversize(struct vr_device *device, struct vr_block *item) {
+    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, -1);
+    item->marks = 0;
+}
+
+void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_shard *shard = vr_shard_of(device->allocator, item);
+    const int64_t size = (int64_t)item->size;
+    const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    assert(item->state == VR_ALLOCATED);
+    vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
+    item->state = VR_PENDING;
+    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
+    uncount_oversize(device, item);
+}
+
+void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
+    struct vram_allocator *allocator = device->allocator;
+    struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_shard *shard = vr_shard_of(allocator, item);
+    assert(item->state == VR_PENDING && item->held.pending == 0);
+    vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
+    item->stack = vr_stack_end(item->stack);
+    struct vr_delta delta = vr_delta_of_free(allocator, item);
+    delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // since it waits
+    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
+    (void)vr_pool_merge(shard, block);
+}
+
+void vr_free_now(struct vr_device *device, uint32_t block) {
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_shard *shard = vr_shard_of(device->allocator, item);
+    assert(item->state == VR_ALLOCATED && item->held.uses == 0);
+    if (vr_has_listener(device)) vr_notify_freed(shard, item);
+    const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
+    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, 0, 0);
+    uncount_oversize(device, item);
+    (void)vr_pool_merge(shard, block);
 }

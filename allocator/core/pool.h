@@ -1,4 +1,4 @@
-// pool.h: the operations on one pool's free memory: search, split, merge. All under the lock of the pool's shard.
+// pool.h: the operations on one pool's free memory: search, split, merge. All under the device's lock, with the front settled.
 #ifndef VR_CORE_POOL_H
 #define VR_CORE_POOL_H
 
@@ -62,77 +62,14 @@ VR_INLINE uint64_t vr_pool_address_in(const struct vr_shard *shard, const struct
 void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);
 
-// What handing out `block_size` bytes of a free block changes (allocator.md §counters). was_split: it has neighbours. requested: the
-// client's size.
-VR_INLINE void vr_delta_of_hand_out(bool was_split, uint64_t size, uint64_t block_size, uint64_t requested, struct vr_delta *delta) {
-    *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
-    if (block_size != size) {
-        delta->of[VR_F_SPLITS] = was_split ? 0 : 1;
-        delta->of[VR_F_SPLIT_BYTES] = was_split ? -(int64_t)block_size : (int64_t)(size - block_size);
-    } else if (was_split) {
-        delta->of[VR_F_SPLITS] = -1;
-        delta->of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
-    }
-}
-// The same of a block that is whole, in an expandable segment or not.
-VR_INLINE void vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested, struct vr_delta *delta) {
-    if (VR_UNLIKELY(block->expandable)) {
-        *delta = (struct vr_delta){{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
-    } else {
-        vr_delta_of_hand_out((block->previous | block->next) != 0, block->size, block_size, requested, delta);
-    }
-}
-// What making a block reusable changes in the inactive_split families, which *delta says nothing of yet.
-void vr_delta_of_merge(const struct vram_allocator *allocator, const struct vr_block *block, struct vr_delta *delta);
+// What handing out `block_size` bytes of a free block changes (allocator.md §counters). requested: the client's size.
+struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested);
+// What it changes that an allocated block becomes free, and merges with its neighbours.
+struct vr_delta vr_delta_of_free(const struct vram_allocator *allocator, const struct vr_block *block);
 
-// Merges with free neighbours (previous, then next) and puts the result into the index. The block is in no index.
-// Returns the block that stands now.
+// Merges with free neighbours (next, then previous) and puts the result into the index. The block is in no index. Returns the block that
+// remains.
 uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block);
-// The free of the pool's last block, whose books are open: what it would merge is left undone.
-VR_INLINE void vr_pool_leave_undone(struct vr_pool *pool, struct vr_block *item, uint32_t block) {
-    assert(pool->pair.block == block);
-    item->state = VR_LAZY;
-    pool->lazy = pool->ready = block;
-}
-// The same of a free that is booked, and whose books were closed.
-VR_INLINE void vr_pool_leave_booked(struct vr_pool *pool, struct vr_block *item, uint32_t block) {
-    assert(pool->last == block && pool->pair.block == 0);
-    item->state = VR_LAZY;
-    pool->lazy = block;
-    pool->pair.size = item->size;
-    pool->pair.requested = item->requested;
-}
-// Closes the books of the pool's pair where they are open.
-VR_INLINE void vr_pool_close_pair(struct vr_shard *shard, unsigned kind) {
-    struct vr_pool *pool = &shard->pool[kind];
-    pool->ready = 0;
-    if (pool->pair.block == 0) return;
-    if (VR_LIKELY(pool->pair.rounds == 0)) {
-        pool->lazy != 0 ? vr_hot_pair_close_first(&shard->counters, kind, &pool->pair)
-                        : vr_hot_pair_close_out(&shard->counters, kind, &pool->pair);
-    } else {
-        vr_hot_pair_close(&shard->counters, kind, &pool->pair, pool->lazy != 0);
-    }
-}
-// Does what a LAZY block's free left undone, closes the books of the pair, and forgets `last`.
-VR_NOINLINE void vr_pool_settle_now(struct vr_shard *shard, unsigned kind);
-VR_INLINE void vr_pool_settle(struct vr_shard *shard, unsigned kind) {
-    struct vr_pool *pool = &shard->pool[kind];
-    if (pool->lazy != 0 || VR_UNLIKELY(pool->pair.block != 0 && pool->pair.rounds != 0)) {
-        vr_pool_settle_now(shard, kind);
-    } else if (pool->pair.block != 0) {
-        vr_hot_pair_close_out(&shard->counters, kind, &pool->pair);
-    }
-    pool->last = 0;
-    pool->beside_from = VR_NOT_SEARCHED;
-}
-// The block was handed out for a request of so many bytes, rounded, and vr_rises() of what that changes are booked: opens the books of the
-// pair that this may be the beginning of. The pool is settled.
-VR_INLINE void vr_pool_begin_pair(struct vr_pool *pool, uint32_t block, uint64_t rounded, const struct vr_delta *delta) {
-    vr_hot_pair_open(&pool->pair, block, delta);
-    pool->last = block;
-    pool->last_rounded = rounded;
-}
 
 // The same as vr_round_request(), with a shortcut for the usual case of no divisors.
 VR_INLINE uint64_t vr_round_for(const struct vr_device *device, uint64_t size_bytes) {

@@ -2,7 +2,7 @@
 #ifndef VR_CORE_RECLAIM_H
 #define VR_CORE_RECLAIM_H
 
-#include "core/serve.h"
+#include "core/alloc.h"
 
 // The smallest free segment of another stream, of the same pools and size class, that may serve the request; of equal ones the oldest. It
 // belongs to the request's stream from now on, which waits for all that the other stream has now: *block, free and in no index; 0 when

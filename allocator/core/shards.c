@@ -2,14 +2,11 @@
 #include "core/shards.h"
 #include "core/source/source_ops.h"
 
-// The hot path reads the bits beside the shard's lock.
 static void set_source(struct vr_shard *shard) {
     const struct vr_device *device = shard->device;
     shard->source = vr_source_of(device, shard->owner);
     shard->expandable = shard->source->expandable;
     shard->whole = shard->owner != NULL && shard->owner->options.no_split;
-    shard->plain =
-        !shard->whole && !shard->expandable && device->options.max_split_bytes == VR_UNLIMITED && device->allocator->arena.numbers == NULL;
 }
 
 void vr_pool_apply_options(const struct vram_pool *pool) {
@@ -34,27 +31,6 @@ void vr_device_apply_options(struct vr_device *device, const struct vr_options *
     vr_device_gate(device, VR_GATE_COLLECT, options->garbage_collection_threshold > 0 && device->limit_bytes != VR_UNLIMITED);
 }
 
-// One of several arrays of one length.
-static enum vram_status grow_array(struct vr_shard ***array, size_t capacity, uint32_t count) {
-    void *items = *array;
-    const enum vram_status status = vr_grow(&items, &capacity, count, sizeof **array);
-    *array = items;
-    return status;
-}
-
-static enum vram_status grow_arrays(struct vr_shards *shards, uint32_t count) {
-    VR_TRY(grow_array(&shards->items, shards->capacity, count));
-    VR_TRY(grow_array(&shards->defaults, shards->capacity, count));
-    VR_TRY(grow_array(&shards->awake, shards->capacity, count));
-    void *counters = shards->counters;
-    size_t capacity = shards->capacity;
-    const enum vram_status status = vr_grow(&counters, &capacity, count, sizeof *shards->counters);
-    shards->counters = counters;
-    VR_TRY(status);
-    shards->capacity = capacity;
-    return VRAM_OK;
-}
-
 static enum vram_status number_shard(struct vr_device *device, struct vr_shard *made) {
     struct vram_allocator *allocator = device->allocator;
     const uint32_t number = atomic_fetch_add_explicit(&allocator->shard_count, 1, memory_order_relaxed);
@@ -67,11 +43,12 @@ static enum vram_status number_shard(struct vr_device *device, struct vr_shard *
     return VRAM_OK;
 }
 
-// A shard at the end of the device's array, in no table. Zero pages: every list empty, no slack.
+// A shard at the end of the device's array, in no table. Zero pages: every list empty.
 static enum vram_status make_shard_locked(struct vr_device *device, struct vr_shard **shard) {
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
-    VR_TRY(grow_arrays(&device->shards, count + 1));
+    VR_TRY(VR_GROW(&device->shards, items, count + 1));
+    VR_TRY(VR_GROW(&device->shards, defaults, count + 1));
     void *memory = NULL;
     VR_TRY(vr_os_reserve(VR_SHARD_BYTES, &memory));
     struct vr_shard *made = (struct vr_shard *)(void *)((unsigned char *)memory + vr_shard_offset(count));
@@ -92,28 +69,27 @@ static enum vram_status make_default_shard_locked(struct vr_device *device, uint
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     size_t at = vr_shard_home(stream);
     while (atomic_load_explicit(&device->shards.slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
-    vr_shard_add_awake(*shard);
     device->shards.defaults[device->shards.default_count++] = *shard;
     atomic_store_explicit(&device->shards.slots[at], *shard, memory_order_release);
     atomic_store_explicit(&device->shards.count, count + 1, memory_order_release);
     return VRAM_OK;
 }
 
-enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard) {
-    struct vr_device *device = pool->device;
+struct vr_shard *vr_shard_find_in_pool(const struct vram_pool *pool, uint64_t stream) {
     size_t place;
     VR_LOWER_BOUND(place, i, 0, pool->shard_count, pool->shards[i]->stream < stream);
-    if (place < pool->shard_count && pool->shards[place]->stream == stream) {
-        *shard = pool->shards[place];
-        atomic_store_explicit(vr_shard_near(pool, stream), *shard, memory_order_release);
-        return VRAM_OK;
-    }
+    return place < pool->shard_count && pool->shards[place]->stream == stream ? pool->shards[place] : NULL;
+}
+
+enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard) {
+    struct vr_device *device = pool->device;
+    *shard = vr_shard_find_in_pool(pool, stream);
+    if (*shard != NULL) return VRAM_OK;
     VR_TRY(VR_GROW(pool, shards, pool->shard_count + 1));
     if (device->shards.idle_count != 0) {
         *shard = device->shards.idle[--device->shards.idle_count];
     } else {
         VR_TRY(make_shard_locked(device, shard));
-        atomic_store_explicit(&(*shard)->lock, VR_SHARD_RESTS, memory_order_relaxed);
         atomic_fetch_add_explicit(&device->shards.count, 1, memory_order_release);
     }
     dress_shard(*shard, pool, stream);
@@ -121,7 +97,6 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
     size_t at = pool->shard_count++;
     for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
     pool->shards[at] = *shard;
-    atomic_store_explicit(vr_shard_near(pool, stream), *shard, memory_order_release);
     return VRAM_OK;
 }
 

@@ -5,13 +5,15 @@
 #include "core/device.h"
 
 // Where a device's shard of this index stands in its reserved memory. Each begins in other lines of the processor's cache than its
-// neighbours: at the same place of a page the hot lines of more than a dozen would drive one another out.
+// neighbours: at the same place of a page what is looked at of more than a dozen would drive one another out.
 enum { VR_SHARD_OFFSETS = 32, VR_SHARD_STEP = 576, VR_SHARD_BYTES = sizeof(struct vr_shard) + VR_SHARD_OFFSETS * VR_SHARD_STEP };
 VR_INLINE size_t vr_shard_offset(uint32_t index) { return (size_t)(index % VR_SHARD_OFFSETS) * VR_SHARD_STEP; }
 
 // The shard of a stream, made at its first use. LIMIT beyond VR_SHARDS_PER_DEVICE streams; NO_HOST_MEMORY.
 enum vram_status vr_shard_make(struct vr_device *device, uint64_t stream, struct vr_shard **shard);
-// The shard of a private pool, made at its first use. Under all locks; the shard is locked with them.
+// The shard of a private pool; NULL: it is not made yet. Under the device's lock.
+struct vr_shard *vr_shard_find_in_pool(const struct vram_pool *pool, uint64_t stream);
+// The same, made at its first use. With the whole device locked.
 enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struct vr_shard **shard);
 // Where the search for a stream's shard begins. By the handle as the driver gave it: no file says what that is, a replay has streams of its
 // own. So no secret is needed, and one multiplication spreads handles that rise evenly (the golden ratio in 64 bits).
@@ -21,15 +23,6 @@ VR_INLINE struct vr_shard *vr_shard_find(const struct vr_device *device, uint64_
         struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[at], memory_order_acquire);
         if (shard == NULL || shard->stream == stream) return shard;
     }
-}
-// The place of a hint to the shard of a pool's stream. Whose it is must be seen under the shard's lock.
-VR_INLINE _Atomic(struct vr_shard *) *vr_shard_near(struct vram_pool *pool, uint64_t stream) {
-    return &pool->near[vr_shard_home(stream) >> (VR_SHARD_SLOT_BITS - VR_NEAR_BITS)];
-}
-// The stream's shard if it lies where the search begins, as nearly all do; NULL otherwise.
-VR_INLINE struct vr_shard *vr_shard_guess(const struct vr_device *device, uint64_t stream) {
-    struct vr_shard *shard = atomic_load_explicit(&device->shards.slots[vr_shard_home(stream)], memory_order_acquire);
-    return VR_LIKELY(shard != NULL) && VR_LIKELY(shard->stream == stream) ? shard : NULL;
 }
 VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
     *shard = vr_shard_find(device, stream);

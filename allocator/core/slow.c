@@ -1,11 +1,10 @@
-// malloc under all locks of the device: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
+// malloc with the whole device locked: fences, callbacks, garbage collection, new memory, the ladder of retries, the report.
+#include "core/alloc.h"
 #include "core/callbacks.h"
 #include "core/capture/captures.h"
-#include "core/hole_runs.h"
 #include "core/oom_report.h"
 #include "core/reclaim.h"
 #include "core/release.h"
-#include "core/serve.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
@@ -17,59 +16,12 @@ struct attempt {
     bool limit_hit;
 };
 
-void vr_hand_out_slow(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
-    struct vr_device *device = request->shard->device;
-    struct vr_block *item = vr_block_at(device->allocator, block);
-    struct vr_delta delta;
-    vr_delta_of_malloc(item, block_size, request->size_bytes, &delta);
-    vr_device_book(request->shard, request->kind, &delta, 0, 0);
-    item->oversize = block_size >= device->options.max_split_bytes;
-    vr_stat_add(&device->stats.oversize_allocations, item->oversize);
-    if (device->allocator->arena.numbers != NULL && block_size != item->size) {
-        if (!loose) vr_pool_remove(request->shard, block);
-        loose = true;
-        vr_number_split(request->shard, block);
-    }
-    vr_hand_out(request, block, block_size, loose);
-    if (item->expandable == VR_EXPANDABLE_CHAIN) vr_hole_runs_taken(device->allocator, block);
-}
-
-// The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
-uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
-    struct vr_shard *shard = request->shard;
-    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
-    struct vr_delta delta = {{0}};
-    if (!item->expandable) {
-        const bool was_split = item->previous != 0 || item->next != 0;
-        delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
-        delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
-    }
-    vr_device_book(shard, request->kind, &delta, 0, 0);
-    const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
-    vr_pool_insert(shard, block);
-    return rest;
-}
-
-uint32_t vr_serve_from_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
-    struct vr_shard *shard = request->shard;
-    const struct vr_block *item = vr_block_at(shard->device->allocator, block);
-    const uint64_t address = vr_pool_address_in(shard, item, request->rounded);
-    if (VR_UNLIKELY(address != item->address)) {
-        if (!loose) vr_pool_remove(shard, block);
-        block = vr_split_off_below(request, block, address);
-        item = vr_block_at(shard->device->allocator, block);
-        loose = true;
-    }
-    vr_hand_out_slow(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
-    return block;
-}
-
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
 static uint32_t search(const struct vr_alloc_request *request) {
-    struct vr_device *device = request->shard->device;
-    const bool on = device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
-    if (on && request->shard->owner == NULL) device->clock[request->kind]++;
-    return vr_pool_search(request->shard, request->kind, request->rounded, request->shard->expandable);
+    const struct vr_shard *shard = request->shard;
+    const bool on = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_COLLECT) != 0;
+    if (on && shard->owner == NULL) shard->device->clock[request->kind]++;
+    return vr_pool_search(shard, request->kind, request->rounded, shard->expandable);
 }
 
 // The allowed share of the option, checked before the driver is asked (allocator.md §limits).
@@ -189,7 +141,7 @@ enum vram_status vr_complete_frees(struct vr_device *device, uint64_t stream) {
     const bool closed = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) != 0;
     if (closed && vr_request_captures(device, stream)) return VRAM_OK;
     if (closed) VR_TRY(vr_deferred_convert(device));
-    return vr_fences_poll(device);
+    return vr_fences_poll(device, NULL);
 }
 
 // A pool that sleeps wakes for the request, or refuses it.
@@ -215,8 +167,8 @@ static enum vram_status choose_pool(struct vr_alloc_request *request, struct vr_
     return vr_shard_reserve_records(request->shard, 8);
 }
 
-static enum vram_status serve_locked(struct vr_alloc_request *request, struct vram_pool *pool, struct vr_context_guard *guard,
-                                     uint64_t *address, struct vram_oom *oom) {
+static enum vram_status malloc_whole_device(struct vr_alloc_request *request, struct vram_pool *pool, struct vr_context_guard *guard,
+                                            uint64_t *address, struct vram_oom *oom) {
     struct vr_shard *home = request->shard;
     struct vr_device *device = home->device;
     VR_TRY(vr_complete_frees(device, home->stream));
@@ -253,7 +205,7 @@ static enum vram_status serve_locked(struct vr_alloc_request *request, struct vr
         if (loose && !vr_is_slot(vr_block_at(device->allocator, block))) vr_pool_insert(request->shard, block);
         return status;
     }
-    struct vr_block *item = vr_block_at(device->allocator, vr_serve_from_block(request, block, loose));
+    struct vr_block *item = vr_block_at(device->allocator, vr_alloc_block(request, block, loose));
     *address = item->address;
     item->lent = request->shard->owner != asked; // it is in the lender's shard
     return VRAM_OK;
@@ -281,19 +233,25 @@ enum vram_status vr_native_malloc(struct vr_shard *shard, struct vram_pool *pool
     vr_device_lock_guarded(device, &guard);
     struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
     request.kind = vr_pool_kind(request.rounded);
-    const enum vram_status status = serve_locked(&request, pool, &guard, address, &oom);
+    const enum vram_status status = malloc_whole_device(&request, pool, &guard, address, &oom);
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) vr_oom_announce(device->allocator, &oom);
     return status;
 }
 
-enum vram_status vr_malloc_slow(struct vr_shard *shard, struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
-    struct vr_device *device = shard->device;
-    if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, shard, size_bytes);
+enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
+                                    uint64_t *address) {
     const struct vram_allocator *allocator = device->allocator;
+    struct vr_shard *home = NULL;
+    if (size_bytes == 0) {
+        *address = 0;
+        return VRAM_OK;
+    }
+    VR_TRY(vr_shard_get(device, stream, &home));
+    if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, home, size_bytes);
     if (pool != NULL || atomic_load_explicit(&allocator->caching, memory_order_relaxed))
-        return allocator->backend->malloc(shard, pool, size_bytes, address);
-    const enum vram_status status = vr_raw_malloc(device, size_bytes, shard->stream, address);
-    return status == VRAM_OUT_OF_MEMORY ? refuse(device, shard, size_bytes) : status;
+        return allocator->backend->malloc(home, pool, size_bytes, address);
+    const enum vram_status status = vr_raw_malloc(device, size_bytes, stream, address);
+    return status == VRAM_OUT_OF_MEMORY ? refuse(device, home, size_bytes) : status;
 }

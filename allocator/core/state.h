@@ -1,13 +1,11 @@
 // state.h: the live state: an allocator has devices, a device has a shard per stream, a shard has two pools.
 //
 //   allocator ── tables of blocks, segments, recorded uses; address map; option string; observers
-//     └─ device ── driver context, limit; a struct of each file that keeps something for it: segments, fences, captures, ...
-//          └─ shard (device, stream) ── lock, counters
+//     └─ device ── lock; driver context, limit, statistics; a struct of each file that keeps something for it: segments, fences, ...
+//          └─ shard (device, stream) ── block records
 //               └─ pool (large, small) ── index of free blocks, holes
 //
-// Placement depends on a shard's own pools only, so its lock orders everything that decides an address. What concerns the whole
-// device (a segment made or given back, a new peak, a picture) runs under all its shards' locks, taken after
-// the device's mutex: see device.h. Fences need that mutex and one shard's lock. No other fast path waits for a second lock.
+// One lock guards all of a device. Who needs the driver for longer than a question takes the device's mutex first: device.h.
 #ifndef VR_CORE_STATE_H
 #define VR_CORE_STATE_H
 
@@ -16,7 +14,6 @@
 #include "core/capture/captures.h"
 #include "core/capture/private.h"
 #include "core/capture/routes.h"
-#include "core/counters.h"
 #include "core/event_listener.h"
 #include "core/extension.h"
 #include "core/fences.h"
@@ -26,13 +23,14 @@
 #include "core/segments.h"
 #include "core/share/imports.h"
 #include "core/source/async.h"
+#include "core/statistics.h"
 #include "driver/driver.h"
 
-// Lock ranks: a thread takes them in ascending order only, but for those that it only tries.
+// Lock ranks: a thread takes them in ascending order only.
 enum vr_lock_rank {
-    VR_RANK_ALLOCATOR, // vr_allocator.mutex: devices made, options, observers
-    VR_RANK_DEVICE,    // vr_device.mutex: who may hold all shards
-    VR_RANK_SHARD,     // vr_shard.lock: several only by who holds the device's mutex
+    VR_RANK_ALLOCATOR, // vram_allocator.mutex: devices made, options, observers
+    VR_RANK_DRIVER,    // vr_device.mutex: who may ask the driver for memory and give it back
+    VR_RANK_DEVICE,    // vr_device.lock: all that the device has
     VR_RANK_LEAF,      // vr_imports.mutex, vr_slab.mutex, vr_address_map.mutex, vr_raw.mutex, vr_events.mutex, vr_classes.mutex
 };
 
@@ -44,61 +42,45 @@ enum {
     VR_MAX_CALLBACKS = 16
 };
 
-#define VR_NOT_SEARCHED UINT64_MAX
-
-// Free memory of one stream and size class.
-//
-// Undo invariant: `last` is a block such that nothing happened in this pool since it was handed out; freeing it would restore the
-// pool as it was before. So that free only marks the block LAZY (`lazy`), and a malloc of the same rounded
-// size takes it again. Anything else that looks at the pool settles first: it merges the block as an ordinary free would have. The books of
-// the hand-out and its free (counters.h) are open from the hand-out on, unless somebody needed the room they keep, or fences are in the
-// way: pair.block is 0 or `last`.
-struct vr_pool {
-    uint32_t holes; // tree by address
-    uint32_t last;
-    uint32_t lazy;
-    uint32_t ready; // `lazy` while its books are open: a request of pair.requested bytes takes it
-    struct vr_hot_pair pair;
-    uint64_t last_rounded; // the request that `last` answered, rounded
-    // What a search found since `last` was handed out: the first free block of at least so many bytes, but for the rest behind `last`; 0:
-    // there is none. VR_NOT_SEARCHED: it was not searched for, or something else happened to the pool: vr_pool_settle() comes before that.
-    uint64_t beside_from;
-    uint32_t beside;
-    struct vr_index index; // last, and large: a pool that is hardly used touches few pages
+// The malloc and its free that may repeat: front.h. All-zero: none is open.
+struct vr_open_pair {
+    uint32_t block;       // 0: none is open
+    bool back;            // the block was freed, and its merge is left undone: its state is VR_AT_FRONT
+    bool listed;          // among those of the device
+    uint64_t size_bytes;  // of the request that it answered
+    struct vr_pool *next; // of the list
 };
 
-// A shard that was not used since the device's locks were given back before rests when they are given back again, unless few are awake: its
-// lock then belongs to the device's mutex. So taking all locks costs as many steps as shards were used since it was done last, however many
-// streams and private pools there are. Who needs a shard that rests wakes it, under the mutex alone.
-enum vr_shard_state { VR_SHARD_OPEN, VR_SHARD_LOCKED, VR_SHARD_RESTS };
+// Free memory of one stream and size class.
+struct vr_pool {
+    uint32_t holes; // tree by address
+    struct vr_open_pair pair;
+    struct vr_index index; // last, and large: a pool that is hardly used touches few pages
+};
 
 struct vr_paged_shard;
 struct vr_paged_device;
 struct vr_sleeper;
 
 struct vr_shard {
-    _Alignas(64) _Atomic uint32_t lock; // enum vr_shard_state
-    uint32_t number;                    // in the allocator's array
+    uint32_t number; // in the allocator's array
     uint64_t stream;
     struct vr_device *device;
     struct vram_pool *owner;            // NULL: the device's default pools
     const struct vr_source_ops *source; // by which its pools grow
-    bool expandable;                    // the source's bit, for the hot path
+    bool expandable;                    // the source's bit
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
     bool asleep;                        // its pool sleeps: what is free in it is in no index
-    bool plain;                         // which block of its index serves, and how much of it, is a matter of size and order alone
     bool returns;                       // a free block may go back to the driver: one came since a release found none
-    uint32_t spare[64];                 // block records at hand
     uint32_t spare_count;
-    uint32_t spare_uses; // recorded uses at hand, a list
-    int64_t operations;  // blocks handed out and taken back, ever, when it was last asked whether the shard is in use
-    _Alignas(64) struct vr_counters counters;
+    uint32_t spare[64];  // block records that are not in use
+    uint32_t spare_uses; // recorded uses that are not in use, a list
     struct vr_pool pool[VR_POOLS];
     struct vr_paged_shard *paged; // source/paged.h; NULL: none of its memory is made of such pages
 };
 
-// Why a malloc must take the slow way before it looks at its pool. Bits of vr_device.gate.
+// What is in force of that which concerns every request. Bits of vr_device.gate.
 enum {
     VR_GATE_FENCES = 1,
     VR_GATE_COLLECT = 2,
@@ -126,14 +108,10 @@ struct vr_physical {
 struct vr_shards {
     _Atomic(struct vr_shard *) *slots; // of the default pools: open addressing by stream
     struct vr_shard **items;
-    struct vr_shard **defaults;    // of the default pools
-    struct vr_shard **awake;       // those that do not rest
-    struct vr_counters **counters; // of these
-    uint32_t awake_count, default_count;
+    struct vr_shard **defaults; // of the default pools
+    uint32_t default_count;
     _Atomic uint32_t count;
-    _Atomic(struct vr_shard *) rich;   // who was given an allowance last, or took some; NULL: nobody yet
-    _Atomic(struct vr_shard *) paired; // whose pair has the room of one that was elsewhere (slack.c); NULL: nobody's
-    size_t capacity;
+    size_t items_capacity, defaults_capacity;
     struct vr_shard **idle; // of pools that are gone
     size_t idle_count;
     size_t idle_capacity;
@@ -147,22 +125,31 @@ struct vr_pinned_chunks {
     size_t count, items_capacity;
 };
 
+// The open pairs of a device: front.h.
+struct vr_front {
+    struct vr_pool *listed;  // those that may have one
+    struct vr_pool *counted; // the one whose pair is counted here, and not booked: by the statistics its block is out; NULL: none
+    uint64_t rounds;         // how often that was freed and handed out again
+};
+
 struct vr_device {
     struct vram_allocator *allocator;
     uint32_t ordinal;
     _Atomic uint32_t gate;
     struct vr_mutex mutex;
+    _Atomic uint32_t lock; // 0: open
+    struct vr_front front;
+    struct vr_device_stats stats;
     uint64_t context;
     uint64_t total_bytes;
     struct vr_physical physical;
     _Atomic uint64_t peers; // bit d: device d may reach the memory; changed under all locks
-    // All below, but for what says otherwise: guarded by mutex and all shards' locks together; read under any one of these.
+    // All below, but for what says otherwise: guarded by the mutex and the lock together, and read under either.
     uint64_t limit_bytes; // VR_UNLIMITED: none
     bool divisions;       // some rounding divisor, or a padding, is in force
     struct vr_options options;
     uint32_t clock[VR_POOLS]; // searches made while garbage collection is on
     struct vr_listening listening;
-    struct vr_device_stats stats;
     struct vr_segment_books segments;
     struct vr_fences fences;
     struct vram_pool *pools;     // private pools with references or segments, the newest first
@@ -199,8 +186,6 @@ struct vr_callback {
     void *user;
 };
 
-enum { VR_PAIR_HINTS = 256 };
-
 struct vram_allocator {
     struct vram_driver *driver;
     bool owns_driver;
@@ -224,8 +209,7 @@ struct vram_allocator {
     _Atomic uint32_t shard_count;
     struct vr_shard **shards; // reserved array, append-only
     _Atomic bool caching;
-    _Atomic uint64_t pair_hints[VR_PAIR_HINTS]; // pair_hints.h
-    _Atomic uint64_t known_streams[64];         // streams whose device is set up, by hash; a hint that saves driver calls
+    _Atomic uint64_t known_streams[64]; // streams whose device is set up, by hash; a hint that saves driver calls
     // Guarded by mutex.
     struct vr_options options;
     char *conf;
@@ -253,7 +237,7 @@ VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, c
     return allocator->shards[atomic_load_explicit(&block->shard, memory_order_relaxed)];
 }
 
-// Whether somebody listens. Under a lock of the device. The gate says the same and is at hand in the hot path.
+// Whether somebody listens. Under a lock of the device. The gate says the same as the listener does.
 VR_INLINE bool vr_has_listener(const struct vr_device *device) {
     return (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_LISTENER) != 0;
 }

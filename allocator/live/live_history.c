@@ -1,5 +1,5 @@
 // vram_history_start(), vram_history_stop(), what is annotated and marked.
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "live/live_host.h"
 #include "model/model.h"
 
@@ -310,13 +310,13 @@ enum vram_status vram_annotate(struct vram_allocator *allocator, uint64_t addres
     uint32_t block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return VRAM_INVALID_POINTER;
     struct vr_device *device = shard->device;
-    vr_shard_unlock(shard);
+    vr_device_unlock_short(shard->device);
     vr_gather(device, VR_LEVEL_ALLOC, 0);
     block = vr_find_and_lock(allocator, address, &shard);
     if (block == 0) return VRAM_INVALID_POINTER;
     struct vr_block *item = vr_block_at(allocator, block);
     item->words = words;
     vr_notify_block(shard, VR_RECORD_ANNOTATE, item);
-    vr_shard_unlock(shard);
+    vr_device_unlock_short(shard->device);
     return VRAM_OK;
 }

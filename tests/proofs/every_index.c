@@ -101,7 +101,10 @@ static void step(unsigned letter) {
         bench.in[block] = !bench.in[block];
     } else if (bench.in[block]) {
         const uint64_t size = bench.blocks[block].size == sizes[1] ? sizes[2] : sizes[1];
-        vr_index_move(&bench.index, &bench.arena, block, bench.blocks[block].address + 512, size);
+        vr_index_remove(&bench.index, &bench.arena, block);
+        bench.blocks[block].address += 512;
+        bench.blocks[block].size = size;
+        vr_index_insert(&bench.index, &bench.arena, block);
     }
 }
 

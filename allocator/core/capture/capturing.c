@@ -74,8 +74,8 @@ void vr_capture_count(struct vram_allocator *allocator, bool begins) {
         struct vr_device *device = vr_device_if_used(allocator, i);
         if (device == NULL) continue;
         vr_device_gate(device, VR_GATE_CAPTURE, true);
-        vr_mutex_lock(&device->mutex);
-        vr_mutex_unlock(&device->mutex);
+        vr_device_lock(device);
+        vr_device_unlock(device);
     }
 }
 

@@ -1,6 +1,6 @@
 // Checkpoints: which blocks of a private pool are live, and putting a pool back to that.
 #include "core/capture/captures.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
@@ -152,7 +152,7 @@ static enum vram_status make_saved(struct vram_pool *pool, const struct saved_bl
     struct vr_alloc_request request = {.size_bytes = saved->size, .rounded = saved->size, .kind = saved->small ? VR_SMALL : VR_LARGE};
     VR_TRY(vr_shard_of_pool(pool, saved->stream, &request.shard));
     VR_TRY(vr_shard_reserve_records(request.shard, 8));
-    return vr_hand_out_at(&request, saved->address, saved->size);
+    return vr_alloc_at(&request, saved->address, saved->size);
 }
 
 // A free piece is made only where it can be: its memory may have been given back, and a piece of the large pool of 1 MiB or less, left by
@@ -220,7 +220,7 @@ enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_che
     vr_device_unlock(pool->device);
     if (status == VRAM_OK) notify_restored(observer, &all, checkpoint);
     free(all.blocks);
-    return vr_checked(pool->device->allocator, status);
+    return vr_verify_if_enabled(pool->device->allocator, status);
 }
 
 static int by_address(const void *a, const void *b) {

@@ -1,6 +1,6 @@
 // Frees that captures put off.
+#include "core/alloc.h"
 #include "core/capture/captures.h"
-#include "core/device.h"
 
 // Appends the frontier of a stream's captured work (what its next node would depend on). False when it takes part in no capture.
 static bool add_frontier(const struct vr_device *device, uint64_t stream, struct vr_deferred *deferred, size_t *capacity) {

@@ -3,7 +3,7 @@
 #include "base/sink.h"
 #include "core/capture/captures.h"
 #include "core/release.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
@@ -232,7 +232,7 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     if (!pool->captured) {
         const bool captures = vr_device_captures(device);
         if (!captures) status = vr_deferred_convert(device);
-        if (!captures && status == VRAM_OK) status = vr_fences_poll(device);
+        if (!captures && status == VRAM_OK) status = vr_fences_poll(device, NULL);
         const enum vram_status shrunk = vr_release_pool(pool);
         if (status == VRAM_OK) status = shrunk;
     }
@@ -261,7 +261,7 @@ enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_
     if (pool == NULL) device->stats.num_sync_all_streams++;
     vr_device_unlock(device);
     vr_context_leave(&guard);
-    return vr_checked(allocator, status);
+    return vr_verify_if_enabled(allocator, status);
 }
 
 // --- figures -----------------------------------------------------------------------------------------------------------------------

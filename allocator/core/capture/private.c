@@ -21,7 +21,7 @@ void vr_private_drop(struct vram_pool *pool) {
     if (--pool->references == 0) pool->device->unheld_pools++;
 }
 
-// The shard is taken again by a pool made later: its lists are empty, its counters stand at zero.
+// The shard is taken again by a pool made later: its lists are empty.
 static void retire_shard(struct vr_device *device, struct vr_shard *shard) {
     struct vr_shards *shards = &device->shards;
     shard->owner = NULL;

@@ -14,20 +14,17 @@ struct vr_device;
 struct vr_shard;
 struct vr_sleeper;
 
-enum { VR_NEAR_BITS = 3, VR_NEAR_SHARDS = 1 << VR_NEAR_BITS };
-
 // A private pool of one device. Everything in it is guarded by all locks of the device, but for what never changes (id, options).
 struct vram_pool {
     struct vr_device *device;
     struct vram_pool_id id;
     struct vram_pool_options options;
-    uint32_t references;                             // 0: freeable
-    uint32_t segments;                               // cudaMalloc segments, and expandable ones with anything mapped
-    struct vr_segment_list all_segments;             // of these, and those with nothing mapped
-    bool captured;                                   // a graph knows its addresses
-    char tag[VRAM_TAG_BYTES];                        // guarded as the rest
-    _Atomic(struct vr_shard *) near[VR_NEAR_SHARDS]; // by stream: the shard that was asked for last, as a hint that needs no lock
-    struct vr_shard **shards;                        // by ascending stream
+    uint32_t references;                 // 0: freeable
+    uint32_t segments;                   // cudaMalloc segments, and expandable ones with anything mapped
+    struct vr_segment_list all_segments; // of these, and those with nothing mapped
+    bool captured;                       // a graph knows its addresses
+    char tag[VRAM_TAG_BYTES];            // guarded as the rest
+    struct vr_shard **shards;            // by ascending stream
     size_t shard_count;
     size_t shards_capacity;
     struct vram_stat reserved[VRAM_STAT_POOLS];

@@ -1,7 +1,7 @@
 // vram/sleep.h: which pools are meant, and the order of things.
 #include "core/capture/captures.h"
 #include "core/release.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
 #include "core/source/paged.h"
@@ -201,7 +201,7 @@ static enum vram_status run(struct vram_allocator *allocator, uint32_t ordinal, 
     vr_device_unlock(device);
     vr_context_leave(&guard);
     if (status == VRAM_OK && result != NULL) *result = made;
-    return vr_checked(allocator, vr_error_complete(error, status));
+    return vr_verify_if_enabled(allocator, vr_error_complete(error, status));
 }
 
 enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device, const struct vram_sleep_choice *choices, size_t count,

@@ -4,7 +4,7 @@
 #include "core/oom_report.h"
 #include "core/callbacks.h"
 #include "core/raw.h"
-#include "core/serve.h"
+#include "core/alloc.h"
 #include "core/source/backend.h"
 
 // --- the driver's pool ------------------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ static enum vram_status async_free(struct vram_allocator *allocator, uint64_t ad
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block) || !block.driver_pool) return VRAM_INVALID_POINTER;
     struct vr_device *device = vr_device_if_used(allocator, block.device);
-    vr_gather(device, VR_LEVEL_ALL, 1);
+    vr_gather(device, VR_LEVEL_ALL, 2);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_device_lock_guarded(device, &guard);
@@ -313,7 +313,7 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     VR_TRY(ask_capture(device, stream, &block.capture));
     block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
-    const struct vr_totals *totals = vr_device_gather(device);
+    const struct vr_totals *totals = &device->stats.totals;
     const uint64_t used = (uint64_t)totals->current[VR_LARGE][VR_F_BYTES] + (uint64_t)totals->pending_bytes[VR_LARGE];
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail(request, VR_CU_OUT_OF_MEMORY, true, oom);

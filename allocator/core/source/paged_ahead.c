@@ -174,7 +174,7 @@ bool vr_paged_ahead_step(struct vr_device *device) {
     if (made) {
         size_t created = 0, mapped = 0;
         made = make(device, &batch, &created, &mapped);
-        vr_device_lock_shards(device);
+        vr_device_lock_rest(device);
         made = finish(device, &batch, made, created, mapped);
         vr_device_unlock(device);
     } else {

@@ -42,6 +42,9 @@ struct vr_source_ops {
     // Of sources that share pages which differ in size: the handle of the page that is mapped at an address, where the mapping begins (in
     // multiples of segment->page_size) and how long it is; 0: none. NULL: segment->pages, which are all of page_size.
     uint64_t (*page_at)(const struct vr_device *device, const struct vr_segment *segment, uint64_t address, uint64_t *base, uint64_t *size);
+    // Of sources with slots: a free one is handed out; one is free again. Under the device's lock alone.
+    void (*take_slot)(struct vr_shard *shard, uint32_t block);
+    void (*give_slot)(struct vr_shard *shard, uint32_t block);
     // What pictures show of a segment, where that is not its chain: blocks in the order of their addresses, which the caller frees, with
     // FREE ones and holes between. NO_HOST_MEMORY.
     enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);

@@ -1,0 +1,71 @@
+// front.h: what makes a malloc and its free that repeat cheap. The policy below it (alloc.h) knows nothing of it.
+//
+// A program asks again and again for what it has just given back. So the free of the block that a pool handed out last is left undone, and
+// the same request takes the block again: no index and no neighbour changes. Once the front is settled, the state of the policy is what it
+// would be had each call gone through the policy.
+//
+// That is so because nothing else happens to the pool while its pair is open: every other call that concerns the pool settles it first. And
+// while nothing else is counted on the device, it alternates between two states, with the block out and with it back, both of which it was
+// in before: no peak can rise, so that rounds are only counted, and booked before anything else is. Whatever concerns every request
+// (fences, captures, routes, ...) keeps pairs from being opened and used. All of it runs under the device's lock.
+#ifndef VR_CORE_FRONT_H
+#define VR_CORE_FRONT_H
+
+#include "core/pool.h"
+
+#ifndef VRAM_FRONT
+#define VRAM_FRONT 1 // 0: every call goes through the policy
+#endif
+
+// The block was handed out for this request, as it was found in the cache: a pair may begin. The pool is settled.
+void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t block, uint64_t size_bytes);
+// Books the rounds that are counted.
+void vr_front_book(struct vr_device *device);
+// Before the policy changes anything in a pool: books what is counted, does the merge that was left undone, and closes the pool's pair. The
+// same of all pools.
+void vr_front_settle(struct vr_device *device, struct vr_pool *pool);
+void vr_front_settle_all(struct vr_device *device);
+
+// What is in force looks at every request, or counts it; but a listener may hear of a pair.
+VR_INLINE bool vr_front_may_repeat(const struct vr_device *device) {
+    return VRAM_FRONT && (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_LISTENER) == 0;
+}
+
+// The pool's pair is the one that is counted from now on; and its block goes out, while it is back by the statistics.
+void vr_front_count(struct vr_device *device, struct vr_pool *pool);
+void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool);
+
+// A request that the open pair of its pool answers. False, and nothing has changed, where it does not. (One that some option rounds up into
+// the other pool finds no pair of its size here.)
+VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes, uint64_t *address) {
+    struct vr_pool *pool = &shard->pool[size_bytes <= VR_SMALL_LIMIT ? VR_SMALL : VR_LARGE];
+    struct vr_open_pair *pair = &pool->pair;
+    if (!pair->back || pair->size_bytes != size_bytes || !vr_front_may_repeat(device)) return false;
+    struct vr_block *item = vr_block_at(device->allocator, pair->block);
+    if (VR_UNLIKELY(device->front.counted != pool)) {
+        vr_front_book_malloc(device, pool);
+    } else {
+        device->front.rounds++;
+    }
+    pair->back = false;
+    item->state = VR_ALLOCATED;
+    item->labels = 0;
+    if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_hand_out(shard, item);
+    *address = item->address;
+    return true;
+}
+
+// The free of an allocated block. False, and nothing has changed, where it is not that of an open pair, or has more to change than that.
+VR_INLINE bool vr_front_free(struct vr_device *device, uint32_t block) {
+    struct vr_block *item = vr_block_at(device->allocator, block);
+    struct vr_shard *shard = vr_shard_of(device->allocator, item);
+    struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
+    if (pool->pair.block != block || item->held.uses != 0 || item->marks != 0) return false;
+    if (VR_UNLIKELY(device->front.counted != pool)) vr_front_count(device, pool);
+    if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_freed(shard, item);
+    pool->pair.back = true;
+    item->state = VR_AT_FRONT;
+    return true;
+}
+
+#endif
