@@ -21,6 +21,7 @@ static uint32_t search(const struct vr_alloc_request *request) {
     const struct vr_shard *shard = request->shard;
     const bool on = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_COLLECT) != 0;
     if (on && shard->owner == NULL) shard->device->clock[request->kind]++;
+    if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(request->shard, request->rounded);
     return vr_pool_search(shard, request->kind, request->rounded, shard->expandable);
 }
 
@@ -89,9 +90,10 @@ static bool collects(const struct vr_device *device) {
 
 // What was waited for on other streams may be free in a segment that has live blocks, too, and so does not go back. In no index; 0: none.
 static uint32_t search_again(const struct vr_alloc_request *request) {
-    const struct vr_shard *shard = request->shard;
+    struct vr_shard *shard = request->shard;
+    if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(shard, request->rounded);
     const uint32_t block = vr_pool_search(shard, request->kind, request->rounded, shard->expandable);
-    if (block != 0 && !vr_is_slot(vr_block_at(shard->device->allocator, block))) vr_pool_remove(request->shard, block);
+    if (block != 0 && !vr_is_slot(vr_block_at(shard->device->allocator, block))) vr_pool_remove(shard, block);
     return block;
 }
 

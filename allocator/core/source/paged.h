@@ -71,6 +71,7 @@ struct vr_paged_page {
     size_t window_count, windows_capacity;
     struct vr_paged_view *views;
     size_t view_count, views_capacity;
+    size_t linked_count;          // of these views are of linked slots
     uint64_t freed;               // when it became wholly free, in uses of the device
     struct vr_paged_shown *shown; // all bytes, by where they lie in the page; empty before the first window
     size_t shown_count, shown_capacity;
@@ -81,6 +82,10 @@ struct vr_paged_page {
     bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
+// A slot is handed out once without anybody knowing who is in its way: it covers the linked slots that it shares bytes with, which are not
+// ready then. Asked for again it is linked: from then on it and those in its way know each other by bits, and the fast way finds it. So
+// sizes that do not repeat cost no links.
+//
 // What is known of 64 slots, a bit of each: it is handed out; it is listed, because its pages may not say so.
 struct vr_paged_marks {
     uint64_t live, dirty;
@@ -104,8 +109,12 @@ struct vr_paged_slot {
     uint32_t way_count;
     struct vr_paged_way *ways; // slots of its shard that share a byte with it, itself not
     size_t ways_capacity;
-    uint64_t last_use; // the device's count of settled uses
-    bool applied;      // its pages say that it is live
+    uint64_t last_use;  // the device's count of settled uses
+    bool applied;       // its pages say that it is live
+    bool linked;        // it knows what is in its way
+    bool covers;        // it is not linked, and was live when its pages were looked at last, or since
+    bool is_in_the_way; // it covers a linked slot
+    uint32_t covered;   // linked: by views of slots that are not, and cover it
 };
 
 // What the fast way looks at of a slot: the first two of its ways, and all that it needs to hand it out.
@@ -121,7 +130,8 @@ struct vr_paged_look {
 // slot that was found blocked may be, until the live slot that it was found by is freed.
 struct vr_paged_word {
     uint64_t ready;
-    uint64_t used; // there is such a slot
+    uint64_t used;  // there is such a slot
+    uint64_t fresh; // one that is not linked and not live
 };
 
 // Slots of one size, in the order in which they were made.
@@ -132,9 +142,11 @@ struct vr_paged_size {
     struct vr_paged_word *words; // the first one is not used
     uint64_t *some;              // a bit per word but the first: it may have a ready slot
     size_t words_capacity, some_capacity, looks_capacity;
-    size_t count;  // of slots
-    size_t full;   // so many words from the first have no place left
-    uint32_t next; // entry that no size has; 0: the last
+    size_t count;       // of slots
+    size_t fresh_count; // of these, not linked and not live: the fast way finds none before they are linked, so that the lowest place goes
+                        // first
+    size_t full;        // so many words from the first have no place left
+    uint32_t next;      // entry that no size has; 0: the last
 };
 
 // A size and its entry, at the place that the size gives: most requests find theirs here.
@@ -180,6 +192,7 @@ struct vr_paged_shard {
     size_t entries; // that it has, in use or spare
     uint32_t *dirty;
     size_t dirty_count, dirty_capacity;
+    size_t stale;    // slots that cover others and are free: the fast way waits until these know
     uint64_t passed; // its stream is done with pages that became free before this moment (vr_paged_device.uses)
     uint64_t fence;  // an event of its stream that says so of `fence_at` once it is complete; 0: none
     uint64_t fence_at;
@@ -245,7 +258,7 @@ VR_INLINE void vr_paged_mark(struct vr_paged_shard *own, uint32_t number, bool l
 }
 // vr_paged_find(), vr_paged_take() and vr_paged_give(): pool.h.
 
-// Enters a slot under its size, ready; room must be there: vr_paged_size_room(). Takes it out.
+// Enters a slot under its size, fresh; room must be there: vr_paged_size_room(). Takes it out.
 void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t size);
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot);
 // What is in the way of a slot that was entered has changed.
@@ -260,6 +273,21 @@ VR_INLINE void vr_paged_ready_set(struct vr_paged_shard *own, const struct vr_pa
     const uint32_t word = slot->place / 64;
     vr_paged_word_at(size, word)->ready |= (uint64_t)1 << slot->place % 64;
     if (VR_UNLIKELY(word != 0)) size->some[word / 64] |= (uint64_t)1 << word % 64;
+}
+// The slot is not live: ready, unless something is known to be in its way.
+VR_INLINE void vr_paged_ready_set_if_free(const struct vr_paged_slot *slot) {
+    if (slot->linked && slot->foreign == 0 && slot->covered == 0 && slot->blocker == 0) vr_paged_ready_set(slot->own, slot);
+}
+// A slot that is not linked is not live, or is again.
+VR_INLINE void vr_paged_fresh_set(const struct vr_paged_slot *slot) {
+    struct vr_paged_size *size = &slot->own->sizes[slot->size];
+    vr_paged_word_at(size, slot->place / 64)->fresh |= (uint64_t)1 << slot->place % 64;
+    size->fresh_count++;
+}
+VR_INLINE void vr_paged_fresh_clear(const struct vr_paged_slot *slot) {
+    struct vr_paged_size *size = &slot->own->sizes[slot->size];
+    vr_paged_word_at(size, slot->place / 64)->fresh &= ~((uint64_t)1 << slot->place % 64);
+    size->fresh_count--;
 }
 VR_INLINE void vr_paged_ready_clear(struct vr_paged_shard *own, const struct vr_paged_slot *slot) {
     vr_paged_word_at(&own->sizes[slot->size], slot->place / 64)->ready &= ~((uint64_t)1 << slot->place % 64);
@@ -279,6 +307,13 @@ void vr_paged_unhide(struct vr_paged_device *device, uint32_t slot);
 
 // A slot at a range whose bytes are all free, with its block FREE and in no index. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address, uint64_t size, uint32_t *block);
+// Links the slots of this size that are not live: it is asked for again. NO_HOST_MEMORY.
+enum vram_status vr_paged_link_size(struct vr_paged_shard *own, uint64_t size);
+// The same before a search by the slow way, which knows of no slot any more that was freed.
+void vr_paged_search_fresh(struct vr_shard *shard, uint64_t size);
+// A slot that is not linked is live from now on: linked slots that share a byte with it are not ready. It is not any more.
+void vr_paged_cover(struct vr_paged_shard *own, uint32_t slot);
+void vr_paged_uncover(struct vr_paged_shard *own, uint32_t slot);
 // Forgets a slot that is neither live nor dirty.
 void vr_paged_slot_forget(struct vr_paged_device *device, uint32_t slot);
 // One of its pages went to another shard, or came back.

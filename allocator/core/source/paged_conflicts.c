@@ -6,7 +6,7 @@ void vr_paged_unhide_all(struct vr_paged_device *device, struct vr_paged_slot *b
         struct vr_paged_slot *slot = &device->slots[number];
         next = slot->next_waiting;
         slot->blocker = slot->next_waiting = 0;
-        if (slot->foreign == 0) vr_paged_ready_set(slot->own, slot);
+        vr_paged_ready_set_if_free(slot);
     }
     blocker->first_waiting = 0;
 }
@@ -18,7 +18,7 @@ void vr_paged_unhide(struct vr_paged_device *device, uint32_t number) {
     while (*link != number) link = &device->slots[*link].next_waiting;
     *link = slot->next_waiting;
     slot->blocker = slot->next_waiting = 0;
-    if (slot->foreign == 0) vr_paged_ready_set(slot->own, slot);
+    vr_paged_ready_set_if_free(slot);
 }
 
 void vr_paged_give(struct vr_shard *shard, uint32_t block) {
@@ -30,7 +30,12 @@ void vr_paged_give(struct vr_shard *shard, uint32_t block) {
     assert(slot->block == block && slot->own == own && vr_paged_is_live(device, number) && slot->foreign == 0);
     assert(VRAM_CHECK < 2 || vr_paged_blocker(device, slot) == 0);
     if (VR_UNLIKELY(slot->first_waiting != 0)) vr_paged_unhide_all(device, slot);
-    vr_paged_ready_set(own, slot);
+    if (VR_LIKELY(slot->linked)) {
+        vr_paged_ready_set(own, slot);
+    } else {
+        vr_paged_fresh_set(slot);
+        own->stale += slot->is_in_the_way;
+    }
     item->state = VR_FREE;
     vr_paged_mark(own, number, false);
 }
@@ -44,5 +49,6 @@ void vr_paged_slot_leave(struct vr_paged_device *device, uint32_t number) {
 
 void vr_paged_slot_return(struct vr_paged_device *device, uint32_t number) {
     struct vr_paged_slot *slot = &device->slots[number];
-    if (--slot->foreign == 0 && slot->blocker == 0) vr_paged_ready_set(slot->own, slot);
+    slot->foreign--;
+    vr_paged_ready_set_if_free(slot);
 }

@@ -147,6 +147,7 @@ static void apply(struct vr_paged_shard *own, uint32_t number) {
     }
     close_runs(&runs);
     slot->applied = runs.live;
+    if (!runs.live && slot->covers) vr_paged_uncover(own, number);
 }
 
 // A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
@@ -184,6 +185,7 @@ static enum vram_status settle(struct vr_paged_shard *own) {
                 apply(own, own->dirty[i]);
             } else if (live == 0) {
                 use_anew(own, slot);
+                if (slot->covers) vr_paged_uncover(own, own->dirty[i]);
             }
         }
     }
@@ -217,10 +219,16 @@ void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *fo
 }
 
 void vr_paged_take(struct vr_shard *shard, uint32_t block) {
+    struct vr_paged_shard *own = shard->paged;
     const uint32_t number = vr_block_at(shard->device->allocator, block)->previous;
-    const struct vr_paged_slot *slot = &shard->paged->device->slots[number];
-    struct vr_paged_word *word = vr_paged_word_at(&shard->paged->sizes[slot->size], slot->place / 64);
+    const struct vr_paged_slot *slot = &own->device->slots[number];
+    struct vr_paged_word *word = vr_paged_word_at(&own->sizes[slot->size], slot->place / 64);
     const struct vr_paged_found found = {block, number, &word->ready, (uint64_t)1 << slot->place % 64};
+    if (!slot->linked) {
+        vr_paged_fresh_clear(slot);
+        vr_paged_cover(own, number);
+        word->ready |= found.bit;
+    }
     vr_paged_take_found(shard, &found);
 }
 

@@ -151,10 +151,11 @@ void vr_paged_cached(struct vr_device *device, uint64_t *bytes, uint64_t *larges
 // --- what must hold ---------------------------------------------------------------------------------------------------------------------
 
 struct in_the_way {
-    uint32_t foreign, slots, live;
+    uint32_t foreign, slots, live, linked_live, covered;
 };
 
-// Pages of others, and slots that share a byte with it and how many of them are live, itself included: found anew from the pages.
+// Pages of others, and slots that share a byte with it, how many of them are linked, live, and both, itself included, and views of other
+// live ones that are not linked: found anew from the pages.
 static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
@@ -166,9 +167,12 @@ static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32
             const struct vr_paged_view *view = &walk.page->views[i];
             const struct vr_paged_slot *other = &device->slots[view->slot];
             if (other->own != slot->own || view->high <= walk.low || walk.high <= view->low) continue;
+            const bool is_live = vr_paged_is_live(device, view->slot);
+            found.covered += is_live && !other->linked && other != slot;
             if (vr_map_get(&counted, view->slot + 1) != 0) continue;
-            found.slots++;
-            found.live += vr_paged_is_live(device, view->slot);
+            found.slots += other->linked || other == slot;
+            found.live += is_live;
+            found.linked_live += is_live && (other->linked || other == slot);
             (void)vr_map_set(&counted, view->slot + 1, 1);
         }
     }
@@ -192,8 +196,10 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
         slots += count_bits(slot->ways[i].slots);
         live += count_bits(slot->ways[i].slots & device->marks[slot->ways[i].word].live);
     }
-    VR_INVARIANT(slot->foreign == found.foreign && slots == found.slots && live == found.live,
+    VR_INVARIANT(slot->foreign == found.foreign && (!slot->linked || (slots == found.slots && live == found.linked_live)),
                  "a slot is not blocked by those that share its bytes", item->address);
+    VR_INVARIANT(slot->covered == (slot->linked ? found.covered : 0) && slot->covers == (is_live && !slot->linked),
+                 "a slot that is not linked does not cover those that share its bytes", item->address);
     const bool hidden = slot->blocker != 0;
     struct vr_paged_size *size = &slot->own->sizes[slot->size];
     const struct vr_paged_word *word = vr_paged_word_at(size, slot->place / 64);
@@ -202,7 +208,9 @@ static enum vram_status check_slot(const struct vr_paged_device *device, uint32_
     const bool ready = (word->ready & bit) != 0;
     VR_INVARIANT(look->slot == number && look->block == slot->block && (word->used & bit) != 0, "a slot is not where its size is",
                  item->address);
-    VR_INVARIANT(ready == (!is_live && !hidden && slot->foreign == 0), "a slot is ready and live, or neither", item->address);
+    VR_INVARIANT(((word->fresh & bit) != 0) == (!is_live && !slot->linked), "a slot is fresh and linked, or neither", item->address);
+    VR_INVARIANT(ready == (!is_live && !hidden && slot->linked && slot->covered == 0 && slot->foreign == 0),
+                 "a slot is ready and live, or neither", item->address);
     VR_INVARIANT(!ready || slot->place < 64 || (size->some[slot->place / 4096] >> slot->place / 64 % 64 & 1) != 0,
                  "a ready slot is not found", item->address);
     VR_INVARIANT(!hidden || (vr_paged_is_live(device, slot->blocker) && (vr_paged_blocker(device, slot) != 0)), "a free slot is hidden",

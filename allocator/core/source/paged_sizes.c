@@ -64,6 +64,7 @@ bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_pag
     if (number == 0) return false;
     struct vr_paged_size *size = &own->sizes[number];
     unsigned passed = 0;
+    if (VR_UNLIKELY((size->fresh_count | own->stale) != 0)) return false;
     if (VR_LIKELY(ready_in(own, size->looks, &size->first, &passed, found))) return true;
     return size->word_count > 1 && find_further(own, size, passed, found);
 }
@@ -127,14 +128,16 @@ void vr_paged_slot_enter(struct vr_paged_shard *own, uint32_t slot, uint64_t byt
     size->looks[item->place].slot = slot;
     vr_paged_slot_look(item);
     size->count++;
-    vr_paged_ready_set(own, item);
+    vr_paged_fresh_set(item);
 }
 
 void vr_paged_slot_remove(struct vr_paged_shard *own, uint32_t slot) {
     const struct vr_paged_slot *item = &own->device->slots[slot];
     struct vr_paged_size *size = &own->sizes[item->size];
     vr_paged_ready_clear(own, item);
-    vr_paged_word_at(size, item->place / 64)->used &= ~((uint64_t)1 << item->place % 64);
+    struct vr_paged_word *word = vr_paged_word_at(size, item->place / 64);
+    word->used &= ~((uint64_t)1 << item->place % 64);
+    if (!item->linked) vr_paged_fresh_clear(item);
     if (item->place / 64 < size->full) size->full = item->place / 64;
     if (--size->count != 0) return;
     // A size that nobody has any more.

@@ -77,36 +77,126 @@ static uint32_t next_conflict(const struct vr_paged_slot *slot, uint32_t *way, u
     return number;
 }
 
-// Room for a view of a page and all that follows from it, and the conflicts themselves on the side of the new slot alone.
-static enum vram_status prepare_view(struct vr_paged_device *device, uint32_t number, uint32_t page, uint64_t low, uint64_t high) {
-    struct vr_paged_page *item = vr_paged_page_at(device, page);
-    VR_TRY(VR_GROW(item, views, item->view_count + 1));
-    VR_TRY(VR_GROW(item, used, item->view_count + 2));
-    VR_TRY(vr_paged_shown_room(item, item->view_count + 1));
-    struct vr_paged_slot *slot = &device->slots[number];
-    for (size_t i = 0; i < item->view_count; i++) {
-        const struct vr_paged_view *view = &item->views[i];
-        struct vr_paged_slot *other = &device->slots[view->slot];
-        if (other->own != slot->own || view->high <= low || high <= view->low || has_conflict(slot, view->slot)) continue;
-        VR_TRY(VR_GROW(slot, ways, slot->way_count + 1));
-        VR_TRY(VR_GROW(other, ways, other->way_count + 1));
-        (void)add_conflict(slot, view->slot);
-    }
-    return VRAM_OK;
+// Room for a view of a page and all that follows from it.
+static enum vram_status prepare_view(struct vr_paged_page *page) {
+    VR_TRY(VR_GROW(page, views, page->view_count + 1));
+    VR_TRY(VR_GROW(page, used, page->view_count + 2));
+    return vr_paged_shown_room(page, page->view_count + 1);
 }
 
 static void commit(struct vr_paged_shard *own, uint32_t number, struct vr_paged_walk walk, uint32_t record) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
     while (vr_paged_walk_next(&walk)) walk.page->views[walk.page->view_count++] = (struct vr_paged_view){number, walk.low, walk.high};
+    *slot = (struct vr_paged_slot){.own = own, .block = record, .last_use = ++device->uses};
+    vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
+    keep_entry(own);
+}
+
+// --- linking
+// ------------------------------------------------------------------------------------------------------------------------------
+
+// Whether a view of the page, of a slot of the shard, shows a byte of the range.
+static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
+    return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
+}
+
+static bool is_in_the_way(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
+    return own->device->slots[view->slot].linked && shows_a_byte(own, view, walk);
+}
+
+void vr_paged_cover(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    assert(!slot->linked && !slot->covers);
+    while (vr_paged_walk_next(&walk)) {
+        for (size_t i = 0; walk.page->linked_count != 0 && i < walk.page->view_count; i++) {
+            if (!is_in_the_way(own, &walk.page->views[i], &walk)) continue;
+            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
+            other->covered++;
+            vr_paged_ready_clear(own, other);
+            slot->is_in_the_way = true;
+        }
+    }
+    slot->covers = true;
+}
+
+void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_slot *slot = &own->device->slots[number];
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    while (slot->is_in_the_way && vr_paged_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.page->view_count; i++) {
+            if (!is_in_the_way(own, &walk.page->views[i], &walk)) continue;
+            struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
+            assert(other->covered != 0);
+            other->covered--;
+            vr_paged_ready_set_if_free(other);
+        }
+    }
+    own->stale -= slot->is_in_the_way;
+    slot->covers = slot->is_in_the_way = false;
+}
+
+// What is in the way, on the side of the slot alone, and room on the other sides. Who covers it is counted.
+static enum vram_status find_conflicts(struct vr_paged_shard *own, struct vr_paged_slot *slot) {
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    slot->covered = 0;
+    while (vr_paged_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.page->view_count; i++) {
+            const uint32_t number = walk.page->views[i].slot;
+            struct vr_paged_slot *other = &own->device->slots[number];
+            if (!shows_a_byte(own, &walk.page->views[i], &walk)) continue;
+            slot->covered += other->covers;
+            other->is_in_the_way |= other->covers;
+            if (!other->linked || has_conflict(slot, number)) continue;
+            VR_TRY(VR_GROW(slot, ways, slot->way_count + 1));
+            VR_TRY(VR_GROW(other, ways, other->way_count + 1));
+            (void)add_conflict(slot, number);
+        }
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
+    struct vr_paged_device *device = own->device;
+    struct vr_paged_slot *slot = &device->slots[number];
+    const enum vram_status status = find_conflicts(own, slot);
+    if (status != VRAM_OK) {
+        slot->way_count = slot->covered = 0;
+        return status;
+    }
     uint64_t left = 0;
     for (uint32_t way = 0, other; (other = next_conflict(slot, &way, &left)) != 0;) {
         if (add_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
     }
-    slot->block = record;
-    vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
-    slot->last_use = ++device->uses;
-    keep_entry(own);
+    struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
+    while (vr_paged_walk_next(&walk)) walk.page->linked_count++;
+    slot->linked = true;
+    vr_paged_slot_look(slot);
+    vr_paged_fresh_clear(slot);
+    vr_paged_ready_set_if_free(slot);
+    return VRAM_OK;
+}
+
+enum vram_status vr_paged_link_size(struct vr_paged_shard *own, uint64_t bytes) {
+    const uint64_t number = vr_map_get(&own->numbers, bytes);
+    if (number == 0) return VRAM_OK;
+    struct vr_paged_size *size = &own->sizes[number];
+    for (size_t word = 0; size->fresh_count != 0; word++) {
+        for (uint64_t fresh = vr_paged_word_at(size, word)->fresh; fresh != 0; fresh &= fresh - 1)
+            VR_TRY(link_slot(own, size->looks[word * 64 + (unsigned)__builtin_ctzll(fresh)].slot));
+    }
+    return VRAM_OK;
+}
+
+void vr_paged_search_fresh(struct vr_shard *shard, uint64_t bytes) {
+    struct vr_paged_shard *own = shard->paged;
+    if (vr_map_get(&own->numbers, bytes) == 0) return;
+    for (size_t i = 0; i < own->dirty_count; i++) {
+        const uint32_t number = own->dirty[i];
+        if (own->device->slots[number].covers && !vr_paged_is_live(own->device, number)) vr_paged_uncover(own, number);
+    }
+    (void)!vr_paged_link_size(own, bytes); // without host memory none is found
 }
 
 // --- forgetting -------------------------------------------------------------------------------------------------------------------------
@@ -120,11 +210,10 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
     struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
         struct vr_paged_page *page = walk.page;
-        for (size_t i = 0; i < page->view_count; i++) {
-            if (page->views[i].slot != number) continue;
-            page->views[i] = page->views[--page->view_count];
-            break;
-        }
+        size_t at = page->view_count - 1;
+        while (page->views[at].slot != number) at--;
+        page->views[at] = page->views[--page->view_count];
+        page->linked_count -= slot->linked;
     }
 }
 
@@ -192,15 +281,8 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
     VR_TRY(take_entry(own, &number));
-    device->slots[number] = (struct vr_paged_slot){.own = own};
     walk = start;
-    enum vram_status status = VRAM_OK;
-    while (status == VRAM_OK && vr_paged_walk_next(&walk)) status = prepare_view(device, number, walk.number, walk.low, walk.high);
-    if (status != VRAM_OK) {
-        free(device->slots[number].ways);
-        device->slots[number] = (struct vr_paged_slot){0};
-        return status;
-    }
+    while (vr_paged_walk_next(&walk)) VR_TRY(prepare_view(walk.page));
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
     *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};
