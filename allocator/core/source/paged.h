@@ -42,6 +42,7 @@ struct vr_paged_classes {
 // The bytes of a page that a slot shows.
 struct vr_paged_view {
     uint32_t slot;
+    bool linked; // the slot is
     uint64_t low, high;
 };
 

@@ -87,7 +87,8 @@ static enum vram_status prepare_view(struct vr_paged_page *page) {
 static void commit(struct vr_paged_shard *own, uint32_t number, struct vr_paged_walk walk, uint32_t record) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
-    while (vr_paged_walk_next(&walk)) walk.page->views[walk.page->view_count++] = (struct vr_paged_view){number, walk.low, walk.high};
+    while (vr_paged_walk_next(&walk))
+        walk.page->views[walk.page->view_count++] = (struct vr_paged_view){.slot = number, .low = walk.low, .high = walk.high};
     *slot = (struct vr_paged_slot){.own = own, .block = record, .last_use = ++device->uses};
     vr_paged_slot_enter(own, number, vr_block_at(own->shard->device->allocator, record)->size);
     keep_entry(own);
@@ -96,13 +97,20 @@ static void commit(struct vr_paged_shard *own, uint32_t number, struct vr_paged_
 // --- linking
 // ------------------------------------------------------------------------------------------------------------------------------
 
+// The page has one. Slots that are looked for are mostly new.
+static struct vr_paged_view *view_of(const struct vr_paged_page *page, uint32_t slot) {
+    size_t at = page->view_count - 1;
+    while (page->views[at].slot != slot) at--;
+    return &page->views[at];
+}
+
 // Whether a view of the page, of a slot of the shard, shows a byte of the range.
 static bool shows_a_byte(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
     return view->high > walk->low && walk->high > view->low && own->device->slots[view->slot].own == own;
 }
 
 static bool is_in_the_way(const struct vr_paged_shard *own, const struct vr_paged_view *view, const struct vr_paged_walk *walk) {
-    return own->device->slots[view->slot].linked && shows_a_byte(own, view, walk);
+    return view->linked && shows_a_byte(own, view, walk);
 }
 
 void vr_paged_cover(struct vr_paged_shard *own, uint32_t number) {
@@ -170,7 +178,10 @@ static enum vram_status link_slot(struct vr_paged_shard *own, uint32_t number) {
         if (add_conflict(&device->slots[other], number)) vr_paged_slot_look(&device->slots[other]);
     }
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
-    while (vr_paged_walk_next(&walk)) walk.page->linked_count++;
+    while (vr_paged_walk_next(&walk)) {
+        view_of(walk.page, number)->linked = true;
+        walk.page->linked_count++;
+    }
     slot->linked = true;
     vr_paged_slot_look(slot);
     vr_paged_fresh_clear(slot);
@@ -210,9 +221,8 @@ static void forget_views(const struct vr_paged_device *device, uint32_t number) 
     struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
         struct vr_paged_page *page = walk.page;
-        size_t at = page->view_count - 1;
-        while (page->views[at].slot != number) at--;
-        page->views[at] = page->views[--page->view_count];
+        struct vr_paged_view *view = view_of(page, number);
+        *view = page->views[--page->view_count];
         page->linked_count -= slot->linked;
     }
 }
