@@ -65,7 +65,7 @@ class Native final : public torch_cuda::CUDAAllocator {
     void setUseOnOOM(Device device, PoolId id);                                                        // 2.8
     void setUseOnOOM(Device device, PoolId id, bool use);                                              // 2.12
     void setNoSplit(Device device, PoolId id);                                                         // 2.10
-    void markCaptureBegin(Device device);                                                              // 2.14
+    void markCaptureBegin(Device device);                                                              // 2.13
     void markCaptureEnd(Device device);
     bool checkPoolLiveAllocations(Device device, PoolId id, const std::unordered_set<void *> &expected) override;
     std::shared_ptr<torch_cuda::AllocatorState> getCheckpointState(Device device, PoolId id) override;

@@ -33,7 +33,7 @@ KINDS = {
                                              "max_split_size_mb:64,max_non_split_rounding_mb:100"), memory=("4GiB",), live=3 << 30, since=(2, 7)),
     "roundup": Kind(PENDING, conf=("roundup_power2_divisions:4", "roundup_power2_divisions:[1:4,16:8,>:8]", "roundup_power2_divisions:16",
                                    "roundup_power2_divisions:[64:8,256:4,1024:4,>:4],max_split_size_mb:128")),
-    "roundup_rest": Kind(PENDING, conf=("roundup_power2_divisions:[1:4,16:8,>:2]", "roundup_power2_divisions:[1:2,>:4]"), since=(2, 9)),
+    "roundup_rest": Kind(PENDING, conf=("roundup_power2_divisions:[1:4,16:8,>:2]", "roundup_power2_divisions:[1:2,>:4]"), since=(2, 10)),
     "fraction": Kind({"fraction": 1, **PENDING}, fraction=(0.1, 1.0), memory=("3GiB",), live=2 << 30),
     "oom": Kind(PENDING, **SMALL),
     "oom_split": Kind(PENDING, conf=("max_split_size_mb:40", "max_split_size_mb:100,garbage_collection_threshold:0.7"), **SMALL),
@@ -65,7 +65,10 @@ KINDS = {
 }
 
 def has(kind, version):
-    """Whether a version plays a kind. In 2.12 each graph makes its own two blocks for random numbers, on the default stream: no captures there."""
+    """Whether a version plays a kind. In 2.12 each graph makes its own two blocks for random numbers, on the default stream: no captures there.
+    2.7 has no MemPool with expandable segments."""
+    if version == (2, 7) and "pool" in KINDS[kind].weights and EXPANDABLE in KINDS[kind].conf:
+        return False
     return KINDS[kind].since <= version < KINDS[kind].until and (version != (2, 12) or "capture" not in KINDS[kind].weights)
 
 

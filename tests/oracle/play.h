@@ -32,6 +32,7 @@ struct play_graph {
     uint64_t stream;
     uint32_t pool;
     bool live;
+    uint64_t generator[2]; // blocks of its own; 0: none
 };
 struct play_current {
     uint32_t device, stream; // by number

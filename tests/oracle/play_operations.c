@@ -60,11 +60,12 @@ static enum vram_status do_empty(struct play *play, const struct words *words) {
     return vram_empty_cache(play->world.allocator);
 }
 
-// What PyTorch says it makes for the random numbers of a device's first capture; the list has it as PyTorch's answer.
+// What PyTorch says it makes for the random numbers of a device's first capture, in 2.13 on the default stream; the list has it as
+// PyTorch's answer.
 static enum vram_status do_generator(struct play *play, const struct words *words) {
     for (uint64_t i = 0; i < words->number[1]; i++) {
         uint64_t address;
-        VR_TRY(vram_malloc(play->world.allocator, here(play)->device, 8, handle_here(play), &address));
+        VR_TRY(vram_malloc(play->world.allocator, here(play)->device, 8, play->version == 2013 ? 0 : handle_here(play), &address));
     }
     play_say(play, " = %" PRIu64, words->number[1]);
     return VRAM_OK;
@@ -146,9 +147,9 @@ static enum vram_status do_droppool(struct play *play, const struct words *words
     return play->captures ? vram_pool_empty_cache(play->world.allocator, pool->device, pool->id) : VRAM_OK;
 }
 
-// Before 2.7 a pool that is used takes the requests of all threads.
+// Before 2.8 a pool that is used takes the requests of all threads.
 static struct vram_route route_of(const struct play *play) {
-    return (struct vram_route){.kind = play->version >= 2007 ? VRAM_ROUTE_THREAD : VRAM_ROUTE_ALL};
+    return (struct vram_route){.kind = play->version >= 2008 ? VRAM_ROUTE_THREAD : VRAM_ROUTE_ALL};
 }
 
 // Before 2.13 it counts as a capture of the device.
@@ -170,6 +171,13 @@ static enum vram_status do_unuse(struct play *play, const struct words *words) {
     return vram_pool_end(pool->handle, &route);
 }
 
+// In 2.13 each graph has two blocks of its own for random numbers, on the default stream, which it waits for.
+static enum vram_status make_generator(struct play *play, struct play_graph *graph) {
+    if (play->version != 2013) return VRAM_OK;
+    for (size_t i = 0; i < 2; i++) VR_TRY(vram_malloc(play->world.allocator, here(play)->device, 8, 0, &graph->generator[i]));
+    return driver_status(vr_cu(play->world.sim, stream_synchronize, 0));
+}
+
 static enum vram_status do_capture(struct play *play, const struct words *words) {
     static const struct vram_pool_options for_graph = {.for_graph = true};
     struct play_graph *graph = &play->graphs[words->number[1] % PLAY_GRAPHS];
@@ -181,7 +189,8 @@ static enum vram_status do_capture(struct play *play, const struct words *words)
         vram_pool_retain(pool->handle);
         pool->references++;
     }
-    *graph = (struct play_graph){handle_here(play), (uint32_t)words->number[2] % PLAY_POOLS, true};
+    *graph = (struct play_graph){.stream = handle_here(play), .pool = (uint32_t)words->number[2] % PLAY_POOLS, .live = true};
+    VR_TRY(make_generator(play, graph));
     return vram_capture_begin(pool->handle, graph->stream, VRAM_CAPTURE_RELAXED, NULL);
 }
 
@@ -197,7 +206,9 @@ static enum vram_status do_dropgraph(struct play *play, const struct words *word
     struct play_graph *graph = &play->graphs[words->number[1] % PLAY_GRAPHS];
     if (!graph->live) return VRAM_BAD_INPUT;
     graph->live = false;
-    return release_pool(play, graph->pool);
+    const enum vram_status status = release_pool(play, graph->pool);
+    for (size_t i = 2; i-- > 0;) (void)vram_free(play->world.allocator, graph->generator[i]); // 0 is ignored
+    return status;
 }
 
 // --- settings

@@ -1,4 +1,4 @@
-// Whom a capture concerns: since PyTorch 2.14 the requests of streams that take part in it, before all requests of its device.
+// Whom a capture concerns: since PyTorch 2.13 the requests of streams that take part in it, before all requests of its device.
 #include "support/captures.h"
 
 // A machine of 64 MiB with a pool for graphs; streams a and b capture, c does not.
@@ -6,7 +6,7 @@ struct scene {
     struct vr_world world;
     struct vram_pool *pool;
     uint64_t a, b, c;
-    bool streams_capture; // the rules since 2.14
+    bool streams_capture; // the rules since 2.13
 };
 
 static const char *const confs[] = {"", "pytorch:2.13", "pytorch:2.12", "pytorch:2.6"};

@@ -145,7 +145,7 @@ static void a_mark_is_a_capture(void **state) {
     expect_end(&world);
 }
 
-// As PyTorch ends a capture: the driver first, then the mark and the route (ours for releases before 2.14: route and mark). With reuse in
+// As PyTorch ends a capture: the driver first, then the mark and the route (ours for releases before 2.13: route and mark). With reuse in
 // captures what was put off is free from then on.
 static void end_mark_and_route(struct vr_world *world, struct vram_pool *pool, const struct vram_route *route, bool mark_first) {
     if (mark_first) EXPECT_OK(vram_capture_mark_end(world->allocator, 0, 0));
