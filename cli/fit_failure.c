@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../simulator/standins/common/read_operations.h"
+#include "../simulator/standins/common/read_values.h"
 #include "base/json.h"
 #include "fit_place.h"
 #include "fit_run.h"

@@ -1,7 +1,7 @@
 // fit_fold.h: how many ranks a launcher is told to start, and a program of many of them judged by a few that run.
 //
 // The launcher then starts as many processes as run; each takes the number of the rank that it is (adapters/fit/vram_fit.py) and is told of
-// all; the stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_folded.c).
+// all; the stand-in for NCCL does not wait for the others (simulator/standins/nccl/nccl_comm.c).
 #ifndef CLI_FIT_FOLD_H
 #define CLI_FIT_FOLD_H
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../simulator/standins/common/read_operations.h"
 #include "../simulator/standins/common/read_values.h"
 #include "ui.h"
 

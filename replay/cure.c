@@ -6,10 +6,9 @@
 #include "model/platform.h"
 #include "model/recording.h"
 #include "os/os.h"
-#include "replay/choice.h"
-#include "replay/player.h"
+#include "replay/option_strings.h"
+#include "replay/what_if_runs.h"
 #include "replay/stage.h"
-#include "replay/trial.h"
 
 enum { MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };
 
@@ -102,8 +101,8 @@ static enum vram_status measure_cures(struct vr_cure_search *search, struct vram
     return VRAM_OK;
 }
 
-// As tuning chooses (choice.h). Where the time was over before anything was measured, the first one that fits, and what it needs is not
-// known.
+// As tuning chooses (option_strings.h). Where the time was over before anything was measured, the first one that fits, and what it needs is
+// not known.
 static enum vram_status choose_cure(struct vr_cure_search *search, size_t *choice) {
     struct vram_tune_setting settings[VR_MOST_COMPARED];
     size_t rows[VR_MOST_COMPARED], measured = 0, count = 0;

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "core/record.h"
-#include "replay/hindsight.h"
+#include "replay/segment_ages.h"
 #include "replay/stage.h"
 #include "vram/replay.h"
 
@@ -66,9 +66,6 @@ struct vr_exact_lessons {
 VR_INLINE bool vr_exact_verdict_agrees(enum vram_exact_verdict verdict) {
     return verdict == VRAM_EXACT_EQUAL || verdict == VRAM_EXACT_NO_HISTORY;
 }
-// The history once, from the start state on. A start state that cannot be built is a verdict, not a failure.
-enum vram_status vr_exact_replay_once(const struct vr_recorded_device *recorded, const struct vr_exact_rules *how,
-                                      struct vram_exact_device *device, struct vr_exact_lessons *lessons, struct vram_error *error);
 // One device, as often as it takes: the best replay is the result. vr_exact_release_device() also after a failure.
 enum vram_status vr_exact_replay_device(const struct vr_model *model, const struct vr_options *settings, uint32_t ordinal,
                                         const struct vr_exact_rules *how, struct vram_exact_device *device, struct vram_error *error);

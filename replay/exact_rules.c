@@ -1,12 +1,49 @@
-// exact_rules.c: the public entry of the exact replay: all devices of a recording, by the rules that it followed (replay.md §whose-rules).
+// The public entry of the exact replay: all devices of a recording, by the rules that it followed (replay.md §whose-rules).
 #include <stdio.h>
 
 #include "config/recorded_options.h"
 #include "config/values.h"
 #include "model/recording.h"
-#include "replay/changed_settings.h"
 #include "replay/exact_replay.h"
-#include "replay/recorded_rules.h"
+#include "replay/option_strings.h"
+#include "replay/recorded_device.h"
+
+// Ordinary segments, expandable ones.
+struct kinds {
+    bool ordinary;
+    bool expandable;
+};
+
+static struct kinds kinds_in_picture(const struct vr_recorded_device *recorded) {
+    const struct vr_segments *segments = &recorded->model->segments;
+    struct kinds kinds = {false, false};
+    for (size_t i = 0; i < recorded->segment_count; i++) {
+        const uint32_t row = recorded->segments[i];
+        if (vr_recorded_device_segment_pool(recorded, row) != 0) continue;
+        kinds.ordinary = kinds.ordinary || segments->expandable[row] == 0;
+        kinds.expandable = kinds.expandable || segments->expandable[row] != 0;
+    }
+    return kinds;
+}
+
+static void look_at_history(const struct vr_recorded_device *recorded, struct kinds *kinds) {
+    const struct vr_history *history = recorded->history;
+    for (size_t event = 0; event < history->count; event++) {
+        const enum vr_action action = history->action[event];
+        if (recorded->pools.of_event != NULL && recorded->pools.of_event[event] != 0) continue;
+        kinds->ordinary = kinds->ordinary || action == VR_ACTION_SEGMENT_ALLOC || action == VR_ACTION_SEGMENT_FREE;
+        kinds->expandable = kinds->expandable || action == VR_ACTION_SEGMENT_MAP || action == VR_ACTION_SEGMENT_UNMAP;
+    }
+}
+
+// A recording has the settings of its end only. What cannot have come about by them, as words for a sentence; NULL where nothing proves it.
+static const char *settings_that_changed(const struct vr_recorded_device *recorded) {
+    struct kinds kinds = kinds_in_picture(recorded);
+    look_at_history(recorded, &kinds);
+    return kinds.ordinary && kinds.expandable ? "the default pools had ordinary segments and expandable ones" : NULL;
+}
+
+// ---- The public entry of the exact replay: all devices of a recording, by the rules that it followed (replay.md §whose-rules).
 
 #define DIFFERENCES_OF_CONTRADICTION 100000 // more than any replay that ends
 
@@ -138,7 +175,7 @@ static enum vram_status look_for_changes(const struct vr_model *model, struct vr
         struct vr_options of_device = settings;
         (void)vr_recorded_narrow(model, device->device, &of_device);
         VR_TRY(vr_recorded_device_init(&recorded, model, &of_device, device->device, error));
-        const char *proof = vr_changed_settings(&recorded);
+        const char *proof = settings_that_changed(&recorded);
         vr_recorded_device_release(&recorded);
         if (proof == NULL) continue;
         device->verdict = VRAM_EXACT_UNTOLD;

@@ -1,11 +1,10 @@
-// See paged_saving.h.
-#include "replay/paged_saving.h"
+// See cure.h.
+#include "replay/cure.h"
 
 #include "model/recording.h"
 #include "os/os.h"
-#include "replay/option_string.h"
-#include "replay/player.h"
-#include "replay/trial.h"
+#include "replay/option_strings.h"
+#include "replay/what_if_runs.h"
 
 // A report is to take little longer for it: so many events are replayed twice or thrice in less than a second, an eighth of them some
 // fifty times.

@@ -1,4 +1,5 @@
-// recorded_device.h: one device of a recording as the replay sees it: its events, its final segments, the settings it ran with.
+// recorded_device.h: one device of a recording as the replay sees it: its events, its final segments, the settings it ran with, its private
+// pools.
 #ifndef VR_REPLAY_RECORDED_DEVICE_H
 #define VR_REPLAY_RECORDED_DEVICE_H
 
@@ -7,8 +8,41 @@
 #include "config/recorded_options.h"
 #include "core/size_rules.h"
 #include "model/model.h"
-#include "replay/recorded_pools.h"
 #include "vram/allocator.h"
+
+// ---- The private pools of one device's recording, and which of them each event is of (replay.md §pools).
+
+// The event's pool is not recorded, and neither is anything that it could be told from.
+#define VR_POOL_UNKNOWN UINT32_MAX
+
+// Where a pool's memory was seen to come from.
+enum vr_pool_memory { VR_POOL_SEGMENTS = 1, VR_POOL_EXPANDABLE = 2 };
+
+// Pools are numbered; 0 is the default pools. A recording without private pools has no other number, and no table of events.
+//
+// An event is of the pool that its pool id says; where it has none, of the pool of the segment that held its address at that moment,
+// as far as the final picture tells. A segment that was given back inside the history by an event without a pool id could have been
+// of any pool: its events are unknown.
+struct vr_pools {
+    struct vram_pool_id *ids; // ascending; ids[0] is (0, 0)
+    size_t count;             // at least 1
+    uint32_t *of_event;       // by event: number or VR_POOL_UNKNOWN; NULL: every event is of the default pools
+    size_t *used;             // by pool: one past its last alloc event, 0 if none
+    uint8_t *memory;          // by pool: enum vr_pool_memory bits of what it was seen to have
+    uint64_t unknown_events;
+    uint64_t unknown_allocations; // of these, alloc events
+};
+
+// A segment of the final picture, for vr_pools_find().
+struct vr_pool_segment {
+    uint64_t address;
+    uint64_t size;
+    uint64_t stream;
+    struct vram_pool_id id;
+    bool expandable;
+};
+
+// ---- One device of a recording as the replay sees it: its events, its final segments, the settings it ran with.
 
 struct vr_recorded_device {
     const struct vr_model *model;     // borrowed

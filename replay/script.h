@@ -3,7 +3,7 @@
 #define VR_REPLAY_SCRIPT_H
 
 #include "base/text.h"
-#include "replay/start.h"
+#include "replay/initial_state.h"
 #include "vram/replay.h"
 
 // What an event comes to for an allocator that decides on its own.

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "core/drive.h"
-#include "replay/start.h"
+#include "replay/initial_state.h"
 #include "vram/driver.h"
 #include "vram/pool.h"
 #include "vram/sim.h"

@@ -6,7 +6,7 @@
 #include "core/record.h"
 #include "core/state.h"
 #include "os/os.h"
-#include "replay/recorded_rules.h"
+#include "replay/option_strings.h"
 #include "replay/script.h"
 #include "replay/stage.h"
 #include "vram/replay.h"

@@ -5,7 +5,6 @@
 #include "explore/tables/lanes.h"
 #include "model/recording.h"
 #include "replay/cure.h"
-#include "replay/paged_saving.h"
 
 enum { MOST_RECORDINGS = 4096 };
 

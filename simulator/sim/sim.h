@@ -3,7 +3,7 @@
 // It is cut by what it models: device/ (devices, contexts, peers, what calls cost), memory/ (addresses, allocations, pages, pools, the
 // host's memory, what other processes have), streams/ (queues of work, events, time), graphs/ (captures, graphs, their launches). These
 // hold one function per row of calls.def; sim_calls.c takes the lock, counts the call and charges its cost. What a row does is the driver
-// API's documentation; what it costs is device/sim_cost.c.
+// API's documentation; what it costs is device/sim_device.c.
 #ifndef VR_SIM_SIM_H
 #define VR_SIM_SIM_H
 

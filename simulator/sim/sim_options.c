@@ -1,9 +1,11 @@
-// sim_options.c: what the options of a simulator mean where they say nothing.
+// Options of the simulated devices, and the texts that they are read from.
 #include "sim/sim_options.h"
 
 #include "sim/device/sim_device.h"
 #include "sim/memory/sim_memory.h"
 #include "vram/sim.h"
+
+// ---- What the options of a simulator mean where they say nothing.
 
 #define KERNEL_NS_MAX ((uint64_t)3600 * 1000000000) // an hour
 
@@ -62,4 +64,216 @@ uint64_t vr_sim_options_memory(const struct vram_sim_options *options, uint32_t 
 bool vr_sim_options_peers(const struct vram_sim_options *options, uint32_t device, uint32_t peer) {
     const struct vr_sim_card *card = vr_sim_options_card(options, device);
     return device != peer && !options->no_peers && vr_sim_card_has_peers(card) && card == vr_sim_options_card(options, peer);
+}
+
+// ---- Simulator options from text, `key=value,key,...`.
+
+enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, BYTES, CONTEXT, MODELS };
+
+static const struct {
+    const char *key;
+    enum value_kind kind;
+    size_t offset; // of the field in struct vram_sim_options
+} keys[] = {
+    {"devices", COUNT, offsetof(struct vram_sim_options, device_count)},
+    {"memory", SIZE, offsetof(struct vram_sim_options, memory_bytes)},
+    {"profile", PROFILE, offsetof(struct vram_sim_options, profile)},
+    {"addresses", ADDRESSES, offsetof(struct vram_sim_options, addresses)},
+    {"alloc_base", SIZE, offsetof(struct vram_sim_options, alloc_base)},
+    {"alloc_alignment", SIZE, offsetof(struct vram_sim_options, alloc_alignment)},
+    {"alloc_small_alignment", SIZE, offsetof(struct vram_sim_options, alloc_small_alignment)},
+    {"reserve_base", SIZE, offsetof(struct vram_sim_options, reserve_base)},
+    {"reserve_alignment", SIZE, offsetof(struct vram_sim_options, reserve_alignment)},
+    {"manual", FLAG, offsetof(struct vram_sim_options, manual_completion)},
+    {"backed", FLAG, offsetof(struct vram_sim_options, backed)},
+    {"poison_aliases", FLAG, offsetof(struct vram_sim_options, poison_aliases)},
+    {"network", FLAG, offsetof(struct vram_sim_options, network)},
+    {"bytes", BYTES, offsetof(struct vram_sim_options, bytes)},
+    {"no_peers", FLAG, offsetof(struct vram_sim_options, no_peers)},
+    {"host_thread", FLAG, offsetof(struct vram_sim_options, host_thread)},
+    {"kernel", DURATION, offsetof(struct vram_sim_options, kernel_ns)},
+    {"page_cache", SIZE, offsetof(struct vram_sim_options, page_cache_bytes)},
+    {"pinned", SIZE, offsetof(struct vram_sim_options, pinned_bytes)},
+    {"context", CONTEXT, offsetof(struct vram_sim_options, context_bytes)},
+    {"driver", COUNT, offsetof(struct vram_sim_options, driver_version)},
+    {"device", MODELS, 0},
+};
+
+struct word {
+    enum value_kind kind;
+    const char *text;
+    unsigned value;
+};
+
+static const struct word words[] = {
+    {PROFILE, "cheap", VRAM_SIM_CHEAP},
+    {PROFILE, "dear", VRAM_SIM_DEAR},
+    {PROFILE, "free", VRAM_SIM_FREE},
+    {ADDRESSES, "rising", VRAM_SIM_RISING},
+    {ADDRESSES, "falling", VRAM_SIM_FALLING},
+    {ADDRESSES, "reuse", VRAM_SIM_REUSE},
+    {BYTES, "all", VRAM_SIM_BYTES_ALL},
+    {BYTES, "sparse", VRAM_SIM_BYTES_SPARSE},
+    {BYTES, "none", VRAM_SIM_BYTES_NONE},
+    {ADDRESSES, "driver", VRAM_SIM_DRIVER},
+    {ADDRESSES, "windows", VRAM_SIM_WINDOWS},
+    {FLAG, "1", true},
+    {FLAG, "true", true},
+    {FLAG, "0", false},
+    {FLAG, "false", false},
+};
+
+static const struct {
+    const char *suffix;
+    unsigned shift;
+} units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+
+// A piece of the text; not NUL-terminated.
+struct span {
+    const char *start;
+    size_t length;
+};
+
+// How much of it fits in a message.
+static int shown_length(struct span span) { return span.length < 100 ? (int)span.length : 100; }
+
+static bool span_equals(struct span span, const char *text) {
+    return strlen(text) == span.length && memcmp(span.start, text, span.length) == 0;
+}
+
+static int digit_of(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return 16;
+}
+
+// Decimal or 0x hexadecimal digits at the start of *span, which moves past them.
+static bool read_span_number(struct span *span, uint64_t *number) {
+    unsigned base = 10;
+    if (span->length > 2 && span->start[0] == '0' && span->start[1] == 'x') {
+        base = 16;
+        *span = (struct span){span->start + 2, span->length - 2};
+    }
+    uint64_t value = 0;
+    size_t digits = 0;
+    for (; digits < span->length && (unsigned)digit_of(span->start[digits]) < base; digits++)
+        if (!vr_mul_u64(value, base, &value) || !vr_add_u64(value, (uint64_t)digit_of(span->start[digits]), &value)) return false;
+    *span = (struct span){span->start + digits, span->length - digits};
+    *number = value;
+    return digits > 0;
+}
+
+static bool read_size(struct span span, uint64_t *size) {
+    uint64_t number;
+    if (!read_span_number(&span, &number)) return false;
+    for (size_t i = 0; i < VR_COUNT_OF(units); i++)
+        if (span_equals(span, units[i].suffix)) return vr_mul_u64(number, (uint64_t)1 << units[i].shift, size);
+    return false;
+}
+
+static const struct {
+    const char *suffix;
+    uint64_t ns;
+} times[] = {{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+
+static bool read_duration(struct span span, uint64_t *ns) {
+    uint64_t number;
+    if (!read_span_number(&span, &number)) return false;
+    for (size_t i = 0; i < VR_COUNT_OF(times); i++)
+        if (span_equals(span, times[i].suffix)) return vr_mul_u64(number, times[i].ns, ns);
+    return false;
+}
+
+static bool store_word(enum value_kind kind, struct span value, void *field) {
+    for (size_t i = 0; i < VR_COUNT_OF(words); i++) {
+        if (words[i].kind != kind || !span_equals(value, words[i].text)) continue;
+        if (kind == FLAG)
+            *(bool *)field = words[i].value != 0;
+        else if (kind == PROFILE)
+            *(enum vram_sim_profile *)field = (enum vram_sim_profile)words[i].value;
+        else if (kind == BYTES)
+            *(enum vram_sim_bytes *)field = (enum vram_sim_bytes)words[i].value;
+        else
+            *(enum vram_sim_addresses *)field = (enum vram_sim_addresses)words[i].value;
+        return true;
+    }
+    return false;
+}
+
+// Keys of known devices with a plus between them: `h100+t4`.
+static bool store_models(struct span value, struct vram_sim_options *options) {
+    uint8_t models[VRAM_SIM_MOST_DEVICES] = {0};
+    uint32_t count = 0;
+    for (;;) {
+        const char *plus = memchr(value.start, '+', value.length);
+        const size_t length = plus == NULL ? value.length : (size_t)(plus - value.start);
+        const uint32_t found = vr_sim_card_find(value.start, length);
+        if (found == 0 || count == VRAM_SIM_MOST_DEVICES) return false;
+        models[count++] = (uint8_t)found;
+        if (plus == NULL) break;
+        value = (struct span){plus + 1, value.length - length - 1};
+    }
+    memcpy(options->models, models, sizeof models);
+    options->model_count = count;
+    return true;
+}
+
+static bool store_value(enum value_kind kind, struct span value, void *field) {
+    uint64_t number;
+    if (kind == MODELS) return store_models(value, field);
+    if (kind == CONTEXT && span_equals(value, "device")) {
+        *(uint64_t *)field = VRAM_SIM_CONTEXT_OF_DEVICE;
+        return true;
+    }
+    if (kind != SIZE && kind != COUNT && kind != CONTEXT && kind != DURATION) return store_word(kind, value, field);
+    if (!(kind == DURATION ? read_duration(value, &number) : read_size(value, &number))) return false;
+    if (kind != COUNT) {
+        *(uint64_t *)field = number;
+        return true;
+    }
+    if (number > UINT32_MAX) return false;
+    *(uint32_t *)field = (uint32_t)number;
+    return true;
+}
+
+static enum vram_status parse_item(const char *text, struct span item, struct vram_sim_options *options, struct vram_error *error) {
+    const char *equal = memchr(item.start, '=', item.length);
+    struct span key = {item.start, equal == NULL ? item.length : (size_t)(equal - item.start)};
+    struct span value = {"1", 1};
+    if (equal != NULL) value = (struct span){equal + 1, item.length - key.length - 1};
+    uint64_t at = (uint64_t)(key.start - text);
+    for (size_t i = 0; i < VR_COUNT_OF(keys); i++) {
+        if (!span_equals(key, keys[i].key)) continue;
+        if (equal == NULL && keys[i].kind != FLAG) return vr_fail(error, VRAM_BAD_OPTION, at, "%s needs a value", keys[i].key);
+        if (store_value(keys[i].kind, value, (char *)options + keys[i].offset)) {
+            // The last of these two says what holds.
+            if (keys[i].offset == offsetof(struct vram_sim_options, backed)) options->bytes = VRAM_SIM_BYTES_BACKED;
+            return VRAM_OK;
+        }
+        at = (uint64_t)(value.start - text);
+        return vr_fail(error, VRAM_BAD_OPTION, at, "%s: unknown value '%.*s'", keys[i].key, shown_length(value), value.start);
+    }
+    return vr_fail(error, VRAM_BAD_OPTION, at, "unknown simulator option '%.*s'", shown_length(key), key.start);
+}
+
+enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error) {
+    if (text == NULL || options == NULL) return VRAM_INVALID_ARGUMENT;
+    struct vram_sim_options parsed = *options;
+    for (const char *at = text; *at != '\0';) {
+        size_t length = strcspn(at, ",");
+        if (length > 0) VR_TRY(parse_item(text, (struct span){at, length}, &parsed, error));
+        at += length + (at[length] == ',');
+    }
+    *options = parsed;
+    return VRAM_OK;
+}
+
+enum vram_status vram_sim_parse(const char *text, struct vram_sim_options *options, struct vram_error *error) {
+    struct vram_sim_options parsed = {0};
+    if (options == NULL || text == NULL)
+        return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "there is no text, or no place for the options");
+    VR_TRY(vr_sim_parse_into(text, &parsed, error));
+    *options = parsed;
+    return VRAM_OK;
 }

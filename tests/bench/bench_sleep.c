@@ -6,7 +6,7 @@
 #include "vram/sim.h"
 
 #define MIB (1ull << 20)
-// What the simulator takes for bytes over the bus (simulator/sim/streams/sim_work_time.c).
+// What the simulator takes for bytes over the bus (simulator/sim/streams/sim_stream.c).
 enum { BUS_BYTES_PER_NS = 25 };
 
 static const struct setting {

@@ -36,9 +36,9 @@ STRUCTS = [
     ("cudart_arrays.c", "rt_memcpy3d_peer", "struct cudaMemcpy3DPeerParms", [("to_device", "dstDevice"), ("extent", "extent")]),
     ("cudart_memory.c", "rt_pointer_attributes", "struct cudaPointerAttributes",
      [("device_pointer", "devicePointer"), ("host_pointer", "hostPointer")]),
-    ("cudart_launch.c", "rt_function_attributes", "struct cudaFuncAttributes",
+    ("cudart_kernels.c", "rt_function_attributes", "struct cudaFuncAttributes",
      [("numbers", "maxThreadsPerBlock"), ("numbers[3]", "binaryVersion")]),
-    ("cudart_launch.c", "rt_launch_config", "cudaLaunchConfig_t", [("stream", "stream"), ("attribute_count", "numAttrs")]),
+    ("cudart_kernels.c", "rt_launch_config", "cudaLaunchConfig_t", [("stream", "stream"), ("attribute_count", "numAttrs")]),
     ("cudart_nodes.c", "rt_kernel_node", "struct cudaKernelNodeParams", [("shared_bytes", "sharedMemBytes"), ("extra", "extra")]),
     ("cudart_nodes.c", "driver_kernel_node", "CUDA_KERNEL_NODE_PARAMS_v2", [("kernel", "kern"), ("context", "ctx")]),
     ("cudart_nodes.c", "rt_memset_node", "struct cudaMemsetParams", [("width", "width")]),
@@ -47,16 +47,16 @@ STRUCTS = [
     ("cudart_nodes.c", "rt_node", "CUgraphNodeParams",
      [("driver_memcpy.copy", "memcpy.copyParams"), ("driver_kernel.kernel", "kernel.kern"), ("memset.context", "memset.ctx"),
       ("conditional.context", "conditional.ctx")]),
-    ("cudart_textures.c", "driver_resource", "CUDA_RESOURCE_DESC",
+    ("cudart_arrays.c", "driver_resource", "CUDA_RESOURCE_DESC",
      [("linear.bytes", "res.linear.sizeInBytes"), ("pitch2d.pitch", "res.pitch2D.pitchInBytes")]),
-    ("cudart_textures.c", "driver_texture", "CUDA_TEXTURE_DESC", [("border", "borderColor")]),
-    ("cudart_textures.c", "rt_view", "CUDA_RESOURCE_VIEW_DESC", [("layers", "firstLayer")]),
+    ("cudart_arrays.c", "driver_texture", "CUDA_TEXTURE_DESC", [("border", "borderColor")]),
+    ("cudart_arrays.c", "rt_view", "CUDA_RESOURCE_VIEW_DESC", [("layers", "firstLayer")]),
 ]
 # What is shorter before CUDA 13: (file, constant of ours, NVIDIA's)
 SIZES = [
-    ("cudart_textures.c", "RESOURCE_BYTES", "struct cudaResourceDesc"),
-    ("cudart_textures.c", "TEXTURE_BYTES", "struct cudaTextureDesc"),
-    ("cudart_textures.c", "VIEW_BYTES", "struct cudaResourceViewDesc"),
+    ("cudart_arrays.c", "RESOURCE_BYTES", "struct cudaResourceDesc"),
+    ("cudart_arrays.c", "TEXTURE_BYTES", "struct cudaTextureDesc"),
+    ("cudart_arrays.c", "VIEW_BYTES", "struct cudaResourceViewDesc"),
 ]
 
 

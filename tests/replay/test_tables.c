@@ -1,8 +1,8 @@
 // test_tables.c: the replay's tables against plain ones.
 #include "support/expect.h"
 
-#include "replay/ages.h"
-#include "replay/mapped.h"
+#include "replay/segment_ages.h"
+#include "replay/mapped_ranges.h"
 #include "support/random.h"
 
 enum { PAGES = 96, ROUNDS = 20000 };

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "replay/choice.h"
+#include "replay/option_strings.h"
 #include "vram/recordings.h"
 #include "vram/vram.h"
 

@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "../../simulator/standins/common/read_operations.h"
 #include "../../simulator/standins/common/read_values.h"
 
 static void expect_wrong(const char *text, size_t line, const char *why) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sim/modules/sim_outputs.h"
-#include "sim/modules/sim_signature.h"
 #include "sim/sim.h"
 #include "vram/sim.h"
 

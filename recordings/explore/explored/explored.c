@@ -8,7 +8,6 @@
 #include "explore/tables/event_rows.h"
 #include "explore/tables/lanes.h"
 #include "replay/cure.h"
-#include "replay/paged_saving.h"
 
 enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum vr_lifetime_kind kind,
                                        const struct vr_lifetimes **lifetimes) {

@@ -1,4 +1,5 @@
 // Groups of allocations: `groups`, `compare` and `tree`.
+#include "analyze/group_diff.h"
 #include "analyze/stacktree.h"
 #include "explore/query/group_selection.h"
 #include "explore/query/query.h"
@@ -69,13 +70,7 @@ enum vram_status vr_query_groups(const struct vr_query *query) {
     return status;
 }
 
-// ---- `compare`: two recordings, ranks or moments side by side: which groups grew, which are only in one. `ranks`: what all recordings
-// that are
-
-// open came to.
-#include "analyze/group_diff.h"
-#include "explore/query/selection.h"
-#include "explore/query/group_selection.h"
+// ---- `compare`: two recordings, ranks or moments side by side: which groups grew, and which are only in one.
 
 enum { MOST_PAIRS = 100000 };
 

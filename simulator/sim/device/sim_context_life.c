@@ -1,11 +1,16 @@
-// sim_context_life.c: how contexts begin and end, and what waits for all that one has under way. What lives in a context ends with it, so
-// this file calls those of all models, and none of them calls it.
+// How contexts begin and end, green contexts among them.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_arrays.h"
 #include "sim/memory/sim_managed.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/modules/sim_modules.h"
+#include "sim/sim.h"
+#include "sim/sim_abi.h"
 #include "sim/streams/sim_callbacks.h"
+#include "sim/streams/sim_streams.h"
+
+// ---- How contexts begin and end, and what waits for all that one has under way. What lives in a context ends with it, so this file calls
+// those of all models, and none of them calls it.
 
 // Lets a context that has nothing, new or reset, take its memory and have its default stream.
 static vr_cu_result begin_context(struct vr_sim *sim, uint64_t context) {
@@ -134,4 +139,283 @@ vr_cu_result vr_sim_ctx_synchronize_of(struct vr_sim *sim, uint64_t context) {
     result = vr_sim_ctx_synchronize(sim, 0);
     vr_sim_ctx_drop(sim);
     return result;
+}
+
+// ---- Green contexts: some multiprocessors of a device, in its primary context. Work takes as long in one as outside of it, and its
+// streams are of the primary context, whose handle is the context's, too.
+
+enum { TYPE_INVALID = 0, TYPE_SM = 1, TYPE_QUEUES = 1000 };
+enum { SCOPE_DEVICE = 0, SCOPE_BALANCED = 1 };
+enum { MOST_WORKLOADS = 8 }; // CUDA_DEVICE_MAX_CONNECTIONS, when it is not set
+enum { DEFAULT_STREAM = 1 }; // the one flag of a green context, and it has to be there
+enum { IGNORE_COSCHEDULING = 1, SPLIT_FLAGS = 3 };
+
+// How many multiprocessors a part has at least, and in what steps, by compute capability: CUDA's documents of cuDevSmResourceSplitByCount.
+static void steps_of(int major, unsigned *least, unsigned *alignment) {
+    *least = major >= 9 ? 8 : major == 8 ? 4 : major == 7 ? 2 : 1;
+    *alignment = major >= 9 ? 8 : major >= 7 ? 2 : 1;
+}
+
+static struct vr_cu_dev_resource resource_of(const struct vr_sim *sim, uint32_t device, uint32_t multiprocessors) {
+    struct vr_cu_dev_resource resource = {.type = multiprocessors == 0 ? TYPE_INVALID : TYPE_SM, .multiprocessors = multiprocessors};
+    steps_of(sim->devices[device].card->major, &resource.least, &resource.alignment);
+    return resource;
+}
+
+static struct vr_cu_dev_resource queues_of(uint32_t device, uint32_t workloads, int32_t scope) {
+    return (struct vr_cu_dev_resource){.type = TYPE_QUEUES, .device = (int32_t)device, .workloads = workloads, .scope = scope};
+}
+
+static uint32_t multiprocessors_of(struct vr_sim *sim, uint32_t device) {
+    int count = 0;
+    const vr_cu_result result = vr_sim_device_get_attribute(sim, &count, VR_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, (int)device);
+    return result == VR_CU_SUCCESS && count > 0 ? (uint32_t)count : 0;
+}
+
+vr_cu_result vr_sim_device_get_dev_resource(struct vr_sim *sim, int device, struct vr_cu_dev_resource *resource, int type) {
+    if (resource == NULL) return VR_CU_INVALID_VALUE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    if (type != TYPE_SM && type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
+    *resource = type == TYPE_QUEUES ? queues_of((uint32_t)device, MOST_WORKLOADS, SCOPE_DEVICE)
+                                    : resource_of(sim, (uint32_t)device, multiprocessors_of(sim, (uint32_t)device));
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_ctx_get_dev_resource(struct vr_sim *sim, uint64_t context, struct vr_cu_dev_resource *resource, int type) {
+    int device;
+    const vr_cu_result result = vr_sim_ctx_get_device_of(sim, &device, context);
+    return result == VR_CU_SUCCESS ? vr_sim_device_get_dev_resource(sim, device, resource, type) : result;
+}
+
+// Equal parts of at least `least`; what does not fill one remains. No groups: how many there would be.
+vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr_cu_dev_resource *groups, unsigned *count,
+                                                   const struct vr_cu_dev_resource *input, struct vr_cu_dev_resource *remainder,
+                                                   unsigned flags, unsigned least) {
+    (void)sim;
+    if (count == NULL || input == NULL || (flags & ~(unsigned)SPLIT_FLAGS) != 0) return VR_CU_INVALID_VALUE;
+    if (input->type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
+    const bool loose = (flags & IGNORE_COSCHEDULING) != 0;
+    const uint64_t alignment = input->alignment == 0 ? 1 : loose && input->alignment > 2 ? 2 : input->alignment;
+    const uint64_t smallest = loose ? alignment : input->least;
+    const uint64_t size = vr_round_up(least > smallest ? least : smallest, alignment);
+    const uint64_t most = size == 0 ? 0 : input->multiprocessors / size;
+    if (groups == NULL) {
+        *count = (unsigned)most;
+        return VR_CU_SUCCESS;
+    }
+    if (most == 0 || *count == 0) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    const struct vr_cu_dev_resource whole = *input; // may be among what is written
+    *count = *count < most ? *count : (unsigned)most;
+    for (unsigned i = 0; i < *count; i++) {
+        groups[i] = whole;
+        groups[i].multiprocessors = (uint32_t)size;
+        groups[i].next = NULL;
+    }
+    if (remainder != NULL) {
+        *remainder = whole;
+        remainder->multiprocessors = whole.multiprocessors - (uint32_t)size * *count;
+        if (remainder->multiprocessors == 0) remainder->type = TYPE_INVALID;
+    }
+    return VR_CU_SUCCESS;
+}
+
+// Parts of the sizes that are asked for, in this order; what is told back is what they got. Which multiprocessors lie together is not
+// simulated: a part that wants some together is a multiple of these.
+static vr_cu_result part_of(const struct vr_cu_dev_resource *input, const struct vr_cu_sm_group *wanted, uint32_t left, uint32_t *size) {
+    enum { BACKFILL = 1 };
+    const uint32_t alignment = wanted->coscheduled != 0 ? wanted->coscheduled : input->alignment == 0 ? 1 : input->alignment;
+    if ((wanted->flags & ~(uint32_t)BACKFILL) != 0) return VR_CU_NOT_SUPPORTED;
+    *size = wanted->multiprocessors == 0 ? left - left % alignment : wanted->multiprocessors;
+    if (*size == 0 || *size > left || *size % alignment != 0) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_dev_sm_resource_split(struct vr_sim *sim, struct vr_cu_dev_resource *parts, unsigned count,
+                                          const struct vr_cu_dev_resource *input, struct vr_cu_dev_resource *remainder, unsigned flags,
+                                          struct vr_cu_sm_group *wanted) {
+    (void)sim;
+    if (input == NULL || wanted == NULL || count == 0 || flags != 0) return VR_CU_INVALID_VALUE;
+    if (input->type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
+    const struct vr_cu_dev_resource whole = *input; // may be among what is written
+    uint32_t left = whole.multiprocessors, size;
+    for (unsigned i = 0; i < count; i++) {
+        const vr_cu_result fits = part_of(&whole, &wanted[i], left, &size);
+        if (fits != VR_CU_SUCCESS) return fits;
+        left -= size;
+    }
+    left = whole.multiprocessors;
+    for (unsigned i = 0; i < count; i++) {
+        (void)part_of(&whole, &wanted[i], left, &size);
+        left -= size;
+        wanted[i].multiprocessors = size;
+        if (parts == NULL) continue;
+        parts[i] = whole;
+        parts[i].multiprocessors = size;
+        parts[i].next = NULL;
+    }
+    if (remainder != NULL) {
+        *remainder = whole;
+        remainder->multiprocessors = left;
+        if (left == 0) remainder->type = TYPE_INVALID;
+    }
+    return VR_CU_SUCCESS;
+}
+
+static struct vr_sim_green *find_green(const struct vr_sim *sim, uint64_t handle, bool is_context) {
+    struct vr_sim_green *green = vr_sim_slots_find(&sim->greens, handle);
+    return green == NULL || green->is_context != is_context ? NULL : green;
+}
+
+static vr_cu_result make_green(struct vr_sim *sim, const struct vr_sim_green *what, uint64_t *handle) {
+    uint32_t index;
+    if (vr_sim_slots_take(&sim->greens, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    struct vr_sim_green *made = (struct vr_sim_green *)(void *)vr_sim_slots_item(&sim->greens, index);
+    made->is_context = what->is_context;
+    made->device = what->device;
+    made->multiprocessors = what->multiprocessors;
+    made->workloads = what->workloads;
+    made->scope = what->scope;
+    made->id = what->id;
+    *handle = vr_sim_slots_handle(&sim->greens, index);
+    return VR_CU_SUCCESS;
+}
+
+// Adds one resource to a description; of queues there is one word.
+static vr_cu_result describe_resource(struct vr_sim_green *description, const struct vr_cu_dev_resource *resource, bool *queues) {
+    if (resource->type != TYPE_SM && resource->type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
+    if (resource->type == TYPE_QUEUES) {
+        if (*queues || resource->scope < SCOPE_DEVICE || resource->scope > SCOPE_BALANCED) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+        *queues = true;
+        description->workloads = resource->workloads;
+        description->scope = resource->scope;
+        return VR_CU_SUCCESS;
+    }
+    if (resource->multiprocessors == 0 || resource->multiprocessors > UINT32_MAX - description->multiprocessors)
+        return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    description->multiprocessors += resource->multiprocessors;
+    return VR_CU_SUCCESS;
+}
+
+// A description lives as long as the driver: there is no call that ends one.
+vr_cu_result vr_sim_dev_resource_generate_desc(struct vr_sim *sim, uint64_t *description, const struct vr_cu_dev_resource *resources,
+                                               unsigned count) {
+    if (description == NULL || resources == NULL || count == 0) return VR_CU_INVALID_VALUE;
+    struct vr_sim_green wanted = {.workloads = MOST_WORKLOADS, .scope = SCOPE_DEVICE};
+    bool queues = false;
+    for (unsigned i = 0; i < count; i++) {
+        const vr_cu_result fits = describe_resource(&wanted, &resources[i], &queues);
+        if (fits != VR_CU_SUCCESS) return fits;
+    }
+    return make_green(sim, &wanted, description);
+}
+
+vr_cu_result vr_sim_green_ctx_create(struct vr_sim *sim, uint64_t *green, uint64_t description, int device, unsigned flags) {
+    if (green == NULL || flags != DEFAULT_STREAM) return VR_CU_INVALID_VALUE;
+    if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
+    const struct vr_sim_green *described = find_green(sim, description, false);
+    if (described == NULL) return VR_CU_INVALID_HANDLE;
+    const uint32_t all = multiprocessors_of(sim, (uint32_t)device);
+    if (described->multiprocessors > all) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
+    const struct vr_sim_green wanted = {.is_context = true,
+                                        .device = (uint32_t)device,
+                                        .multiprocessors = described->multiprocessors == 0 ? all : described->multiprocessors,
+                                        .workloads = described->workloads,
+                                        .scope = described->scope,
+                                        .id = sim->last_context_id + 1};
+    uint64_t primary;
+    vr_cu_result result = vr_sim_primary_ctx_retain(sim, &primary, device);
+    if (result != VR_CU_SUCCESS) return result;
+    result = make_green(sim, &wanted, green);
+    if (result != VR_CU_SUCCESS)
+        (void)vr_sim_primary_ctx_release(sim, device);
+    else
+        sim->last_context_id++;
+    return result;
+}
+
+vr_cu_result vr_sim_green_ctx_destroy(struct vr_sim *sim, uint64_t green) {
+    struct vr_sim_green *found = find_green(sim, green, true);
+    if (found == NULL) return VR_CU_INVALID_CONTEXT;
+    const int device = (int)found->device;
+    vr_sim_slots_give(&sim->greens, vr_sim_slots_index(&sim->greens, found));
+    (void)vr_sim_primary_ctx_release(sim, device); // it was retained, and a reset leaves that
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_green_ctx_get_dev_resource(struct vr_sim *sim, uint64_t green, struct vr_cu_dev_resource *resource, int type) {
+    const struct vr_sim_green *found = find_green(sim, green, true);
+    if (resource == NULL) return VR_CU_INVALID_VALUE;
+    if (found == NULL) return VR_CU_INVALID_CONTEXT;
+    if (type != TYPE_SM && type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
+    *resource = type == TYPE_QUEUES ? queues_of(found->device, found->workloads, found->scope)
+                                    : resource_of(sim, found->device, found->multiprocessors);
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_green_ctx_get_id(struct vr_sim *sim, uint64_t green, uint64_t *id) {
+    const struct vr_sim_green *found = find_green(sim, green, true);
+    if (id == NULL) return VR_CU_INVALID_VALUE;
+    if (found == NULL) return VR_CU_INVALID_CONTEXT;
+    *id = found->id;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_ctx_from_green_ctx(struct vr_sim *sim, uint64_t *context, uint64_t green) {
+    const struct vr_sim_green *found = find_green(sim, green, true);
+    if (context == NULL) return VR_CU_INVALID_VALUE;
+    if (found == NULL) return VR_CU_INVALID_CONTEXT;
+    *context = sim->devices[found->device].primary;
+    return VR_CU_SUCCESS;
+}
+
+// Such a stream waits for no other by itself.
+vr_cu_result vr_sim_green_ctx_stream_create(struct vr_sim *sim, uint64_t *stream, uint64_t green, unsigned flags, int priority) {
+    const struct vr_sim_green *found = find_green(sim, green, true);
+    if (found == NULL) return VR_CU_INVALID_CONTEXT;
+    if (stream == NULL || flags != VR_CU_STREAM_NON_BLOCKING) return VR_CU_INVALID_VALUE;
+    vr_cu_result result = vr_sim_ctx_push(sim, sim->devices[found->device].primary);
+    if (result != VR_CU_SUCCESS) return result;
+    uint64_t made;
+    result = vr_sim_stream_create_with_priority(sim, &made, flags, priority);
+    vr_sim_ctx_drop(sim);
+    struct vr_sim_stream *created;
+    if (result == VR_CU_SUCCESS) result = vr_sim_stream_find(sim, made, &created);
+    if (result != VR_CU_SUCCESS) return result;
+    created->green = green;
+    *stream = made;
+    return VR_CU_SUCCESS;
+}
+
+static uint64_t primary_of(const struct vr_sim *sim, uint64_t green) {
+    const struct vr_sim_green *found = find_green(sim, green, true);
+    return found == NULL ? 0 : sim->devices[found->device].primary;
+}
+
+vr_cu_result vr_sim_green_ctx_record_event(struct vr_sim *sim, uint64_t green, uint64_t event) {
+    const uint64_t context = primary_of(sim, green);
+    return context == 0 ? VR_CU_INVALID_CONTEXT : vr_sim_context_record(sim, context, green, event);
+}
+
+vr_cu_result vr_sim_green_ctx_wait_event(struct vr_sim *sim, uint64_t green, uint64_t event) {
+    const uint64_t context = primary_of(sim, green);
+    return context == 0 ? VR_CU_INVALID_CONTEXT : vr_sim_context_wait(sim, context, green, event);
+}
+
+// 0: the stream was made in no green context.
+vr_cu_result vr_sim_stream_get_green_ctx(struct vr_sim *sim, uint64_t stream, uint64_t *green) {
+    struct vr_sim_stream *found;
+    if (green == NULL) return VR_CU_INVALID_VALUE;
+    const vr_cu_result result = vr_sim_stream_find(sim, stream, &found);
+    if (result == VR_CU_SUCCESS) *green = found->green;
+    return result;
+}
+
+// Of the green context that the stream was made in, or of the device.
+vr_cu_result vr_sim_stream_get_dev_resource(struct vr_sim *sim, uint64_t stream, struct vr_cu_dev_resource *resource, int type) {
+    uint64_t context, green;
+    vr_cu_result result = vr_sim_stream_get_green_ctx(sim, stream, &green);
+    if (result == VR_CU_SUCCESS) result = vr_sim_stream_get_ctx(sim, stream, &context);
+    if (result != VR_CU_SUCCESS) return result;
+    return green != 0 ? vr_sim_green_ctx_get_dev_resource(sim, green, resource, type)
+                      : vr_sim_ctx_get_dev_resource(sim, context, resource, type);
 }

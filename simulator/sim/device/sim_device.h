@@ -69,7 +69,7 @@ struct vr_sim_green {
 #define VR_SIM_ANSWERS_MOST 4
 #define VR_SIM_SHIELDS_MOST 32
 
-// Operations of a thread whose results are computed on the host (streams/sim_results.h).
+// Operations of a thread whose results are computed on the host (streams/sim_answers.h).
 struct vr_sim_results {
     int level; // of the numbers: enum vr_sim_level
     uint32_t count, next;
@@ -126,7 +126,7 @@ void vr_sim_ctx_drop(struct vr_sim *sim);
 // The handle of the calling thread's current context (0: none), without the lock. False: it is to be asked for under the lock.
 bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context);
 
-// --- sim_context_settings.c -------------------------------------------------------------------------------------------
+// --- sim_context.c -------------------------------------------------------------------------------------------
 
 // The settings of a context that is new.
 struct vr_sim_context_settings vr_sim_context_defaults(struct vr_sim *sim, uint32_t flags);
@@ -148,12 +148,10 @@ bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_s
 // Whether the hardware could: pairs of like devices whose kind can, unless the options say otherwise.
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer);
 
-// --- sim_cost.c -----------------------------------------------------------------------------------------------------
+// --- sim_device.c -----------------------------------------------------------------------------------------------------
 
 // What `call` costs whatever its arguments.
 uint64_t vr_sim_base_cost_ns(const struct vr_sim *sim, enum vr_sim_call call);
-// These add to the cost of the running call; nothing in the profile FREE.
-void vr_sim_charge(struct vr_sim *sim, uint64_t cost_ns);
 void vr_sim_charge_bytes(struct vr_sim *sim, uint64_t bytes, uint64_t ns_per_mib);
 // charge_alloc and charge_free also keep count of the small allocations that share 2 MiB pages: one call each per allocation.
 void vr_sim_charge_alloc(struct vr_sim *sim, struct vr_sim_device *device, uint64_t size_bytes);

@@ -1,8 +1,9 @@
-// sim_capture.c: which stream captures what, and which calls a capture forbids.
-//
-// A capture begins on one stream, its origin, and takes in every stream that waits for an event recorded in it. Each of its streams
-// has a frontier: the nodes that its next one comes after. Where NVIDIA does not say whether a call is forbidden, it is.
+// Streams under capture: what they record, the events that join them, and memory that they allocate.
 #include "sim/graphs/sim_graphs.h"
+
+// ---- Which stream captures what, and which calls a capture forbids.
+// A capture begins on one stream, its origin, and takes in every stream that waits for an event recorded in it. Each of its streams has a
+// frontier: the nodes that its next one comes after. Where NVIDIA does not say whether a call is forbidden, it is.
 
 struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture) {
     return vr_sim_slots_find(&sim->captures, capture);
@@ -283,4 +284,103 @@ vr_cu_result vr_sim_thread_exchange_capture_mode(struct vr_sim *sim, int *mode) 
     thread->capture_mode = *mode;
     *mode = before;
     return VR_CU_SUCCESS;
+}
+
+// ---- Events that carry captures from stream to stream.
+
+static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
+
+static void invalidate(struct vr_sim_capture *capture) {
+    if (capture != NULL) capture->invalidated = true;
+}
+
+static vr_cu_result add_event_node(struct vr_sim *sim, struct vr_sim_stream *stream, int type, uint64_t event) {
+    const struct vr_sim_work work = {.type = type, .event = event};
+    return vr_sim_capture_add(sim, stream, &work);
+}
+
+vr_cu_result vr_sim_capture_record(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags) {
+    if (flags == VR_CU_EVENT_RECORD_EXTERNAL) return add_event_node(sim, stream, VR_CU_GRAPH_NODE_TYPE_EVENT_RECORD, event);
+    struct vr_sim_event *found = event_of(sim, event);
+    struct vr_sim_nodes frontier = {0};
+    if (!vr_sim_nodes_copy(&frontier, &stream->frontier)) return VR_CU_OUT_OF_MEMORY;
+    vr_sim_event_forget(sim, found);
+    vr_sim_nodes_free(&found->frontier);
+    found->frontier = frontier;
+    found->capture = stream->capture;
+    return VR_CU_SUCCESS;
+}
+
+// A stream that captures nothing takes part from now on in the capture that the event was recorded in.
+static vr_cu_result join_capture(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
+    struct vr_sim_capture *capture = vr_sim_capture_find(sim, event->capture);
+    if (capture == NULL) return VR_CU_CAPTURED_EVENT; // it is over
+    if (capture->invalidated) return VR_CU_INVALID_VALUE;
+    if (stream->kind == VR_SIM_STREAM_LEGACY) {
+        invalidate(capture);
+        return VR_CU_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (!vr_sim_nodes_copy(&stream->frontier, &event->frontier)) return VR_CU_OUT_OF_MEMORY;
+    stream->capture = event->capture;
+    return VR_CU_SUCCESS;
+}
+
+vr_cu_result vr_sim_capture_wait(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags) {
+    const struct vr_sim_event *found = event_of(sim, event);
+    if (flags == VR_CU_EVENT_WAIT_EXTERNAL) return add_event_node(sim, stream, VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
+    if (stream->capture == 0) return join_capture(sim, stream, found);
+    if (found->capture == 0 && !found->recorded) return VR_CU_SUCCESS;
+    struct vr_sim_capture *own = vr_sim_capture_find(sim, stream->capture);
+    if (found->capture != stream->capture) {
+        struct vr_sim_capture *other = vr_sim_capture_find(sim, found->capture);
+        invalidate(own);
+        invalidate(other);
+        return other != NULL ? VR_CU_STREAM_CAPTURE_MERGE : VR_CU_STREAM_CAPTURE_ISOLATION;
+    }
+    const bool merged = vr_sim_nodes_merge(sim, &stream->frontier, found->frontier.items, found->frontier.count);
+    return merged ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
+}
+
+vr_cu_result vr_sim_event_for_waiting(struct vr_sim *sim, const struct vr_sim_event *event) {
+    if (event->capture == 0) return vr_sim_unsafe(sim);
+    invalidate(vr_sim_capture_find(sim, event->capture));
+    return VR_CU_CAPTURED_EVENT;
+}
+
+// ---- Requests and frees of memory by streams that capture: they become nodes of the graph.
+
+vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
+                                  uint64_t *address) {
+    uint32_t index;
+    uint64_t made;
+    vr_cu_result result = vr_sim_graph_memory_make(sim, device, size_bytes, &index, &made);
+    if (result != VR_CU_SUCCESS) return result;
+    const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC, .device = device, .memory = index};
+    vr_sim_graph_memory_reference(sim, &work);
+    result = vr_sim_capture_add(sim, stream, &work); // the node takes a reference of its own
+    vr_sim_graph_memory_unreference(sim, &work);     // where it did not, the memory goes
+    if (result == VR_CU_SUCCESS) *address = made;
+    return result;
+}
+
+// Does the graph that the stream captures allocate it?
+static bool is_of_capture(const struct vr_sim *sim, const struct vr_sim_stream *stream, uint64_t memory) {
+    const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, vr_sim_capture_find(sim, stream->capture)->graph);
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        const struct vr_sim_work *work = &vr_sim_node_find(sim, graph->nodes.items[i])->work;
+        if (work->type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC && work->memory == memory) return true;
+    }
+    return false;
+}
+
+// A graph frees what it allocates, once, and nothing else.
+vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address) {
+    struct vr_sim_graph_memory *memory = vr_sim_graph_memory_at(sim, address);
+    if (memory == NULL || memory->freed_here) return VR_CU_INVALID_VALUE;
+    const uint32_t index = vr_sim_slots_index(&sim->graph_memories, memory);
+    if (!is_of_capture(sim, stream, index)) return VR_CU_INVALID_VALUE;
+    const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_MEM_FREE, .device = memory->device, .memory = index};
+    const vr_cu_result result = vr_sim_capture_add(sim, stream, &work);
+    if (result == VR_CU_SUCCESS) memory->freed_here = true;
+    return result;
 }

@@ -1,10 +1,34 @@
-// sim_graphs.h: what streams capture: graphs of nodes, executable graphs, which are lists of such pieces of work with what each comes
-// after, and the memory that graphs have.
+// sim_graphs.h: objects of the program that live as long as graphs need them.
 #ifndef VR_SIM_GRAPHS_SIM_GRAPHS_H
 #define VR_SIM_GRAPHS_SIM_GRAPHS_H
 
-#include "sim/graphs/sim_user_objects.h"
+#include "sim/sim.h"
 #include "sim/streams/sim_streams.h"
+
+// Invariant: references is what the program has and what all holdings have of it; at 0 it is destroyed.
+struct vr_sim_user_object {
+    struct vr_sim_slot slot;
+    void *object;
+    vr_cu_host_function *destroy;
+    uint64_t references;
+};
+
+// What a graph or an executable one has of objects.
+struct vr_sim_holdings {
+    struct vr_sim_holding {
+        uint64_t object;
+        uint64_t count;
+    } * items;
+    size_t count, items_capacity;
+};
+
+// Gives everything back; destructors of what nobody else has are called.
+void vr_sim_holdings_release(struct vr_sim *sim, struct vr_sim_holdings *holdings);
+// As many of each object as `from` has. False when the host has no memory; what was added stays.
+bool vr_sim_holdings_add(struct vr_sim *sim, struct vr_sim_holdings *to, const struct vr_sim_holdings *from);
+
+// ---- What streams capture: graphs of nodes, executable graphs, which are lists of such pieces of work with what each comes after, and the
+// memory that graphs have.
 
 #define VR_SIM_MAX_DEPTH 64 // graphs inside graphs; bounds every recursion over them
 
@@ -126,11 +150,8 @@ bool vr_sim_graph_has_memory(const struct vr_sim *sim, uint32_t graph);
 // --- sim_exec.c -----------------------------------------------------------------------------------------------------
 
 void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec);
-// The steps of a graph, for comparison; unlay takes them away again, also where lay failed.
-vr_cu_result vr_sim_exec_lay(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph);
-void vr_sim_exec_unlay(struct vr_sim *sim, struct vr_sim_exec *exec);
 
-// --- sim_graph_memory.c ---------------------------------------------------------------------------------------------
+// --- sim_graph.c ---------------------------------------------------------------------------------------------
 
 // Memory at a new address, for a graph; nothing refers to it yet, and the first vr_sim_graph_memory_unreference() may take it away.
 // OUT_OF_MEMORY.
@@ -175,14 +196,14 @@ void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture);
 // Zeros, one for each node of the stream's frontier, owned by the stream; NULL when the host has no memory.
 const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream);
 
-// --- sim_capture_memory.c -------------------------------------------------------------------------------------------
+// --- sim_capture.c -------------------------------------------------------------------------------------------
 
 // What cuMemAllocAsync and cuMemFreeAsync are on a stream that captures.
 vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
                                   uint64_t *address);
 vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address);
 
-// --- sim_capture_event.c --------------------------------------------------------------------------------------------
+// --- sim_capture.c --------------------------------------------------------------------------------------------
 
 // Records an event on a capturing stream: it names the frontier, or, with the external flag, gets a node.
 vr_cu_result vr_sim_capture_record(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t event, unsigned flags);

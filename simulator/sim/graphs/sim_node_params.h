@@ -16,7 +16,7 @@ vr_cu_result vr_sim_params_work(struct vr_sim *sim, const struct vr_cu_node_para
 // The parameters of a node.
 vr_cu_result vr_sim_params_of(struct vr_sim *sim, const struct vr_sim_node *node, struct vr_cu_node_params *params);
 
-// --- sim_conditional.c ----------------------------------------------------------------------------------------------
+// --- sim_graph_nodes.c ----------------------------------------------------------------------------------------------
 
 // A conditional node's payload with its bodies, which belong to no node yet. SUCCESS, INVALID_VALUE, OUT_OF_MEMORY.
 vr_cu_result vr_sim_condition_make(struct vr_sim *sim, uint64_t graph, const struct vr_cu_conditional_node *params,

@@ -2,10 +2,10 @@
 #ifndef VR_SIM_MEMORY_SIM_MEMORY_H
 #define VR_SIM_MEMORY_SIM_MEMORY_H
 
+#include "os/os.h"
 #include "sim/sim_calls.h"
 #include "sim/sim_ranges.h"
 #include "sim/sim_slots.h"
-#include "os/os.h"
 
 #define VR_SIM_GRANULARITY (2 * VR_MIB)        // of cuMemCreate, cuMemMap and reservations
 #define VR_SIM_LIMIT       ((uint64_t)1 << 56) // no device address at or above
@@ -69,7 +69,7 @@ struct vr_sim_queue {
     size_t items_capacity, count, next; // items[next..count) are waiting
 };
 
-// --- sim_alloc.c, sim_host.c, sim_vmm.c -----------------------------------------------------------------------------
+// --- sim_alloc.c, sim_alloc.c, sim_vmm.c -----------------------------------------------------------------------------
 
 // Frees every cuMemAlloc allocation (every host allocation and registration) of the context; 0: of every context.
 void vr_sim_free_allocations(struct vr_sim *sim, uint64_t context);
@@ -77,15 +77,9 @@ void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context);
 // Takes down every mapping, reservation and physical allocation, when the simulator ends.
 void vr_sim_free_vmm(struct vr_sim *sim);
 
-// --- sim_physical.c -------------------------------------------------------------------------------------------------
+// --- sim_vmm.c -------------------------------------------------------------------------------------------------
 
-// Frees a physical allocation once no handle, mapping or binding is left.
-void vr_sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical);
-// Ends the binding at a place of the list, which another one takes; and all of an object.
-void vr_sim_unbind_at(struct vr_sim *sim, size_t at);
-void vr_sim_unbind_all(struct vr_sim *sim, uint32_t object);
-
-// --- sim_place.c ----------------------------------------------------------------------------------------------------
+// --- sim_regions.c ----------------------------------------------------------------------------------------------------
 
 // [lowest, highest): what lies in it was once near device memory, so that it is not the host's. lowest is UINT64_MAX at first.
 struct vr_sim_extent {
@@ -116,14 +110,10 @@ vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, u
                                       struct vr_sim_place *place);
 vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address);
 
-// --- sim_file.c: the memory file. Not opened when the simulator keeps nothing ---------------------------------------
+// --- sim_backing.c: the memory file. Not opened when the simulator keeps nothing ---------------------------------------
 
 vr_cu_result vr_sim_back_open(struct vr_sim *sim);
 void vr_sim_back_close(struct vr_sim *sim);
-// Whole pages of the memory file that nobody has; *offset is where they start. The file reaches to their end when the simulator is backed.
-vr_cu_result vr_sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset);
-// Bytes of the pages that hold a range, and where the first starts.
-uint64_t vr_sim_page_span(uint64_t address, uint64_t span);
 uint64_t vr_sim_first_page(uint64_t address);
 
 // --- sim_backing.c: bytes behind the addresses, or kept apart from them. All of it succeeds and does nothing when nothing is kept ---
@@ -167,7 +157,7 @@ bool vr_sim_transfer_look(struct vr_sim *sim, uint64_t address, uint64_t size_by
 // A kernel's result, all of one level.
 bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, const unsigned char *bytes, uint8_t level);
 
-// --- sim_tickets.c: what one process tells another about memory in its file -----------------------------------------
+// --- sim_backing.c: what one process tells another about memory in its file -----------------------------------------
 
 // A page of the file says what lies where. Whoever uses the memory (its owner, a descriptor under way, an importer) holds a byte of the
 // file; who lets go last gives the memory back. A process that dies lets go.
@@ -202,9 +192,6 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
 vr_cu_result vr_sim_shared_take_descriptor(struct vr_sim *sim, void *descriptor, enum vr_sim_ticket_kind kind, uint32_t *index);
 void vr_sim_shared_give(struct vr_sim *sim, uint32_t index);
 int vr_sim_shared_file(const struct vr_sim *sim, uint32_t index);
-// A handle of the fabric, 64 bytes: of the ticket of a physical allocation; and the ticket of such a handle, as vr_sim_shared_take().
-vr_cu_result vr_sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket, void *handle);
-vr_cu_result vr_sim_fabric_take(struct vr_sim *sim, const void *handle, uint32_t *index);
 // Where the host sees the entry's memory. False when the host has no memory.
 bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host);
 
@@ -223,5 +210,12 @@ void vr_sim_import_end(struct vr_sim *sim, const struct vr_sim_range *range);
 
 // Closes what the context (0: every one) opened by cuIpcOpenMemHandle.
 void vr_sim_close_imports(struct vr_sim *sim, uint64_t context);
+
+// ---- Device memory that a driver takes inside a context for objects of the program: variables of modules, arrays. It lies in the device's
+// address space, is accounted, and ends with what it belongs to.
+
+// OUT_OF_MEMORY; size_bytes is not 0.
+vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t size_bytes, uint64_t *address);
+void vr_sim_inner_free(struct vr_sim *sim, uint64_t address);
 
 #endif

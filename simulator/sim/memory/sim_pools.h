@@ -2,7 +2,7 @@
 //
 // A pool gets chunks of device memory and cuts them into pieces. A freed piece remembers the point of its stream at which it was freed:
 // work of that stream may have it again at once, other streams as the pool's reuse attributes say. Memory that a captured stream asks for
-// is of another kind: an address that the graph has for good, with memory behind it while a launch needs it (sim_graph_memory.c).
+// is of another kind: an address that the graph has for good, with memory behind it while a launch needs it (sim_graph.c).
 #ifndef VR_SIM_MEMORY_SIM_POOLS_H
 #define VR_SIM_MEMORY_SIM_POOLS_H
 
@@ -83,13 +83,8 @@ bool vr_sim_chunk_allows(const struct vr_sim *sim, const struct vr_sim_range *ch
 // cuMemFree of memory of a pool or a graph: false when it is neither.
 bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
 
-// --- sim_pool_share.c -----------------------------------------------------------------------------------------------
+// --- sim_pool_calls.c -----------------------------------------------------------------------------------------------
 
-// The program is done with the pool: so is its part in what other processes have of it.
-void vr_sim_pool_unshare(struct vr_sim *sim, struct vr_sim_pool *pool);
-// The piece of another process's pool that starts there, or NULL; it is no longer open here.
-struct vr_sim_range *vr_sim_pool_import_at(const struct vr_sim *sim, uint64_t address);
-void vr_sim_pool_import_close(struct vr_sim *sim, struct vr_sim_range *range);
 // Closes all that pools of the device (UINT32_MAX: of every device) have of other processes.
 void vr_sim_pool_imports_end(struct vr_sim *sim, uint32_t device);
 

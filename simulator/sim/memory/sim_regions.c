@@ -1,6 +1,8 @@
+// Regions of device addresses, and where in them an allocation lies.
 #include "sim/memory/sim_regions.h"
 
 #include "sim/sim.h"
+#include "vram/sim.h"
 
 #define REGION_BYTES (32 * VR_MIB)
 #define PAGE_BYTES   (2 * VR_MIB)
@@ -248,7 +250,8 @@ static uint64_t place_small(struct vr_sim *sim, struct vr_sim_regions *regions, 
     return base;
 }
 
-uint64_t vr_sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span, uint64_t alignment) {
+// Where `span` bytes of `device` go: 0 when there is no place, or no memory of the host. A span of 1 MiB and more is a multiple of 2 MiB.
+static uint64_t sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span, uint64_t alignment) {
     struct vr_sim_regions *regions = &sim->devices[device].regions;
     if (span < VR_MIB) return place_small(sim, regions, device, span, alignment);
     return place_whole(sim, regions, device, vr_round_up(span, PAGE_BYTES));
@@ -297,14 +300,16 @@ static void free_small(struct vr_sim *sim, uint32_t device, uint64_t address) {
     free_pages(sim, device, vr_round_down(address, PAGE_BYTES), vr_round_up(address + 1, PAGE_BYTES)); // one of the others
 }
 
-void vr_sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span) {
+// What lay at `address` is gone. A region in which nothing lies any more is given back.
+static void sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span) {
     if (span < VR_MIB)
         free_small(sim, device, address);
     else
         free_pages(sim, device, address, address + vr_round_up(span, PAGE_BYTES));
 }
 
-void vr_sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t span) {
+// Something lies there that the rule did not put there, or does not lie where the rule put it.
+static void sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t span) {
     const uint64_t top = mirrored_address(sim, 0);
     if (address >= top) return;
     const uint64_t end = address + (span < top - address ? span : top - address);
@@ -318,4 +323,105 @@ void vr_sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t sp
         if (region->end >= end) return;
         address = region->end;
     }
+}
+
+// ---- Which address comes next, by queue, hint or rule.
+
+vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address) {
+    if (queue->next == queue->count) queue->next = queue->count = 0;
+    if (VR_GROW(queue, items, queue->count + 1) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
+    queue->items[queue->count++] = address;
+    return VR_CU_SUCCESS;
+}
+
+static bool is_free(const struct vr_sim *sim, uint64_t address, uint64_t span) {
+    if (address == 0 || address >= VR_SIM_LIMIT || VR_SIM_LIMIT - address < span) return false;
+    return vr_sim_ranges_overlap(&sim->spaces, address, span) == NULL;
+}
+
+static vr_cu_result take_queued(struct vr_sim *sim, struct vr_sim_queue *queue, uint64_t size_bytes, struct vr_sim_place *place) {
+    uint64_t address = queue->items[queue->next++];
+    if (!is_free(sim, address, size_bytes)) return VR_CU_INVALID_VALUE;
+    *place = (struct vr_sim_place){.address = address, .span = size_bytes, .fixed = true};
+    return VR_CU_SUCCESS;
+}
+
+// The first free address at or above *cursor, which moves past it. 0: none.
+static uint64_t place_upwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
+    uint64_t address = vr_sim_ranges_lowest_gap(&sim->spaces, *cursor, VR_SIM_LIMIT, span, alignment);
+    if (address == UINT64_MAX) return 0;
+    *cursor = address + span;
+    return address;
+}
+
+// The first free address that ends at or below *cursor, which moves down to it. 0: none.
+static uint64_t place_downwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
+    uint64_t end = *cursor;
+    for (;;) {
+        if (end < span + alignment) return 0;
+        uint64_t address = vr_round_down(end - span, alignment);
+        const struct vr_sim_range *taken = vr_sim_ranges_overlap(&sim->spaces, address, span);
+        if (taken == NULL) {
+            *cursor = address;
+            return address;
+        }
+        end = taken->base;
+    }
+}
+
+static void note_extent(struct vr_sim_extent *extent, const struct vr_sim_place *place) {
+    if (place->address < extent->lowest) extent->lowest = place->address;
+    if (place->address + place->span > extent->highest) extent->highest = place->address + place->span;
+}
+
+vr_cu_result vr_sim_place_chunk(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place) {
+    const struct vram_sim_options *options = &sim->options;
+    uint64_t alignment = size_bytes >= VR_MIB ? options->alloc_alignment : options->alloc_small_alignment;
+    struct vr_sim_place found = {.span = vr_round_up(size_bytes, alignment), .alignment = alignment};
+    uint64_t cursor = options->alloc_base;
+    switch (options->addresses) {
+    case VRAM_SIM_DRIVER: found.address = sim_regions_place(sim, device, found.span, alignment); break;
+    case VRAM_SIM_WINDOWS:
+    case VRAM_SIM_REUSE: found.address = place_upwards(sim, &cursor, found.span, alignment); break;
+    case VRAM_SIM_FALLING: found.address = place_downwards(sim, &sim->alloc_cursor, found.span, alignment); break;
+    case VRAM_SIM_RISING: found.address = place_upwards(sim, &sim->alloc_cursor, found.span, alignment); break;
+    }
+    if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
+    note_extent(&sim->allocated, &found);
+    *place = found;
+    return VR_CU_SUCCESS;
+}
+
+void vr_sim_place_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span) {
+    if (sim->options.addresses == VRAM_SIM_DRIVER) sim_regions_freed(sim, device, address, span);
+}
+
+void vr_sim_place_lost(struct vr_sim *sim, const struct vr_sim_place *place) {
+    if (sim->options.addresses == VRAM_SIM_DRIVER) sim_regions_note_other(sim, place->address, place->span);
+}
+
+vr_cu_result vr_sim_place_alloc(struct vr_sim *sim, uint32_t device, uint64_t size_bytes, struct vr_sim_place *place) {
+    if (sim->alloc_queue.next == sim->alloc_queue.count) return vr_sim_place_chunk(sim, device, size_bytes, place);
+    const vr_cu_result result = take_queued(sim, &sim->alloc_queue, size_bytes, place);
+    if (result == VR_CU_SUCCESS) vr_sim_place_lost(sim, place);
+    return result;
+}
+
+vr_cu_result vr_sim_place_reservation(struct vr_sim *sim, uint64_t size_bytes, uint64_t alignment, uint64_t hint,
+                                      struct vr_sim_place *place) {
+    if (sim->reserve_queue.next < sim->reserve_queue.count) return take_queued(sim, &sim->reserve_queue, size_bytes, place);
+    if (alignment < sim->options.reserve_alignment) alignment = sim->options.reserve_alignment;
+    struct vr_sim_place found = {.span = size_bytes, .alignment = alignment};
+    uint64_t cursor = sim->options.reserve_base;
+    if (hint % alignment == 0 && is_free(sim, hint, size_bytes))
+        found.address = hint;
+    else if (sim->options.addresses == VRAM_SIM_REUSE || sim->options.addresses == VRAM_SIM_WINDOWS)
+        found.address = place_upwards(sim, &cursor, size_bytes, alignment);
+    else
+        found.address = place_upwards(sim, &sim->reserve_cursor, size_bytes, alignment);
+    if (found.address == 0) return VR_CU_OUT_OF_MEMORY;
+    note_extent(&sim->reserved, &found);
+    vr_sim_place_lost(sim, &found);
+    *place = found;
+    return VR_CU_SUCCESS;
 }

@@ -45,12 +45,6 @@ struct vr_sim_regions {
 };
 
 void vr_sim_regions_release(struct vr_sim_regions *regions);
-// Where `span` bytes of `device` go: 0 when there is no place, or no memory of the host. A span of 1 MiB and more is a multiple of 2 MiB.
-uint64_t vr_sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span, uint64_t alignment);
-// What lay at `address` is gone. A region in which nothing lies any more is given back.
-void vr_sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span);
-// Something lies there that the rule did not put there, or does not lie where the rule put it.
-void vr_sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t span);
 // Does the invariant of each region hold?
 bool vr_sim_regions_check(const struct vr_sim *sim);
 

@@ -1,4 +1,4 @@
-#include "sim/memory/sim_windows.h"
+#include "sim/memory/sim_content.h"
 
 #include "os/os.h"
 

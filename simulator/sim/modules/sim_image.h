@@ -2,7 +2,7 @@
 // for which architecture it was compiled. Nothing of it is executed.
 //
 // Three forms: a cubin (an ELF file), PTX text, and a container of several of both for various architectures. Code in a container may be
-// compressed (sim_unpack.h). Where nobody unpacks it, its names are not known, and every name is taken for one of its kernels (`open`).
+// compressed (sim_code.c). Where nobody unpacks it, its names are not known, and every name is taken for one of its kernels (`open`).
 #ifndef VR_SIM_MODULES_SIM_IMAGE_H
 #define VR_SIM_MODULES_SIM_IMAGE_H
 
@@ -85,15 +85,14 @@ size_t vr_sim_image_kernel(struct vr_sim_image *image, const char *name);
 size_t vr_sim_image_variable(const struct vr_sim_image *image, const char *name);
 // For the readers. name need not end with a NUL. NULL when the host has no memory.
 struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const char *name, size_t length);
-bool vr_sim_image_add_variable(struct vr_sim_image *image, const char *name, size_t length, uint64_t size_bytes, bool managed);
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes);
 
-// --- sim_launch_fill.c ----------------------------------------------------------------------------------------------
+// --- sim_launch_writes.c ----------------------------------------------------------------------------------------------
 
 // How long the value is that a kernel of that name fills memory with; 0: it is not known to do that.
 uint32_t vr_sim_fill_value_bytes(const char *name);
 
-// --- sim_cubin.c, sim_ptx.c -----------------------------------------------------------------------------------------
+// --- sim_image.c, sim_image.c -----------------------------------------------------------------------------------------
 
 // The architecture of a cubin; *exact: it runs on no other. False when it is none.
 bool vr_sim_cubin_architecture(const void *bytes, size_t size_bytes, uint32_t *architecture, bool *exact);

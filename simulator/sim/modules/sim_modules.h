@@ -64,23 +64,13 @@ struct vr_sim_link {
     bool complete;
 };
 
-// --- sim_module.c, sim_library.c ------------------------------------------------------------------------------------
+// --- sim_module.c, sim_module.c ------------------------------------------------------------------------------------
 
-// The module of an image in a context, which takes a reference of it. `library`: whose part it is, or 0.
-vr_cu_result vr_sim_module_make(struct vr_sim *sim, uint64_t context, struct vr_sim_image *image, uint64_t library, uint64_t *module);
-// The library's module in a context, made at its first use.
-vr_cu_result vr_sim_library_module(struct vr_sim *sim, uint64_t library, uint64_t context, uint64_t *module);
-vr_cu_result vr_sim_module_function_at(struct vr_sim *sim, uint64_t module, size_t kernel, uint64_t *function);
 // The library's code for a device, NULL: none.
 struct vr_sim_image *vr_sim_library_image(struct vr_sim *sim, const struct vr_sim_library *library, uint32_t device);
-vr_cu_result vr_sim_module_variable(struct vr_sim *sim, uint64_t module, const char *name, uint64_t *address, uint64_t *size_bytes);
-// Where the first of its variables lies relative to one of them.
-uint64_t vr_sim_variable_offset(const struct vr_sim_image *image, size_t variable);
-// Ends what the context (0: every one) has of modules; and all libraries, when the simulator ends.
-void vr_sim_end_module(struct vr_sim *sim, struct vr_sim_module *module);
 void vr_sim_end_modules(struct vr_sim *sim, uint64_t context);
 void vr_sim_end_libraries(struct vr_sim *sim);
-void vr_sim_end_links(struct vr_sim *sim); // sim_link.c
+void vr_sim_end_links(struct vr_sim *sim); // sim_module.c
 
 // --- sim_kernel.c ---------------------------------------------------------------------------------------------------
 
@@ -103,7 +93,7 @@ VR_INLINE const struct vr_sim_kernel *vr_sim_function_kernel(const struct vr_sim
 uint32_t vr_sim_function_most_threads(const struct vr_sim_function *function);
 vr_cu_result vr_sim_function_make(struct vr_sim *sim, const struct vr_sim_function *function, uint64_t *handle);
 
-// --- sim_occupancy.c ------------------------------------------------------------------------------------------------
+// --- sim_kernel.c ------------------------------------------------------------------------------------------------
 
 // Blocks that a multiprocessor of the device holds at a time.
 int vr_sim_active_blocks(struct vr_sim *sim, uint32_t device, struct vr_sim_function *function, uint64_t threads, uint64_t dynamic_bytes);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/modules/sim_signature.h"
-
 enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 
 // --- families -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-// sim_signature.c: a reader of mangled names that keeps types only as far as sim_signature.h tells them. Every step is checked against the
+// sim_signature.c: a reader of mangled names that keeps types only as far as sim_outputs.h tells them. Every step is checked against the
 // end of the name; how deep names nest and how much they substitute is bounded.
-#include "sim/modules/sim_signature.h"
+#include "sim/modules/sim_outputs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,8 +10,6 @@ struct vr_sim_results *vr_sim_results_here(struct vr_sim *sim);
 
 // The next copies of one number by the calling thread give these; at most VR_SIM_ANSWERS_MOST are kept.
 void vr_sim_answers_say(struct vr_sim *sim, const int64_t *numbers, unsigned count, enum vr_sim_level level);
-// After a copy: where it is one to the host of one number, and there is an answer.
-void vr_sim_answers_give(struct vr_sim *sim, const struct vr_sim_work *work);
 
 // From now on the thread's kernels leave a range as it is; VR_SIM_SHIELDS_MOST at most are kept. cut: the last ones go, so many stay.
 void vr_sim_shields_add(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
@@ -24,5 +22,24 @@ bool vr_sim_computes(struct vr_sim *sim);
 void vr_sim_captured_note(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 // Takes the oldest ones, at most so many: how many there are. A size of UINT64_MAX: not known. `most` 0: all are dropped.
 size_t vr_sim_captured_take(struct vr_sim *sim, uint64_t *addresses, uint64_t *sizes, size_t most);
+
+// ---- Results of kernels that the program's process computed on the host (adapters/fit/vram_values.py): elements in device memory with a
+// level each, which are looked at before an operation and put behind it.
+
+#define VR_SIM_UNTOUCHED VR_SIM_LEVELS // in place of an element's level: it is no result
+
+// May results be put after the work of a stream of a device? INVALID_CONTEXT: the device is not in use. NOT_SUPPORTED: nothing is kept of
+// what is written. STREAM_CAPTURE_UNSUPPORTED: the stream captures. Waits for the host functions that the stream has; the lock is given up
+// meanwhile.
+vr_cu_result vr_sim_results_after(struct vr_sim *sim, uint32_t device, uint64_t stream);
+// The bytes of elements at an address and a level for each. INVALID_VALUE where no device reaches that,
+// NOT_SUPPORTED where nothing is kept.
+vr_cu_result vr_sim_results_look(struct vr_sim *sim, uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes,
+                                 uint8_t *levels);
+// Puts elements; `levels` has one of each, or is NULL: all are known.
+vr_cu_result vr_sim_results_put(struct vr_sim *sim, uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes,
+                                const uint8_t *levels);
+// The bytes are not known any more.
+vr_cu_result vr_sim_results_forget(struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
 
 #endif

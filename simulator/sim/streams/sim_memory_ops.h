@@ -14,7 +14,7 @@ struct vr_sim_ops_payload {
     struct vr_cu_mem_op ops[];
 };
 
-// What an operation writes, in works of 4 bytes each: how many, 0 for one that writes nothing. (sim_op_works.c)
+// What an operation writes, in works of 4 bytes each: how many, 0 for one that writes nothing. (sim_work.c)
 uint32_t vr_sim_op_works(const struct vr_cu_mem_op *op, uint32_t device, struct vr_sim_work works[2]);
 // A copy of operations with one reference. INVALID_VALUE for those that make no sense, OUT_OF_MEMORY.
 vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uint32_t flags, uint64_t context,

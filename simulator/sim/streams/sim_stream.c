@@ -1,9 +1,110 @@
-// sim_stream.c: streams as queues on the virtual clock.
-//
-// With the clock, all that matters of a stream's work is when it ends: tail_ns. With manual completion time says nothing, and
-// work is numbered instead: work n of a stream is complete when done_work >= n. What must come first is kept as edges, so that
-// completing a stream also completes what its work waited for, and nothing else.
+// Streams: the work in them on the virtual clock, and what they wait for.
 #include "sim/streams/sim_streams.h"
+
+// ---- How long work takes on the device, where it takes time.
+
+// Bytes of a second: over the bus of a host, and inside of a device, where a copy reads and writes. Of the order of an A100's (PCIe 4.0
+// x16, HBM2e); what matters is that large copies take long.
+enum { BUS_BYTES_PER_NS = 25, DEVICE_BYTES_PER_NS = 700 };
+
+static bool is_far(const struct vr_sim *sim, uint64_t address) {
+    return !vr_sim_is_near(&sim->allocated, address) && !vr_sim_is_near(&sim->reserved, address);
+}
+
+uint64_t vr_sim_work_cost_ns(const struct vr_sim *sim, const struct vr_sim_work *work) {
+    const bool copy = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY;
+    if (sim->options.kernel_ns == 0 || (!copy && work->type != VR_CU_GRAPH_NODE_TYPE_MEMSET)) return work->cost_ns;
+    const bool bus = is_far(sim, work->to) || (copy && is_far(sim, work->from));
+    uint64_t bytes;
+    if (!vr_mul_u64(work->width_bytes, work->rows, &bytes) || !vr_mul_u64(bytes, work->planes, &bytes)) return work->cost_ns;
+    return bytes / (bus ? BUS_BYTES_PER_NS : DEVICE_BYTES_PER_NS) + 1;
+}
+
+// ---- Lists of handles of graph nodes.
+
+bool vr_sim_nodes_reserve(struct vr_sim_nodes *nodes, size_t more) { return VR_GROW(nodes, items, nodes->count + more) == VRAM_OK; }
+
+bool vr_sim_nodes_add(struct vr_sim_nodes *nodes, uint64_t node) {
+    if (!vr_sim_nodes_reserve(nodes, 1)) return false;
+    nodes->items[nodes->count++] = node;
+    return true;
+}
+
+bool vr_sim_nodes_copy(struct vr_sim_nodes *to, const struct vr_sim_nodes *from) {
+    if (from->count > to->count && !vr_sim_nodes_reserve(to, from->count - to->count)) return false;
+    if (from->count != 0) memcpy(to->items, from->items, from->count * sizeof *to->items);
+    to->count = from->count;
+    return true;
+}
+
+void vr_sim_nodes_free(struct vr_sim_nodes *nodes) {
+    free(nodes->items);
+    *nodes = (struct vr_sim_nodes){0};
+}
+
+void vr_sim_nodes_remove_at(struct vr_sim_nodes *nodes, size_t at) {
+    nodes->count--;
+    memmove(&nodes->items[at], &nodes->items[at + 1], (nodes->count - at) * sizeof *nodes->items);
+}
+
+bool vr_sim_nodes_remove(struct vr_sim_nodes *nodes, uint64_t node) {
+    for (size_t i = 0; i < nodes->count; i++) {
+        if (nodes->items[i] != node) continue;
+        vr_sim_nodes_remove_at(nodes, i);
+        return true;
+    }
+    return false;
+}
+
+// ---- Is the value there that a stream waits for?
+
+#define NAP_NS 100000 // between two looks at a value that some other thread or process must write
+
+// The value in memory; false where no bytes stand behind the address. Looking at it is no read of the program's.
+static bool read_held_word(const struct vr_sim *constant, const struct vr_sim_hold *hold, uint64_t *value) {
+    struct vr_sim *sim = (struct vr_sim *)(uintptr_t)constant; // what a look leaves behind is taken back
+    const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, hold->address);
+    const bool pinned = range == NULL && vr_sim_ranges_holding(&sim->hosts, hold->address) != NULL;
+    if (range == NULL && !pinned) return false;
+    if (range != NULL && range->kind == VR_SIM_RESERVATION && vr_sim_ranges_holding(&sim->mappings, hold->address) == NULL) return false;
+    if (pinned || sim->options.backed) {
+        memcpy(value, (const void *)(uintptr_t)hold->address, hold->width);
+        return true;
+    }
+    const struct vr_sim_read before = sim->read;
+    const bool kept = vr_sim_keeps(sim) && vr_sim_transfer_copy(sim, (uint64_t)(uintptr_t)value, hold->address, hold->width, true);
+    sim->read = before;
+    return kept;
+}
+
+// What has no bytes holds nobody.
+bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold) {
+    uint64_t found = 0, wanted = hold->value;
+    if (hold->width == 0 || !read_held_word(sim, hold, &found)) return true;
+    const bool wide = hold->width == 8;
+    if (!wide) wanted &= UINT32_MAX;
+    switch (hold->test) {
+    case VR_CU_STREAM_WAIT_VALUE_EQ: return found == wanted;
+    case VR_CU_STREAM_WAIT_VALUE_AND: return (found & wanted) != 0;
+    case VR_CU_STREAM_WAIT_VALUE_NOR: return (~(found | wanted) & (wide ? UINT64_MAX : UINT32_MAX)) != 0;
+    default: return wide ? (int64_t)(found - wanted) >= 0 : (int32_t)(uint32_t)(found - wanted) >= 0; // in a circle
+    }
+}
+
+// The lock is given up between looks: nothing borrowed stays valid.
+void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold) {
+    const struct vr_sim_hold copy = *hold;
+    struct vr_signal nobody;
+    if (vr_sim_hold_is_over(sim, &copy)) return;
+    vr_signal_init(&nobody);
+    while (!vr_sim_hold_is_over(sim, &copy)) vr_sim_wait(sim, &nobody, NAP_NS);
+    vr_signal_destroy(&nobody);
+}
+
+// ---- Streams as queues on the virtual clock.
+// With the clock, all that matters of a stream's work is when it ends: tail_ns. With manual completion time says nothing, and work is
+// numbered instead: work n of a stream is complete when done_work >= n. What must come first is kept as edges, so that completing a stream
+// also completes what its work waited for, and nothing else.
 
 #define TIME_MAX ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
 
@@ -22,7 +123,8 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
 
 // --- manual completion: edges ---------------------------------------------------------------------------------------
 
-void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream) { vr_sim_stream_at(sim, stream)->references++; }
+// Manual completion: an event names, or names no more, the stream in a slot.
+static void sim_stream_reference(struct vr_sim *sim, uint32_t stream) { vr_sim_stream_at(sim, stream)->references++; }
 
 void vr_sim_stream_free(struct vr_sim_stream *stream) {
     free(stream->edges);
@@ -39,7 +141,7 @@ void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index) {
     vr_sim_slots_give(&sim->streams, index);
 }
 
-void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream) {
+static void sim_stream_unreference(struct vr_sim *sim, uint32_t stream) {
     vr_sim_stream_at(sim, stream)->references--;
     vr_sim_stream_collect(sim, stream);
 }
@@ -55,7 +157,7 @@ static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t 
     size_t needed = stream->edge_count + 1;
     if (VR_GROW(stream, edges, needed) != VRAM_OK) return false;
     stream->edges[stream->edge_count++] = (struct vr_sim_edge){at, target_work, target};
-    vr_sim_stream_reference(sim, target);
+    sim_stream_reference(sim, target);
     return true;
 }
 
@@ -276,7 +378,7 @@ bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t mo
 }
 
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
-    if (event->recorded && sim->options.manual_completion) vr_sim_stream_unreference(sim, event->stream);
+    if (event->recorded && sim->options.manual_completion) sim_stream_unreference(sim, event->stream);
     event->recorded = false;
     event->capture = 0;
     event->frontier.count = 0;
@@ -285,7 +387,7 @@ void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event) {
 void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns) {
     const uint32_t index = vr_sim_slots_index(&sim->streams, stream);
     const uint64_t work = stream->work;
-    if (sim->options.manual_completion) vr_sim_stream_reference(sim, index);
+    if (sim->options.manual_completion) sim_stream_reference(sim, index);
     vr_sim_event_forget(sim, event);
     event->recorded = true;
     event->complete_ns = end_ns;

@@ -109,7 +109,7 @@ VR_INLINE void vr_sim_payload_drop(struct vr_sim_payload *payload) {
     if (payload != NULL && --payload->references == 0) free(payload);
 }
 
-// --- sim_nodes.c ----------------------------------------------------------------------------------------------------
+// --- sim_stream.c ----------------------------------------------------------------------------------------------------
 
 // Lists of nodes. add: false when the host has no memory. copy: `to` becomes `from`, or is untouched when that fails.
 bool vr_sim_nodes_add(struct vr_sim_nodes *nodes, uint64_t node);
@@ -150,9 +150,6 @@ void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream); // as
 void vr_sim_wait_context(struct vr_sim *sim, uint64_t context);
 void vr_sim_wait_device(struct vr_sim *sim, uint32_t device);
 void vr_sim_wait_all(struct vr_sim *sim);
-// Manual completion: an event names, or names no more, the stream in a slot.
-void vr_sim_stream_reference(struct vr_sim *sim, uint32_t stream);
-void vr_sim_stream_unreference(struct vr_sim *sim, uint32_t stream);
 // Makes `event` the record of the work of `stream` so far, which ends at end_ns; what it was a record of before is forgotten.
 void vr_sim_event_set(struct vr_sim *sim, struct vr_sim_event *event, const struct vr_sim_stream *stream, uint64_t end_ns);
 void vr_sim_event_forget(struct vr_sim *sim, struct vr_sim_event *event);
@@ -168,7 +165,7 @@ void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index);
 // A stream of the program's, in `context`: what cuStreamCreate makes in the current one.
 vr_cu_result vr_sim_stream_create_in(struct vr_sim *sim, uint64_t context, enum vr_sim_stream_kind kind, uint64_t *stream);
 // cuStreamCreateWithPriority: a priority out of the range becomes the nearest in it. cuStreamGetPriority tells it again.
-// --- sim_context_event.c ---------------------------------------------------------------------------------------------
+// --- sim_event.c ---------------------------------------------------------------------------------------------
 
 // An event after all that the streams of a live context have; of those in a green context, unless that is 0.
 vr_cu_result vr_sim_context_record(struct vr_sim *sim, uint64_t context, uint64_t green, uint64_t event);
@@ -198,7 +195,7 @@ bool vr_sim_work_is_valid(const struct vr_sim *sim, const struct vr_sim_work *wo
 // Moves the bytes or calls the function. The work must be valid. OUT_OF_MEMORY when the host has none for bytes that are kept.
 vr_cu_result vr_sim_work_do(struct vr_sim *sim, const struct vr_sim_work *work);
 
-// --- sim_hold.c -----------------------------------------------------------------------------------------------------
+// --- sim_stream.c -----------------------------------------------------------------------------------------------------
 
 bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold);
 // Waits for real until the value is there; the lock is given up meanwhile.
@@ -209,12 +206,12 @@ void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold);
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);
 
-// --- sim_copy_shapes.c ----------------------------------------------------------------------------------------------
+// --- sim_copy.c ----------------------------------------------------------------------------------------------
 
 // The work of a copy in three dimensions, but for its device: INVALID_VALUE where it leaves an array, INVALID_HANDLE where there is none.
 vr_cu_result vr_sim_copy_shape(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, struct vr_sim_work *work);
 
-// --- sim_work_time.c ------------------------------------------------------------------------------------------------
+// --- sim_stream.c ------------------------------------------------------------------------------------------------
 
 // How long it takes on the device: what it says or, of copies and sets where work takes time, what its bytes do.
 uint64_t vr_sim_work_cost_ns(const struct vr_sim *sim, const struct vr_sim_work *work);

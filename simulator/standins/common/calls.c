@@ -1,5 +1,12 @@
-// Handles of libraries and the calls that take one.
+// Handles of libraries and the calls that take one, the objects that programs hold by handle, and the sizes that real libraries take.
+#include <stdlib.h>
+#include <string.h>
+
 #include "calls.h"
+#include "common.h"
+#include "missing.h"
+
+// ---- Handles of libraries and the calls that take one.
 
 int standin_query(const struct standin_codes *codes, const struct standin_handle *handle) {
     return standin_is(handle, codes->kind) ? 0 : codes->not_initialized;
@@ -58,4 +65,106 @@ int standin_version_part(int part) {
     static const int divisors[] = {10000, 100, 1};
     if (part < 0 || part > 2) return -1;
     return part == 0 ? standin_library_version / divisors[0] : standin_library_version / divisors[part] % 100;
+}
+
+// ---- Objects that programs hold by handle, and what was set on them by number.
+
+// One kept value. A program sets a handful per object, so that a list serves.
+struct standin_kept {
+    struct standin_kept *next;
+    int64_t number;
+    size_t bytes;
+    max_align_t value[];
+};
+
+void *standin_new(uint64_t kind, size_t bytes) {
+    struct standin_object *object = calloc(1, bytes);
+    if (object != NULL) object->kind = kind;
+    return object;
+}
+
+bool standin_is(const void *object, uint64_t kind) {
+    const struct standin_object *head = object;
+    return head != NULL && (uintptr_t)head % sizeof(uint64_t) == 0 && head->kind == kind;
+}
+
+bool standin_destroy(void *object, uint64_t kind) {
+    struct standin_object *head = object;
+    if (!standin_is(object, kind)) return false;
+    while (head->kept != NULL) {
+        struct standin_kept *next = head->kept->next;
+        free(head->kept);
+        head->kept = next;
+    }
+    head->kind = 0; // a second destruction is noticed while the memory lies as it was
+    free(head);
+    return true;
+}
+
+static struct standin_kept **place_of_object(struct standin_object *object, int64_t number) {
+    struct standin_kept **place = &object->kept;
+    while (*place != NULL && (*place)->number != number) place = &(*place)->next;
+    return place;
+}
+
+bool standin_keep(void *object, int64_t number, const void *value, size_t bytes) {
+    struct standin_kept **place = place_of_object(object, number);
+    struct standin_kept *made = malloc(sizeof *made + bytes);
+    if (made == NULL) return false;
+    made->next = NULL;
+    made->number = number;
+    made->bytes = bytes;
+    if (bytes != 0) memcpy(made->value, value, bytes);
+    if (*place != NULL) {
+        made->next = (*place)->next;
+        free(*place);
+    }
+    *place = made;
+    return true;
+}
+
+const void *standin_kept(const void *object, int64_t number, size_t *bytes) {
+    const struct standin_object *head = object;
+    const struct standin_kept *kept = head->kept;
+    while (kept != NULL && kept->number != number) kept = kept->next;
+    if (kept != NULL && bytes != NULL) *bytes = kept->bytes;
+    return kept == NULL ? NULL : kept->value;
+}
+
+// ---- The sizes that the real libraries take and ask for, by version and device.
+
+static const char *const names[] = {
+#define X(name) [STANDIN_##name] = #name,
+#include "size_names.def"
+#undef X
+};
+
+static const struct standin_size_row rows[] = {
+#define X(what, from_version, below_version, from_capability, below_capability, bytes, source)                                             \
+    {STANDIN_##what, from_version, below_version, from_capability, below_capability, bytes, source},
+#include "sizes.def"
+#undef X
+};
+
+static bool is_between(int value, int from, int below) { return value >= from && (below == 0 || value < below); }
+
+static const struct standin_size_row *find_size_row(enum standin_size what, int version) {
+    const int capability = standin_capability();
+    const struct standin_size_row *row = rows, *last = rows;
+    for (; row < rows + sizeof rows / sizeof *rows; row++) {
+        if (row->what != what) continue;
+        last = row;
+        if (is_between(version, row->from_version, row->below_version) &&
+            is_between(capability, row->from_capability, row->below_capability))
+            return row;
+    }
+    return last;
+}
+
+void standin_size_stake(enum standin_size what, uint64_t bytes) { vr_missing_stake(names[what], bytes); }
+
+const struct standin_size_row *standin_size(enum standin_size what, int version) {
+    const struct standin_size_row *row = find_size_row(what, version);
+    if (row->source == NULL) vr_missing_count(VR_MISSING_SIZE, names[what], NULL);
+    return row;
 }

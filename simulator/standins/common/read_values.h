@@ -1,13 +1,26 @@
-// read_values.h: what a program is told where it reads what only a kernel would have written, for `--value` of `vram sim` and `vram fit`.
-//
-// The rules are text, a line each: `PLACE=VALUE[,VALUE...]`, `#` begins a comment. The variable VRAM_SIM_VALUES holds them.
-#ifndef VR_STANDINS_COMMON_READ_VALUES_H
-#define VR_STANDINS_COMMON_READ_VALUES_H
+// read_values.h: the operations of PyTorch that a read is a part of, by the frames of machine code above it.
+// PyTorch's dispatcher calls every operation through a function at::_ops::NAME_OVERLOAD::call(), which all its builds export: a read of a
+// count within masked_select() has `nonzero` and, further out, `masked_select` on its stack.
+#ifndef VR_STANDINS_COMMON_COMMON_READ_VALUES_H
+#define VR_STANDINS_COMMON_COMMON_READ_VALUES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// Appends the operation that a frame's function is of to `text`, behind a blank, unless it is there already or does not fit. Frames
+// are given innermost first.
+void vr_read_operations_add(const char *function, char *text, size_t capacity);
+// Whether `name` (`nonzero`, `unique`) is among them: also as `_unique2`, `unique_dim`, `nonzero_numpy`, `index_Tensor` for `index`.
+bool vr_read_operations_have(const char *text, const char *name, size_t length);
+// Whether what is read is how many elements of several there are, so that a part of these is a value for it.
+bool vr_read_operations_count(const char *text);
+// The one that says the most: the innermost that does not just copy, else the outermost. Not ended by a NUL.
+const char *vr_read_operations_main(const char *text, size_t *length);
+
+// ---- What a program is told where it reads what only a kernel would have written, for `--value` of `vram sim` and `vram fit`.
+// The rules are text, a line each: `PLACE=VALUE[,VALUE...]`, `#` begins a comment. The variable VRAM_SIM_VALUES holds them.
 
 #define VR_READ_VALUES_BYTES 65536 // of all rules together, the NUL included: a variable of the environment
 
@@ -16,7 +29,7 @@ enum vr_read_place {
     VR_READ_FUNCTION, // NAME()
     VR_READ_FILE,     // the end of a path, from the path's begin or a '/' on
     VR_READ_LINE,     // the same, and a line of it
-    VR_READ_OPERATION // aten::NAME (simulator/standins/common/read_operations.h)
+    VR_READ_OPERATION // aten::NAME (simulator/standins/common/read_values.h)
 };
 
 // The elements of a read.

@@ -1,5 +1,5 @@
 // hip.h: the rooms of the stand-in for AMD's HIP runtime. Each of HIP's calls is one of the simulated CUDA driver, which has the same
-// arguments and results. hip_runtime.c, hip_copies.c and hip_kernels.c have what differs.
+// arguments and results. hip_runtime.c, hip_runtime.c and hip_kernels.c have what differs.
 #ifndef VR_STANDINS_HIP_HIP_H
 #define VR_STANDINS_HIP_HIP_H
 

@@ -1,7 +1,62 @@
-// companions.c: the functions of companions.def that stand on the table of calls.def.
+// Companions of the rows of calls.def: older binary interfaces, and those with further arguments.
 #include "../common/missing.h"
 #include "libcuda.h"
+#include "sim/graphs/sim_graphs.h"
+#include "sim/sim_abi.h"
 #include "sim/streams/sim_streams.h"
+
+// ---- Earlier binary interfaces of a function that mean what the newest simulated one means, and newer ones with more to say.
+
+vr_cu_result cuCtxCreate(uint64_t *context, unsigned flags, int device) { return cuCtxCreate_v2(context, flags, device); }
+
+// Part of the multiprocessors is for programs that share a device through a server of its own (MPS), which there is none of.
+vr_cu_result cuCtxCreate_v3(uint64_t *context, const void *affinities, int affinity_count, unsigned flags, int device) {
+    if ((affinities == NULL) != (affinity_count == 0) || affinity_count < 0) return VR_CU_INVALID_VALUE;
+    return affinity_count > 0 ? VR_CU_UNSUPPORTED_EXEC_AFFINITY : cuCtxCreate_v2(context, flags, device);
+}
+
+vr_cu_result cuCtxCreate_v4(uint64_t *context, const struct vr_cu_context_params *params, unsigned flags, int device) {
+    if (params == NULL) return cuCtxCreate_v2(context, flags, device);
+    if (params->graphics != NULL) return params->affinities == NULL ? VR_CU_NOT_SUPPORTED : VR_CU_INVALID_VALUE;
+    return cuCtxCreate_v3(context, params->affinities, params->affinity_count, flags, device);
+}
+
+vr_cu_result cuCtxDestroy(uint64_t context) { return cuCtxDestroy_v2(context); }
+vr_cu_result cuCtxPushCurrent(uint64_t context) { return cuCtxPushCurrent_v2(context); }
+vr_cu_result cuCtxPopCurrent(uint64_t *context) { return cuCtxPopCurrent_v2(context); }
+vr_cu_result cuDevicePrimaryCtxRelease(int device) { return cuDevicePrimaryCtxRelease_v2(device); }
+vr_cu_result cuDevicePrimaryCtxReset(int device) { return cuDevicePrimaryCtxReset_v2(device); }
+vr_cu_result cuDevicePrimaryCtxSetFlags(int device, unsigned flags) { return cuDevicePrimaryCtxSetFlags_v2(device, flags); }
+vr_cu_result cuStreamDestroy(uint64_t stream) { return cuStreamDestroy_v2(stream); }
+vr_cu_result cuEventDestroy(uint64_t event) { return cuEventDestroy_v2(event); }
+vr_cu_result cuMemHostRegister(uint64_t host, uint64_t size_bytes, unsigned flags) { return cuMemHostRegister_v2(host, size_bytes, flags); }
+vr_cu_result cuStreamBeginCapture(uint64_t stream) { return cuStreamBeginCapture_v2(stream, VR_CU_STREAM_CAPTURE_MODE_GLOBAL); }
+
+vr_cu_result cuIpcOpenMemHandle(uint64_t *address, struct vr_cu_ipc_handle handle, unsigned flags) {
+    return cuIpcOpenMemHandle_v2(address, handle, flags);
+}
+
+vr_cu_result cuStreamWriteValue32(uint64_t stream, uint64_t address, uint32_t value, unsigned flags) {
+    return cuStreamWriteValue32_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamWaitValue32(uint64_t stream, uint64_t address, uint32_t value, unsigned flags) {
+    return cuStreamWaitValue32_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamWriteValue64(uint64_t stream, uint64_t address, uint64_t value, unsigned flags) {
+    return cuStreamWriteValue64_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamWaitValue64(uint64_t stream, uint64_t address, uint64_t value, unsigned flags) {
+    return cuStreamWaitValue64_v2(stream, address, value, flags);
+}
+
+vr_cu_result cuStreamBatchMemOp(uint64_t stream, unsigned count, const struct vr_cu_mem_op *ops, unsigned flags) {
+    return cuStreamBatchMemOp_v2(stream, count, ops, flags);
+}
+
+// ---- The functions of companions.def that stand on the table of calls.def.
 
 #define PITCH 512 // rows of cuMemAllocPitch start at multiples of this
 
@@ -219,4 +274,73 @@ vr_cu_result cuMemHostGetDevicePointer_v2(uint64_t *address, uint64_t host, unsi
     vr_mutex_unlock(&sim->lock);
     if (known) *address = host; // one address space
     return known ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
+}
+
+// ---- The functions of companions.def about captures and graphs: older binary interfaces, and those with edge data. An edge of this driver
+// is the plain one: the whole of a node after the whole of another, whose data is all zero.
+
+static bool are_plain(const struct vr_cu_edge_data *edge_data, uint64_t count) {
+    static const struct vr_cu_edge_data plain;
+    for (uint64_t i = 0; edge_data != NULL && i < count; i++)
+        if (memcmp(&edge_data[i], &plain, sizeof plain) != 0) return false;
+    return true;
+}
+
+// The data of the edges that a question was answered with.
+static vr_cu_result give_plain(vr_cu_result result, struct vr_cu_edge_data *edge_data, const uint64_t *count) {
+    if (result == VR_CU_SUCCESS && edge_data != NULL) memset(edge_data, 0, (size_t)*count * sizeof *edge_data);
+    return result;
+}
+
+vr_cu_result cuStreamGetCaptureInfo(uint64_t stream, int *status, uint64_t *id) {
+    return cuStreamGetCaptureInfo_v2(stream, status, id, NULL, NULL, NULL);
+}
+
+vr_cu_result cuStreamGetCaptureInfo_v3(uint64_t stream, int *status, uint64_t *id, uint64_t *graph, const uint64_t **dependencies,
+                                       const struct vr_cu_edge_data **edge_data, uint64_t *count) {
+    if (edge_data == NULL) return cuStreamGetCaptureInfo_v2(stream, status, id, graph, dependencies, count);
+    struct vr_sim *sim;
+    const vr_cu_result entered = vr_libcuda_enter(&sim);
+    if (entered != VR_CU_SUCCESS) return entered;
+    if (dependencies == NULL) return VR_CU_INVALID_VALUE;
+    vr_mutex_lock(&sim->lock);
+    vr_cu_result result = vr_sim_stream_get_capture_info(sim, stream, status, id, graph, dependencies, count);
+    struct vr_sim_stream *found;
+    if (result == VR_CU_SUCCESS && vr_sim_stream_find(sim, stream, &found) == VR_CU_SUCCESS && found->capture != 0) {
+        *edge_data = vr_sim_capture_edges(found);
+        if (*edge_data == NULL) result = VR_CU_OUT_OF_MEMORY;
+    }
+    vr_mutex_unlock(&sim->lock);
+    return result;
+}
+
+vr_cu_result cuStreamUpdateCaptureDependencies_v2(uint64_t stream, const uint64_t *nodes, const struct vr_cu_edge_data *edge_data,
+                                                  uint64_t count, unsigned flags) {
+    if (!are_plain(edge_data, count)) return VR_CU_INVALID_VALUE;
+    return cuStreamUpdateCaptureDependencies(stream, nodes, count, flags);
+}
+
+vr_cu_result cuGraphGetEdges_v2(uint64_t graph, uint64_t *from, uint64_t *to, struct vr_cu_edge_data *edge_data, uint64_t *count) {
+    if (edge_data != NULL && from == NULL) return VR_CU_INVALID_VALUE;
+    return give_plain(cuGraphGetEdges(graph, from, to, count), edge_data, count);
+}
+
+vr_cu_result cuGraphNodeGetDependencies_v2(uint64_t node, uint64_t *dependencies, struct vr_cu_edge_data *edge_data, uint64_t *count) {
+    if (edge_data != NULL && dependencies == NULL) return VR_CU_INVALID_VALUE;
+    return give_plain(cuGraphNodeGetDependencies(node, dependencies, count), edge_data, count);
+}
+
+vr_cu_result cuGraphNodeGetDependentNodes_v2(uint64_t node, uint64_t *dependents, struct vr_cu_edge_data *edge_data, uint64_t *count) {
+    if (edge_data != NULL && dependents == NULL) return VR_CU_INVALID_VALUE;
+    return give_plain(cuGraphNodeGetDependentNodes(node, dependents, count), edge_data, count);
+}
+
+vr_cu_result cuGraphAddDependencies_v2(uint64_t graph, const uint64_t *from, const uint64_t *to, const struct vr_cu_edge_data *edge_data,
+                                       uint64_t count) {
+    return are_plain(edge_data, count) ? cuGraphAddDependencies(graph, from, to, count) : VR_CU_INVALID_VALUE;
+}
+
+vr_cu_result cuGraphRemoveDependencies_v2(uint64_t graph, const uint64_t *from, const uint64_t *to, const struct vr_cu_edge_data *edge_data,
+                                          uint64_t count) {
+    return are_plain(edge_data, count) ? cuGraphRemoveDependencies(graph, from, to, count) : VR_CU_INVALID_VALUE;
 }

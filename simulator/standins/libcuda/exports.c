@@ -1,4 +1,4 @@
-// exports.c: the process's simulator, and every row of calls.def and every per-thread twin under its exported name.
+// The exported functions of libcuda, and the simulator behind them.
 #define _GNU_SOURCE // dladdr()
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -8,6 +8,55 @@
 #include "libcuda.h"
 #include "names.h"
 #include "vram/sim.h"
+
+// ---- Copies that are over when the call is, on the calling thread's default stream.
+
+static vr_cu_result wait_after(vr_cu_result result) {
+    return result == VR_CU_SUCCESS ? cuStreamSynchronize(VR_CU_STREAM_PER_THREAD) : result;
+}
+
+vr_cu_result vr_libcuda_copy_2d_own(const struct vr_cu_memcpy2d *copy) {
+    return wait_after(cuMemcpy2DAsync_v2(copy, VR_CU_STREAM_PER_THREAD));
+}
+
+vr_cu_result vr_libcuda_copy_3d_own(const struct vr_cu_memcpy3d *copy) {
+    return wait_after(cuMemcpy3DAsync_v2(copy, VR_CU_STREAM_PER_THREAD));
+}
+
+vr_cu_result vr_libcuda_copy_peer_own(const struct vr_cu_memcpy3d *copy) {
+    return wait_after(cuMemcpy3DPeerAsync(copy, VR_CU_STREAM_PER_THREAD));
+}
+
+vr_cu_result vr_libcuda_line_peer_own(uint64_t to, uint64_t to_context, uint64_t from, uint64_t from_context, uint64_t size_bytes) {
+    return wait_after(cuMemcpyPeerAsync(to, to_context, from, from_context, size_bytes, VR_CU_STREAM_PER_THREAD));
+}
+
+// ---- Every row of program_calls.def under its exported name.
+
+// clang-format off
+#define WITH_SIM(...) (sim, __VA_ARGS__)
+#define ONLY(...)     __VA_ARGS__
+#define X(member, symbol, exported, version, parameters, arguments)                                      \
+    vr_cu_result exported parameters {                                                                   \
+        struct vr_sim *sim;                                                                              \
+        vr_cu_result result = vr_libcuda_enter(&sim);                                                    \
+        if (result != VR_CU_SUCCESS) return result;                                                      \
+        result = vr_sim_call_##member WITH_SIM arguments;                                                \
+        if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
+        return result;                                                                                   \
+    }
+#include "sim/program_calls.def"
+#undef X
+// clang-format on
+
+vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint64_t function, void **parameters, void **extra) {
+    if (config == NULL) return VR_CU_INVALID_VALUE;
+    struct vr_cu_launch_config own = *config;
+    if (own.stream == 0) own.stream = VR_CU_STREAM_PER_THREAD;
+    return cuLaunchKernelEx(&own, function, parameters, extra);
+}
+
+// ---- The process's simulator, and every row of calls.def and every per-thread twin under its exported name.
 
 static _Atomic(struct vram_driver *) instance;
 
@@ -135,7 +184,6 @@ vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return 
 
 // clang-format off
 #define WITH_SELF(...) (self, __VA_ARGS__)
-#define ONLY(...)      __VA_ARGS__
 #define X(member, symbol, exported, version, parameters, arguments)                                      \
     vr_cu_result exported parameters {                                                                   \
         struct vr_sim *sim;                                                                              \

@@ -35,10 +35,10 @@ bool vr_libcuda_watch_reads(struct vr_sim *sim);
 // Undoes Zstandard. (unpack.c)
 vr_sim_unpacking vr_libcuda_unpack_zstd;
 
-// cuLaunchKernelEx whose default stream is the thread's. (program_calls.c)
+// cuLaunchKernelEx whose default stream is the thread's. (exports.c)
 vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint64_t function, void **parameters, void **extra);
 
-// Copies that are over when the call is, on the thread's default stream. (own_stream.c)
+// Copies that are over when the call is, on the thread's default stream. (exports.c)
 vr_cu_result vr_libcuda_copy_2d_own(const struct vr_cu_memcpy2d *copy);
 vr_cu_result vr_libcuda_copy_3d_own(const struct vr_cu_memcpy3d *copy);
 vr_cu_result vr_libcuda_copy_peer_own(const struct vr_cu_memcpy3d *copy);

@@ -1,6 +1,89 @@
-// plain_answers.c: functions whose answer is the same whatever happened: there is no profiler, no network card and no other operating
-// system.
+// Answers that are the same whatever happened: names and texts of results, tables that are refused, what is not there.
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "../common/missing.h"
+#include "../common/own_runtime.h"
 #include "libcuda.h"
+
+// ---- Names and texts of all results, from the tables of facts. The texts are the runtime's, whose errors have the driver's numbers.
+
+static const struct {
+    const char *kind, *name;
+    int value;
+} values[] = {
+#define V(kind, name, value, first, last) {#kind, #name, value},
+#include "../facts/cuda_values.def"
+#undef V
+};
+
+static const struct {
+    int result;
+    const char *text;
+} texts[] = {
+#define T(error, text) {error, text},
+#include "../facts/cudart_texts.def"
+#undef T
+};
+
+static const char *result_name(vr_cu_result result) {
+    for (size_t i = 0; i < VR_COUNT_OF(values); i++)
+        if (values[i].value == (int)result && strcmp(values[i].kind, "CUresult") == 0) return values[i].name;
+    return NULL;
+}
+
+vr_cu_result cuGetErrorName(vr_cu_result result, const char **name) {
+    if (name == NULL) return VR_CU_INVALID_VALUE;
+    *name = result_name(result);
+    return *name == NULL ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;
+}
+
+// A result that the runtime has no words for is told by its name.
+vr_cu_result cuGetErrorString(vr_cu_result result, const char **text) {
+    if (text == NULL) return VR_CU_INVALID_VALUE;
+    *text = result_name(result);
+    if (*text == NULL) return VR_CU_INVALID_VALUE;
+    for (size_t i = 0; i < VR_COUNT_OF(texts); i++)
+        if (texts[i].result == (int)result) *text = texts[i].text;
+    return VR_CU_SUCCESS;
+}
+
+// ---- CuGetExportTable. NVIDIA's own runtime and libraries ask it for tables that no document describes, and for a proof that the driver
+// is NVIDIA's. It has no tables and gives no proof. Under `vram sim` it says who asked: that part of the program does not reach the
+// simulator.
+
+// libcudart.so.13, libcudart-faf08d9a.so.13 and the like.
+static bool is_runtime(const char *module) {
+    const char *slash = strrchr(module, '/');
+    const char *name = slash == NULL ? module : slash + 1;
+    return strncmp(name, "libcudart", sizeof "libcudart" - 1) == 0;
+}
+
+static void say_once(const char *module) {
+    static atomic_flag printed = ATOMIC_FLAG_INIT;
+    if (vr_os_getenv("VRAM_SIM_FRONT") == NULL || vr_own_runtime_needs_no_driver(module) || atomic_flag_test_and_set(&printed)) return;
+    if (is_runtime(module))
+        (void)fprintf(stderr,
+                      "vram sim: %s is NVIDIA's CUDA runtime, which takes no driver but NVIDIA's; vram has no runtime of that name\n",
+                      module);
+    else
+        (void)fprintf(
+            stderr,
+            "vram sim: %s has NVIDIA's CUDA runtime linked into it (or is a library of NVIDIA's), which takes no driver but NVIDIA's; "
+            "it finds no device. %s\n",
+            module, vr_own_runtime_advice(module));
+}
+
+vr_cu_result cuGetExportTable(const void **table, const void *id) {
+    (void)table;
+    (void)id;
+    const void *caller = __builtin_return_address(0);
+    vr_missing_count("libcuda", "cuGetExportTable", caller);
+    say_once(vr_missing_module(caller));
+    return VR_CU_NOT_SUPPORTED;
+}
+
+// ---- Functions whose answer is the same whatever happened: there is no profiler, no network card and no other operating system.
 
 static vr_cu_result enter_driver(void) {
     struct vr_sim *sim;

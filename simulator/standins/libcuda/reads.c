@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../common/read_operations.h"
 #include "../common/read_values.h"
 #include "../common/reads.h"
 #include "../common/shared_file.h"

@@ -1,5 +1,9 @@
-// Streams, events and pools: what is not one call of the driver with the same arguments.
+// Streams, events and pools, and the calls that are handed on to the driver as they are.
+#include <stdatomic.h>
+
 #include "runtime.h"
+
+// ---- Streams, events and pools: what is not one call of the driver with the same arguments.
 
 int cudaStreamCreate(uint64_t *stream) { RT_CALL(driver->stream_create(stream, 0)); }
 int cudaStreamCreateWithFlags(uint64_t *stream, unsigned flags) { RT_CALL(driver->stream_create(stream, flags)); }
@@ -77,3 +81,31 @@ int cudaSetDoubleForHost(double *number) {
     return RT_SUCCESS;
 }
 #endif
+
+// ---- Calls that are handed on to the driver as they are: cudart_forward.def.
+
+// clang-format off
+#define HANDED_ON(prepare, parameters, symbol, version, arguments, answer)                  \
+    {                                                                                       \
+        static void *_Atomic slot;                                                          \
+        int(*const call) parameters = (int(*) parameters)rt_forward(&slot, #symbol, version); \
+        prepare                                                                             \
+        RT_CALL(answer(((void)driver, call arguments)));                                    \
+    }
+#define PLAIN(error)  (error)
+#define ON_OWN_STREAM if (stream == 0) stream = RT_PER_THREAD;
+#define OF_KERNEL                                                                           \
+    uint64_t kernel = 0;                                                                    \
+    const int unknown = rt_kernel(function, &kernel);                                       \
+    if (unknown != RT_SUCCESS) return rt_end(unknown);                                      \
+    function = (const void *)(uintptr_t)kernel;
+
+#define F(name, symbol, version, parameters, arguments) \
+    int name parameters HANDED_ON(, parameters, symbol, version, arguments, PLAIN)
+#define S(name, symbol, version, parameters, arguments)                                     \
+    int name parameters HANDED_ON(, parameters, symbol, version, arguments, PLAIN)          \
+    int RT_TWIN(name, _ptsz) parameters HANDED_ON(ON_OWN_STREAM, parameters, symbol, version, arguments, PLAIN)
+#define K(name, symbol, version, parameters, arguments) \
+    int name parameters HANDED_ON(OF_KERNEL, parameters, symbol, version, arguments, rt_kernel_error)
+#include "cudart_forward.def"
+// clang-format on

@@ -1,8 +1,10 @@
-// nvml_memory.c: the memory of a device and who has it, over all processes of the session.
+// The memory of devices and what connects them.
 #include <string.h>
 
 #include "../common/session.h"
 #include "nvml.h"
+
+// ---- The memory of a device and who has it, over all processes of the session.
 
 // What NVML counts and the driver does not: the total is more than that of cuMemGetInfo by what the driver keeps for itself.
 struct memory {
@@ -121,4 +123,155 @@ int nvmlDeviceGetProcessUtilization(const struct nvml_device *handle, void *samp
     NVML_NEEDS(count != NULL);
     *count = 0;
     return NVML_NOT_FOUND;
+}
+
+// ---- What connects devices: NVLinks, and who reaches whom. The links of a card (boards.def) are up where another device of the machine is
+// its peer. They lead to a switch, from A100 on; those of older cards to the other cards in turn.
+
+enum { GPU = 0, SWITCH = 2 }; // nvmlIntNvLinkDeviceType_t
+enum { SWITCH_BUS = 0xe0, SWITCH_OF_A100 = 0x1af1, SWITCH_OF_H100 = 0x22a3 };
+
+static unsigned links_of(uint32_t device) { return vr_sim_board_of(nvml_card_of(device))->links; }
+
+// The peers of a device, from `number` 0 up; false past the last.
+static bool peer_at(uint32_t device, uint32_t number, uint32_t *peer) {
+    for (uint32_t i = 0; i < nvml_options.device_count; i++) {
+        if (!vr_sim_options_peers(&nvml_options, device, i)) continue;
+        *peer = i;
+        if (number-- == 0) return true;
+    }
+    return false;
+}
+
+static uint32_t count_peers(uint32_t device) {
+    uint32_t count = 0, peer;
+    while (peer_at(device, count, &peer)) count++;
+    return count;
+}
+
+// SUCCESS for a link that the card has. `up`: does it lead anywhere?
+static enum nvml_result link_of(uint32_t device, unsigned link, bool *up) {
+    if (links_of(device) == 0) return NVML_NOT_SUPPORTED;
+    if (link >= links_of(device)) return NVML_INVALID_ARGUMENT;
+    *up = count_peers(device) > 0;
+    return NVML_SUCCESS;
+}
+
+NVML_EXPORT int nvmlDeviceGetNvLinkState(const struct nvml_device *handle, unsigned link, int *active);
+int nvmlDeviceGetNvLinkState(const struct nvml_device *handle, unsigned link, int *active) {
+    bool up;
+    NVML_DEVICE(handle);
+    NVML_NEEDS(active != NULL);
+    const enum nvml_result result = link_of(device, link, &up);
+    if (result == NVML_SUCCESS) *active = up;
+    return (int)result;
+}
+
+// nvmlNvlinkVersion_t: 2.0 of V100, 3.0 of A100, 4.0 of H100, 5.0 of B200.
+NVML_EXPORT int nvmlDeviceGetNvLinkVersion(const struct nvml_device *handle, unsigned link, unsigned *version);
+int nvmlDeviceGetNvLinkVersion(const struct nvml_device *handle, unsigned link, unsigned *version) {
+    enum { TWO = 2, THREE = 4, FOUR = 6, FIVE = 7 };
+    bool up;
+    NVML_DEVICE(handle);
+    NVML_NEEDS(version != NULL);
+    const enum nvml_result result = link_of(device, link, &up);
+    const int major = nvml_card_of(device)->major;
+    if (result == NVML_SUCCESS) *version = major >= 10 ? FIVE : major == 9 ? FOUR : major == 8 ? THREE : TWO;
+    return (int)result;
+}
+
+// Memory of the peer and of the host, atomics on both, a bridge for displays; and whether the answer is valid.
+NVML_EXPORT int nvmlDeviceGetNvLinkCapability(const struct nvml_device *handle, unsigned link, int capability, unsigned *can);
+int nvmlDeviceGetNvLinkCapability(const struct nvml_device *handle, unsigned link, int capability, unsigned *can) {
+    enum { PEERS, HOST, PEER_ATOMICS, HOST_ATOMICS, DISPLAY_BRIDGE, VALID, CAPABILITIES };
+    bool up;
+    NVML_DEVICE(handle);
+    NVML_NEEDS(can != NULL && capability >= 0 && capability < CAPABILITIES);
+    const enum nvml_result result = link_of(device, link, &up);
+    if (result == NVML_SUCCESS) *can = up && capability != DISPLAY_BRIDGE;
+    return (int)result;
+}
+
+NVML_EXPORT int nvmlDeviceGetNvLinkErrorCounter(const struct nvml_device *handle, unsigned link, int counter, unsigned long long *count);
+int nvmlDeviceGetNvLinkErrorCounter(const struct nvml_device *handle, unsigned link, int counter, unsigned long long *count) {
+    enum { COUNTERS = 5 };
+    bool up;
+    NVML_DEVICE(handle);
+    NVML_NEEDS(count != NULL && counter >= 0 && counter < COUNTERS);
+    const enum nvml_result result = link_of(device, link, &up);
+    if (result == NVML_SUCCESS) *count = 0;
+    return (int)result;
+}
+
+// --- the other end ------------------------------------------------------------------------------------------------------------------
+
+static bool has_switch(uint32_t device) { return nvml_card_of(device)->major >= 8; }
+
+// A link that leads nowhere has no other end.
+static enum nvml_result far_end(uint32_t device, unsigned link, int *kind, struct nvml_pci_info *info) {
+    bool up;
+    uint32_t peer;
+    const enum nvml_result result = link_of(device, link, &up);
+    if (result != NVML_SUCCESS) return result;
+    if (!up || !peer_at(device, link % count_peers(device), &peer)) return NVML_NOT_SUPPORTED;
+    *kind = has_switch(device) ? SWITCH : GPU;
+    if (has_switch(device))
+        nvml_put_pci(info, SWITCH_BUS, nvml_card_of(device)->major == 8 ? SWITCH_OF_A100 : SWITCH_OF_H100);
+    else
+        nvml_put_pci(info, (unsigned)VR_SIM_PCI_BUS(peer), nvml_card_of(peer)->pci_device);
+    return NVML_SUCCESS;
+}
+
+NVML_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(const struct nvml_device *handle, unsigned link, int *kind);
+int nvmlDeviceGetNvLinkRemoteDeviceType(const struct nvml_device *handle, unsigned link, int *kind) {
+    struct nvml_pci_info info;
+    NVML_DEVICE(handle);
+    NVML_NEEDS(kind != NULL);
+    return (int)far_end(device, link, kind, &info);
+}
+
+NVML_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(const struct nvml_device *handle, unsigned link, struct nvml_pci_info *info);
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(const struct nvml_device *handle, unsigned link, struct nvml_pci_info *info) {
+    int kind;
+    NVML_DEVICE(handle);
+    NVML_NEEDS(info != NULL);
+    return (int)far_end(device, link, &kind, info);
+}
+
+// --- two devices --------------------------------------------------------------------------------------------------------------------
+
+// Reads and writes as the driver's peers; links, and atomics over them, where the card has some.
+NVML_EXPORT int nvmlDeviceGetP2PStatus(const struct nvml_device *handle, const struct nvml_device *other, int what, int *status);
+int nvmlDeviceGetP2PStatus(const struct nvml_device *handle, const struct nvml_device *other, int what, int *status) {
+    enum { READ, WRITE, LINK, ATOMICS, BUS, COUNT };
+    enum { CAN = 0, CANNOT = 5 };
+    NVML_DEVICE(handle);
+    uint32_t peer;
+    NVML_NEEDS(status != NULL && what >= 0 && what < COUNT && nvml_device_of(other, &peer) == NVML_SUCCESS);
+    const bool by_link = what == LINK || what == ATOMICS;
+    *status = vr_sim_options_peers(&nvml_options, device, peer) && (!by_link || links_of(device) > 0) ? CAN : CANNOT;
+    return NVML_SUCCESS;
+}
+
+// --- by number ----------------------------------------------------------------------------------------------------------------------
+
+// Counters and links by number. Each says for itself whether it is there: how many links there are is the only one.
+struct field_value {
+    unsigned field, scope;
+    long long at_us, took_us;
+    int type, result;
+    unsigned long long value;
+};
+NVML_EXPORT int nvmlDeviceGetFieldValues(const struct nvml_device *handle, int count, struct field_value *values);
+int nvmlDeviceGetFieldValues(const struct nvml_device *handle, int count, struct field_value *values) {
+    enum { LINK_COUNT = 91, UNSIGNED_INT = 1 };
+    NVML_DEVICE(handle);
+    NVML_NEEDS(count > 0 && values != NULL);
+    for (int i = 0; i < count; i++) {
+        values[i].result = values[i].field == LINK_COUNT && links_of(device) > 0 ? NVML_SUCCESS : NVML_NOT_SUPPORTED;
+        if (values[i].result != NVML_SUCCESS) continue;
+        values[i].type = UNSIGNED_INT;
+        values[i].value = links_of(device);
+    }
+    return NVML_SUCCESS;
 }

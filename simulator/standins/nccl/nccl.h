@@ -1,17 +1,17 @@
-// nccl.h: NCCL's numbers, communicators, and what the ranks of one share.
-//
+// nccl.h: nCCL's numbers, communicators, and what the ranks of one share.
 // Ranks are processes of this machine, or threads of one. They meet in a file of /dev/shm whose name is the secret of the unique id: it is
 // made readable by its owner only, and unlinked as soon as all have come, so that nothing stays behind. What a rank calls it posts there:
 // kind, type, size and root in the order of its calls. Whoever comes second compares; where two differ the communicator is broken, both
 // ranks are named in one line, and every later call fails. Payloads up to NCCL_SMALL_BYTES really move, so that what programs agree upon
 // (numbers, flags, short objects) is right; of larger ones only the order is kept.
-#ifndef VR_STANDINS_NCCL_NCCL_H
-#define VR_STANDINS_NCCL_NCCL_H
+#ifndef VR_STANDINS_NCCL_NCCL_NCCL_H
+#define VR_STANDINS_NCCL_NCCL_NCCL_H
 
 #include <stdatomic.h>
 #include <sys/types.h>
 
 #include "../common/common.h"
+#include "nccl.h"
 
 enum {
     NCCL_SUCCESS = 0,
@@ -46,7 +46,7 @@ enum {
     NCCL_MOST_RANKS = 1024,
     NCCL_SMALL_BYTES = 64 << 10,            // of what a rank gives to a collective, or sends
     NCCL_POSTS = 256,                       // how far a rank may be ahead of another
-    NCCL_SLOT_BYTES = 2 * NCCL_SMALL_BYTES, // a payload, and a level for each of its elements (nccl_values.c)
+    NCCL_SLOT_BYTES = 2 * NCCL_SMALL_BYTES, // a payload, and a level for each of its elements (nccl_reduce.c)
     NCCL_SLOTS = 4,                         // payloads of a rank that others may not have read yet
     NCCL_PAIR_RANKS = 64,                   // with more ranks messages between two move no payload
 };
@@ -142,7 +142,7 @@ int nccl_broken(struct nccl_comm *comm);
 // A result of a call, with a sentence for ncclGetLastError().
 int nccl_fail(struct nccl_comm *comm, int result, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-// --- nccl_folded.c -----------------------------------------------------------------------------------------------------------------------
+// --- nccl_comm.c -----------------------------------------------------------------------------------------------------------------------
 // Finds which ranks of a new communicator run. False where the setting is wrong for it, or there is no memory.
 bool nccl_fold(struct nccl_comm *comm, int rank, int rank_count);
 bool nccl_runs(const struct nccl_comm *comm, int rank);
@@ -173,5 +173,46 @@ struct nccl_member {
     int32_t color, key;
 };
 int nccl_exchange_members(struct nccl_comm *comm, struct nccl_member mine, struct nccl_member *all);
+
+// ---- A collective or a message on its way.
+
+struct nccl_call {
+    struct nccl_comm *comm;
+    enum nccl_kind kind;
+    const void *from;
+    void *to;
+    uint64_t count;
+    int type, operator, root; // root: of a message the other rank
+    uint64_t stream;
+    // What nccl_call_begin() leaves to nccl_call_finish():
+    uint64_t number; // of the call, or of the message between the two, from 1
+    bool moves;
+    enum { PENDING, BEGUN, DONE } state; // of a group's call
+};
+
+struct nccl_kind_facts {
+    const char *name;
+    bool has_operator, has_root;
+};
+extern const struct nccl_kind_facts nccl_kinds[NCCL_KINDS];
+
+static inline bool nccl_is_message(const struct nccl_call *call) { return call->kind == NCCL_SEND || call->kind == NCCL_RECEIVE; }
+
+// --- nccl_reduce.c: elements with how far each is known ---
+
+// Reads what the call gives into a slot: elements, and their levels behind NCCL_SMALL_BYTES. False where the driver refuses.
+bool nccl_read_values(const struct nccl_call *call, unsigned char *slot, uint64_t bytes);
+// Writes elements of a slot, or of one's own memory. The levels are another rank's: what is no level counts as unknown.
+bool nccl_write_values(const struct nccl_call *call, void *to, const void *bytes, const uint8_t *levels);
+static inline const uint8_t *nccl_levels(const unsigned char *slot) { return slot + NCCL_SMALL_BYTES; }
+// An element that is made of two is as well known as the less known one.
+void nccl_reduce_levels(uint8_t *into, const uint8_t *from, uint64_t count);
+
+// --- nccl_collective.c ---
+
+// Posts the call and launches it; of a communicator that is not broken. What began must be finished.
+int nccl_call_begin(struct nccl_call *call);
+// Waits for what the others give, and moves it.
+int nccl_call_finish(struct nccl_call *call);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nccl_call.h"
+#include "nccl.h"
 
 const struct nccl_kind_facts nccl_kinds[NCCL_KINDS] = {[NCCL_ALL_REDUCE] = {"ncclAllReduce", true, false},
                                                        [NCCL_ALL_GATHER] = {"ncclAllGather", false, false},
