@@ -7,7 +7,7 @@
 #include "model/recording.h"
 #include "os/os.h"
 #include "replay/option_strings.h"
-#include "replay/what_if_runs.h"
+#include "replay/script.h"
 #include "replay/stage.h"
 
 enum { MOST_FITTING = 64, REPLAYS_OF_TRIAL = 40, REPLAYS_OF_SEARCH = 80 };

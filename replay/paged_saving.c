@@ -1,10 +1,10 @@
-// See cure.h.
+// What paged memory would have saved on one device, a few replays at a time.
 #include "replay/cure.h"
 
 #include "model/recording.h"
 #include "os/os.h"
 #include "replay/option_strings.h"
-#include "replay/what_if_runs.h"
+#include "replay/script.h"
 
 // A report is to take little longer for it: so many events are replayed twice or thrice in less than a second, an eighth of them some
 // fifty times.

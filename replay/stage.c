@@ -14,7 +14,7 @@
 // ---- The address space that the expandable segments of a history reserved (replay.md §the-room-at-the-end). No recording says where a
 // reservation begins or ends; what is mapped, and what else is in use at the same time, tells some of it.
 
-struct vr_reservations {
+struct reservations {
     // By segment of the start state: where the reservation begins whose first mapped range it is, which is below it where a range there was
     // mapped later. Its own address for all others.
     uint64_t *bases;
@@ -41,7 +41,7 @@ struct tenant {
 
 struct following {
     const struct vr_recorded_device *recorded;
-    struct vr_reservations *reservations;
+    struct reservations *reservations;
     uint64_t longest;
     struct tenant *tenants;
     size_t count;
@@ -49,10 +49,10 @@ struct following {
     struct vr_mapped in_use; // from base to end; the owner is the tenant's number
 };
 
-static void reservations_release(struct vr_reservations *reservations) {
+static void reservations_release(struct reservations *reservations) {
     free(reservations->bases);
     free(reservations->ends);
-    *reservations = (struct vr_reservations){0};
+    *reservations = (struct reservations){0};
 }
 
 // What a stranger's recording contradicts is told by whoever undoes the history; here it is passed over.
@@ -70,7 +70,7 @@ static struct tenant *tenant_above(const struct following *following, uint64_t a
 
 // --- tenants come, grow and go ----------------------------------------------------------------------------------------------------
 static void note_distance(struct following *following, const struct tenant *lower, const struct tenant *higher) {
-    struct vr_reservations *known = following->reservations;
+    struct reservations *known = following->reservations;
     if (lower == NULL || higher == NULL || !lower->expandable) return;
     if (lower->segment == NONE) {
         if (higher->base - lower->base < known->shortest) known->shortest = higher->base - lower->base;
@@ -188,9 +188,9 @@ static enum vram_status begin_following(struct following *following, const struc
 // longest: how long a reservation is at most, UINT64_MAX where that is not known. reservations_release() also after a failure.
 // NO_HOST_MEMORY, LIMIT.
 static enum vram_status reservations_find(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t longest,
-                                          struct vr_reservations *reservations) {
+                                          struct reservations *reservations) {
     struct following following = {.recorded = recorded, .reservations = reservations, .longest = longest};
-    *reservations = (struct vr_reservations){.shortest = UINT64_MAX};
+    *reservations = (struct reservations){.shortest = UINT64_MAX};
     reservations->bases = malloc((start->segment_count + 1) * sizeof *reservations->bases);
     reservations->ends = malloc((start->segment_count + 1) * sizeof *reservations->ends);
     const bool made = reservations->bases != NULL && reservations->ends != NULL;
@@ -356,7 +356,7 @@ static uint64_t memory_of(const struct vr_options *options, uint64_t reserve_byt
 }
 
 enum vram_status vr_stage_spacing(const struct vr_recorded_device *recorded, const struct vr_start *start, uint64_t *memory_bytes) {
-    struct vr_reservations reservations;
+    struct reservations reservations;
     const enum vram_status status = reservations_find(recorded, start, UINT64_MAX, &reservations);
     const uint64_t most = VR_STAGE_SPACING / 8 * 9, reserve = reservations.shortest < most ? reservations.shortest : most;
     reservations_release(&reservations);
@@ -444,7 +444,7 @@ static struct range_place place_behind(const struct vr_start *start, struct rang
 }
 
 static struct reservation reservation_at(const struct vr_recorded_device *recorded, const struct vr_start *start,
-                                         const struct vr_reservations *known, uint64_t memory_bytes, struct range_place from) {
+                                         const struct reservations *known, uint64_t memory_bytes, struct range_place from) {
     const struct vr_start_segment *first = &start->segments[from.segment];
     const uint64_t page = vr_recorded_device_page(recorded->options, first->small);
     const uint64_t base = from.offset == 0 ? known->bases[from.segment] : address_of(start, from);
@@ -489,8 +489,8 @@ static int reservation_order(const void *left, const void *right) {
 }
 
 static enum vram_status plan_reservations(const struct vr_recorded_device *recorded, const struct vr_start *start,
-                                          const struct vr_reservations *known, uint64_t memory_bytes, struct reservation **list,
-                                          size_t *count, struct vram_error *error) {
+                                          const struct reservations *known, uint64_t memory_bytes, struct reservation **list, size_t *count,
+                                          struct vram_error *error) {
     size_t capacity = 0;
     for (struct range_place at = {0, 0}; at.segment < start->segment_count;) {
         if (!start->segments[at.segment].expandable) {
@@ -512,7 +512,7 @@ static enum vram_status plan_reservations(const struct vr_recorded_device *recor
 // Oldest first, as with segments.
 static enum vram_status build_reservations(struct vr_replay_stage *stage, const struct vr_recorded_device *recorded,
                                            const struct vr_start *start, uint64_t memory_bytes, struct vram_error *error) {
-    struct vr_reservations known;
+    struct reservations known;
     struct reservation *list = NULL;
     size_t count = 0;
     bool exact = false;

@@ -10,7 +10,6 @@
 #include "replay/cure.h"
 #include "replay/option_strings.h"
 #include "replay/script.h"
-#include "replay/what_if_runs.h"
 #include "vram/replay.h"
 #include "vram/report.h"
 

@@ -1,5 +1,5 @@
 // What-if replays, each made once, and one setting tried on recordings.
-#include "replay/what_if_runs.h"
+#include "replay/script.h"
 
 #include "base/base.h"
 #include "replay/stage.h"

@@ -4,7 +4,7 @@ An operation of PyTorch's whose operands and results are small is done a second 
 have put them. Memory, launches and addresses are those of the operation itself, which runs whole. This happens in the place of the kernels for
 CUDA, below autograd. So it serves every thread, compiled programs and subclasses of tensors, and operations on the host pay nothing.
 
-Each byte of device memory is known, likely or unknown; the driver keeps that (simulator/sim/streams/sim_answers.h). Results have the levels that
+Each byte of device memory is known, likely or unknown; the driver keeps that (simulator/sim/streams/sim_callbacks.h). Results have the levels that
 the operands give them (vram_values_levels.py). What is unknown is left as a kernel leaves it: reads give zeros, and are listed. Reductions and
 searches over what is unknown have likely results, by a table (vram_values_table.py). Random numbers are likely, and what they decide: they
 come from PyTorch's generator for the host, and a GPU draws others."""

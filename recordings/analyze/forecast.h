@@ -4,9 +4,8 @@
 
 #include "analyze/arena.h"
 #include "analyze/device_view.h"
-#include "analyze/grouping.h"
-#include "analyze/lifetimes.h"
 #include "analyze/profile.h"
+#include "analyze/lifetimes.h"
 #include "analyze/site_match.h"
 #include "base/base.h"
 #include "vram/profile.h"

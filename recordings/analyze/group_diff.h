@@ -3,7 +3,6 @@
 #define VR_ANALYZE_GROUP_DIFF_H
 
 #include "analyze/arena.h"
-#include "analyze/grouping.h"
 #include "analyze/profile.h"
 
 #define VR_PAIR_NO_ROW UINT32_MAX

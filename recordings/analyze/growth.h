@@ -2,7 +2,7 @@
 #ifndef VR_ANALYZE_GROWTH_H
 #define VR_ANALYZE_GROWTH_H
 
-#include "analyze/grouping.h"
+#include "analyze/profile.h"
 #include "analyze/steps.h"
 
 // ---- What grows from step to step, by call site.

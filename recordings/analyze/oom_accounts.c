@@ -1,4 +1,4 @@
-#include "analyze/oom_accounts.h"
+#include "analyze/report_parts.h"
 #include "vram/accounts.h"
 
 #include <stdio.h>

@@ -1,8 +1,7 @@
 // The facts of a report: one view per device, and what the recording says about itself.
-#include "analyze/report_facts.h"
+#include "analyze/report_parts.h"
 
 #include "analyze/demand.h"
-#include "analyze/report_parts.h"
 #include "model/platform.h"
 #include "model/recording.h"
 

@@ -1,7 +1,6 @@
 // Why requests failed: the picture of memory at the moment of each out-of-memory event, and what it says.
 #include "analyze/demand.h"
 #include "analyze/report_parts.h"
-#include "analyze/oom_accounts.h"
 #include "analyze/oom_cause.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "analyze/device_view.h"
 #include "analyze/lifetimes.h"
 #include "analyze/sites.h"
+#include "model/model.h"
 #include "vram/report.h"
 
 // ---- What a report says of the lifetimes of one device, found in one pass over its history that keeps few rows.
@@ -65,5 +66,44 @@ enum vram_status vr_report_ooms(const struct vr_view *view, struct vr_sites *sit
 
 // After an event: what the pools had from the device, less what was allocated from them. 0 elsewhere.
 uint64_t vr_driver_pools_free(const struct vr_view *view, const struct vr_lifetimes *allocated, int64_t event);
+
+// ---- Who held what lies outside of what was recorded, at an out-of-memory event.
+
+// What the recorded program held of the device. Where segments are not recorded, what is allocated is what is held.
+VR_INLINE uint64_t vr_oom_held(const struct vram_report_oom *oom, bool driver_level) {
+    return driver_level ? oom->allocated_bytes + oom->pending_bytes + oom->driver_pool_bytes : oom->reserved_bytes;
+}
+
+// The accounts that the recording has for this event of the view's device (formats/recording.md, `vram_accounts_<slot>`), shared out
+// over oom->outside_bytes. *accounts is NULL where it has none. is_last: it is the last such event of the device. NO_HOST_MEMORY.
+enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last, bool driver_level,
+                                  struct vr_arena *arena, const struct vram_report_accounts **accounts);
+
+// Whether a setting of this key is none of an allocator, but what vram wrote down of a process and its device: that is shown where it
+// belongs.
+bool vr_is_fact(const char *key);
+
+// ---- What a report says, without its sentences: those are made in present.
+
+struct vr_report_facts {
+    struct vram_report report; // must be first: the public pointer is this one
+    struct vr_arena arena;     // of all that the report points to
+};
+
+// Fills *facts, which is all-zero: everything but notes, and text and advice of out-of-memory events. The arena is the caller's to release,
+// also after a failure. LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_report_facts_find(const struct vram_recording *recording, const struct vram_report_options *options,
+                                      struct vr_report_facts *facts, struct vram_error *error);
+
+// ---- Which generation of files a recording is of.
+
+// The generation of what is no snapshot: events alone, read from a log or a profiler's trace.
+#define VR_EVENTS_ALONE "events"
+// The generation and the PyTorch versions that write it, by the keys alone. Static texts.
+void vr_report_generation(const struct vr_model *model, const char **generation, const char **era);
+// "dict" or "segment_list". Static.
+const char *vr_report_form(const struct vr_model *model);
+// Does the recording tell the settings of an allocator? Files that were written event by event have no keys at the top.
+bool vr_report_has_settings(const struct vr_model *model);
 
 #endif

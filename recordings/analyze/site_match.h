@@ -3,7 +3,7 @@
 #define VR_ANALYZE_SITE_MATCH_H
 
 #include "analyze/arena.h"
-#include "analyze/grouping.h"
+#include "analyze/profile.h"
 #include "base/base.h"
 #include "vram/profile.h"
 

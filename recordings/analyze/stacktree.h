@@ -2,7 +2,7 @@
 #ifndef VR_ANALYZE_STACKTREE_H
 #define VR_ANALYZE_STACKTREE_H
 
-#include "analyze/grouping.h"
+#include "analyze/profile.h"
 #include "base/map.h"
 #include "model/model.h"
 

@@ -1,6 +1,6 @@
 // Recordings come in, queries are handed to the function of their name.
 #include "explore/explored/state_at_event.h"
-#include "explore/query/event_selection.h"
+#include "explore/query/selection.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/lanes.h"
 #include "model/recording.h"

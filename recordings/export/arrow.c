@@ -9,7 +9,7 @@
 enum { VR_FLAT_MOST_SLOTS = 8 };
 
 // All-zero is an empty one. The caller releases it.
-struct vr_flat {
+struct flatbuffer {
     uint8_t *bytes; // what is written stands at the end
     size_t capacity;
     size_t used;
@@ -19,21 +19,21 @@ struct vr_flat {
     bool failed;                            // host memory ran out
 };
 
-VR_INLINE const uint8_t *vr_flat_bytes(const struct vr_flat *flat) { return flat->bytes + (flat->capacity - flat->used); }
+VR_INLINE const uint8_t *vr_flat_bytes(const struct flatbuffer *flat) { return flat->bytes + (flat->capacity - flat->used); }
 
-static void flat_release(struct vr_flat *flat) {
+static void flat_release(struct flatbuffer *flat) {
     free(flat->bytes);
-    *flat = (struct vr_flat){0};
+    *flat = (struct flatbuffer){0};
 }
 
 // Forgets what was written and keeps the memory.
-static void flat_clear(struct vr_flat *flat) {
+static void flat_clear(struct flatbuffer *flat) {
     flat->used = 0;
     flat->alignment = 0;
 }
 
 // Room for `size` more bytes before what is there.
-static bool reserve_bytes(struct vr_flat *flat, size_t size) {
+static bool reserve_bytes(struct flatbuffer *flat, size_t size) {
     if (flat->failed) return false;
     if (flat->capacity - flat->used >= size) return true;
     size_t capacity = flat->capacity == 0 ? 1024 : flat->capacity;
@@ -50,34 +50,34 @@ static bool reserve_bytes(struct vr_flat *flat, size_t size) {
     return true;
 }
 
-static void put_flat_bytes(struct vr_flat *flat, const void *bytes, size_t size) {
+static void put_flat_bytes(struct flatbuffer *flat, const void *bytes, size_t size) {
     if (size == 0 || !reserve_bytes(flat, size)) return;
     flat->used += size;
     memcpy(flat->bytes + (flat->capacity - flat->used), bytes, size);
 }
 
 // Zeros, so that after `more` bytes of another object what comes next stands at a multiple of `alignment` from the end.
-static void align_flat(struct vr_flat *flat, size_t alignment, size_t more) {
+static void align_flat(struct flatbuffer *flat, size_t alignment, size_t more) {
     static const uint8_t zeros[16];
     assert(alignment <= sizeof zeros && (alignment & (alignment - 1)) == 0);
     if (alignment > flat->alignment) flat->alignment = alignment;
     put_flat_bytes(flat, zeros, (0 - (flat->used + more)) & (alignment - 1));
 }
 
-static void put_flat_number(struct vr_flat *flat, size_t size, uint64_t value) {
+static void put_flat_number(struct flatbuffer *flat, size_t size, uint64_t value) {
     align_flat(flat, size, size);
     put_flat_bytes(flat, &value, size);
 }
 
 // The distance from here to an object, which lies behind.
-static void put_reference(struct vr_flat *flat, uint32_t object) {
+static void put_reference(struct flatbuffer *flat, uint32_t object) {
     align_flat(flat, 4, 4);
     assert(flat->failed || object <= flat->used);
     const uint32_t distance = (uint32_t)flat->used + 4 - object;
     put_flat_bytes(flat, &distance, 4);
 }
 
-static uint32_t flat_string(struct vr_flat *flat, const char *text, size_t length) {
+static uint32_t flat_string(struct flatbuffer *flat, const char *text, size_t length) {
     align_flat(flat, 4, length + 1);
     put_flat_bytes(flat, "", 1);
     put_flat_bytes(flat, text, length);
@@ -86,7 +86,7 @@ static uint32_t flat_string(struct vr_flat *flat, const char *text, size_t lengt
 }
 
 // A vector of structs of `size` bytes each, whose numbers need `alignment`.
-static uint32_t flat_structs(struct vr_flat *flat, const void *items, size_t size, size_t count, size_t alignment) {
+static uint32_t flat_structs(struct flatbuffer *flat, const void *items, size_t size, size_t count, size_t alignment) {
     align_flat(flat, 4, size * count);
     align_flat(flat, alignment, size * count);
     put_flat_bytes(flat, items, size * count);
@@ -94,7 +94,7 @@ static uint32_t flat_structs(struct vr_flat *flat, const void *items, size_t siz
     return (uint32_t)flat->used;
 }
 
-static uint32_t flat_references(struct vr_flat *flat, const uint32_t *objects, size_t count) {
+static uint32_t flat_references(struct flatbuffer *flat, const uint32_t *objects, size_t count) {
     align_flat(flat, 4, 4 * count);
     for (size_t i = count; i-- > 0;) put_reference(flat, objects[i]);
     put_flat_number(flat, 4, count);
@@ -102,26 +102,26 @@ static uint32_t flat_references(struct vr_flat *flat, const uint32_t *objects, s
 }
 
 // A table: begin, its fields in any order, end. A number that is 0 is left out: readers take 0 for what is not there.
-static void flat_begin(struct vr_flat *flat) {
+static void flat_begin(struct flatbuffer *flat) {
     memset(flat->slots, 0, sizeof flat->slots);
     flat->table_start = flat->used;
 }
 
-static void flat_number(struct vr_flat *flat, unsigned slot, size_t size, uint64_t value) {
+static void flat_number(struct flatbuffer *flat, unsigned slot, size_t size, uint64_t value) {
     assert(slot < VR_FLAT_MOST_SLOTS);
     if (value == 0) return;
     put_flat_number(flat, size, value);
     flat->slots[slot] = (uint32_t)flat->used;
 }
 
-static void flat_reference(struct vr_flat *flat, unsigned slot, uint32_t object) {
+static void flat_reference(struct flatbuffer *flat, unsigned slot, uint32_t object) {
     assert(slot < VR_FLAT_MOST_SLOTS);
     put_reference(flat, object);
     flat->slots[slot] = (uint32_t)flat->used;
 }
 
 // A table begins with the distance to its list of fields, which stands before it: its own size, the table's, and where each field is.
-static uint32_t flat_end(struct vr_flat *flat) {
+static uint32_t flat_end(struct flatbuffer *flat) {
     put_flat_number(flat, 4, 0);
     const uint32_t table = (uint32_t)flat->used;
     unsigned count = VR_FLAT_MOST_SLOTS;
@@ -136,7 +136,7 @@ static uint32_t flat_end(struct vr_flat *flat) {
 }
 
 // Completes the message. What was built is at vr_flat_bytes(), `used` bytes long.
-static void flat_finish(struct vr_flat *flat, uint32_t root) {
+static void flat_finish(struct flatbuffer *flat, uint32_t root) {
     align_flat(flat, flat->alignment < 4 ? 4 : flat->alignment, 4);
     put_reference(flat, root);
 }
@@ -176,7 +176,7 @@ struct writer {
     const struct vr_arrow_table *table;
     struct vr_output *out;
     uint64_t written;
-    struct vr_flat flat;
+    struct flatbuffer flat;
     struct vr_text body;
     struct column *columns;
     struct vr_arrow_cell *cells;
@@ -199,14 +199,14 @@ static void put_padding(struct writer *writer) {
 
 // --- types -----------------------------------------------------------------------------------------------------------------------------
 
-static uint32_t integer_type(struct vr_flat *flat, unsigned bits, bool is_signed) {
+static uint32_t integer_type(struct flatbuffer *flat, unsigned bits, bool is_signed) {
     flat_begin(flat);
     flat_number(flat, 0, 4, bits);
     flat_number(flat, 1, 1, is_signed);
     return flat_end(flat);
 }
 
-static uint32_t type_of(struct vr_flat *flat, enum vr_arrow_kind kind) {
+static uint32_t type_of(struct flatbuffer *flat, enum vr_arrow_kind kind) {
     if (kind == VR_ARROW_TEXT) {
         flat_begin(flat);
         return flat_end(flat);
@@ -214,7 +214,7 @@ static uint32_t type_of(struct vr_flat *flat, enum vr_arrow_kind kind) {
     return integer_type(flat, kind == VR_ARROW_UINT32 ? 32 : 64, kind == VR_ARROW_INT64);
 }
 
-static uint32_t dictionary_of(struct vr_flat *flat, size_t column) {
+static uint32_t dictionary_of(struct flatbuffer *flat, size_t column) {
     const uint32_t numbers = integer_type(flat, 32, true);
     flat_begin(flat);
     flat_number(flat, 0, 8, column);
@@ -222,7 +222,7 @@ static uint32_t dictionary_of(struct vr_flat *flat, size_t column) {
     return flat_end(flat);
 }
 
-static uint32_t field_of(struct vr_flat *flat, const struct vr_arrow_column *column, size_t index) {
+static uint32_t field_of(struct flatbuffer *flat, const struct vr_arrow_column *column, size_t index) {
     const bool is_text = column->kind == VR_ARROW_TEXT;
     const uint32_t name = flat_string(flat, column->name, strlen(column->name));
     const uint32_t type = type_of(flat, column->kind);
@@ -254,7 +254,7 @@ static enum vram_status schema_of(struct writer *writer, uint32_t *schema) {
 // --- messages --------------------------------------------------------------------------------------------------------------------------
 
 static void put_message(struct writer *writer, unsigned kind, uint32_t header, uint64_t body_bytes) {
-    struct vr_flat *flat = &writer->flat;
+    struct flatbuffer *flat = &writer->flat;
     flat_begin(flat);
     flat_number(flat, 0, 2, METADATA_V5);
     flat_number(flat, 1, 1, kind);
@@ -381,7 +381,7 @@ static enum vram_status put_rows(struct writer *writer) {
 static const char magic[] = "ARROW1";
 
 static enum vram_status put_footer(struct writer *writer) {
-    struct vr_flat *flat = &writer->flat;
+    struct flatbuffer *flat = &writer->flat;
     const uint32_t end[2] = {UINT32_MAX, 0};
     put_bytes(writer, end, sizeof end);
     uint32_t schema;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "export/export.h"
-#include "export/proto.h"
 
 // Fields of trace.proto and what lies below it.
 enum { TRACE_PACKET = 1, PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_EVENT = 11, PACKET_FLAGS = 13, PACKET_TRACK = 60 };

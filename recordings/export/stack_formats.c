@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "export/export.h"
-#include "export/proto.h"
 
 // ---- Folded stacks: a line per call stack, from the outermost frame to the innermost, and a number. flamegraph.pl, speedscope and inferno
 // read it.

@@ -34,7 +34,7 @@ static struct segment_sums sum_segment(const struct vr_model *model, size_t row)
 
 // ---- The parts of a listing. Rows go to a buffer that is written out whenever it has grown, since a history may be long.
 
-struct vr_listing {
+struct listing_output {
     const struct vr_view *view; // of the device in turn
     bool many_devices;
     const struct vram_style *style;
@@ -48,7 +48,7 @@ struct vr_listing {
 // ---- What has been listed goes out in pieces.
 
 // Hands on what is there when it is much. NO_HOST_MEMORY, IO.
-static enum vram_status listing_flush(struct vr_listing *listing, size_t least_bytes) {
+static enum vram_status listing_flush(struct listing_output *listing, size_t least_bytes) {
     if (listing->text.failed) return VRAM_NO_HOST_MEMORY;
     if (listing->text.length < least_bytes || listing->text.length == 0) return VRAM_OK;
     if (!listing->write(listing->user, listing->text.bytes, listing->text.length)) return VRAM_IO;
@@ -128,7 +128,7 @@ struct stats_sums {
     uint64_t reserved, allocated, pending, free, rounding;
 };
 
-static enum vram_status put_pages_line(struct vr_listing *listing, size_t row) {
+static enum vram_status put_pages_line(struct listing_output *listing, size_t row) {
     const struct vr_model *model = listing->view->model;
     const struct segment_sums sums = sum_segment(model, row);
     VR_TRY(draw_pages(&listing->text, model, row));
@@ -140,7 +140,7 @@ static enum vram_status put_pages_line(struct vr_listing *listing, size_t row) {
     return listing_flush(listing, 64 * 1024);
 }
 
-static void put_sums(struct vr_listing *listing, const struct stats_sums *sums) {
+static void put_sums(struct listing_output *listing, const struct stats_sums *sums) {
     const uint64_t segments = listing->view->segment_count;
     if (listing->as_json) {
         struct vr_json *json = &listing->json;
@@ -162,7 +162,7 @@ static void put_sums(struct vr_listing *listing, const struct stats_sums *sums) 
 }
 
 // Each lists the device in turn. NO_HOST_MEMORY, LIMIT, IO.
-static enum vram_status list_stats(struct vr_listing *listing) {
+static enum vram_status list_stats(struct listing_output *listing) {
     const struct vr_model *model = listing->view->model;
     const size_t count = listing->view->segment_count;
     struct order *order = malloc((count + 1) * sizeof *order);
@@ -233,7 +233,7 @@ static const char *action_of(const struct vr_view *view, size_t event) {
     return vr_action_name((enum vr_action)history->action[event]);
 }
 
-static void put_trace_json(struct vr_listing *listing, size_t event, const char *label) {
+static void put_trace_json(struct listing_output *listing, size_t event, const char *label) {
     const struct vr_history *history = listing->view->history;
     struct vr_json *json = &listing->json;
     const uint32_t has = vr_entry_has(history, event);
@@ -252,7 +252,7 @@ static void put_trace_json(struct vr_listing *listing, size_t event, const char 
     vr_json_object_end(json);
 }
 
-static void put_trace_text(struct vr_listing *listing, size_t event, const char *label) {
+static void put_trace_text(struct listing_output *listing, size_t event, const char *label) {
     const struct vr_history *history = listing->view->history;
     struct vr_text *text = &listing->text;
     const char *action = action_of(listing->view, event);
@@ -274,7 +274,7 @@ static void put_trace_text(struct vr_listing *listing, size_t event, const char 
     vr_text_puts(text, "\n");
 }
 
-static enum vram_status list_uses(struct vr_listing *listing, struct address_uses *uses) {
+static enum vram_status list_uses(struct listing_output *listing, struct address_uses *uses) {
     for (size_t event = 0; event < listing->view->history->count; event++) {
         char label[48];
         VR_TRY(find_label(uses, listing->view->history, event, label, sizeof label));
@@ -287,7 +287,7 @@ static enum vram_status list_uses(struct vr_listing *listing, struct address_use
     return VRAM_OK;
 }
 
-static enum vram_status list_trace(struct vr_listing *listing) {
+static enum vram_status list_trace(struct listing_output *listing) {
     struct address_uses uses = {.blocks = {0}};
     struct vr_lifetimes lifetimes;
     VR_TRY(vr_lifetimes_build(listing->view, VR_LIFETIME_ALLOCATED, NULL, 0, &lifetimes));
@@ -350,7 +350,7 @@ static void add_segment_row(struct vr_table *table, const struct vr_model *model
     vr_table_cell(table, "%s", vr_bytes(sums.largest_free_bytes).text);
 }
 
-static enum vram_status list_segments(struct vr_listing *listing) {
+static enum vram_status list_segments(struct listing_output *listing) {
     static const struct vr_table_column columns[] = {{"address", VR_LEFT, VR_PLAIN, false},    {"size", VR_RIGHT, VR_BOLD, false},
                                                      {"kind", VR_LEFT, VR_PLAIN, false},       {"stream", VR_RIGHT, VR_PLAIN, false},
                                                      {"pool", VR_RIGHT, VR_DIM, false},        {"blocks", VR_RIGHT, VR_PLAIN, false},
@@ -392,12 +392,12 @@ static void put_listed_frame(struct vr_text *text, const struct vr_model *model,
     vr_text_release(&part);
 }
 
-static void begin_folded(struct vr_listing *listing, uint64_t stream, const char *state) {
+static void begin_folded(struct listing_output *listing, uint64_t stream, const char *state) {
     if (listing->many_devices) vr_text_printf(&listing->text, "device_%u;", listing->view->device);
     vr_text_printf(&listing->text, "stream_%lld;%s", (long long)stream, state);
 }
 
-static void put_folded(struct vr_listing *listing, uint64_t stream, const char *state, uint32_t stack, uint64_t bytes) {
+static void put_folded(struct listing_output *listing, uint64_t stream, const char *state, uint32_t stack, uint64_t bytes) {
     const struct vr_model *model = listing->view->model;
     const uint64_t first = model->stacks.offset[stack];
     begin_folded(listing, stream, state);
@@ -434,7 +434,7 @@ static void put_block(struct vr_json *json, const struct vr_view *view, uint64_t
     vr_json_object_end(json);
 }
 
-static enum vram_status list_memory(struct vr_listing *listing) {
+static enum vram_status list_memory(struct listing_output *listing) {
     const struct vr_model *model = listing->view->model;
     const struct vr_blocks *blocks = &model->blocks;
     for (size_t i = 0; i < listing->view->segment_count; i++) {
@@ -460,7 +460,7 @@ static enum vram_status list_memory(struct vr_listing *listing) {
 // --- the public calls --------------------------------------------------------------------------------------------------
 static const struct {
     const char *name;
-    enum vram_status (*list)(struct vr_listing *listing);
+    enum vram_status (*list)(struct listing_output *listing);
 } listings[VRAM_LISTING_COUNT] = {
     [VRAM_LISTING_STATS] = {"stats", list_stats},
     [VRAM_LISTING_SEGMENTS] = {"segments", list_segments},
@@ -470,7 +470,7 @@ static const struct {
 
 const char *vram_listing_name(enum vram_listing listing) { return (unsigned)listing < VRAM_LISTING_COUNT ? listings[listing].name : NULL; }
 
-static enum vram_status each_device(struct vr_listing *listing, const struct vr_model *model, enum vram_listing which,
+static enum vram_status each_device(struct listing_output *listing, const struct vr_model *model, enum vram_listing which,
                                     struct vram_error *error) {
     struct vr_views views;
     VR_TRY(vr_views_build(model, &views, error));
@@ -500,7 +500,7 @@ enum vram_status vram_listing_text(const struct vram_recording *recording, enum 
                                    vram_write write, void *user, struct vram_error *error) {
     if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
     static const struct vram_style plain = {0};
-    struct vr_listing listing = {.style = style == NULL ? &plain : style, .write = write, .user = user};
+    struct listing_output listing = {.style = style == NULL ? &plain : style, .write = write, .user = user};
     enum vram_status status = each_device(&listing, vr_recording_model(recording), which, error);
     if (status == VRAM_OK) status = listing_flush(&listing, 0);
     vr_text_release(&listing.text);
@@ -510,7 +510,7 @@ enum vram_status vram_listing_text(const struct vram_recording *recording, enum 
 enum vram_status vram_listing_json(const struct vram_recording *recording, enum vram_listing which, const char *file, vram_write write,
                                    void *user, struct vram_error *error) {
     if (recording == NULL || write == NULL || (unsigned)which >= VRAM_LISTING_COUNT) return refuse_address(error);
-    struct vr_listing listing = {.as_json = true, .write = write, .user = user};
+    struct listing_output listing = {.as_json = true, .write = write, .user = user};
     vr_json_init(&listing.json, &listing.text, false);
     vr_json_object(&listing.json, NULL);
     vr_json_string(&listing.json, "file", file);

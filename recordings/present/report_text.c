@@ -1,8 +1,7 @@
 // The report for people: what it is, how high it went, where the memory is, who held it, why it ran out, what is missing.
-#include "analyze/oom_accounts.h"
+#include "analyze/report_parts.h"
 #include "present/shared_texts.h"
 #include "present/text_parts.h"
-#include "analyze/report_facts.h"
 #include "analyze/device_view.h"
 #include "config/recorded_options.h"
 

@@ -1,6 +1,6 @@
 // A report whole: its facts, the sentences about them, notes about the recording, and hints.
 #include "analyze/advice.h"
-#include "analyze/report_facts.h"
+#include "analyze/report_parts.h"
 #include "base/text.h"
 #include "model/recording.h"
 #include "present/shared_texts.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "analyze/report_facts.h"
+#include "analyze/report_parts.h"
 
 #define INDENT 4u
 

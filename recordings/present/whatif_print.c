@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "present/text_parts.h"
-#include "replay/what_if_runs.h"
+#include "replay/script.h"
 #include "vram/sim.h"
 
 static const char *const start_names[] = {[VRAM_WHATIF_COLD] = "cold", [VRAM_WHATIF_RECORDED] = "recorded"};

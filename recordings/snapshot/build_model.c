@@ -354,34 +354,6 @@ static enum vram_status build_tables(struct vr_machine *machine, struct parts *p
 
 // ---- the top level
 
-// The dictionary's string keys, each once, in the order of their first appearance, with their last values.
-static enum vram_status last_values(struct vr_machine *machine, uint64_t resolved, uint64_t **unique, size_t *unique_count) {
-    const uint64_t *pairs = NULL;
-    size_t count = 0, used = 0, string_count = machine->builder.strings.count;
-    (void)vr_machine_pairs(machine, resolved, &pairs, &count);
-    uint64_t *made = malloc((2 * count + 1) * sizeof *made);
-    uint32_t *place_of = calloc(string_count, sizeof *place_of);
-    if (made == NULL || place_of == NULL) {
-        free(made);
-        free(place_of);
-        return VRAM_NO_HOST_MEMORY;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING) {
-            vr_machine_lose(machine, VR_LOSS_KEY, 0);
-            continue;
-        }
-        uint32_t *place = &place_of[vr_payload(pairs[2 * i])];
-        if (*place == 0) *place = (uint32_t)++used;
-        made[2 * (*place - 1)] = pairs[2 * i];
-        made[2 * (*place - 1) + 1] = pairs[2 * i + 1];
-    }
-    free(place_of);
-    *unique = made;
-    *unique_count = used;
-    return VRAM_OK;
-}
-
 static enum vram_status add_setting(struct vr_machine *machine, struct vr_model *model, size_t *capacity, uint64_t key, uint64_t value) {
     void *settings = model->settings;
     enum vram_status status =
@@ -419,7 +391,7 @@ static enum vram_status read_settings(struct vr_machine *machine, const uint64_t
     uint64_t *settings = NULL;
     size_t count = 0, capacity = 0;
     uint64_t resolved = vr_machine_resolve(machine, value_of_key(top, top_count, VR_WORD_ALLOCATOR_SETTINGS));
-    VR_TRY(last_values(machine, resolved, &settings, &count));
+    VR_TRY(vr_machine_last_values(machine, resolved, &settings, &count));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++) {
         status = add_setting(machine, model, &capacity, settings[2 * i], settings[2 * i + 1]);
@@ -598,7 +570,7 @@ static enum vram_status collect_all(struct vr_machine *machine, struct parts *pa
     uint64_t top = machine->stack[machine->depth - 1], resolved = vr_machine_resolve(machine, top);
     if (vr_machine_pairs(machine, resolved, &items, &count)) {
         uint64_t *unique = NULL;
-        VR_TRY(last_values(machine, resolved, &unique, &count));
+        VR_TRY(vr_machine_last_values(machine, resolved, &unique, &count));
         enum vram_status status = collect_dict(machine, unique, count, parts, model);
         free(unique);
         return status;

@@ -1,6 +1,8 @@
 // emit.h: dictionaries, lists and values going out as bytes, whatever the format. The formats implement one table of calls; what is a
-// segment or an event is the writer's business (write.c).  A name is a word of words.h, or VR_WORD_COUNT + a string id of the model: names
-// are what repeats, and a format may write each once. Calls never fail: a writer asks for the status at the end. One thread at a time.
+// segment or an event is the writer's business (write.c).
+//
+// A name is a word of vocabulary.h, or VR_WORD_COUNT + a string id of the model: names are what repeats, and a format may write each once.
+// Calls never fail: a writer asks for the status at the end. One thread at a time.
 #ifndef VR_SNAPSHOT_EMIT_H
 #define VR_SNAPSHOT_EMIT_H
 

@@ -41,10 +41,11 @@ VRAM_NODISCARD enum vram_status vr_quoted_measure(struct vr_input *input, size_t
 // Decodes the escapes of `length` bytes between quotes. bytes has room for as many; *used is how many it got. False for a malformed escape.
 bool vr_quoted_decode(const char *text, size_t length, char *bytes, size_t *used);
 
-// ---- Values of Python that JSON has no word for, in text that is JSON all the same.  A dictionary of one key stands for them: {"$tuple":
-// [1, 2]}, {"$set": [...]}, {"$frozenset": [...]}, {"$float": "inf"} ("-inf", "nan"), {"$bytes": "6162"}, {"$bytearray": "6162"}
-// (hexadecimal), and {"$dict": [[key, value], ...]}: a dictionary whose keys are not all strings without a NUL, or whose only key begins
-// with $. So what a file has is never taken for one of these.
+// ---- Values of Python that JSON has no word for, in text that is JSON all the same.
+//
+// A dictionary of one key stands for them: {"$tuple": [1, 2]}, {"$set": [...]}, {"$frozenset": [...]}, {"$float": "inf"} ("-inf", "nan"),
+// {"$bytes": "6162"}, {"$bytearray": "6162"} (hexadecimal), and {"$dict": [[key, value], ...]}: a dictionary whose keys are not all strings
+// without a NUL, or whose only key begins with $. So what a file has is never taken for one of these.
 
 // X(KIND, "name"): those whose value is a list come first, in the order of enum vr_items.
 #define VR_PYTHON_KINDS(X)                                                                                                                 \

@@ -1,8 +1,9 @@
 // pickle_vm.h: the machine that every reader drives. Values are pushed, and lists and dictionaries are made of what lies above a mark, as
-// pickle does it; a JSON reader calls the same operations.  A dictionary that is recognised by its keys (an event, a frame, a segment, a
-// block...) becomes a row of a table as soon as it is complete, and a list of frames a stack id, so that what is held while reading is
-// little more than the model itself. A container that the memo refers to lives in its memo slot, and the stack then holds a reference to
-// the slot.
+// pickle does it; a JSON reader calls the same operations.
+//
+// A dictionary that is recognised by its keys (an event, a frame, a segment, a block...) becomes a row of a table as soon as it is
+// complete, and a list of frames a stack id, so that what is held while reading is little more than the model itself. A container that the
+// memo refers to lives in its memo slot, and the stack then holds a reference to the slot.
 #ifndef VR_SNAPSHOT_PICKLE_VM_H
 #define VR_SNAPSHOT_PICKLE_VM_H
 
@@ -173,6 +174,9 @@ VR_INLINE bool vr_machine_pairs(const struct vr_machine *machine, uint64_t resol
 }
 // Forgets the items behind a value that no one will read.
 void vr_machine_drop(struct vr_machine *machine, uint64_t value);
+// The string keys of the dictionary `resolved`, each once, in the order of their first appearance, with their last values. Free *unique.
+// Other keys count as lost. NO_HOST_MEMORY.
+enum vram_status vr_machine_last_values(struct vr_machine *machine, uint64_t resolved, uint64_t **unique, size_t *unique_count);
 // Frees the items of a container that nothing refers to.
 void vr_machine_release_node(struct vr_machine *machine, size_t index);
 

@@ -36,8 +36,9 @@ enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *i
 // The string id of the JSON text of a value, strings included.
 enum vram_status vr_json_text_string(struct vr_machine *machine, uint64_t value, uint32_t *id);
 
-// ---- What the columns of the model cannot say is kept as text while reading, and becomes the model's extras at the end.  Everything here
-// is off the beaten track: a recording as PyTorch writes it keeps nothing.
+// ---- What the columns of the model cannot say is kept as text while reading, and becomes the model's extras at the end.
+//
+// Everything here is off the beaten track: a recording as PyTorch writes it keeps nothing.
 
 #define VR_ROW_PENDING UINT64_MAX // the row is not known yet: vr_keep_settle() says it
 

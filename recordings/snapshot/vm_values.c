@@ -115,6 +115,33 @@ void vr_machine_drop(struct vr_machine *machine, uint64_t value) {
     if (place != NULL) *place = vr_value(VR_TAG_OPAQUE, 0);
 }
 
+enum vram_status vr_machine_last_values(struct vr_machine *machine, uint64_t resolved, uint64_t **unique, size_t *unique_count) {
+    const uint64_t *pairs = NULL;
+    size_t count = 0, used = 0, string_count = machine->builder.strings.count;
+    (void)vr_machine_pairs(machine, resolved, &pairs, &count);
+    uint64_t *made = malloc((2 * count + 1) * sizeof *made);
+    uint32_t *place_of = calloc(string_count, sizeof *place_of);
+    if (made == NULL || place_of == NULL) {
+        free(made);
+        free(place_of);
+        return VRAM_NO_HOST_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (vr_tag_of(pairs[2 * i]) != VR_TAG_STRING) {
+            vr_machine_lose(machine, VR_LOSS_KEY, 0);
+            continue;
+        }
+        uint32_t *place = &place_of[vr_payload(pairs[2 * i])];
+        if (*place == 0) *place = (uint32_t)++used;
+        made[2 * (*place - 1)] = pairs[2 * i];
+        made[2 * (*place - 1) + 1] = pairs[2 * i + 1];
+    }
+    free(place_of);
+    *unique = made;
+    *unique_count = used;
+    return VRAM_OK;
+}
+
 // ---- Rows that dictionaries become: their keys, and how values go into columns and come out again.
 
 // ---- keys

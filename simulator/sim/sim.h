@@ -13,7 +13,7 @@
 #include "sim/memory/sim_content.h"
 #include "sim/memory/sim_memory.h"
 #include "sim/modules/sim_image.h"
-#include "sim/sim_options.h"
+#include "sim/device/sim_card.h"
 #include "os/os.h"
 #include "vram/driver.h"
 #include "vram/sim.h"
@@ -95,7 +95,7 @@ struct vr_sim {
     uint64_t file_bytes;              // backed: its length; offsets are never used again
     struct vr_sim_content content;    // not backed: what device memory holds, where it is kept (vr_sim_keeps())
     uint64_t *written;                // where copies and fills wrote (sim_transfer.c); NULL: nowhere, or not known
-    struct vr_sim_captured *captured; // what captured kernels will write, in the order of their capture (streams/sim_answers.h)
+    struct vr_sim_captured *captured; // what captured kernels will write, in the order of their capture (streams/sim_callbacks.h)
     size_t captured_count, captured_capacity;
     bool captured_asked;              // somebody takes these
     uint64_t counted;                 // vr_sim_read.counted of reads to come

@@ -1,5 +1,5 @@
 // Options of the simulated devices, and the texts that they are read from.
-#include "sim/sim_options.h"
+#include "sim/device/sim_card.h"
 
 #include "sim/device/sim_device.h"
 #include "sim/memory/sim_memory.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/oom_accounts.h"
+#include "analyze/report_parts.h"
 #include "live/live_accounts.h"
 #include "model/builder.h"
 #include "vram/accounts.h"

@@ -1,7 +1,7 @@
 // The explorer: queries, answers, and the totals along a window against a second way of counting.
 #include "base/text.h"
 #include "explore/tables/event_rows.h"
-#include "explore/tables/stacking.h"
+#include "explore/tables/picture_rows.h"
 #include "support/answers.h"
 
 enum { EVENTS = 3000, ADDRESSES = 40 };

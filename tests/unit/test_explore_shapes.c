@@ -3,7 +3,7 @@
 #include <math.h>
 #include "analyze/segment_lives.h"
 #include "explore/tables/coverage.h"
-#include "explore/tables/largest.h"
+#include "explore/tables/picture_rows.h"
 #include "support/answers.h"
 #include "support/random.h"
 

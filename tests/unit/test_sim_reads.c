@@ -6,7 +6,7 @@
 #include "sim_fixture.h"
 
 #include "sim/sim.h"
-#include "sim/streams/sim_answers.h"
+#include "sim/streams/sim_callbacks.h"
 #include "os/os.h"
 #include "vram/sim.h"
 

@@ -1,6 +1,6 @@
 // Results computed on the host in the place of kernels: their levels, and what becomes of them in copies, fills and reads.
 #include "sim/sim.h"
-#include "sim/streams/sim_answers.h"
+#include "sim/streams/sim_callbacks.h"
 #include "sim_fixture.h"
 #include "vram/sim.h"
 

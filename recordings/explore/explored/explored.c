@@ -3,7 +3,7 @@
 
 #include "analyze/report_parts.h"
 #include "explore/explored/state_at_event.h"
-#include "explore/query/event_selection.h"
+#include "explore/query/selection.h"
 #include "explore/query/step_search.h"
 #include "explore/tables/event_rows.h"
 #include "explore/tables/lanes.h"

@@ -10,7 +10,7 @@
 #include "explore/tables/coverage.h"
 #include "explore/tables/curve.h"
 #include "explore/tables/event_rows.h"
-#include "explore/tables/largest.h"
+#include "explore/tables/picture_rows.h"
 #include "vram/explorer.h"
 #include "vram/oom.h"
 #include "vram/replay.h"
@@ -40,7 +40,7 @@ struct vr_explored_device {
     struct vr_moments *moments;                   // NULL until asked for (state_at_event.h)
     uint32_t *versions;                           // of the allocated lifetimes (event_rows.h)
     struct vr_segment_labels *segment_labels;     // NULL until asked for (event_rows.h)
-    struct vr_event_selections *event_selections; // the lists of events asked for last (event_selection.h); NULL: none
+    struct vr_event_selections *event_selections; // the lists of events asked for last (selection.h); NULL: none
     struct vr_step_searches *step_searches;       // steps, and what is looked for in them (step_search.h); NULL until asked for
     struct vr_cure_search *cure;                  // NULL until asked for
     struct vr_paged_search *paged;                // NULL until asked for
@@ -113,7 +113,7 @@ bool vr_explored_has_times(const struct vr_explored_device *device);
 enum vram_status vr_explored_cure(struct vr_explored_recording *recording, struct vr_explored_device *device, size_t replays, double *share,
                                   const struct vram_cure **cure, struct vram_error *error);
 
-// oom.c of analyze about a device, its last events examined; facts are of the arena. LIMIT, NO_HOST_MEMORY.
+// analyze/report_oom.c about a device, its last events examined; facts are of the arena. LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_explored_ooms(struct vr_explored_recording *recording, struct vr_explored_device *device, uint64_t memory_bytes,
                                   struct vr_arena *arena, struct vram_report_device *facts);
 

@@ -1,7 +1,7 @@
 // The allocations or segments of a window that are drawn each for itself, on their addresses or stacked.
 #include "explore/query/drawn_shapes.h"
 
-#include "analyze/grouping.h"
+#include "analyze/profile.h"
 #include "explore/query/selection.h"
 
 enum vram_status vr_shapes_init(const struct vr_query *query, struct vr_shapes *shapes) {

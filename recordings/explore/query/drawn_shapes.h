@@ -3,7 +3,7 @@
 #define VR_EXPLORE_QUERY_DRAWN_SHAPES_H
 
 #include "explore/query/selection.h"
-#include "explore/tables/stacking.h"
+#include "explore/tables/picture_rows.h"
 
 // ---- The allocations (or segments) of a window that are drawn each for itself, and how they stand in an answer.
 

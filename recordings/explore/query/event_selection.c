@@ -1,4 +1,4 @@
-#include "explore/query/event_selection.h"
+#include "explore/query/selection.h"
 
 #include "analyze/text_search.h"
 #include "explore/query/drawn_shapes.h"

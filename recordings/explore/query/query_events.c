@@ -3,9 +3,8 @@
 
 #include "analyze/text_search.h"
 #include "explore/explored/state_at_event.h"
-#include "explore/query/event_selection.h"
-#include "explore/query/query.h"
 #include "explore/query/selection.h"
+#include "explore/query/query.h"
 #include "explore/tables/event_rows.h"
 #include "model/recording.h"
 

@@ -2,7 +2,7 @@
 #include "explore/query/drawn_shapes.h"
 #include "explore/query/group_selection.h"
 #include "explore/query/selection.h"
-#include "explore/tables/largest.h"
+#include "explore/tables/picture_rows.h"
 
 // ---- `map`: addresses over time. Every allocation is one rectangle; what is too small to be one is a shade of the grid behind them.
 

@@ -1,5 +1,4 @@
 // What a recording is: `list`, `settings` and `notes`.
-#include "analyze/report_facts.h"
 #include "analyze/report_parts.h"
 #include "config/recorded_options.h"
 #include "explore/query/query.h"

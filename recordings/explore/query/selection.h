@@ -2,7 +2,7 @@
 #ifndef VR_EXPLORE_QUERY_SELECTION_H
 #define VR_EXPLORE_QUERY_SELECTION_H
 
-#include "analyze/grouping.h"
+#include "analyze/profile.h"
 #include "explore/query/query.h"
 
 // ---- The part of a history that a query is about, on one of the two axes.
@@ -47,5 +47,26 @@ enum vram_status vr_select_roles(struct vr_explored_device *device, const struct
                                  struct vr_roles **roles);
 // The grouping of the parameters `by` (default site) and `regex`. Released by vr_grouping_release(). As above.
 enum vram_status vr_select_grouping(const struct vr_query *query, const struct vr_selection *selection, struct vr_grouping *grouping);
+
+// ---- The events of a device that a filter lets through, as a list that is kept, so that it scrolls by index.
+// Parameters of the filter: `action` (names, separated by commas), `address` (events of what holds the byte there), `least` and `most`
+// (bytes), `stream`, and `text` with `regex` (what `search` finds). Without any of them the list is all events, and takes no memory.
+
+struct vr_event_selection {
+    const uint32_t *event; // ascending; NULL: all events
+    size_t count;
+};
+
+struct vr_event_selections;
+// NULL is ignored.
+void vr_event_selections_destroy(struct vr_event_selections *event_selections);
+// The list of the query's filter, valid until two other filters were asked for. INVALID_ARGUMENT, LIMIT, NO_HOST_MEMORY.
+enum vram_status vr_select_events(const struct vr_query *query, struct vr_explored_recording *recording, struct vr_explored_device *device,
+                                  struct vr_event_selection *list);
+// The event at an index of the list; the index of the first one that is not before an event.
+VR_INLINE size_t vr_event_selection_at(const struct vr_event_selection *list, size_t index) {
+    return list->event == NULL ? index : list->event[index];
+}
+size_t vr_event_selection_index(const struct vr_event_selection *list, int64_t event);
 
 #endif

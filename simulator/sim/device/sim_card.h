@@ -1,9 +1,11 @@
-// sim_card.h: what is known of real devices, by name: the rows of devices.def, boards.def and architectures.def. No state;
-// nothing here needs a lock.
+// sim_card.h: what is known of real devices, by name: the rows of devices.def, boards.def and architectures.def. No state; nothing here
+// needs a lock.
 #ifndef VR_SIM_DEVICE_SIM_CARD_H
 #define VR_SIM_DEVICE_SIM_CARD_H
 
 #include "base/base.h"
+#include "vram/driver.h"
+#include "vram/sim.h"
 
 enum vr_sim_card_class {
     VR_SIM_NO_CARD,
@@ -67,5 +69,18 @@ const struct vr_sim_architecture *vr_sim_architecture_of(const struct vr_sim_car
 void vr_sim_card_uuid(uint32_t device, unsigned char *uuid);
 // The same as NVIDIA's tools write it: "GPU-", 36 characters and the end.
 void vr_sim_card_uuid_text(uint32_t device, char text[41]);
+
+// ---- What the options of a simulator mean, for the simulator and for the stand-ins that tell of its devices. Needs no lock.
+
+#define VR_SIM_MEMORY_MAX ((uint64_t)1 << 50) // of one device
+
+// Puts the defaults where options say nothing. False for values out of range.
+bool vr_sim_options_complete(struct vram_sim_options *options);
+// Of completed options: what a device is, its memory, and whether two are peers.
+const struct vr_sim_card *vr_sim_options_card(const struct vram_sim_options *options, uint32_t device);
+uint64_t vr_sim_options_memory(const struct vram_sim_options *options, uint32_t device);
+bool vr_sim_options_peers(const struct vram_sim_options *options, uint32_t device, uint32_t peer);
+// vram_sim_parse() that keeps what the text does not name.
+enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
 #endif

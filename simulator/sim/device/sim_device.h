@@ -69,7 +69,7 @@ struct vr_sim_green {
 #define VR_SIM_ANSWERS_MOST 4
 #define VR_SIM_SHIELDS_MOST 32
 
-// Operations of a thread whose results are computed on the host (streams/sim_answers.h).
+// Operations of a thread whose results are computed on the host (streams/sim_callbacks.h).
 struct vr_sim_results {
     int level; // of the numbers: enum vr_sim_level
     uint32_t count, next;

@@ -1,6 +1,5 @@
 // Executable graphs: instantiated, launched and updated.
 #include "sim/graphs/sim_graphs.h"
-#include "sim/graphs/sim_node_params.h"
 #include "sim/modules/sim_launch.h"
 #include "sim/streams/sim_callbacks.h"
 

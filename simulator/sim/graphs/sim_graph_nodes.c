@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "sim/graphs/sim_graphs.h"
-#include "sim/graphs/sim_node_params.h"
 
 // ---- The rows of calls.def that add nodes to graphs.
 

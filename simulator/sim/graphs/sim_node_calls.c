@@ -1,5 +1,5 @@
 // sim_node_calls.c: nodes by the parameters of their kind: added, asked and set, by the call for all kinds and by those of each.
-#include "sim/graphs/sim_node_params.h"
+#include "sim/graphs/sim_graphs.h"
 
 // --- adding ---------------------------------------------------------------------------------------------------------
 

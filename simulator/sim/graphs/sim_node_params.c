@@ -1,5 +1,5 @@
 // What nodes have as parameters and attributes, read, set and printed.
-#include "sim/graphs/sim_node_params.h"
+#include "sim/graphs/sim_graphs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -87,7 +87,7 @@ size_t vr_sim_image_variable(const struct vr_sim_image *image, const char *name)
 struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const char *name, size_t length);
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes);
 
-// --- sim_launch_writes.c ----------------------------------------------------------------------------------------------
+// --- sim_launch.c ----------------------------------------------------------------------------------------------
 
 // How long the value is that a kernel of that name fills memory with; 0: it is not known to do that.
 uint32_t vr_sim_fill_value_bytes(const char *name);

@@ -13,7 +13,7 @@ struct vr_sim_launch {
     const struct vr_cu_launch_attribute *attributes;
     uint32_t attribute_count;
     bool cooperative;
-    bool computed; // of a node: the host computes what it writes, at each launch of the graph (streams/sim_answers.h)
+    bool computed; // of a node: the host computes what it writes, at each launch of the graph (streams/sim_callbacks.h)
 };
 
 // What a node keeps: the launch with copies of everything.
@@ -25,27 +25,18 @@ struct vr_sim_kernel_payload {
     void *extra_list[5];
 };
 
-// May a device run it? INVALID_HANDLE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, INVALID_CLUSTER_SIZE, COOPERATIVE_LAUNCH_TOO_LARGE.
-vr_cu_result vr_sim_launch_check(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_function *function);
-// How long it takes.
-uint64_t vr_sim_launch_cost_ns(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
-                               const struct vr_sim_function *function);
-// A copy of a checked launch, with one reference.
-vr_cu_result vr_sim_launch_keep(const struct vr_sim_launch *launch, const struct vr_sim_function *function, struct vr_sim_payload **made);
 // A launch as a node's work: checked, priced and with a payload that the caller drops.
 vr_cu_result vr_sim_launch_work(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch, struct vr_sim_work *work);
 
-// --- sim_launch_writes.c ----------------------------------------------------------------------------------------------
+// --- sim_launch.c ----------------------------------------------------------------------------------------------
 
 // What a kernel that only fills memory writes is written, in the stream's order, where content is kept apart from the addresses.
 // OUT_OF_MEMORY of the host.
 vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, const struct vr_sim_launch *launch);
 
-// --- sim_launch_writes.c ----------------------------------------------------------------------------------------------
+// --- sim_launch.c ----------------------------------------------------------------------------------------------
 
 // What device memory holds at the outputs of the kernel (sim_outputs.h) is not known from now on.
 void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch);
-// The outputs of a kernel that is captured are noted (vr_sim_captured_take()), where somebody asks for them.
-void vr_sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *launch);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "sim/graphs/sim_graphs.h"
-#include "sim/streams/sim_answers.h"
 
 // ---- The thread that calls host functions.
 

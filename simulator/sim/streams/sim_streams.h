@@ -201,7 +201,7 @@ bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hol
 // Waits for real until the value is there; the lock is given up meanwhile.
 void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold);
 
-// --- sim_submit.c ---------------------------------------------------------------------------------------------------
+// --- sim_stream_calls.c ---------------------------------------------------------------------------------------------------
 
 // Gives work to a stream that vr_sim_stream_for_work() allowed: done now, on the stream's time; or, when the stream captures, a node.
 vr_cu_result vr_sim_submit(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_work *work);

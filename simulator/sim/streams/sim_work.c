@@ -1,7 +1,7 @@
 // Work of streams as it is done: copies, sets, memory operations, and how far what it writes is known.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
-#include "sim/streams/sim_answers.h"
+#include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_memory_ops.h"
 #include "vram/sim.h"
 

@@ -15,8 +15,6 @@ struct vr_sim *vr_libcuda_sim(void);
 // How a function that is simulated here begins: the simulator, or why the call may not be made. NOT_INITIALIZED before cuInit; the result
 // that VRAM_SIM_FAIL asks for, where this is the call to fail. *sim is written on success only.
 vr_cu_result vr_libcuda_enter(struct vr_sim **sim);
-// The version of CUDA that the driver says it is, before cuInit, too.
-int vr_libcuda_version(void);
 
 // Puts what CUDA_VISIBLE_DEVICES says (NULL: not set) into the options. False: no device is seen.
 bool vr_libcuda_see(const char *text, struct vram_sim_options *options);

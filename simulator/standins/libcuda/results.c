@@ -1,6 +1,6 @@
 // results.c: what adapters/fit/vram_values.py asks of the simulated driver, by names that no driver of NVIDIA's has. Any thread may call
 // them. None takes time on the virtual clock, and none is counted as a call.
-#include "sim/streams/sim_answers.h"
+#include "sim/streams/sim_callbacks.h"
 #include "libcuda.h"
 #include "vram/sim.h"
 

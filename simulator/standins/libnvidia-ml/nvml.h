@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/sim_options.h"
+#include "sim/device/sim_card.h"
 #include "vram/sim.h"
 
 #define NVML_EXPORT __attribute__((visibility("default")))
