@@ -202,7 +202,7 @@ static bool is_better_attempt(const struct vram_exact_device *again, const struc
            (device->verdict == VRAM_EXACT_CONTRADICTION || again->difference_count < device->difference_count);
 }
 
-// The better one of both stands in *device.
+// Keeps the better one of both in *device.
 static bool keep_better(struct vram_exact_device *device, struct vram_exact_device *again) {
     const bool better = is_better_attempt(again, device);
     vr_exact_release_device(better ? device : again);
@@ -239,7 +239,7 @@ static enum vram_status replay_attempt(struct subject *subject, struct vram_exac
 
 // --- unknown pools ------------------------------------------------------------------------------------------------------------------
 // Once more, without what may be of any pool. That makes no other choice differ: the best of all blocks is also the best of fewer. If
-// the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one stands.
+// the rest agrees, the unknown pools were the cause, and this is the result; otherwise the first one is kept.
 static enum vram_status replay_known_pools(struct subject *subject, struct vram_exact_device *device) {
     struct vram_exact_device known = {0};
     struct vr_exact_lessons lessons;
@@ -277,7 +277,7 @@ static uint64_t capacity_of(const struct vr_recorded_device *recorded) {
     return capacity;
 }
 
-// Once more with this device's memory, which what expandable segments reserve is measured by; the better replay stands.
+// Once more with this device's memory, by which the reservations of expandable segments are measured. Keeps the better replay.
 static enum vram_status replay_with_memory(struct subject *subject, uint64_t memory_bytes, struct vram_exact_device *device,
                                            uint64_t *memory_bound) {
     struct vram_exact_device again = {0};

@@ -76,7 +76,7 @@ struct attribution {
     struct vr_mapped held;
 };
 
-// What a stranger's recording contradicts is told by whoever undoes the history; here it only stays unknown.
+// Contradictions in a recording are reported where the history is undone; here the pool stays unknown.
 static enum vram_status tolerate_limit(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
 // A range of memory that the pool had.
@@ -104,7 +104,7 @@ static uint64_t distance_to(const struct vr_mapped_range *range, uint64_t start,
     return range->start >= end ? range->start - end : start - range->end;
 }
 
-// A range that was unmapped beside mapped ones of its stream was of their segment: those of other segments are about a device's memory
+// A range that was unmapped next to mapped ones of its stream was of their segment: those of other segments are about a device's memory
 // away.
 static uint32_t pool_beside(const struct attribution *work, size_t event) {
     const uint64_t start = work->history->address[event], stream = vr_entry_stream(work->history, event);

@@ -20,7 +20,7 @@ enum vr_pool_memory { VR_POOL_SEGMENTS = 1, VR_POOL_EXPANDABLE = 2 };
 
 // Pools are numbered; 0 is the default pools. A recording without private pools has no other number, and no table of events.
 //
-// An event is of the pool that its pool id says; where it has none, of the pool of the segment that held its address at that moment,
+// An event is of the pool that its pool id says; without one, of the pool of the segment that held its address at that moment,
 // as far as the final picture tells. A segment that was given back inside the history by an event without a pool id could have been
 // of any pool: its events are unknown.
 struct vr_pools {

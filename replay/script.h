@@ -59,7 +59,7 @@ enum vram_status vr_script_play(const struct vr_script *script, const struct vra
 
 // ---- What-if replays, each made once, and one setting tried on recordings.
 
-// ---- What-if replays of one device's history, each made once. A search that stops when it may make no more begins anew the next time and
+// ---- What-if replays of one device's history, each made once. A search that stops when it may make no more starts over the next time and
 // finds those known that were made before.
 
 // All-zero: closed.
@@ -77,7 +77,7 @@ struct vr_player {
 // Allows so many replays from now on; makes the recording (borrowed) ready the first time. Statuses of vr_script_init().
 enum vram_status vr_player_open(struct vr_player *player, const struct vram_recording *recording, uint32_t device, size_t replays,
                                 struct vram_error *error);
-// *result is borrowed until the player is closed. options->conf is not NULL; known replays are told apart by it, the memory and the start
+// *result is borrowed until the player is closed. options->conf is not NULL; known replays are found by it, the memory and the start
 // alone. LIMIT where it was not made before and may not be made now (paused), or came to its end by the clock.
 enum vram_status vr_player_play(struct vr_player *player, const struct vram_whatif_options *options,
                                 const struct vram_whatif_result **result);
@@ -93,7 +93,7 @@ struct vr_trial_ground {
     uint64_t memory_bytes;
     enum vram_whatif_start start;
     enum vram_sim_profile profile;
-    // Plays a script, the only one, for a result that is borrowed until the trial is over; NULL: it is played anew each time.
+    // Plays a script, the only one, for a result that is borrowed until the trial is over; NULL: it is played each time.
     enum vram_status (*play)(void *player, const struct vram_whatif_options *options, const struct vram_whatif_result **result);
     void *player;
 };

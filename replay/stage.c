@@ -55,7 +55,7 @@ static void reservations_release(struct reservations *reservations) {
     *reservations = (struct reservations){0};
 }
 
-// What a stranger's recording contradicts is told by whoever undoes the history; here it is passed over.
+// Contradictions in a recording are reported where the history is undone; here they are ignored.
 static enum vram_status tolerate_conflict(enum vram_status status) { return status == VRAM_INVALID_ARGUMENT ? VRAM_OK : status; }
 
 static struct tenant *at_or_below(const struct following *following, uint64_t address) {

@@ -51,7 +51,7 @@ static enum vram_status add_script(const struct vr_script *script, enum vram_wha
     if (status == VRAM_OK) status = vr_options_parse(&options, vr_text_string(&selection), NULL);
     vr_text_release(&selection);
     VR_TRY(status);
-    // Garbage is collected from a part of the allocator's limit on, and a replay's has none.
+    // Garbage is collected above a part of the allocator's limit, and a replay has no limit.
     options.garbage_collection_threshold = 0;
     // A recorded start may have segments of any kind and size; pages are shared by all.
     if (start == VRAM_WHATIF_COLD && !options.paged && !options.sleepable) drop_what_nothing_meets(script, &options);

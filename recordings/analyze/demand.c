@@ -3,7 +3,7 @@
 
 #include "analyze/growth.h"
 
-// ---- What stands out in what is in use: one of a closed list, the first that holds.
+// ---- The most striking use of memory: one of a closed list, the first that holds.
 
 // Activations of earlier steps are the matter from so many steps on, and from this part of what is in use.
 enum { MOST_GROWERS = 64, GRAPH_STACKS = 3, LEAST_STEPS = 2, KEPT_PART = 4 };
@@ -148,7 +148,7 @@ static enum vram_status find_kept(struct vr_demand_work *work, bool *found) {
 
 // --- a forward pass that is not trained --------------------------------------------------------------------------------------------------
 
-// By stack: 1 + the line that calls the model, the frame outside of the outermost call of a module; 0: the stack has none.
+// By stack: 1 + the line that calls the model, the frame outside of the outermost call of a module; 0: no such frame.
 static uint32_t *find_callers(struct vr_demand_work *work) {
     const struct vr_stacks *stacks = &work->view->model->stacks;
     uint32_t *callers = calloc((size_t)stacks->count + 1, sizeof *callers);

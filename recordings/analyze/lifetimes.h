@@ -12,7 +12,7 @@
 
 #define VR_NO_ADDRESS UINT32_MAX
 
-// All-zero is empty. Owned by whoever called vr_address_ids_build().
+// All-zero is empty. Owned by the caller of vr_address_ids_build().
 struct vr_address_ids {
     uint32_t *of_event; // VR_NO_ADDRESS for an event that neither begins nor ends an allocation
     uint32_t *of_block; // by the view's blocks

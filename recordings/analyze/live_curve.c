@@ -85,7 +85,7 @@ void vr_remedy_add_curve(struct vr_demand_work *work, struct vram_report_remedy 
     vr_remedy_add(work, remedy, left);
 }
 
-// ---- Which call's activations are best made again in the backward pass, and what is live then: the curve is drawn anew for each
+// ---- Which call's activations are best made again in the backward pass, and what is live then: the curve is drawn again for each
 // candidate.
 // A call that is made again keeps its inputs and its results. All else that it leaves for the backward pass lives until the call has
 // returned, and once more from the moment at which the backward pass first gives some of it back.
@@ -277,7 +277,7 @@ static void drop_calls(struct recompute_trial *trial, size_t first, size_t end, 
     }
 }
 
-// Calls are told apart where all of the pass repeats; else it is one call. backward: SIZE_MAX where the history ends before it.
+// Calls are distinguished where all of the pass repeats; else it is one call. backward: SIZE_MAX where the history ends before it.
 static void drop_pass(struct recompute_trial *trial, size_t backward) {
     const size_t count = trial->pass.count;
     uint64_t calls = 0;

@@ -23,7 +23,7 @@ static struct vr_size_curve make_curve(double value, double other, enum vr_curve
     return (struct vr_size_curve){.value = value, .low = lesser_of(value, other), .high = greater_of(value, other), .shape = shape};
 }
 
-// Two points: what goes by the size or its square exactly is told by them; of anything else, which is a sum of several, a straight line is
+// Two points: they suffice for what goes by the size or its square exactly; of anything else, which is a sum of several, a straight line is
 // the least that it may come to. What is less at the larger size may stay at that or be what it was.
 static struct vr_size_curve from_two(const struct vr_size_points *points, double at) {
     const double *x = points->size, *y = points->bytes, once = y[1] * x[0] / x[1], twice = once * x[0] / x[1];

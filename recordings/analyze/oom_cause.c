@@ -58,7 +58,7 @@ static size_t find_edge(const uint64_t *edges, size_t count, uint64_t value) {
     return (size_t)(found - edges);
 }
 
-// The first cell at or after `cell` that nobody has claimed. next[] is a forest of short cuts, halved on the way.
+// The first unclaimed cell at or after `cell`. next[] is a forest of short cuts, halved on the way.
 static size_t unclaimed(size_t *next, size_t cell) {
     while (next[cell] != cell) {
         next[cell] = next[next[cell]];

@@ -7,7 +7,7 @@
 
 // ---- Which address ranges of a device were mapped after a given event, and whose they were.
 // The final segments and the segment events after the moment tell it: what touched an address first after the moment decides; where nothing
-// did, the final segment stands. That needs no sound history and takes n log n.
+// did, the final segment counts. That needs no sound history and takes n log n.
 
 // [address, end), all of one stream, size class and pool. Ranges are ascending and do not overlap.
 struct vr_layout_range {

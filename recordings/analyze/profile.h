@@ -77,7 +77,7 @@ struct vr_grouped {
 };
 
 // Borrows what it is given. expression (NULL unless by is REGEX) groups stacks by what it matches in the innermost frame
-// ("file:line:function") that it matches in. INVALID_ARGUMENT for an expression that is none, NO_HOST_MEMORY.
+// ("file:line:function") that it matches in. INVALID_ARGUMENT for an invalid expression, NO_HOST_MEMORY.
 enum vram_status vr_grouping_init(struct vr_grouping *grouping, enum vr_group_by by, const struct vr_grouped *grouped,
                                   const char *expression, struct vram_error *error);
 void vr_grouping_release(struct vr_grouping *grouping);

@@ -1,7 +1,7 @@
 // What would lower the highest demand, each found by a curve drawn again or by a sum.
 #include "analyze/advice.h"
 
-// ---- What would lower the highest demand, each by a curve drawn anew or a sum.
+// ---- What would lower the highest demand, each found by a curve drawn again or by a sum.
 
 enum {
     CHUNKS_TRIED = 8, // parts of the largest tensors
@@ -464,7 +464,7 @@ enum vram_status vr_add_kv_cache(struct vr_demand_work *work) {
     return VRAM_OK;
 }
 
-// What stands out is dropped, but for one step's worth.
+// The rows that stand out are dropped, except for one step's worth.
 enum vram_status vr_add_cause(struct vr_demand_work *work) {
     static const struct {
         enum vram_demand demand;

@@ -17,8 +17,8 @@
 enum { VR_LIFETIME_KINDS = 2 };
 
 struct vr_report_lifetimes {
-    // The rows that were live at the peak, at an out of memory or at the end, the `top` longest, and whatever else was at hand. In the
-    // order of lifetimes.h; totals, anomalies and final blocks are those of all.
+    // The rows that were live at the peak, at an out of memory or at the end, the `top` longest, and others that cost nothing to keep. In
+    // the order of lifetimes.h; totals, anomalies and final blocks are those of all.
     struct vr_lifetimes rows;
     // Of all, by where the ends of their lives lie; and the largest that the history made.
     struct vram_report_sum born_and_freed, born_and_kept, inherited_and_freed, inherited_and_kept;
@@ -75,11 +75,11 @@ VR_INLINE uint64_t vr_oom_held(const struct vram_report_oom *oom, bool driver_le
 }
 
 // The accounts that the recording has for this event of the view's device (formats/recording.md, `vram_accounts_<slot>`), shared out
-// over oom->outside_bytes. *accounts is NULL where it has none. is_last: it is the last such event of the device. NO_HOST_MEMORY.
+// over oom->outside_bytes. *accounts is NULL without accounts. is_last: it is the last such event of the device. NO_HOST_MEMORY.
 enum vram_status vr_accounts_find(const struct vr_view *view, const struct vram_report_oom *oom, bool is_last, bool driver_level,
                                   struct vr_arena *arena, const struct vram_report_accounts **accounts);
 
-// Whether a setting of this key is none of an allocator, but what vram wrote down of a process and its device: that is shown where it
+// Whether a setting of this key is not an allocator's, but what vram recorded of a process and its device: that is shown where it
 // belongs.
 bool vr_is_fact(const char *key);
 

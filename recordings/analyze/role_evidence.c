@@ -238,7 +238,7 @@ static uint32_t frame_bits(struct vr_role_marks *marks, uint32_t frame) {
 }
 
 // Frames go from the innermost outwards. What a pass runs once more is that only where no other backward pass began further inside; a
-// Python frame of PyTorch's that nobody called is the bottom of the backward pass's own thread.
+// Python frame of PyTorch's without a caller is the bottom of the backward pass's own thread.
 static uint32_t stack_marks(struct vr_role_marks *marks, uint64_t first, uint64_t end) {
     uint32_t bits = STACK_KNOWN, outermost = 0;
     for (uint64_t i = first; i < end; i++) {

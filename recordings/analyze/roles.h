@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "vram/roles.h"
 
-// ---- What the frames of a call stack say of the allocation, as bits; and in which forward() it stands.
+// ---- What the frames of a call stack say of the allocation, as bits, and the forward() that it was made in.
 
 // X(constant): said by the rows of roles.def, but for the last three.
 #define VR_MARKS(X)                                                                                                                        \

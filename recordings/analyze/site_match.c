@@ -6,7 +6,7 @@
 
 static bool is_separator(char c) { return c == '/' || c == '\\'; }
 
-// Two files that may be the same: what stands before the part that their paths share, by length.
+// Two files that may be the same: the lengths of what precedes the part that their paths share.
 struct path_guess {
     uint32_t from, to;
     size_t from_above, to_above; // bytes of the folders above

@@ -54,7 +54,7 @@ struct vr_shared_sites {
     struct vr_arena arena;
 };
 
-// groupings: by call site, of each run; the last one's names and lines are shown. Same files are told by site_match.h; of a function sites
+// groupings: by call site, of each run; the last one's names and lines are shown. Same files are found by their paths; of a function sites
 // at the same line are the same, as many others go by their order, and what is left is one. NO_HOST_MEMORY; *sites is untouched then.
 enum vram_status vr_shared_sites_build(struct vr_grouping *const *groupings, size_t count, struct vr_shared_sites *sites);
 void vr_shared_sites_release(struct vr_shared_sites *sites);

@@ -7,7 +7,7 @@
 #include "analyze/lifetimes.h"
 #include "base/base.h"
 
-// ---- Does a text of the recording contain what somebody looks for: words as they stand, or an extended regular expression.
+// ---- Whether a text of the recording contains what a user looks for: literal words, or an extended regular expression.
 
 // Texts are looked at up to here: a stranger's file may hold names of megabytes.
 enum { VR_FINDER_BYTES = 4096 };
@@ -21,11 +21,11 @@ struct vr_finder {
 };
 
 // Upper and lower case are the same. INVALID_ARGUMENT with a sentence for text that is empty or longer than 256 bytes, for an expression
-// that is none, and for one whose repetitions or back references could cost more than the text it is asked about; NO_HOST_MEMORY.
+// that is invalid, and for one whose repetitions or back references could cost more than the text it is asked about; NO_HOST_MEMORY.
 enum vram_status vr_finder_init(struct vr_finder *finder, const char *text, bool regex, struct vram_error *error);
 void vr_finder_release(struct vr_finder *finder);
 bool vr_finder_matches(const struct vr_finder *finder, const char *text);
-// The part that stands for a match of an expression: its first group, or all of it if it has none. False where nothing matches.
+// The part that a match of an expression is named by: its first group, or all of it without groups. False where nothing matches.
 bool vr_finder_part(const struct vr_finder *finder, const char *text, size_t *start, size_t *length);
 
 // ---- Which stacks and allocations of a recording have to do with a text: a frame, a file, an address, a name.
@@ -44,7 +44,7 @@ struct vr_search {
 };
 
 // Frames match by "file:line:function", allocations also by category, metadata and compile context, and by address: with "0x...", "b..."
-// or a label as it stands, or with at least 6 hexadecimal digits: those whose address begins with the digits, or that hold the byte
+// or a whole label, or with at least 6 hexadecimal digits: those whose address begins with the digits, or that hold the byte
 // there. INVALID_ARGUMENT as vr_finder_init(); NO_HOST_MEMORY. The model must outlive the search.
 enum vram_status vr_search_init(struct vr_search *search, const struct vr_model *model, const char *text, bool regex,
                                 struct vram_error *error);

@@ -56,7 +56,7 @@ static void put_flat_bytes(struct flatbuffer *flat, const void *bytes, size_t si
     memcpy(flat->bytes + (flat->capacity - flat->used), bytes, size);
 }
 
-// Zeros, so that after `more` bytes of another object what comes next stands at a multiple of `alignment` from the end.
+// Zeros, so that after `more` bytes of another object what comes next is at a multiple of `alignment` from the end.
 static void align_flat(struct flatbuffer *flat, size_t alignment, size_t more) {
     static const uint8_t zeros[16];
     assert(alignment <= sizeof zeros && (alignment & (alignment - 1)) == 0);
@@ -120,7 +120,7 @@ static void flat_reference(struct flatbuffer *flat, unsigned slot, uint32_t obje
     flat->slots[slot] = (uint32_t)flat->used;
 }
 
-// A table begins with the distance to its list of fields, which stands before it: its own size, the table's, and where each field is.
+// A table begins with the distance to its list of fields, which precedes it: its own size, the table's, and where each field is.
 static uint32_t flat_end(struct flatbuffer *flat) {
     put_flat_number(flat, 4, 0);
     const uint32_t table = (uint32_t)flat->used;

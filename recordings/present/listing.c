@@ -490,7 +490,7 @@ static enum vram_status refuse_address(struct vram_error *error) {
     return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "recording and write must not be NULL, and the listing must be one");
 }
 
-// Too many devices are told apart from too many events by the sentence that stands there already.
+// Keeps an error that is already set: its text says whether devices or events are too many.
 static enum vram_status finish_listing(enum vram_status status, struct vram_error *error) {
     if (status == VRAM_OK || (error != NULL && error->status == status)) return status;
     return vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));

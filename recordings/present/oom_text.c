@@ -77,7 +77,7 @@ static enum vram_status explain_fragments(struct vr_arena *arena, const struct v
                            vr_bytes(oom->usable_bytes).text, vr_bytes(oom->usable_largest_bytes).text);
 }
 
-// What stands out in what was in use comes first.
+// The most striking use of memory comes first.
 static enum vram_status explain_full(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     if (!oom->has_device_free && oom->room_bytes != 0)
         return vr_arena_printf(arena, text, "%s%sthe memory was in use: %s of %s was live, which leaves less than the request",
@@ -112,7 +112,7 @@ static enum vram_status name_process(const struct vram_report_process *process, 
     return vr_arena_printf(arena, name, "process %llu (%s)", (unsigned long long)process->id, process->name);
 }
 
-// Whoever held it, as far as that is known.
+// The holders outside of the recording, as far as they are known.
 static enum vram_status explain_outside(struct vr_arena *arena, const struct vram_report_oom *oom, const char **text) {
     const struct vram_report_accounts *accounts = oom->accounts;
     if (accounts == NULL)

@@ -71,7 +71,7 @@ static void frame_line(const struct vr_model *model, uint32_t frame, const char 
     vr_text_printf(text, ":%lld\n", (long long)model->frames.line[frame]);
 }
 
-// Whether a kind before this one is told by the same word and is there, too.
+// Whether an earlier kind has the same word and occurs, too.
 static bool is_repeated(const bool *has, size_t kind) {
     for (size_t before = 0; before < kind; before++) {
         if (has[before] && strcmp(vr_frame_kind_word((enum vr_frame_kind)before), vr_frame_kind_word((enum vr_frame_kind)kind)) == 0)

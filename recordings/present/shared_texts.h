@@ -29,7 +29,7 @@ enum vram_status vr_demand_sentences(struct vr_arena *arena, const struct vram_r
 void vr_demand_json(struct vr_json *json, const struct vram_report_demand *demand);
 // Of a peak that no room was named for: its phase, its roles, and the first of what would lower it. Nothing where no role is known.
 void vr_demand_at_peak(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand);
-// The remedies as a list; nothing where there is none.
+// The remedies as a list; nothing without remedies.
 void vr_demand_list(struct vr_text *text, const struct vram_style *style, const struct vram_report_demand *demand);
 
 // ---- What paged memory would have saved, in the words that the report, the page and agents share.

@@ -294,7 +294,7 @@ void vr_chart_timeline(struct vr_text *text, const struct vram_style *style, con
     if (top == 0) return;
     mark_ooms(device, columns, count);
     for (unsigned row = rows; row-- > 0;) {
-        // The scale stands at the top row and in the middle.
+        // The top row and the middle row carry the scale.
         const bool labelled = row == rows - 1 || row + 1 == rows / 2;
         const uint64_t value = row == rows - 1 ? top : top / 2;
         vr_text_repeat(text, " ", indent);

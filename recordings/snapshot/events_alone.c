@@ -435,7 +435,7 @@ static enum vram_status finish_event_list(struct vr_event_list *list, struct vr_
     vr_builder_finish(&list->builder, model);
     VR_TRY(vr_model_check(model, error));
     VR_TRY(vr_picture_advance(model, &none, &budget));
-    // Nobody said what kind these segments are.
+    // The kind of these segments is not recorded.
     for (size_t i = 0; i < model->segments.count; i++) {
         model->segments.kind[i] = VR_KIND_UNKNOWN;
         model->segments.has[i] &= ~(uint32_t)VR_HAS_SEGMENT_TYPE;

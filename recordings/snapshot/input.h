@@ -5,7 +5,7 @@
 #include "model/builder.h"
 #include "vram/recording.h"
 
-// ---- The bytes of a recording: all of them at hand, or read piece by piece into a buffer.
+// ---- The bytes of a recording: all of them in memory, or read piece by piece into a buffer.
 
 struct vr_input {
     const unsigned char *next;  // first byte not yet used
@@ -55,7 +55,8 @@ struct vr_html {
     size_t group_next, group_end;
 };
 
-// Finds the first `"base64": "..."` of the page and makes *input the bytes in it. BAD_INPUT when there is none; IO, NO_HOST_MEMORY.
+// Finds the first `"base64": "..."` of the page and makes *input the bytes in it. BAD_INPUT if the page has no such text; IO,
+// NO_HOST_MEMORY.
 enum vram_status vr_html_open(struct vr_html *html, struct vr_input *page, const char *name, struct vram_input *input,
                               struct vram_error *error);
 

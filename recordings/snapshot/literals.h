@@ -25,7 +25,7 @@ bool vr_numeral_parse(const char *text, size_t length, struct vr_numeral *number
 
 // Whether it is a whole number as JSON and Python write it, of any length: -?[1-9][0-9]*, or 0.
 bool vr_numeral_is_whole(const char *text, size_t length);
-// `count` (at most 8) hexadecimal digits. False when one is none.
+// Reads `count` (at most 8) hexadecimal digits. False for any other byte.
 bool vr_hex_parse(const char *text, size_t count, uint32_t *code);
 // Decodes the JSON escape at *text (a backslash; not beyond `end`) to bytes[*used...] and steps over it; a pair of surrogates is one
 // escape. It takes at least as many bytes as it gives. False for a bad escape.
@@ -33,10 +33,10 @@ bool vr_json_unescape(const char **text, const char *end, char *bytes, size_t *u
 // Python's raw-unicode-escape: Latin-1 with \uXXXX and \UXXXXXXXX. *bytes needs room for 3 times `length`. False for a bad escape.
 bool vr_raw_unicode_decode(const char *text, size_t length, char *bytes, size_t *decoded);
 
-// ---- Strings of JSON text, found in a input and decoded. How a failure is told is the reader's.
+// ---- Strings of JSON text, found in an input and decoded. The reader reports failures.
 
-// How long the string at input->next, its opening quote, is without its quotes; all of it and the closing quote are at hand then.
-// *escaped: it has a backslash. BAD_INPUT (and no message) when the text ends inside it; IO, NO_HOST_MEMORY.
+// The length without its quotes of the string at input->next, its opening quote. Afterwards all of it is in the buffer, the closing quote
+// included. *escaped: it has a backslash. BAD_INPUT (and no message) when the text ends inside it; IO, NO_HOST_MEMORY.
 VRAM_NODISCARD enum vram_status vr_quoted_measure(struct vr_input *input, size_t *length, bool *escaped);
 // Decodes the escapes of `length` bytes between quotes. bytes has room for as many; *used is how many it got. False for a malformed escape.
 bool vr_quoted_decode(const char *text, size_t length, char *bytes, size_t *used);

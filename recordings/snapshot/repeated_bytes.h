@@ -6,7 +6,7 @@
 #include "snapshot/schema.h"
 
 // ---- Lists of frames that come again byte for byte. A training step has the stacks of the step before it, in the same order, and Python
-// writes each of them out anew; most of a recording is such lists. The echo keeps the bytes of the lists seen, guesses from the two lists
+// writes each of them out again; most of a recording is such lists. The echo keeps the bytes of the lists seen, guesses from the two lists
 // before which comes next, and where the guess is right a comparison of bytes replaces reading it.
 
 enum { VR_ECHO_RUNS = 4096, VR_ECHO_GUESSES = 8192 };

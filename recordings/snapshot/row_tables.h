@@ -78,7 +78,7 @@ enum vram_status vr_row_add_block(struct vr_machine *machine, uint64_t *slots, u
 enum vram_status vr_row_put(struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots);
 // And out of it, but for a block's history.
 void vr_row_take(const struct vr_machine *machine, enum vr_tag kind, size_t row, uint64_t *slots);
-// The history of a block, a value; 0: it has none.
+// The history of a block, as a value; 0 without a history.
 uint64_t vr_row_history(const struct vr_machine *machine, size_t block);
 // The order of kept entries: by owner and row.
 int vr_row_compare_kept(const struct vr_kept *a, const struct vr_kept *b);

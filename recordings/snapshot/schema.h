@@ -24,7 +24,7 @@ enum vram_status vr_schema_recognise(struct vr_machine *machine, enum vr_tag kin
 
 // ---- Data that is no recording but has one inside, or a part of one: what to do about it, in the refusal.
 
-// A dictionary without `segments` and `device_traces` / a list, in place of a recording. BAD_INPUT with a line; OK where it is none of
+// A dictionary without `segments` and `device_traces` / a list, in place of a recording. BAD_INPUT with a line; OK where it is neither of
 // these.
 enum vram_status vr_misplaced_dict(struct vr_machine *machine, const uint64_t *pairs, size_t count);
 enum vram_status vr_misplaced_list(struct vr_machine *machine, const uint64_t *items, size_t count);

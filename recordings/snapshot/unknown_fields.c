@@ -349,7 +349,7 @@ static enum vram_status text_of_value(struct vr_machine *machine, uint64_t value
     bool is_container = vr_tag_of(resolved) == VR_TAG_LIST || vr_tag_of(resolved) == VR_TAG_DICT;
     if (!is_container) return status;
     vr_machine_drop(machine, value);
-    // Whoever refers to the same container finds the text.
+    // Other references to the container now resolve to the text.
     if (place != NULL && vr_tag_of(*place) == VR_TAG_OPAQUE && status == VRAM_OK) *place = vr_value(VR_TAG_JSON, *id);
     return status;
 }

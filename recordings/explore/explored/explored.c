@@ -23,7 +23,7 @@ enum vram_status vr_explored_lifetimes(struct vr_explored_device *device, enum v
         }
         device->lifetimes[kind] = made;
         device->has_lifetimes[kind] = true;
-        // Numbered once for both; nobody else needs a number per event.
+        // Numbered once for both kinds; nothing else needs a number per event.
         if (device->has_lifetimes[!kind]) vr_address_ids_release(&device->addresses);
     }
     *lifetimes = &device->lifetimes[kind];

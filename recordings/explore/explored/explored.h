@@ -108,7 +108,7 @@ bool vr_explored_has_times(const struct vr_explored_device *device);
 // ---- What would have let a device's last out-of-memory event fit, as the report finds it.
 
 // Makes at most so many further replays of the history. *share: how much of the work is done; when it is 1, *cure is what was found: NULL
-// where nothing failed, UNFINISHED where the history is too long to be replayed while somebody waits. Borrowed. Statuses of
+// where nothing failed, UNFINISHED where the history is too long to be replayed while a user waits. Borrowed. Statuses of
 // vram_cures_find(), LIMIT.
 enum vram_status vr_explored_cure(struct vr_explored_recording *recording, struct vr_explored_device *device, size_t replays, double *share,
                                   const struct vram_cure **cure, struct vram_error *error);

@@ -61,7 +61,7 @@ uint32_t vr_segment_version(const struct vr_segment_labels *labels, size_t row);
 uint32_t vr_segment_version_of_event(const struct vr_segment_labels *labels, size_t event);
 
 // The row that a label names among the rows of lifetimes: "b7f03c0000000_2", with or without its letter; without a number the first one at
-// the address. False when there is none.
+// the address. False if there is no such row.
 bool vr_label_find(const struct vr_lifetimes *lifetimes, char letter, const char *label, size_t *row);
 
 #endif

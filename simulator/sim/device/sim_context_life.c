@@ -219,7 +219,7 @@ vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr
     return VR_CU_SUCCESS;
 }
 
-// Parts of the sizes that are asked for, in this order; what is told back is what they got. Which multiprocessors lie together is not
+// Parts of the sizes that are asked for, in this order; the answer is what they got. Which multiprocessors lie together is not
 // simulated: a part that wants some together is a multiple of these.
 static vr_cu_result part_of(const struct vr_cu_dev_resource *input, const struct vr_cu_sm_group *wanted, uint32_t left, uint32_t *size) {
     enum { BACKFILL = 1 };

@@ -137,7 +137,7 @@ vr_cu_result vr_sim_device_get_p2p_attribute(struct vr_sim *sim, int *value, int
     return VR_CU_SUCCESS;
 }
 
-// A context that takes part of the multiprocessors needs a server of its own (MPS), which there is none of.
+// A context that takes part of the multiprocessors needs a server of its own (MPS), which is not simulated.
 vr_cu_result vr_sim_device_get_exec_affinity_support(struct vr_sim *sim, int *value, int type, int device) {
     if (value == NULL || type != 0) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;

@@ -102,7 +102,7 @@ vr_cu_result vr_sim_graph_release_user_object(struct vr_sim *sim, uint64_t graph
     return VR_CU_SUCCESS;
 }
 
-// ---- Memory that a captured stream asked for. The address is the graph's for good; memory stands behind it from the launch that allocates
+// ---- Memory that a captured stream asked for. The address is the graph's for good; it has memory from the launch that allocates
 // it to whatever frees it: a node of the graph, a free outside of it, or the next launch with AUTO_FREE_ON_LAUNCH.
 // Reads and writes of the address are allowed at any time: that a launch has not allocated it is found out at frees and launches only.
 

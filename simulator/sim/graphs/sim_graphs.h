@@ -22,7 +22,7 @@ struct vr_sim_holdings {
     size_t count, items_capacity;
 };
 
-// Gives everything back; destructors of what nobody else has are called.
+// Releases everything; calls the destructors of objects without another owner.
 void vr_sim_holdings_release(struct vr_sim *sim, struct vr_sim_holdings *holdings);
 // As many of each object as `from` has. False when the host has no memory; what was added stays.
 bool vr_sim_holdings_add(struct vr_sim *sim, struct vr_sim_holdings *to, const struct vr_sim_holdings *from);

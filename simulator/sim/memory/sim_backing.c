@@ -34,7 +34,7 @@ static uint64_t sim_page_span(uint64_t address, uint64_t span) {
     return vr_round_up(address + span, VR_SIM_PAGE_BYTES) - vr_sim_first_page(address);
 }
 
-// Whole pages of the memory file that nobody has; *offset is where they start. The file reaches to their end when the simulator is backed.
+// Unused whole pages of the memory file; *offset is where they start. The file reaches to their end when the simulator is backed.
 static vr_cu_result sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset) {
     if (vr_sim_keeps(sim)) {
         *offset = vr_sim_content_place(&sim->content, size_bytes);

@@ -49,10 +49,10 @@ void vr_sim_windows_discard(struct vr_sim_windows *windows, uint64_t at, uint64_
 
 bool vr_sim_windows_check(const struct vr_sim_windows *windows);
 
-// ---- What device memory holds, kept only where data with content was written. Memory that nobody wrote and memory that was filled with a
-// pattern take no bytes, however large.
-// Places are those of one memory file (sim_content.h). A range of memory has places of its own for as long as it lives, and no two ranges
-// lie side by side: what belongs to a physical allocation is found from every address that it is mapped at.
+// ---- What device memory holds, kept only where data with content was written. Memory that was never written and memory that was filled
+// with a pattern take no bytes, however large. Places are those of one memory file (sim_content.h). A range of memory has places of its own
+// for as long as it lives, and no two ranges lie side by side: what belongs to a physical allocation is found from every address that it is
+// mapped at.
 
 // A copy from the host of more than this keeps no bytes where the options say bytes=none. What programs decide by is smaller: numbers,
 // indices, tables of pointers.

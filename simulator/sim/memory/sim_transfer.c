@@ -167,7 +167,7 @@ bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_
 }
 
 // ---- The driver's rule for memory that is mapped at several addresses: what an operation writes through one is seen through another after
-// it has ended. Who relies on more than that gets bytes that nobody wrote.
+// it has ended. A program that relies on more than that reads bytes that were never written.
 
 enum { LINE = 512, POISON = 0xDB };
 

@@ -5,8 +5,9 @@
 // ---- How long physical allocations live: while a handle names them, a mapping shows them, or a multicast object has them. An object ends
 // its bindings when it goes, and with them what only they kept.
 
-static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint32_t index) {
-    return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, index);
+// Owners of mappings are indices, too.
+static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint64_t index) {
+    return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)index);
 }
 
 // Memory that is made here counts; an object and what another process made do not.
@@ -85,10 +86,6 @@ void vr_sim_inner_free(struct vr_sim *sim, uint64_t address) {
 
 static bool is_granular(uint64_t value) { return value % VR_SIM_GRANULARITY == 0; }
 
-static struct vr_sim_physical *physical_of_owner(const struct vr_sim *sim, uint64_t owner) {
-    return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)owner);
-}
-
 // --- physical allocations -------------------------------------------------------------------------------------------
 
 static vr_cu_result check_prop(const struct vr_sim *sim, const struct vr_cu_allocation_prop *prop) {
@@ -118,7 +115,7 @@ vr_cu_result vr_sim_mem_create(struct vr_sim *sim, uint64_t *handle, uint64_t si
     if (!vr_sim_has_room(device, size_bytes)) return VR_CU_OUT_OF_MEMORY;
     uint32_t index;
     if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_physical *physical = physical_of_owner(sim, index);
+    struct vr_sim_physical *physical = physical_at(sim, index);
     physical->device = (uint32_t)prop->location.id;
     physical->size_bytes = size_bytes;
     physical->references = 1;
@@ -214,7 +211,7 @@ static uint64_t count_mappings(const struct vr_sim *sim, uint64_t address, uint6
 }
 
 static void remove_mapping(struct vr_sim *sim, const struct vr_sim_range *mapping) {
-    struct vr_sim_physical *physical = physical_of_owner(sim, mapping->owner);
+    struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
     vr_sim_ranges_remove(&sim->mappings, mapping->base);
     physical->mappings--;
     sim_physical_collect(sim, physical);
@@ -250,7 +247,7 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_cu_ac
 // Access needs a peer of the memory's device, not that peer access is enabled; of a multicast object, one of its devices.
 static bool can_have_access(const struct vr_sim *sim, const struct vr_sim_range *mapping, const struct vr_cu_access_desc *access,
                             uint64_t count) {
-    const struct vr_sim_physical *physical = physical_of_owner(sim, mapping->owner);
+    const struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
     const uint32_t owner = physical->device;
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t device = (uint32_t)access[i].location.id;
@@ -310,9 +307,9 @@ void vr_sim_free_vmm(struct vr_sim *sim) {
         vr_sim_ranges_remove(&sim->spaces, range->base);
     }
     for (uint32_t i = 0; i < sim->physicals.used; i++)
-        if (physical_of_owner(sim, i)->slot.live && physical_of_owner(sim, i)->team != 0) sim_unbind_all(sim, i);
+        if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) sim_unbind_all(sim, i);
     for (uint32_t i = 0; i < sim->physicals.used; i++) { // what was not released
-        struct vr_sim_physical *physical = physical_of_owner(sim, i);
+        struct vr_sim_physical *physical = physical_at(sim, i);
         if (!physical->slot.live) continue;
         physical->slot.named = false;
         sim_physical_collect(sim, physical);
@@ -329,10 +326,6 @@ void vr_sim_free_vmm(struct vr_sim *sim) {
 #define RECOMMENDED (512 * VR_MIB)
 
 static bool is_multicast_granular(uint64_t value) { return value % MINIMUM == 0; }
-
-static struct vr_sim_physical *multicast_physical_at(const struct vr_sim *sim, uint32_t index) {
-    return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, index);
-}
 
 static struct vr_sim_physical *object_of(const struct vr_sim *sim, uint64_t handle) {
     struct vr_sim_physical *physical = vr_sim_slots_find(&sim->physicals, handle);
@@ -369,7 +362,7 @@ vr_cu_result vr_sim_multicast_create(struct vr_sim *sim, uint64_t *handle, const
     if (prop->size_bytes == 0 || prop->size_bytes >= VR_SIM_LIMIT || !is_multicast_granular(prop->size_bytes)) return VR_CU_INVALID_VALUE;
     uint32_t index;
     if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
-    struct vr_sim_physical *object = multicast_physical_at(sim, index);
+    struct vr_sim_physical *object = physical_at(sim, index);
     object->size_bytes = prop->size_bytes;
     object->references = 1;
     object->handle_types = (int32_t)prop->handle_types;
@@ -410,7 +403,7 @@ static size_t bound_from(const struct vr_sim *sim, size_t from, uint32_t object,
     for (; from < sim->binding_count; from++) {
         const struct vr_sim_binding *binding = &sim->bindings[from];
         const bool apart = binding->offset_bytes >= offset + size_bytes || offset >= binding->offset_bytes + binding->size_bytes;
-        if (binding->object == object && multicast_physical_at(sim, binding->memory)->device == device && !apart) break;
+        if (binding->object == object && physical_at(sim, binding->memory)->device == device && !apart) break;
     }
     return from;
 }
@@ -453,8 +446,7 @@ static vr_cu_result bind_address(struct vr_sim *sim, uint64_t object, int device
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
     if (mapping == NULL) return vr_sim_ranges_holding(&sim->spaces, address) == NULL ? VR_CU_INVALID_VALUE : VR_CU_NOT_SUPPORTED;
     if (!lies_in(address - mapping->base, size_bytes, mapping->size_bytes)) return VR_CU_INVALID_VALUE;
-    return bind_multicast(sim, object, device, offset, multicast_physical_at(sim, (uint32_t)mapping->owner), address - mapping->base,
-                          size_bytes, flags);
+    return bind_multicast(sim, object, device, offset, physical_at(sim, mapping->owner), address - mapping->base, size_bytes, flags);
 }
 
 vr_cu_result vr_sim_multicast_bind_addr(struct vr_sim *sim, uint64_t object, uint64_t offset, uint64_t address, uint64_t size_bytes,

@@ -131,7 +131,7 @@ static const char *section_at(const struct cubin *file, uint64_t index) {
 
 static uint64_t section_size(const char *section) { return load_field(section, 0x20, 8); }
 
-// The bytes of a section; none when it has none or lies about them.
+// The bytes of a section; NULL if it has no bytes or its header is wrong.
 static const char *section_content(const struct cubin *file, const char *section, size_t *size_bytes) {
     const char *bytes =
         load_field(section, 4, 4) == TYPE_NO_BYTES ? NULL : file_part(file, load_field(section, 0x18, 8), section_size(section));
@@ -193,7 +193,7 @@ static bool on_kernel(struct cubin *file, struct vr_sim_kernel *kernel, unsigned
             threads * load_field(value, 8, 4) <= 1024 && threads <= 1024 ? (uint32_t)(threads * load_field(value, 8, 4)) : 0;
     }
     if ((number != INFO_PARAMETER && number != INFO_LARGE_PARAMETER) || size_bytes < 12) return true;
-    // The size stands in the upper 14 bits of the last word; of a large one in the lower 16.
+    // The size is in the upper 14 bits of the last word, or in the lower 16 for a large parameter.
     const uint32_t size = (uint32_t)load_field(value, 8, 4);
     return vr_sim_kernel_add_parameter(kernel, (uint32_t)load_field(value, 4, 2), (uint32_t)load_field(value, 6, 2),
                                        number == INFO_PARAMETER ? size >> 18 : size & 0xffff);
@@ -323,7 +323,7 @@ vr_cu_result vr_sim_cubin_read(struct vr_sim_image *image, const void *bytes, si
 // ---- Names of kernels and variables out of PTX, a public language of text. What a compiler would make of a kernel (registers, local
 // memory) is not known; its static shared memory and its parameters stand in the text.
 
-// A place in the text. Words are what stands between spaces and signs.
+// A place in the text. Words are separated by spaces and signs.
 struct reader {
     const char *at, *end;
 };

@@ -2,7 +2,7 @@
 // for which architecture it was compiled. Nothing of it is executed.
 //
 // Three forms: a cubin (an ELF file), PTX text, and a container of several of both for various architectures. Code in a container may be
-// compressed (sim_code.c). Where nobody unpacks it, its names are not known, and every name is taken for one of its kernels (`open`).
+// compressed (sim_code.c). Where it cannot be unpacked, its names are not known, and every name is taken for one of its kernels (`open`).
 #ifndef VR_SIM_MODULES_SIM_IMAGE_H
 #define VR_SIM_MODULES_SIM_IMAGE_H
 

@@ -35,7 +35,7 @@ static const unsigned char *argument_at(const struct arguments *arguments, const
     return inside ? arguments->buffer + parameter->offset_bytes : NULL;
 }
 
-// A number that is an argument; false where it is none.
+// The number passed as an argument; false if the argument is not a number.
 static bool number_at(const struct arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index, uint64_t *number) {
     const uint32_t size = kernel->parameters[index].size_bytes;
     const unsigned char *from = argument_at(arguments, kernel, index);
@@ -97,7 +97,7 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], vr_sim_transfer_pass);
 }
 
-// The outputs of a kernel that is captured are noted (vr_sim_captured_take()), where somebody asks for them.
+// The outputs of a kernel that is captured are noted if the program asks for them (vr_sim_captured_take()).
 static void sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *launch) {
     struct vr_sim_kernel *kernel = kernel_of(sim, launch);
     if (!vr_sim_keeps(sim) || kernel == NULL || !knows_outputs(kernel, launch)) return;
@@ -109,7 +109,7 @@ static void sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *laun
 // elements a mask has. They are PyTorch's `template<..., FillFunctor<T>, array<char *, 1>, ...> kernel(int count, FillFunctor<T> value,
 // array<char *, 1> to, ...)`, which write `count` times T. Names are mangled as the Itanium C++ ABI says.
 
-// No more is kept of a fill by a value longer than four bytes that are repeated; the rest is as if nobody had written it.
+// No more is kept of a fill by a value longer than four bytes that are repeated; the rest reads as never written.
 #define WIDE_MOST_BYTES VR_SIM_SMALL_COPY_BYTES
 
 // --- names ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ struct vr_sim_mangled_type {
 
 #define VR_SIM_PARAMETERS_MOST 64
 
-// The types of a function's parameters; SIZE_MAX when the name is none that is mangled, or has forms that are not known here.
+// The types of a function's parameters; SIZE_MAX if the name is not mangled, or has forms that are not known here.
 size_t vr_sim_signature(const char *name, struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST]);
 
 // ---- What a kernel writes, as far as its name and its arguments tell. Nothing is computed: what lay at an output before is not what a

@@ -16,7 +16,7 @@ static vr_cu_result check_context_event(struct vr_sim *sim, uint64_t context, co
     return vr_sim_context_for_waiting(sim, context);
 }
 
-// The one whose work ends last: nothing of it is put off by waiting for the others. The legacy stream where there is none.
+// The one whose work ends last: waiting for the others delays nothing of it. The legacy stream if there is no other.
 static struct vr_sim_stream *last_of(const struct vr_sim *sim, uint64_t context, uint64_t green) {
     struct vr_sim_stream *last = NULL;
     for (uint32_t i = 0; i < sim->streams.used; i++) {

@@ -77,7 +77,7 @@ static bool read_held_word(const struct vr_sim *constant, const struct vr_sim_ho
     return kept;
 }
 
-// What has no bytes holds nobody.
+// A value at an address without bytes holds no stream.
 bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold) {
     uint64_t found = 0, wanted = hold->value;
     if (hold->width == 0 || !read_held_word(sim, hold, &found)) return true;

@@ -19,7 +19,7 @@ bool vr_read_operations_count(const char *text);
 // The one that says the most: the innermost that does not just copy, else the outermost. Not ended by a NUL.
 const char *vr_read_operations_main(const char *text, size_t *length);
 
-// ---- What a program is told where it reads what only a kernel would have written, for `--value` of `vram sim` and `vram fit`.
+// ---- What a program reads where only a kernel would have written, for `--value` of `vram sim` and `vram fit`.
 // The rules are text, a line each: `PLACE=VALUE[,VALUE...]`, `#` begins a comment. The variable VRAM_SIM_VALUES holds them.
 
 #define VR_READ_VALUES_BYTES 65536 // of all rules together, the NUL included: a variable of the environment

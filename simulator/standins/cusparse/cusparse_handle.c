@@ -149,7 +149,7 @@ int cusparseSpMMOp_createPlan(const struct standin_handle *handle, void **plan, 
     return 0;
 }
 
-// ---- Descriptors of sparse and dense matrices and vectors: what is set is told again.
+// ---- Descriptors of sparse and dense matrices and vectors: they answer what was set.
 
 enum { CSR = 1, CSC = 2, COO = 3, BLOCKED_ELL = 5, BSR = 6, SLICED_ELL = 7, DENSE = 100, DENSE_VECTOR, SPARSE_VECTOR };
 

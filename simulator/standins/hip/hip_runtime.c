@@ -5,8 +5,8 @@
 #include "hip.h"
 #include "sim/sim_abi.h"
 
-// ---- What HIP has beside the driver's functions: the current device, errors, properties, copies that say their kind, kernels that compute
-// nothing.
+// ---- What HIP has in addition to the driver's functions: the current device, errors, properties, copies that say their kind, kernels that
+// compute nothing.
 
 enum { NOT_INITIALIZED = 3, NOT_FOUND = 500 };
 

@@ -9,7 +9,7 @@
 
 vr_cu_result cuCtxCreate(uint64_t *context, unsigned flags, int device) { return cuCtxCreate_v2(context, flags, device); }
 
-// Part of the multiprocessors is for programs that share a device through a server of its own (MPS), which there is none of.
+// Part of the multiprocessors is for programs that share a device through a server of its own (MPS), which is not simulated.
 vr_cu_result cuCtxCreate_v3(uint64_t *context, const void *affinities, int affinity_count, unsigned flags, int device) {
     if ((affinities == NULL) != (affinity_count == 0) || affinity_count < 0) return VR_CU_INVALID_VALUE;
     return affinity_count > 0 ? VR_CU_UNSUPPORTED_EXEC_AFFINITY : cuCtxCreate_v2(context, flags, device);

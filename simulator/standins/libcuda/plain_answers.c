@@ -38,7 +38,7 @@ vr_cu_result cuGetErrorName(vr_cu_result result, const char **name) {
     return *name == NULL ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;
 }
 
-// A result that the runtime has no words for is told by its name.
+// A result for which the runtime has no text is answered by its name.
 vr_cu_result cuGetErrorString(vr_cu_result result, const char **text) {
     if (text == NULL) return VR_CU_INVALID_VALUE;
     *text = result_name(result);
