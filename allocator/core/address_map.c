@@ -50,7 +50,7 @@ static enum vram_status ensure_region_locked(struct vr_address_map *map, uint64_
     struct vr_region *region = memory;
     region->low = VR_REGION_SLOTS;
     const uint64_t number = address >> VR_REGION_SHIFT;
-    size_t at = vr_address_map_home(map, number);
+    size_t at = (size_t)((number * map->secret) >> (64 - VR_REGION_BITS));
     while (atomic_load_explicit(&map->regions[at].region, memory_order_relaxed) != NULL) at = (at + 1) % VR_REGIONS;
     map->regions[at].number = number;
     atomic_store_explicit(&map->regions[at].region, region, memory_order_release);

@@ -55,14 +55,10 @@ void vr_address_map_retire(struct vr_address_map *map, uint64_t address, uint64_
 // Whether every region is found by its number, and every slot that has a map one that segments need.
 bool vr_address_map_check(const struct vr_address_map *map);
 
-// Where the search for a region begins: the high bits of a product with the secret, which costs the hot path one multiplication.
-VR_INLINE size_t vr_address_map_home(const struct vr_address_map *map, uint64_t number) {
-    return (size_t)((number * map->secret) >> (64 - VR_REGION_BITS));
-}
-
+// The search for a region begins at the high bits of a product with the secret: one multiplication.
 VR_INLINE struct vr_region *vr_address_map_region(const struct vr_address_map *map, uint64_t address) {
     const uint64_t number = address >> VR_REGION_SHIFT;
-    for (size_t at = vr_address_map_home(map, number);; at = (at + 1) % VR_REGIONS) {
+    for (size_t at = (size_t)((number * map->secret) >> (64 - VR_REGION_BITS));; at = (at + 1) % VR_REGIONS) {
         struct vr_region *region = atomic_load_explicit(&map->regions[at].region, memory_order_acquire);
         if (region == NULL || map->regions[at].number == number) return region;
     }

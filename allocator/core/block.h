@@ -58,7 +58,7 @@ struct vr_block {
         uint32_t joined;   // of a hole: what in its tree goes on a run that began before
     };
     uint8_t state;      // enum vr_state
-    uint8_t small;      // pool: 1 small, 0 large
+    uint8_t small;      // enum vr_pool_kind: which pool of its shard
     uint8_t expandable; // part of an expandable segment: not counted as inactive_split
     union {
         uint8_t marks; // 0 while it is free, and of most that are not: a free of any other takes the slow way

@@ -1,5 +1,6 @@
 // Devices: their locks, their context, facts about them.
 #include "core/device.h"
+#include "os/single_threaded.h"
 
 void vr_context_relax(const struct vr_device *device, struct vr_context_guard *guard) {
     if (guard->relaxed || (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_CAPTURE) == 0) return;

@@ -3,7 +3,6 @@
 #define VR_CORE_DEVICE_H
 
 #include "core/pool.h"
-#include "os/single_threaded.h"
 
 // The device, set up at its first use. INVALID_ARGUMENT for an ordinal the driver has not; DRIVER; NO_HOST_MEMORY.
 enum vram_status vr_device_get(struct vram_allocator *allocator, uint32_t ordinal, struct vr_device **device);
@@ -26,12 +25,7 @@ void vr_device_release(struct vr_device *device);
 // most whether an event has passed. Who waits for it spins.
 VR_NOINLINE void vr_device_lock_contended(struct vr_device *device);
 VR_INLINE void vr_device_lock_short(struct vr_device *device) {
-    uint32_t expected = 0;
-    if (vr_is_single_threaded() && VR_LIKELY(atomic_load_explicit(&device->lock, memory_order_relaxed) == 0)) {
-        atomic_store_explicit(&device->lock, 1, memory_order_relaxed);
-    } else if (!atomic_compare_exchange_strong_explicit(&device->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
-        vr_device_lock_contended(device);
-    }
+    if (VR_UNLIKELY(atomic_exchange_explicit(&device->lock, 1, memory_order_acquire) != 0)) vr_device_lock_contended(device);
 }
 VR_INLINE void vr_device_unlock_short(struct vr_device *device) { atomic_store_explicit(&device->lock, 0, memory_order_release); }
 VR_INLINE bool vr_device_is_locked(const struct vr_device *device) {
@@ -103,27 +97,23 @@ VR_INLINE bool vr_stream_is_gone(vr_cu_result result) {
 
 // --- blocks by address -----------------------------------------------------------------------------------------------------------
 
-// The device of a block. Without a lock, that may be of another one by now: only under its lock can it be seen.
-VR_INLINE struct vr_device *vr_device_of(const struct vram_allocator *allocator, uint32_t block) {
-    const struct vr_block *item = vr_block_at(allocator, block);
-    return allocator->shards[atomic_load_explicit(&item->shard, memory_order_acquire)]->device;
-}
-// Locks the device of a block that the address map names, if that is still allocated at the address; false, and nothing is locked, where
-// it is not.
-VR_INLINE bool vr_lock_allocated(struct vr_device *device, uint32_t block, uint64_t address) {
-    const struct vr_block *item = vr_block_at(device->allocator, block);
-    vr_device_lock_short(device);
-    if (VR_LIKELY(item->state == VR_ALLOCATED && item->address == address && vr_device_of(device->allocator, block) == device)) return true;
-    vr_device_unlock_short(device);
-    return false;
+// Whether a block that the address map names is allocated there, in this shard. The map may name a block that was handed out at the address
+// once, and is something else now: only under the lock of the shard's device can that be seen.
+VR_INLINE bool vr_is_allocated_at(const struct vr_block *item, uint64_t address, const struct vr_shard *shard) {
+    return VR_LIKELY(item->state == VR_ALLOCATED && item->address == address &&
+                     atomic_load_explicit(&item->shard, memory_order_relaxed) == shard->number);
 }
 // The allocated block that starts at `address`, with its device (that of *shard) locked for a short time; 0, and nothing is locked: there
 // is none.
 VR_INLINE uint32_t vr_find_and_lock(struct vram_allocator *allocator, uint64_t address, struct vr_shard **shard) {
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
-    if (block == 0 || !vr_lock_allocated(vr_device_of(allocator, block), block, address)) return 0;
-    *shard = vr_shard_of(allocator, vr_block_at(allocator, block));
-    return block;
+    if (block == 0) return 0;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    *shard = vr_shard_of(allocator, item);
+    vr_device_lock_short((*shard)->device);
+    if (vr_is_allocated_at(item, address, *shard)) return block;
+    vr_device_unlock_short((*shard)->device);
+    return 0;
 }
 // The same with the whole device locked.
 uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t address, struct vr_device **device);

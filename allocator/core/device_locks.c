@@ -22,9 +22,8 @@ static void pause_processor(void) {
 // finds the lock open between two of them, and takes it away.
 void vr_device_lock_contended(struct vr_device *device) {
     for (unsigned pauses = FIRST_PAUSES, long_waits = 0;;) {
-        uint32_t expected = 0;
         if (atomic_load_explicit(&device->lock, memory_order_relaxed) == 0 &&
-            atomic_compare_exchange_strong_explicit(&device->lock, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
+            atomic_exchange_explicit(&device->lock, 1, memory_order_acquire) == 0) {
             return;
         }
         for (unsigned i = 0; i < pauses; i++) pause_processor();
@@ -60,9 +59,10 @@ uint32_t vr_find_and_lock_device(struct vram_allocator *allocator, uint64_t addr
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
     if (block == 0) return 0;
     const struct vr_block *item = vr_block_at(allocator, block);
-    *device = allocator->shards[atomic_load_explicit(&item->shard, memory_order_acquire)]->device;
+    const struct vr_shard *shard = vr_shard_of(allocator, item);
+    *device = shard->device;
     vr_device_lock(*device);
-    if (vr_shard_of(allocator, item)->device == *device && item->state == VR_ALLOCATED && item->address == address) return block;
+    if (vr_is_allocated_at(item, address, shard)) return block;
     vr_device_unlock(*device);
     return 0;
 }

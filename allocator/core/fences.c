@@ -335,7 +335,7 @@ static void pass_fence(struct vr_device *device, struct vr_fence_queue *queue) {
     return_event(fence.event_device, fence.event);
     struct vr_block *item = vr_block_at(device->allocator, fence.block);
     if (--item->held.pending != 0) return;
-    vr_front_settle(device, &vr_shard_of(device->allocator, item)->pool[item->small ? VR_SMALL : VR_LARGE]);
+    vr_front_settle(device, &vr_shard_of(device->allocator, item)->pool[item->small]);
     vr_complete_free(device, fence.block, true);
 }
 

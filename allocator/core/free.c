@@ -23,27 +23,34 @@ static enum vram_status free_used(struct vr_device *device, uint32_t block) {
     return VRAM_OK;
 }
 
-static enum vram_status free_locked(struct vr_device *device, uint32_t block) {
-    if (vr_front_free(device, block)) return VRAM_OK;
-    const struct vr_block *item = vr_block_at(device->allocator, block);
-    vr_front_settle(device, &vr_shard_of(device->allocator, item)->pool[item->small ? VR_SMALL : VR_LARGE]);
-    if (VR_UNLIKELY(item->held.uses != 0)) return free_used(device, block);
+// The address is no block's of a pool. Called by the public function itself: see the depth given to vr_gather().
+VR_NOINLINE static enum vram_status free_outside(struct vram_allocator *allocator, uint64_t address) {
+    const enum vram_status status = vr_raw_free(allocator, address);
+    VR_NO_TAIL_CALL();
+    return vr_verify_if_enabled(allocator, status);
+}
+
+// What the front leaves to the policy.
+static enum vram_status free_locked(struct vr_device *device, struct vr_pool *pool, uint32_t block) {
+    vr_front_settle(device, pool);
+    if (VR_UNLIKELY(vr_block_at(device->allocator, block)->held.uses != 0)) return free_used(device, block);
     vr_free_now(device, block);
     return VRAM_OK;
 }
 
 enum vram_status vram_free(struct vram_allocator *allocator, uint64_t address) {
     const uint32_t block = vr_address_map_find(&allocator->addresses, address);
-    struct vr_device *device = block != 0 ? vr_device_of(allocator, block) : NULL;
+    if (VR_UNLIKELY(block == 0)) return address == 0 ? VRAM_OK : free_outside(allocator, address); // no block starts at 0
+    struct vr_block *item = vr_block_at(allocator, block);
+    struct vr_shard *shard = vr_shard_of(allocator, item);
+    struct vr_device *device = shard->device;
     enum vram_status status = VRAM_OK;
-    if (VR_UNLIKELY(device != NULL && vr_has_listener(device))) vr_gather(device, VR_LEVEL_ALL, 0);
-    if (VR_LIKELY(device != NULL && vr_lock_allocated(device, block, address))) {
-        status = free_locked(device, block);
-        vr_device_unlock_short(device);
-    } else if (address != 0) { // no block starts there
-        status = vr_raw_free(allocator, address);
-    }
-    VR_NO_TAIL_CALL();
+    if (VR_UNLIKELY(vr_has_listener(device))) vr_gather(device, VR_LEVEL_ALL, 0);
+    vr_device_lock_short(device);
+    const bool found = vr_is_allocated_at(item, address, shard);
+    if (VR_LIKELY(found) && !vr_front_free(shard, item, block)) status = free_locked(device, &shard->pool[item->small], block);
+    vr_device_unlock_short(device);
+    if (VR_UNLIKELY(!found)) return free_outside(allocator, address);
     return vr_verify_if_enabled(allocator, status);
 }
 

@@ -15,8 +15,6 @@ void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t bloc
 
 // --- statistics -----------------------------------------------------------------------------------------------------------------------
 
-static unsigned kind_of(const struct vr_block *item) { return item->small ? VR_SMALL : VR_LARGE; }
-
 // What a round changes is asked of the block: since it was handed out its neighbours are the same.
 void vr_front_book(struct vr_device *device) {
     struct vr_front *front = &device->front;
@@ -24,8 +22,8 @@ void vr_front_book(struct vr_device *device) {
     const struct vr_open_pair *pair = &front->counted->pair;
     const struct vr_block *item = vr_block_at(device->allocator, pair->block);
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
-    if (front->rounds != 0) vr_totals_repeat(&device->stats.totals, kind_of(item), &delta, front->rounds);
-    if (pair->back) vr_totals_book(&device->stats.totals, kind_of(item), &delta, 0, 0);
+    if (front->rounds != 0) vr_totals_repeat(&device->stats.totals, item->small, &delta, front->rounds);
+    if (pair->back) vr_totals_book(&device->stats.totals, item->small, &delta, 0, 0);
     front->counted = NULL;
     front->rounds = 0;
 }
@@ -40,14 +38,14 @@ void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool) {
     struct vr_delta delta = vr_delta_of_free(device->allocator, item);
     for (int f = 0; f < VR_FAMILIES; f++) delta.of[f] = -delta.of[f];
     vr_front_count(device, pool);
-    vr_totals_book(&device->stats.totals, kind_of(item), &delta, 0, 0);
+    vr_totals_book(&device->stats.totals, item->small, &delta, 0, 0);
 }
 
 void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
     struct vr_open_pair *pair = &pool->pair;
     const uint32_t block = pair->block;
     const bool back = pair->back;
-    vr_front_book(device);
+    if (device->front.counted != NULL) vr_front_book(device);
     if (block == 0) return;
     pair->block = 0;
     pair->back = false;

@@ -56,10 +56,9 @@ VR_INLINE bool vr_front_malloc(struct vr_device *device, struct vr_shard *shard,
 }
 
 // The free of an allocated block. False, and nothing has changed, where it is not that of an open pair, or has more to change than that.
-VR_INLINE bool vr_front_free(struct vr_device *device, uint32_t block) {
-    struct vr_block *item = vr_block_at(device->allocator, block);
-    struct vr_shard *shard = vr_shard_of(device->allocator, item);
-    struct vr_pool *pool = &shard->pool[item->small ? VR_SMALL : VR_LARGE];
+VR_INLINE bool vr_front_free(struct vr_shard *shard, struct vr_block *item, uint32_t block) {
+    struct vr_device *device = shard->device;
+    struct vr_pool *pool = &shard->pool[item->small];
     if (pool->pair.block != block || item->held.uses != 0 || item->marks != 0) return false;
     if (VR_UNLIKELY(device->front.counted != pool)) vr_front_count(device, pool);
     if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_freed(shard, item);

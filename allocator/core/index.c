@@ -145,25 +145,21 @@ static unsigned previous_bin(const struct vr_index *index, unsigned bin) {
 
 // --- bins -----------------------------------------------------------------------------------------------------------------------
 
-VR_INLINE uint32_t head_of(uint32_t bin) { return bin & ((1u << VR_BLOCK_BITS) - 1); }
-VR_INLINE uint32_t length_of(uint32_t bin) { return bin >> VR_BLOCK_BITS; }
-VR_INLINE bool is_tree(uint32_t bin) { return length_of(bin) == VR_BIN_TREE; }
-
-VR_INLINE void insert_into_tree_as(uint32_t *bin, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
+VR_INLINE void insert_into_tree_as(struct vr_bin *bin, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     uint32_t root = 0;
-    if (is_tree(*bin)) {
-        root = head_of(*bin);
+    if (bin->length == VR_BIN_TREE) {
+        root = bin->head;
     } else {
-        for (uint32_t at = head_of(*bin), next; at != 0; at = next) {
+        for (uint32_t at = bin->head, next; at != 0; at = next) {
             next = arena->blocks[at].child[1];
             insert_as(&root, arena, order, at);
         }
     }
     insert_as(&root, arena, order, block);
-    *bin = vr_bin_with(root, VR_BIN_TREE);
+    *bin = (struct vr_bin){root, VR_BIN_TREE};
 }
 
-VR_NOINLINE static void insert_into_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block, enum tree_order order) {
+VR_NOINLINE static void insert_into_tree(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block, enum tree_order order) {
     if (order == BY_AGE) {
         insert_into_tree_as(bin, arena, BY_AGE, block);
     } else {
@@ -171,59 +167,72 @@ VR_NOINLINE static void insert_into_tree(uint32_t *bin, const struct vr_index_ar
     }
 }
 
-VR_NOINLINE static void remove_from_tree(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
-    uint32_t root = head_of(*bin);
+VR_NOINLINE static void remove_from_tree(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
+    uint32_t root = bin->head;
     remove_as(&root, arena, block);
     const struct vr_block *item = &arena->blocks[root];
     // A tree has two blocks at least.
-    *bin = vr_bin_with(root, (item->child[0] | item->child[1]) == 0 ? 1 : VR_BIN_TREE);
+    *bin = (struct vr_bin){root, (item->child[0] | item->child[1]) == 0 ? 1 : VR_BIN_TREE};
 }
 
 // Into a list that is not empty, behind those that are less.
-VR_INLINE void insert_into_list(uint32_t *bin, const struct vr_index_arena *arena, uint32_t block) {
+VR_INLINE void insert_into_list(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
     const struct tree_key key = key_of(arena, BY_SIZE, block);
-    uint32_t before = 0, after = head_of(*bin);
+    uint32_t before = 0, after = bin->head;
     while (after != 0 && is_less(key_of(arena, BY_SIZE, after), key)) before = after, after = blocks[after].child[1];
     blocks[block].child[0] = before;
     blocks[block].child[1] = after;
     if (after != 0) blocks[after].child[0] = block;
     if (before != 0) blocks[before].child[1] = block;
-    *bin = vr_bin_with(before != 0 ? head_of(*bin) : block, length_of(*bin) + 1);
+    *bin = (struct vr_bin){before != 0 ? bin->head : block, bin->length + 1u};
 }
 
-void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    const unsigned number = arena->blocks[block].bin;
-    if (VR_LIKELY(length_of(index->bins[number]) < VR_MOST_LISTED)) {
-        insert_into_list(&index->bins[number], arena, block);
+void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+    struct vr_block *item = &arena->blocks[block];
+    const unsigned number = vr_bin_of(item->size);
+    struct vr_bin *bin = &index->bins[number];
+    item->bin = (uint16_t)number;
+    item->age = vr_index_age(arena, item);
+    if (bin->head == 0) {
+        index->bitmap[number / 64] |= (uint64_t)1 << (number % 64);
+        index->summary[number / 4096] |= (uint64_t)1 << (number / 64 % 64);
+        *bin = (struct vr_bin){block, 1};
+        item->child[0] = item->child[1] = 0;
+    } else if (VR_LIKELY(bin->length < VR_MOST_LISTED)) {
+        insert_into_list(bin, arena, block);
     } else {
-        insert_into_tree(&index->bins[number], arena, block, order_of_bin(number));
+        insert_into_tree(bin, arena, block, order_of_bin(number));
     }
 }
 
-void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
+void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    uint32_t *bin = &index->bins[blocks[block].bin];
-    if (VR_UNLIKELY(is_tree(*bin))) {
+    const unsigned number = blocks[block].bin;
+    struct vr_bin *bin = &index->bins[number];
+    if (bin->length == 1) {
+        assert(bin->head == block);
+        *bin = (struct vr_bin){0, 0};
+        index->bitmap[number / 64] &= ~((uint64_t)1 << (number % 64));
+        if (index->bitmap[number / 64] == 0) index->summary[number / 4096] &= ~((uint64_t)1 << (number / 64 % 64));
+    } else if (bin->length == VR_BIN_TREE) {
         remove_from_tree(bin, arena, block);
-        return;
+    } else {
+        const uint32_t before = blocks[block].child[0], after = blocks[block].child[1];
+        if (after != 0) blocks[after].child[0] = before;
+        if (before != 0) blocks[before].child[1] = after;
+        *bin = (struct vr_bin){before != 0 ? bin->head : after, bin->length - 1u};
     }
-    // A list has two blocks at least here.
-    const uint32_t before = blocks[block].child[0], after = blocks[block].child[1];
-    assert(length_of(*bin) > 1 && (before != 0 || head_of(*bin) == block));
-    if (after != 0) blocks[after].child[0] = before;
-    if (before != 0) blocks[before].child[1] = after;
-    *bin = vr_bin_with(before != 0 ? head_of(*bin) : after, length_of(*bin) - 1);
 }
 
 // The outermost block of a bin that is not empty: 0 the first, 1 the last.
-VR_INLINE uint32_t end_of_bin(uint32_t bin, const struct vr_index_arena *arena, unsigned side) {
-    return side == 0 && !is_tree(bin) ? head_of(bin) : end_of(head_of(bin), arena, side);
+VR_INLINE uint32_t end_of_bin(struct vr_bin bin, const struct vr_index_arena *arena, unsigned side) {
+    return side == 0 && bin.length != VR_BIN_TREE ? bin.head : end_of(bin.head, arena, side);
 }
 
 // The neighbour of a block in its bin; 0: there is none.
-VR_INLINE uint32_t neighbour_in_bin(uint32_t bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
-    return is_tree(bin) ? neighbour(arena, block, side) : arena->blocks[block].child[side];
+VR_INLINE uint32_t neighbour_in_bin(struct vr_bin bin, const struct vr_index_arena *arena, uint32_t block, unsigned side) {
+    return bin.length == VR_BIN_TREE ? neighbour(arena, block, side) : arena->blocks[block].child[side];
 }
 
 VR_INLINE uint32_t list_first_at_least(uint32_t at, const struct vr_index_arena *arena, uint64_t size) {
@@ -236,9 +245,9 @@ uint32_t vr_index_first_at_least(const struct vr_index *index, const struct vr_i
     const unsigned number = vr_bin_of(size);
     unsigned at = next_bin(index, number);
     if (at == number && number >= VR_EXACT_BINS) {
-        const uint32_t bin = index->bins[number];
+        const struct vr_bin bin = index->bins[number];
         const uint32_t found =
-            is_tree(bin) ? tree_first_at_least(head_of(bin), arena, size) : list_first_at_least(head_of(bin), arena, size);
+            bin.length == VR_BIN_TREE ? tree_first_at_least(bin.head, arena, size) : list_first_at_least(bin.head, arena, size);
         if (found != 0) return found;
         at = next_bin(index, number + 1);
     }
@@ -282,9 +291,9 @@ static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32
 }
 
 // Whether a list is ordered, its links go both ways, and it is as long as it says.
-static bool check_list(const struct vr_index_arena *arena, uint32_t bin, size_t *count) {
+static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, size_t *count) {
     uint32_t before = 0, length = 0;
-    for (uint32_t at = head_of(bin); at != 0; before = at, at = arena->blocks[at].child[1]) {
+    for (uint32_t at = bin.head; at != 0; before = at, at = arena->blocks[at].child[1]) {
         const struct vr_block *block = &arena->blocks[at];
         if (block->child[0] != before || block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
         if (block->bin != vr_bin_of(block->size)) return false;
@@ -292,16 +301,16 @@ static bool check_list(const struct vr_index_arena *arena, uint32_t bin, size_t 
         if (++length > VR_MOST_LISTED) return false;
     }
     *count += length;
-    return length == length_of(bin);
+    return length == bin.length;
 }
 
 bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *arena, size_t *count) {
     *count = 0;
     for (unsigned number = 0; number < VR_BINS; number++) {
-        const uint32_t bin = index->bins[number];
-        if ((index->bitmap[number / 64] >> (number % 64) & 1) != (bin != 0)) return false;
-        if (bin == 0) continue;
-        if (!(is_tree(bin) ? check_tree(arena, head_of(bin), 0, 0, 0, count) : check_list(arena, bin, count))) return false;
+        const struct vr_bin bin = index->bins[number];
+        if ((index->bitmap[number / 64] >> (number % 64) & 1) != (bin.head != 0)) return false;
+        if (bin.head == 0) continue;
+        if (!(bin.length == VR_BIN_TREE ? check_tree(arena, bin.head, 0, 0, 0, count) : check_list(arena, bin, count))) return false;
         const uint32_t first = end_of_bin(bin, arena, 0), last = end_of_bin(bin, arena, 1);
         if (vr_bin_of(arena->blocks[first].size) != number || vr_bin_of(arena->blocks[last].size) != number) return false;
     }
@@ -312,7 +321,8 @@ bool vr_index_check(const struct vr_index *index, const struct vr_index_arena *a
 
 void vr_index_clear(struct vr_index *index) {
     for (unsigned word = 0; word < VR_BIN_WORDS; word++) {
-        for (uint64_t left = index->bitmap[word]; left != 0; left &= left - 1) index->bins[word * 64 + (unsigned)__builtin_ctzll(left)] = 0;
+        for (uint64_t left = index->bitmap[word]; left != 0; left &= left - 1)
+            index->bins[word * 64 + (unsigned)__builtin_ctzll(left)] = (struct vr_bin){0, 0};
         index->bitmap[word] = 0;
     }
     memset(index->summary, 0, sizeof index->summary);

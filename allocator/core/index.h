@@ -37,13 +37,18 @@ VR_INLINE uint64_t vr_new_number(struct vr_index_arena *arena) {
     return 1 + atomic_fetch_add_explicit(&arena->numbered, 1, memory_order_relaxed);
 }
 
-// A bin: 0, or the number of its first block (of the tree's root) and, in the bits above it, how many a list has, or VR_BIN_TREE.
 enum { VR_BLOCK_BITS = 25, VR_MOST_LISTED = 12, VR_BIN_TREE = 127 };
+
+// All zero: empty.
+struct vr_bin {
+    uint32_t head : VR_BLOCK_BITS;        // the first block of the list, or the root of the tree
+    uint32_t length : 32 - VR_BLOCK_BITS; // of the list; VR_BIN_TREE: it is a tree
+};
 
 struct vr_index {
     uint64_t summary[VR_SUMMARY_WORDS];
     uint64_t bitmap[VR_BIN_WORDS];
-    uint32_t bins[VR_BINS];
+    struct vr_bin bins[VR_BINS];
 };
 
 VR_INLINE unsigned vr_bin_of(uint64_t size) {
@@ -59,6 +64,8 @@ VR_INLINE bool vr_index_is_empty(const struct vr_index *index) {
     for (unsigned i = 0; i < VR_SUMMARY_WORDS; i++) any |= index->summary[i];
     return any == 0;
 }
+void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
+void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
 // Whether there may be a block of at least `size` bytes: false tells for sure, and costs less than the search.
 VR_INLINE bool vr_index_may_have(const struct vr_index *index, uint64_t size) {
     const unsigned word = vr_bin_of(size) / 64;
@@ -77,36 +84,6 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 VR_INLINE uint64_t vr_index_age(const struct vr_index_arena *arena, const struct vr_block *block) {
     if (VR_LIKELY(arena->order == VR_BY_SIZE_AGE_ADDRESS)) return arena->ages[block->segment];
     return arena->order == VR_BY_SIZE_NUMBER ? arena->numbers[block - arena->blocks] : 0;
-}
-
-VR_INLINE uint32_t vr_bin_with(uint32_t head, uint32_t length) { return head | length << VR_BLOCK_BITS; }
-
-// What is left of the two below when others are in the block's bin.
-void vr_index_insert_among(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
-void vr_index_remove_from(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block);
-VR_INLINE void vr_index_insert(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    struct vr_block *item = &arena->blocks[block];
-    const unsigned bin = vr_bin_of(item->size);
-    item->bin = (uint16_t)bin;
-    item->age = vr_index_age(arena, item);
-    if (index->bins[bin] != 0) {
-        vr_index_insert_among(index, arena, block);
-        return;
-    }
-    index->bitmap[bin / 64] |= (uint64_t)1 << (bin % 64);
-    index->summary[bin / 4096] |= (uint64_t)1 << (bin / 64 % 64);
-    index->bins[bin] = vr_bin_with(block, 1);
-    item->child[0] = item->child[1] = 0;
-}
-VR_INLINE void vr_index_remove(struct vr_index *index, const struct vr_index_arena *arena, uint32_t block) {
-    const unsigned bin = arena->blocks[block].bin;
-    if (index->bins[bin] != vr_bin_with(block, 1)) {
-        vr_index_remove_from(index, arena, block);
-        return;
-    }
-    index->bins[bin] = 0;
-    index->bitmap[bin / 64] &= ~((uint64_t)1 << (bin % 64));
-    if (index->bitmap[bin / 64] == 0) index->summary[bin / 4096] &= ~((uint64_t)1 << (bin / 64 % 64));
 }
 
 // Makes the index all zero again, whatever becomes of its blocks: touches only what is not.

@@ -259,7 +259,7 @@ static enum vram_status add_view(const struct vr_device *device, const struct vr
                  : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
                                               : VRAM_BLOCK_ALLOCATED,
         .small_pool = block->small != 0,
-        .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small ? VR_SMALL : VR_LARGE] - block->age_base : 0,
+        .age = vr_shard_of(allocator, block)->owner == NULL ? device->clock[block->small] - block->age_base : 0,
         .segment_number = segment->counter,
         .context = vr_is_cached(block->state) ? NULL : kept_context(list, block->stack),
         .segment_context = kept_context(list, segment->stack),

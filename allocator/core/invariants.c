@@ -38,7 +38,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
                                     struct vram_error *error) {
     const struct vr_block *block = vr_block_at(allocator, number);
     const struct vr_shard *shard = vr_shard_of(allocator, block);
-    const struct vr_pool *pool = &shard->pool[block->small ? VR_SMALL : VR_LARGE];
+    const struct vr_pool *pool = &shard->pool[block->small];
     const uint64_t at = block->address;
     VR_INVARIANT(block->size != 0 && block->size % 512 == 0, "a block's size is not a multiple of 512", at);
     VR_INVARIANT(!shard->idle, "a block belongs to a pool that is gone", at);
@@ -76,7 +76,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
 }
 
 static void count_block(const struct vr_block *block, struct block_census *census) {
-    const unsigned pool = block->small ? VR_SMALL : VR_LARGE;
+    const unsigned pool = block->small;
     const int64_t size = (int64_t)block->size;
     if (block->state == VR_HOLE) return;
     census->mapped[pool] += size;
@@ -146,15 +146,15 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
 
 static enum vram_status check_counters(const struct vr_device *device, const struct block_census *census, struct vram_error *error) {
     for (unsigned p = 0; p < VR_POOLS; p++) {
-        const int64_t *current = device->stats.totals.current[p];
+        const int64_t *current = device->stats.totals.pool[p].current;
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
         VR_INVARIANT(current[VR_F_COUNT] == census->count[p] && current[VR_F_BYTES] == census->bytes[p], "allocated blocks are miscounted",
                      p);
         VR_INVARIANT(current[VR_F_REQUESTED] == census->requested[p], "requested bytes are miscounted", p);
         VR_INVARIANT(current[VR_F_SPLITS] == census->splits[p] && current[VR_F_SPLIT_BYTES] == census->split_bytes[p],
                      "inactive splits are miscounted", p);
-        VR_INVARIANT(device->stats.totals.pending[p] == census->pending[p] &&
-                         device->stats.totals.pending_bytes[p] == census->pending_bytes[p],
+        VR_INVARIANT(device->stats.totals.pool[p].pending == census->pending[p] &&
+                         device->stats.totals.pool[p].pending_bytes == census->pending_bytes[p],
                      "waiting blocks are miscounted", p);
         VR_INVARIANT(device->stats.reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
         VR_INVARIANT(device->stats.segment[view].current == census->segments[p], "segments are miscounted", p);

@@ -9,7 +9,8 @@ VR_INLINE struct vr_shard *find_shard(const struct vr_device *device, const stru
 }
 
 // The policy, as far as the cache goes. *address: 0 where that has nothing for the request, or more must be looked at.
-static enum vram_status malloc_cached(struct vr_shard *shard, const struct vram_pool *pool, uint64_t size_bytes, uint64_t *address) {
+VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const struct vram_pool *pool, uint64_t size_bytes,
+                                                  uint64_t *address) {
     struct vr_device *device = shard->device;
     const uint32_t gate = atomic_load_explicit(&device->gate, memory_order_relaxed);
     bool polled = true;

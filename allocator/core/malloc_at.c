@@ -12,7 +12,7 @@ enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint64_t ad
     const struct vr_block *item = vr_block_at(allocator, block);
     // The address map counts on blocks of the large pool being longer than 1 MiB.
     if (request->kind == VR_LARGE && block_size <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
-    if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || (item->small ? VR_SMALL : VR_LARGE) != request->kind ||
+    if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || item->small != request->kind ||
         !vr_block_holds(item, address, block_size) || address % VR_MIN_BLOCK != 0 || block_size % VR_MIN_BLOCK != 0) {
         return VRAM_INVALID_ARGUMENT;
     }

@@ -124,23 +124,19 @@ void vr_block_absorb_next(struct vr_shard *shard, uint32_t block) {
     vr_shard_recycle(shard, next);
 }
 
-static struct vr_index *index_of(struct vr_shard *shard, const struct vr_block *block) {
-    return &shard->pool[block->small ? VR_SMALL : VR_LARGE].index;
-}
-
 void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     item->state = VR_FREE;
-    item->age_base = shard->device->clock[item->small ? VR_SMALL : VR_LARGE];
+    item->age_base = shard->device->clock[item->small];
     shard->returns = true;
-    vr_index_insert(index_of(shard, item), &allocator->arena, block);
+    vr_index_insert(&shard->pool[item->small].index, &allocator->arena, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_freed(allocator, item);
 }
 
 void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    vr_index_remove(index_of(shard, vr_block_at(allocator, block)), &allocator->arena, block);
+    vr_index_remove(&shard->pool[vr_block_at(allocator, block)->small].index, &allocator->arena, block);
 }
 
 // --- statistics ---------------------------------------------------------------------------------------------------------------------
@@ -217,18 +213,13 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
 
 // --- handing out --------------------------------------------------------------------------------------------------------------------
 
-static void count_oversize(struct vr_device *device, struct vr_block *item) {
-    item->oversize = item->size >= device->options.max_split_bytes;
-    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, 1);
-}
-
 void vr_alloc_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
     struct vr_shard *shard = request->shard;
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
     const struct vr_delta delta = vr_delta_of_malloc(item, block_size, request->size_bytes);
     vr_device_book(shard, request->kind, &delta, 0, 0);
-    if (vr_is_slot(item)) {
+    if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
         source_of(device->allocator, item)->take_slot(shard, block);
     } else if (!loose) {
         vr_pool_remove(shard, block);
@@ -241,7 +232,8 @@ void vr_alloc_part(const struct vr_alloc_request *request, uint32_t block, uint6
     item->requested = request->size_bytes;
     item->held.uses = item->held.pending = 0;
     item->labels = 0;
-    count_oversize(device, item);
+    item->oversize = block_size >= device->options.max_split_bytes;
+    if (VR_UNLIKELY(item->oversize)) vr_stat_add(&device->stats.oversize_allocations, 1);
     vr_address_map_set(&device->allocator->addresses, item->address, block);
     if (vr_has_listener(device)) vr_notify_hand_out(shard, item);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
@@ -266,7 +258,8 @@ uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t blo
 uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose) {
     struct vr_shard *shard = request->shard;
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
-    const uint64_t address = vr_pool_address_in(shard, item, request->rounded);
+    const bool aligns = VR_UNLIKELY(shard->device->options.base_alignment_kib != 0);
+    const uint64_t address = aligns ? vr_pool_address_in(shard, item, request->rounded) : item->address;
     if (VR_UNLIKELY(address != item->address)) {
         if (!loose) vr_pool_remove(shard, block);
         block = vr_split_off_below(request, block, address);
@@ -292,7 +285,7 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
-    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? 1 : 0, held ? size : 0);
+    vr_device_book(shard, item->small, &delta, held ? 1 : 0, held ? size : 0);
     uncount_oversize(device, item);
 }
 
@@ -305,7 +298,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     item->stack = vr_stack_end(item->stack);
     struct vr_delta delta = vr_delta_of_free(allocator, item);
     delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // since it waits
-    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
+    vr_device_book(shard, item->small, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
     (void)vr_pool_merge(shard, block);
 }
 
@@ -315,7 +308,7 @@ void vr_free_now(struct vr_device *device, uint32_t block) {
     assert(item->state == VR_ALLOCATED && item->held.uses == 0);
     if (vr_has_listener(device)) vr_notify_freed(shard, item);
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
-    vr_device_book(shard, item->small ? VR_SMALL : VR_LARGE, &delta, 0, 0);
+    vr_device_book(shard, item->small, &delta, 0, 0);
     uncount_oversize(device, item);
     (void)vr_pool_merge(shard, block);
 }

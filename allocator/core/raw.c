@@ -62,7 +62,7 @@ enum vram_status vr_raw_free(struct vram_allocator *allocator, uint64_t address)
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block) || block.driver_pool) return VRAM_INVALID_POINTER;
     struct vr_device *device = vr_device_if_used(allocator, block.device);
-    vr_gather(device, VR_LEVEL_ALL, 1);
+    vr_gather(device, VR_LEVEL_ALL, 2);
     return free_direct(device, address);
 }
 

@@ -234,7 +234,7 @@ VR_INLINE struct vr_use *vr_use_at(const struct vram_allocator *allocator, uint3
     return (struct vr_use *)(void *)allocator->uses.items + use;
 }
 VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, const struct vr_block *block) {
-    return allocator->shards[atomic_load_explicit(&block->shard, memory_order_relaxed)];
+    return allocator->shards[atomic_load_explicit(&block->shard, memory_order_acquire)];
 }
 
 // Whether somebody listens. Under a lock of the device. The gate says the same as the listener does.

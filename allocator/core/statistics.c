@@ -1,35 +1,38 @@
 #include "core/statistics.h"
 
-static int64_t current_of(const struct vr_totals *totals, unsigned pool, int family) {
+static int64_t current_of(const struct vr_pool_totals *totals, int family) {
     switch (family) {
-    case VR_F_ACTIVE: return totals->current[pool][VR_F_COUNT] + totals->pending[pool];
-    case VR_F_ACTIVE_BYTES: return totals->current[pool][VR_F_BYTES] + totals->pending_bytes[pool];
-    default: return totals->current[pool][family];
+    case VR_F_ACTIVE: return totals->current[VR_F_COUNT] + totals->pending;
+    case VR_F_ACTIVE_BYTES: return totals->current[VR_F_BYTES] + totals->pending_bytes;
+    default: return totals->current[family];
     }
 }
 
-static int64_t increased_of(const struct vr_totals *totals, unsigned pool, int family) {
+static int64_t increased_of(const struct vr_pool_totals *totals, int family) {
     switch (family) {
-    case VR_F_ACTIVE: return totals->increased[pool][VR_F_COUNT];
-    case VR_F_ACTIVE_BYTES: return totals->increased[pool][VR_F_BYTES];
-    default: return totals->increased[pool][family];
+    case VR_F_ACTIVE: return totals->increased[VR_F_COUNT];
+    case VR_F_ACTIVE_BYTES: return totals->increased[VR_F_BYTES];
+    default: return totals->increased[family];
     }
 }
 
 void vr_totals_repeat(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta, uint64_t rounds) {
+    int64_t *increased = totals->pool[pool].increased;
     for (int f = 0; f < VR_FAMILIES; f++) {
         const int64_t rise = delta->of[f] > 0 ? delta->of[f] : -delta->of[f];
-        // Sums of hundreds of exabytes wrap around.
-        totals->increased[pool][f] = (int64_t)((uint64_t)totals->increased[pool][f] + rounds * (uint64_t)rise);
+        increased[f] = (int64_t)((uint64_t)increased[f] + rounds * (uint64_t)rise); // sums of hundreds of exabytes wrap around
     }
 }
 
-static int64_t sum_of(const struct vr_totals *totals, int view, int family, int64_t (*value)(const struct vr_totals *, unsigned, int)) {
-    switch (view) {
-    case VRAM_STAT_SMALL_POOL: return value(totals, VR_SMALL, family);
-    case VRAM_STAT_LARGE_POOL: return value(totals, VR_LARGE, family);
-    default: return value(totals, VR_SMALL, family) + value(totals, VR_LARGE, family);
-    }
+// PyTorch's views of a family: of the small pool, of the large one, or of both.
+static int64_t sum_of(const struct vr_totals *totals, int view, int family, int64_t (*value)(const struct vr_pool_totals *, int)) {
+    const int64_t small = value(&totals->pool[VR_SMALL], family), large = value(&totals->pool[VR_LARGE], family);
+    return view == VRAM_STAT_SMALL_POOL ? small : view == VRAM_STAT_LARGE_POOL ? large : small + large;
+}
+
+static int64_t peak_of(const struct vr_totals *totals, int view, int family) {
+    if (view == VRAM_STAT_ALL) return totals->peak_of_both[family];
+    return totals->pool[view == VRAM_STAT_SMALL_POOL ? VR_SMALL : VR_LARGE].peak[family];
 }
 
 void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats) {
@@ -47,7 +50,7 @@ void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats) 
             const int64_t current = sum_of(totals, v, f, current_of), increased = sum_of(totals, v, f, increased_of);
             to[f][v] = (struct vram_stat){
                 .current = current,
-                .peak = totals->peak[v][f],
+                .peak = peak_of(totals, v, f),
                 .allocated = increased - totals->base_allocated[v][f],
                 .freed = increased - current - totals->base_freed[v][f],
             };
@@ -57,7 +60,8 @@ void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats) 
 
 void vr_totals_reset_peak(struct vr_totals *totals) {
     for (int f = 0; f < VR_VIEW_FAMILIES; f++) {
-        for (int v = 0; v < VRAM_STAT_POOLS; v++) totals->peak[v][f] = sum_of(totals, v, f, current_of);
+        for (unsigned p = 0; p < VR_POOLS; p++) totals->pool[p].peak[f] = current_of(&totals->pool[p], f);
+        totals->peak_of_both[f] = totals->pool[VR_SMALL].peak[f] + totals->pool[VR_LARGE].peak[f];
     }
 }
 

@@ -16,13 +16,18 @@ struct vr_delta {
 // Families of the device-wide view: the five above, then these. `active` is `allocation` plus the blocks that wait for fences.
 enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
 
-// The families that blocks are counted in, by pool. The sums of both pools are made when they are asked for; peaks cannot be.
+// The families that blocks are counted in, of one size class of a device.
+struct vr_pool_totals {
+    int64_t current[VR_FAMILIES];
+    int64_t increased[VR_FAMILIES]; // the sum of all increases; that of all decreases follows from it
+    int64_t pending, pending_bytes; // blocks that wait for fences
+    int64_t peak[VR_VIEW_FAMILIES];
+};
+
+// Of both classes together only the peaks are kept: they do not follow from those of each.
 struct vr_totals {
-    int64_t current[VR_POOLS][VR_FAMILIES];
-    int64_t increased[VR_POOLS][VR_FAMILIES]; // the sum of all increases; that of all decreases follows from it
-    int64_t pending[VR_POOLS];                // blocks that wait for fences
-    int64_t pending_bytes[VR_POOLS];
-    int64_t peak[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
+    struct vr_pool_totals pool[VR_POOLS];
+    int64_t peak_of_both[VR_VIEW_FAMILIES];
     int64_t base_allocated[VRAM_STAT_POOLS][VR_VIEW_FAMILIES]; // sums at the last reset_accumulated
     int64_t base_freed[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
 };
@@ -38,32 +43,30 @@ struct vr_device_stats {
     int64_t max_split_at_start;
 };
 
-// Where a family of the pool is now; `other`: that of the other pool.
-VR_INLINE void vr_totals_raise(struct vr_totals *totals, unsigned pool, int family, int64_t own, int64_t other) {
-    int64_t *of_pool = &totals->peak[pool == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL][family],
-            *of_all = &totals->peak[VRAM_STAT_ALL][family];
-    if (own > *of_pool) *of_pool = own;
-    if (own + other > *of_all) *of_all = own + other;
-}
-
 // Books a change and raises the peaks. `pending` blocks and bytes begin (+) or cease (-) to wait for fences. Only what rises can be a peak;
 // `active` rises with `allocation`, for a block that begins to wait was active before.
 VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta, int64_t pending,
                               int64_t pending_bytes) {
-    int64_t *current = totals->current[pool];
-    const int64_t *other = totals->current[pool ^ 1], *waiting = totals->pending, *waiting_bytes = totals->pending_bytes;
+    struct vr_pool_totals *own = &totals->pool[pool];
+    const struct vr_pool_totals *other = &totals->pool[pool ^ 1];
+    int64_t *peak = own->peak, *both = totals->peak_of_both;
     for (int f = 0; f < VR_FAMILIES; f++) {
-        current[f] += delta->of[f];
+        const int64_t current = own->current[f] += delta->of[f];
         if (delta->of[f] <= 0) continue;
-        totals->increased[pool][f] += delta->of[f];
-        vr_totals_raise(totals, pool, f, current[f], other[f]);
+        own->increased[f] += delta->of[f];
+        if (current > peak[f]) peak[f] = current;
+        if (current + other->current[f] > both[f]) both[f] = current + other->current[f];
     }
-    totals->pending[pool] += pending;
-    totals->pending_bytes[pool] += pending_bytes;
+    own->pending += pending;
+    own->pending_bytes += pending_bytes;
     if (delta->of[VR_F_COUNT] <= 0) return;
-    vr_totals_raise(totals, pool, VR_F_ACTIVE, current[VR_F_COUNT] + waiting[pool], other[VR_F_COUNT] + waiting[pool ^ 1]);
-    vr_totals_raise(totals, pool, VR_F_ACTIVE_BYTES, current[VR_F_BYTES] + waiting_bytes[pool],
-                    other[VR_F_BYTES] + waiting_bytes[pool ^ 1]);
+    const int64_t active = own->current[VR_F_COUNT] + own->pending, bytes = own->current[VR_F_BYTES] + own->pending_bytes;
+    const int64_t all = active + other->current[VR_F_COUNT] + other->pending;
+    const int64_t all_bytes = bytes + other->current[VR_F_BYTES] + other->pending_bytes;
+    if (active > peak[VR_F_ACTIVE]) peak[VR_F_ACTIVE] = active;
+    if (bytes > peak[VR_F_ACTIVE_BYTES]) peak[VR_F_ACTIVE_BYTES] = bytes;
+    if (all > both[VR_F_ACTIVE]) both[VR_F_ACTIVE] = all;
+    if (all_bytes > both[VR_F_ACTIVE_BYTES]) both[VR_F_ACTIVE_BYTES] = all_bytes;
 }
 
 // Books that a change was made and undone so many times in turn. Both states were there before, so no peak rises.

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "core/device.h"
+#include "core/front.h"
 #include "driver/driver.h"
 #include "support/expect.h"
 #include "support/random.h"
@@ -245,6 +245,10 @@ static void pairs_of_many_threads(void **state) {
 }
 
 int main(void) {
+    if (!VRAM_FRONT) {
+        print_message("built without the front\n");
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_in_turn),         cmocka_unit_test(two_pairs_that_are_out_at_once),
         cmocka_unit_test(anything_in_any_order), cmocka_unit_test(what_is_back_is_free),

@@ -217,7 +217,7 @@ static enum vram_status async_free(struct vram_allocator *allocator, uint64_t ad
     struct vr_raw_block block;
     if (!vr_raw_find(allocator, address, &block) || !block.driver_pool) return VRAM_INVALID_POINTER;
     struct vr_device *device = vr_device_if_used(allocator, block.device);
-    vr_gather(device, VR_LEVEL_ALL, 2);
+    vr_gather(device, VR_LEVEL_ALL, 3);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
     vr_device_lock_guarded(device, &guard);
@@ -314,7 +314,7 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
     const struct vr_totals *totals = &device->stats.totals;
-    const uint64_t used = (uint64_t)totals->current[VR_LARGE][VR_F_BYTES] + (uint64_t)totals->pending_bytes[VR_LARGE];
+    const uint64_t used = (uint64_t)totals->pool[VR_LARGE].current[VR_F_BYTES] + (uint64_t)totals->pool[VR_LARGE].pending_bytes;
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail(request, VR_CU_OUT_OF_MEMORY, true, oom);
     const vr_cu_result result = ask(device, request->size_bytes, stream, block.capture != 0, &block.address);
@@ -396,10 +396,10 @@ static void close_pool(struct vr_device *device) {
 static enum vram_status check(const struct vr_device *device, struct vram_error *error) {
     struct vr_raw_sums sums;
     vr_raw_sum(device, &sums);
-    const int64_t *current = device->stats.totals.current[VR_LARGE];
+    const int64_t *current = device->stats.totals.pool[VR_LARGE].current;
     if (sums.count != current[VR_F_COUNT] || sums.bytes != current[VR_F_BYTES] || sums.requested != current[VR_F_REQUESTED])
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
-    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != device->stats.totals.pending[VR_LARGE])
+    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != device->stats.totals.pool[VR_LARGE].pending)
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
     return VRAM_OK;
 }
