@@ -221,6 +221,8 @@ struct vr_paged_device {
     uint64_t ahead_bytes; // of these, nobody's yet
     uint64_t live_pages;
     uint64_t window_count;
+    uint64_t slots_made, slots_reused; // new slots, and uses of linked ones, since there were too many windows
+    uint32_t few_windows;              // so many more times few windows per page are too many; 0: many are (paged_windows.c)
     uint64_t uses;
     uint64_t rounds;              // requests that looked for slots whose pages others have
     size_t live_slots;            // slots that exist, live or not

@@ -147,6 +147,7 @@ static void apply(struct vr_paged_shard *own, uint32_t number) {
     }
     close_runs(&runs);
     slot->applied = runs.live;
+    device->slots_reused += runs.live && slot->linked;
     if (!runs.live && slot->covers) vr_paged_uncover(own, number);
 }
 

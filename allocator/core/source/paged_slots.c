@@ -293,6 +293,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     VR_TRY(take_entry(own, &number));
     walk = start;
     while (vr_paged_walk_next(&walk)) VR_TRY(prepare_view(walk.page));
+    device->slots_made++;
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
     *item = (struct vr_block){.address = address, .size = size, .segment = region->segment, .expandable = VR_EXPANDABLE_SLOT};

@@ -5,7 +5,12 @@
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"
 
-enum { MOST_WINDOWS = 400000 }; // of about 520,000 that a context can have
+enum {
+    MOST_WINDOWS = 400000, // of about 520,000 that a context can have
+    MANY = 8,              // per page, before those go that were used longest ago
+    FEW = 2,       // the same while most slots are new: what is kept does not come back, and each window costs with each use of its page
+    PATIENCE = 64, // so many times, before it is tried whether more would come back
+};
 
 // --- mapping ----------------------------------------------------------------------------------------------------------------------------
 
@@ -215,9 +220,27 @@ static enum vram_status evict_idle(struct vr_paged_device *device, uint64_t unti
     return status;
 }
 
+static uint64_t most_windows(const struct vr_paged_device *device) {
+    const uint64_t of_pages = (device->few_windows != 0 ? FEW : MANY) * device->live_pages + 64;
+    return of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
+}
+
+// Whether few windows per page are enough, by what was handed out since it was asked last.
+static void look_at_use(struct vr_paged_device *device) {
+    const bool comes_back = device->slots_reused >= device->slots_made;
+    if (comes_back || device->few_windows != 0) {
+        device->few_windows = comes_back ? 0 : device->few_windows - 1;
+    } else {
+        device->few_windows = PATIENCE;
+    }
+    device->slots_reused = device->slots_made = 0;
+}
+
 enum vram_status vr_paged_evict(struct vr_paged_device *device) {
-    const uint64_t of_pages = 8 * device->live_pages + 64, most = of_pages < MOST_WINDOWS ? of_pages : MOST_WINDOWS;
-    if (device->window_count <= most || !vr_paged_may_wait(device)) return VRAM_OK;
+    if (device->window_count <= most_windows(device) || !vr_paged_may_wait(device)) return VRAM_OK;
+    look_at_use(device);
+    const uint64_t most = most_windows(device);
+    if (device->window_count <= most) return VRAM_OK;
     VR_TRY(vr_paged_wait(device));
     return evict_idle(device, most - most / 4);
 }
