@@ -34,22 +34,22 @@ static enum vram_status collect(const struct vr_paged_shard *own, struct page_en
         VR_TRY(add(high, item->size - item->used[item->used_count - 1].high, page));
         VR_TRY(add(low, item->used[0].low, page));
     }
-    qsort(high->items, high->count, sizeof *high->items, by_bytes);
     qsort(low->items, low->count, sizeof *low->items, by_bytes);
     return VRAM_OK;
 }
 
-// The pair with the fewest bytes that has at least `need`, of two different pages. False when there is none.
+// The pair with the fewest bytes that has at least `need`, of two different pages; of equal ones that with the shortest head. False when
+// there is none. Low ends lie by their length.
 static bool tightest(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
                      struct page_end *tail) {
     uint64_t least = UINT64_MAX;
-    size_t k = low->count;
     for (size_t i = 0; i < high->count; i++) {
         const struct page_end *one = &high->items[i];
-        while (k > 0 && one->bytes + low->items[k - 1].bytes >= need) k--;
-        size_t at = k; // the first that is enough
+        size_t at; // the first that is enough
+        VR_LOWER_BOUND(at, k, 0, low->count, one->bytes + low->items[k].bytes < need);
         if (at < low->count && one->page != 0 && low->items[at].page == one->page) at++;
-        if (at == low->count || one->bytes + low->items[at].bytes >= least) continue;
+        if (at == low->count || one->bytes + low->items[at].bytes > least) continue;
+        if (one->bytes + low->items[at].bytes == least && by_bytes(one, head) > 0) continue;
         least = one->bytes + low->items[at].bytes;
         *head = *one;
         *tail = low->items[at];
@@ -57,6 +57,19 @@ static bool tightest(const struct page_ends *high, const struct page_ends *low, 
     return least != UINT64_MAX;
 }
 
+// Brings the two longest to the end.
+static void longest_last(struct page_ends *ends) {
+    for (size_t place = ends->count; place-- > 0 && place + 2 >= ends->count;) {
+        size_t longest = place;
+        for (size_t i = 0; i < place; i++)
+            if (by_bytes(&ends->items[i], &ends->items[longest]) > 0) longest = i;
+        const struct page_end moved = ends->items[place];
+        ends->items[place] = ends->items[longest];
+        ends->items[longest] = moved;
+    }
+}
+
+// Of ends whose two longest are last.
 static uint64_t most_of(const struct page_ends *high, const struct page_ends *low) {
     uint64_t most = 0;
     for (size_t i = high->count; i-- > 0 && i + 2 >= high->count;) {
@@ -86,6 +99,7 @@ static void choose(const struct page_ends *high, const struct page_ends *low, ui
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan) {
     struct page_ends high = {0}, low = {0};
     const enum vram_status status = collect(own, &high, &low);
+    if (status == VRAM_OK) longest_last(&high);
     if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, few, plan);
     free(high.items);
     free(low.items);

@@ -2,7 +2,7 @@
 #include "core/source/paged.h"
 
 // Of a device, and of one page: what a new slot costs grows with the slots that share its pages.
-enum { MOST_SLOTS = 1 << 16, MOST_VIEWS = 128 };
+enum { MOST_SLOTS = 1 << 16, MOST_VIEWS = 64 };
 
 // --- making -----------------------------------------------------------------------------------------------------------------------------
 
@@ -121,8 +121,7 @@ void vr_paged_cover(struct vr_paged_shard *own, uint32_t number) {
         for (size_t i = 0; walk.page->linked_count != 0 && i < walk.page->view_count; i++) {
             if (!is_in_the_way(own, &walk.page->views[i], &walk)) continue;
             struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
-            other->covered++;
-            vr_paged_ready_clear(own, other);
+            if (other->covered++ == 0) vr_paged_ready_clear(own, other);
             slot->is_in_the_way = true;
         }
     }
@@ -137,8 +136,7 @@ void vr_paged_uncover(struct vr_paged_shard *own, uint32_t number) {
             if (!is_in_the_way(own, &walk.page->views[i], &walk)) continue;
             struct vr_paged_slot *other = &own->device->slots[walk.page->views[i].slot];
             assert(other->covered != 0);
-            other->covered--;
-            vr_paged_ready_set_if_free(other);
+            if (--other->covered == 0) vr_paged_ready_set_if_free(other);
         }
     }
     own->stale -= slot->is_in_the_way;
