@@ -284,13 +284,14 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     assert(region != NULL && address + size <= region->end);
     const struct vr_paged_walk start = vr_paged_walk_range(own, region, address, address + size);
     struct vr_paged_walk walk = start;
-    while (vr_paged_walk_next(&walk)) thin(device, walk.number);
+    while (vr_paged_walk_next(&walk)) {
+        thin(device, walk.number);
+        VR_TRY(prepare_view(walk.page));
+    }
     VR_TRY(vr_shard_reserve_records(shard, 2));
     VR_TRY(VR_GROW(own, dirty, device->live_slots + 2));
     VR_TRY(vr_paged_size_room(own, size));
     VR_TRY(take_entry(own, &number));
-    walk = start;
-    while (vr_paged_walk_next(&walk)) VR_TRY(prepare_view(walk.page));
     device->slots_made++;
     const uint32_t record = shard->spare[--shard->spare_count];
     struct vr_block *item = vr_block_at(shard->device->allocator, record);
