@@ -527,9 +527,47 @@ static void who_listens_changes_nothing(void **state) {
     assert_memory_equal(&without, &with, sizeof with);
 }
 
+// --- sizes that do not come back ---------------------------------------------------------------------------------------------------------
+
+static uint64_t windows_of(const struct vr_world *world) {
+    return vram_sim_calls(world->sim, "cuMemMap") - vram_sim_calls(world->sim, "cuMemUnmap");
+}
+static uint64_t pages_of(const struct vr_world *world) {
+    return vram_sim_calls(world->sim, "cuMemCreate") - vram_sim_calls(world->sim, "cuMemRelease");
+}
+
+// Where every slot is a new one, what is kept of them does not help: few windows of a page stay. What repeats afterwards needs no driver
+// soon.
+static void sizes_that_do_not_come_back(void **state) {
+    (void)state;
+    enum { LIVE = 40, ROUNDS = 12000, REPEATED = 24, PASSES = 8 };
+    struct vr_world world;
+    uint64_t live[LIVE] = {0}, random = 11, most = 0, calls = 0;
+    open_world(&world, 0);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        uint64_t *block = &live[vr_random_below(&random, LIVE)];
+        expect_free(&world, *block);
+        *block = expect_malloc(&world, 2 * MIB + 512 * vr_random_below(&random, 2 * 62 * 1024), 0);
+        if (windows_of(&world) / pages_of(&world) > most) most = windows_of(&world) / pages_of(&world);
+        if (i % 1500 == 0) expect_sound(&world);
+    }
+    assert_in_range(most, 5, 8); // many were kept at first
+    assert_in_range(windows_of(&world), pages_of(&world), 2 * pages_of(&world) + 64 + 40);
+    for (size_t i = 0; i < LIVE; i++) expect_free(&world, live[i]);
+    for (size_t pass = 0; pass < PASSES; pass++) {
+        calls = driver_calls(&world);
+        for (size_t i = 0; i < REPEATED; i++) live[i] = expect_malloc(&world, (3 + 2 * i) * MIB, 0);
+        for (size_t i = 0; i < REPEATED; i++) expect_free(&world, live[i]);
+    }
+    assert_int_equal(driver_calls(&world), calls);
+    expect_sound(&world);
+    expect_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_listens_changes_nothing),
+        cmocka_unit_test(sizes_that_do_not_come_back),
         cmocka_unit_test(neighbours_share_a_page),
         cmocka_unit_test(a_large_request_has_large_pages),
         cmocka_unit_test(what_does_not_fit_is_not_begun),
