@@ -41,6 +41,7 @@ int main(void) {
     if (vram_sim_launch(driver, 0, stream, add_one, NULL, 1000) != VRAM_OK) return 1;
     if (vram_free(device, VRAM_STREAM(twice)) != VRAM_OK) return 1;
     if (vram_graph_end(graph, &error) != VRAM_OK) return fprintf(stderr, "%s\n", error.message), 1;
+    if (vram_graph_exec(graph) == 0) return 1;                                 // the driver's CUgraphExec, for calls of the driver's own
     if (vram_graph_add_static(graph, VRAM_STREAM(input)) != VRAM_OK) return 1; // a launch without it would be refused
 
     int wrong = 0, *other;

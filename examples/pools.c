@@ -13,6 +13,11 @@ static int held_mib(struct vram_pool *pool) {
     return vram_pool_stats(pool, &stats) == VRAM_OK ? (int)(stats.reserved_bytes[VRAM_STAT_ALL].current >> 20) : -1;
 }
 
+static bool count_live(const struct vram_block_view *view, void *live) {
+    *(int *)live += view->state == VRAM_BLOCK_ALLOCATED;
+    return true;
+}
+
 int main(void) {
     struct vram_driver *driver;
     struct vram_allocator *device;
@@ -42,7 +47,8 @@ int main(void) {
     if (vram_pool_trim(scratch) != VRAM_OK) return 1; // gives its free memory back, and nobody else's
     printf("weights hold %d MiB; scratch held %d MiB, after a trim %d MiB\n", kept, before, held_mib(scratch));
 
-    int wrong = 0;
+    int wrong = 0, live = 0;
+    if (vram_pool_walk(weights, count_live, &live) != VRAM_OK || live != LAYERS || vram_pool_references(weights) != 1) return 1;
     for (int layer = 0; layer < LAYERS; layer++) wrong += ((unsigned char *)(uintptr_t)weight[layer])[WEIGHT_BYTES - 1] != layer;
     const int ok = wrong == 0 && before > 0 && held_mib(scratch) == 0 && held_mib(weights) == kept && kept >= LAYERS * 3;
     vram_pool_release(scratch);
