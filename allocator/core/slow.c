@@ -16,13 +16,17 @@ struct attempt {
     bool limit_hit;
 };
 
+static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_request *request, bool with_expandable) {
+    if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(shard, request->rounded);
+    return vr_pool_search(shard, request->kind, request->rounded, with_expandable);
+}
+
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
 static uint32_t search(const struct vr_alloc_request *request) {
     const struct vr_shard *shard = request->shard;
     const bool on = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_COLLECT) != 0;
     if (on && shard->owner == NULL) shard->device->clock[request->kind]++;
-    if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(request->shard, request->rounded);
-    return vr_pool_search(shard, request->kind, request->rounded, shard->expandable);
+    return search_shard(request->shard, request, shard->expandable);
 }
 
 // The allowed share of the option, checked before the driver is asked (allocator.md §limits).
@@ -72,8 +76,8 @@ static uint32_t borrow(struct vr_alloc_request *request) {
         if (!lends(device, pool)) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
-            // Beside pages other pools have expandable segments.
-            const uint32_t block = vr_pool_search(pool->shards[i], request->kind, request->rounded, is_paged(request));
+            // With paged:True the other pools use expandable segments.
+            const uint32_t block = search_shard(pool->shards[i], request, is_paged(request));
             if (block == 0 || vr_shard_reserve_records(pool->shards[i], 8) != VRAM_OK) continue;
             request->shard = pool->shards[i];
             request->shard->device->stats.moved_bytes += (int64_t)request->rounded;
@@ -91,8 +95,7 @@ static bool collects(const struct vr_device *device) {
 // What was waited for on other streams may be free in a segment that has live blocks, too, and so does not go back. In no index; 0: none.
 static uint32_t search_again(const struct vr_alloc_request *request) {
     struct vr_shard *shard = request->shard;
-    if (shard->paged != NULL && request->kind == VR_LARGE) vr_paged_search_fresh(shard, request->rounded);
-    const uint32_t block = vr_pool_search(shard, request->kind, request->rounded, shard->expandable);
+    const uint32_t block = search_shard(shard, request, shard->expandable);
     if (block != 0 && !vr_is_slot(vr_block_at(shard->device->allocator, block))) vr_pool_remove(shard, block);
     return block;
 }
