@@ -409,7 +409,7 @@ static void one_option_changes(void **state) {
     expect_end(&world);
 }
 
-// The largest block that is left whole follows the large segment while nobody set it.
+// The rounding of blocks that are not split follows the large segment until it is set.
 static void what_follows_the_large_segment(void **state) {
     (void)state;
     struct vr_world world;

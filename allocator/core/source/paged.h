@@ -83,9 +83,9 @@ struct vr_paged_page {
     bool uncertain;          // its pool sleeps, and some windows are mapped still
 };
 
-// A slot is handed out once without anybody knowing who is in its way: it covers the linked slots that it shares bytes with, which are not
-// ready then. Asked for again it is linked: from then on it and those in its way know each other by bits, and the fast way finds it. So
-// sizes that do not repeat cost no links.
+// A new slot is not linked: it does not know which slots share bytes with it. While it is live it covers the linked ones among them, which
+// are not ready then. When its size is asked for again it is linked: they know each other by bits, and the fast way finds it. So sizes that
+// do not come back cost no links.
 //
 // What is known of 64 slots, a bit of each: it is handed out; it is listed, because its pages may not say so.
 struct vr_paged_marks {

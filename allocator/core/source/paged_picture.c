@@ -155,7 +155,7 @@ struct in_the_way {
 };
 
 // Pages of others, and slots that share a byte with it, how many of them are linked, live, and both, itself included, and views of other
-// live ones that are not linked: found anew from the pages.
+// live ones that are not linked: counted again from the pages.
 static struct in_the_way blocked_by(const struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_slot *slot = &device->slots[number];
     struct vr_paged_walk walk = vr_paged_walk_block(slot->own, vr_paged_block_of(slot));

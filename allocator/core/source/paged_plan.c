@@ -38,8 +38,8 @@ static enum vram_status collect(const struct vr_paged_shard *own, struct page_en
     return VRAM_OK;
 }
 
-// The pair with the fewest bytes that has at least `need`, of two different pages; of equal ones that with the shortest head. False when
-// there is none. Low ends lie by their length.
+// The pair with the fewest bytes that has at least `need`, of two different pages; of equal ones the one with the shortest head. False if
+// no pair is long enough. Low ends are sorted by length.
 static bool tightest(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
                      struct page_end *tail) {
     uint64_t least = UINT64_MAX;
