@@ -23,7 +23,7 @@ struct vr_region {
     uint32_t low, high;                     // slots of memory that was ever prepared; others are 0. Guarded by the map's mutex
 };
 
-// Where a region is found, with its number beside it: one line of the cache less to look at.
+// Where a region is found. Its number is here as well, so that a search looks at one line of the cache less.
 struct vr_region_place {
     uint64_t number;                    // address >> VR_REGION_SHIFT; there before the region is
     _Atomic(struct vr_region *) region; // NULL: none

@@ -5,8 +5,8 @@
 // would be had each call gone through the policy.
 //
 // That is so because nothing else happens to the pool while its pair is open: every other call that concerns the pool settles it first. And
-// while nothing else is counted on the device, it alternates between two states, with the block out and with it back, both of which it was
-// in before: no peak can rise, so that rounds are only counted, and booked before anything else is. Whatever concerns every request
+// from a hand-out on, while nothing else is booked, the device alternates between two states, with the block out and with it back, both of
+// which it was in: no peak can rise, so that rounds are only counted, and booked before anything else is. Whatever concerns every request
 // (fences, captures, routes, ...) keeps pairs from being opened and used. All of it runs under the device's lock.
 #ifndef VR_CORE_FRONT_H
 #define VR_CORE_FRONT_H
@@ -31,9 +31,9 @@ VR_INLINE bool vr_front_may_repeat(const struct vr_device *device) {
     return VRAM_FRONT && (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_LISTENER) == 0;
 }
 
-// The pool's pair is the one that is counted from now on; and its block goes out, while it is back by the statistics.
-void vr_front_count(struct vr_device *device, struct vr_pool *pool);
+// Books a call of a pair that is not counted. After the malloc it is: the state with the block back was there a moment ago.
 void vr_front_book_malloc(struct vr_device *device, struct vr_pool *pool);
+void vr_front_book_free(struct vr_device *device, const struct vr_pool *pool);
 
 // A request that the open pair of its pool answers. False, and nothing has changed, where it does not. (One that some option rounds up into
 // the other pool finds no pair of its size here.)
@@ -60,7 +60,7 @@ VR_INLINE bool vr_front_free(struct vr_shard *shard, struct vr_block *item, uint
     struct vr_device *device = shard->device;
     struct vr_pool *pool = &shard->pool[item->small];
     if (pool->pair.block != block || item->held.uses != 0 || item->marks != 0) return false;
-    if (VR_UNLIKELY(device->front.counted != pool)) vr_front_count(device, pool);
+    if (VR_UNLIKELY(device->front.counted != pool)) vr_front_book_free(device, pool);
     if (VR_UNLIKELY(vr_has_listener(device))) vr_notify_freed(shard, item);
     pool->pair.back = true;
     item->state = VR_AT_FRONT;

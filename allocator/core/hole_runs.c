@@ -96,7 +96,7 @@ static void raise_up(const struct vram_allocator *allocator, uint32_t hole) {
     }
 }
 
-void vr_hole_runs_freed_beside(const struct vram_allocator *allocator, const struct vr_block *block) {
+void vr_hole_runs_freed_at_hole(const struct vram_allocator *allocator, const struct vr_block *block) {
     if (vr_block_at(allocator, block->previous)->state == VR_HOLE) raise_up(allocator, block->previous);
     if (vr_block_at(allocator, block->next)->state == VR_HOLE) raise_up(allocator, block->next);
 }
@@ -248,7 +248,7 @@ uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded)
 #endif
             return start;
         }
-        // As many steps as such a request has pages, and none for this run before a block beside its holes is handed out again.
+        // As many steps as such a request has pages, and none for this run before a block next to its holes is handed out again.
         for (uint32_t at = hole; at != 0; at = after_in_run(blocks, at)) renew_up(allocator, at, 0);
     }
 }

@@ -6,7 +6,7 @@ VR_INLINE uint32_t priority(uint32_t block) {
     return (uint32_t)(hash >> 32);
 }
 
-// What orders a tree besides the address, which comes last: of holes nothing, in a bin of one size the age, in the others both.
+// What orders a tree before the address does: of holes nothing, in a bin of one size the age, in the others both.
 enum tree_order { BY_ADDRESS, BY_AGE, BY_SIZE };
 
 VR_INLINE enum tree_order order_of_bin(unsigned number) { return number < VR_EXACT_BINS ? BY_AGE : BY_SIZE; }

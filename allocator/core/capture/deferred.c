@@ -229,7 +229,7 @@ static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
 }
 
 // `only`: blocks of this pool; NULL: all. While all streams that kept blocks waiting capture on, these wait on: only those that came since
-// are looked at, so that a request beside a capture takes as many questions as streams capture.
+// are looked at, so that a request next to a capture takes as many questions as streams capture.
 static enum vram_status convert(struct vr_device *device, const struct vram_pool *only) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_captures *captures = &device->captures;

@@ -48,7 +48,7 @@ struct vr_source_ops {
     // What pictures show of a segment, where that is not its chain: blocks in the order of their addresses, which the caller frees, with
     // FREE ones and holes between. NO_HOST_MEMORY.
     enum vram_status (*blocks)(const struct vr_device *device, const struct vr_segment *segment, struct vr_block **blocks, size_t *count);
-    // What must hold for a segment of this source, beside its blocks. MISMATCH. NULL: nothing.
+    // What must hold for a segment of this source, apart from its blocks. MISMATCH. NULL: nothing.
     enum vram_status (*check)(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error);
 
     // Of sources whose segments come and go whole, by the functions below: asks for `size` bytes, and gives them back. The latter has seen
@@ -91,7 +91,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
 // in is in the index.
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size);
 
-// Into the pool's set of holes (hole_runs.h), joined with holes beside it: gives the one that stands then.
+// Into the pool's set of holes (hole_runs.h), joined with the holes next to it: gives the one that stands then.
 uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole);
 // Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index. Two spare records.
 uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high);
