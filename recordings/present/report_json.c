@@ -313,7 +313,6 @@ static void put_usage(struct vr_json *json, const struct vram_report_usage *usag
     vr_json_u64(json, "rounding_bytes", usage->rounding_bytes);
     vr_json_u64(json, "pending_bytes", usage->pending_bytes);
     vr_json_u64(json, "free_block_bytes", usage->free_block_bytes);
-    vr_json_u64(json, "hole_bytes", usage->free_block_bytes); // its key before; for one release
     vr_json_u64(json, "cached_bytes", usage->cached_bytes);
     vr_json_i64(json, "unaccounted_bytes", usage->unaccounted_bytes);
     vr_json_u64(json, "free_blocks", usage->free_blocks);

@@ -59,13 +59,10 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_history_start_text(struct vram_all
 VRAM_API VRAM_NODISCARD enum vram_status vram_history_stop(struct vram_allocator *allocator);
 
 struct vram_history_counts {
-    union {
-        uint64_t events; // since the history was last cleared, all devices and pinned memory
-        uint64_t told;   // its name before, for one release
-    };
-    uint64_t kept;  // of them in the rings
-    uint64_t lost;  // for lack of host memory, or because the file could not take them
-    bool recording; // now
+    uint64_t events; // since the history was last cleared, all devices and pinned memory
+    uint64_t kept;   // of them in the rings
+    uint64_t lost;   // for lack of host memory, or because the file could not take them
+    bool recording;  // now
 };
 VRAM_API void vram_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts);
 

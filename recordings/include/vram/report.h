@@ -22,7 +22,6 @@ struct vram_report_sum {
     uint64_t count;
     uint64_t bytes;
 };
-#define vram_report_lot vram_report_sum // its name before; for one release
 
 // A call site ("file:line:function"), a call stack (16 hex digits) or an action of the history, and what belongs to it.
 struct vram_report_group {
@@ -106,13 +105,10 @@ struct vram_report_point {
 // Where the bytes held from the driver were at the end. All but `unaccounted` add up to the sizes of all blocks.
 struct vram_report_usage {
     uint64_t reserved_bytes;
-    uint64_t requested_bytes; // asked for, in allocated blocks
-    uint64_t rounding_bytes;  // given on top of that
-    uint64_t pending_bytes;   // freed, waiting for other streams
-    union {
-        uint64_t free_block_bytes; // free blocks in segments that are partly in use
-        uint64_t hole_bytes;       // its name before; for one release
-    };
+    uint64_t requested_bytes;  // asked for, in allocated blocks
+    uint64_t rounding_bytes;   // given on top of that
+    uint64_t pending_bytes;    // freed, waiting for other streams
+    uint64_t free_block_bytes; // free blocks in segments that are partly in use
     uint64_t cached_bytes;     // segments that are wholly free: empty_cache would release them
     int64_t unaccounted_bytes; // reserved minus the sum of all blocks; 0 in a sound recording
     uint64_t largest_free_bytes;

@@ -40,7 +40,6 @@ enum vram_cure_verdict {
 #undef VRAM_CURE_VERDICT
         VRAM_CURE_VERDICT_COUNT
 };
-#define VRAM_CURE_NOT_SEEN VRAM_CURE_NOT_REPRODUCED // its name before; for one release
 
 // For one out-of-memory event: the last one of its device. The requests of all of them are tried.
 struct vram_cure {
