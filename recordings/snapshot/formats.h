@@ -11,13 +11,13 @@
 
 // ---- From what a machine holds when its input is read to a model.
 
-// Makes *model (which must be zeroed, and is when it fails) of the value on top of the machine's stack, and moves the tables into it. The
+// build_model.c. Makes *model (which must be zeroed, and is when it fails) of the value on top of the machine's stack, and moves the tables into it. The
 // machine is of no use afterwards but for vr_machine_release(). BAD_INPUT when the value is no recording; LIMIT, NO_HOST_MEMORY.
 enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model);
 
 // ---- Reads the opcodes of Python's pickles. Only data: whatever would make Python call or import something is refused.
 
-// Runs the pickle at input->next until its STOP; its value is then the top of the machine's stack, and what follows is left.
+// read_pickle.c. Runs the pickle at input->next until its STOP; its value is then the top of the machine's stack, and what follows is left.
 // BAD_INPUT (damaged, or not plain data), IO, LIMIT, NO_HOST_MEMORY, with the offset of the opcode in the machine's error.
 enum vram_status vr_pickle_read(struct vr_input *input, struct vr_machine *machine);
 
