@@ -355,7 +355,7 @@ ROWS = {
     "LIMIT 0": (r"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", [whole_program_under_a_limit], [a_fraction]),
     "FRAGMENTED WINDOWS": (r"PyTorch ignores expandable_segments on Windows", [lambda: in_pieces("C:\\work\\train.py", vram_device_0_total_bytes=GIB)], [in_pieces]),
     "FRAGMENTED EXPANDED": (r"expandable segments are on already", [expanded_in_pieces], [in_pieces]),
-    "FRAGMENTED ALLOCATOR": (r"expandable_segments:True lets free pieces join", [in_pieces], [expanded_in_pieces, lambda: in_pieces("C:\\work\\train.py")]),
+    "FRAGMENTED ALLOCATOR": (r"(?<!already; )release memory between phases, or allocate long-lived tensors first(?!;)", [in_pieces], [expanded_in_pieces, lambda: in_pieces("C:\\work\\train.py")]),
     "PINNED 0": (r"allocate what lives long before the large temporary tensors", [few_blocks_in_the_way], [in_pieces]),
     "OTHER_STREAMS IDLE_STREAM": (r"a new stream for each task leaves a cache", [cache_of_a_stream], [busy_stream]),
     "OTHER_STREAMS 0": (r"allocate on one stream, or empty the cache", [busy_stream], [in_c]),
