@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "args.h"
-#include "control.h"
+#include "recorded_processes.h"
 #include "output.h"
-#include "recorded.h"
 #include "ui.h"
 #include "watch.h"
 #include "vram/export.h"

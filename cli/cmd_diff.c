@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
+#include "output.h"
 #include "args.h"
 #include "input.h"
 #include "input_files.h"
-#include "moment.h"
+#include "shared_options.h"
 #include "ui.h"
 #include "verdicts.h"
 

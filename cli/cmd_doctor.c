@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answers.h"
+#include "output.h"
 #include "args.h"
-#include "beside.h"
+#include "run_environment.h"
 #include "doctor.h"
 #include "sim_settings.h"
 #include "ui.h"
@@ -101,10 +101,10 @@ static enum vram_status make_sim(struct vram_driver **driver) {
     return status == VRAM_OK ? vram_sim_create(&options, driver) : status;
 }
 
-// And the NVML that lies beside it, where the user names none.
+// And the NVML in the same folder, where the user names none.
 static void put_sim_nvml(void) {
     char folder[4096], path[4200];
-    if (getenv("VRAM_NVML") != NULL || !beside_simcuda(folder, sizeof folder)) return;
+    if (getenv("VRAM_NVML") != NULL || !find_simcuda_folder(folder, sizeof folder)) return;
     (void)snprintf(path, sizeof path, "%s/libnvidia-ml.so.1", folder);
     (void)setenv("VRAM_NVML", path, 1);
 }

@@ -1,21 +1,79 @@
-// vram export: what a program that is being recorded holds, for monitoring.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "args.h"
-#include "export_serve.h"
+#include "http_server.h"
 #include "input.h"
 #include "input_files.h"
 #include "output.h"
-#include "ranks.h"
+#include "dataset.h"
 #include "ui.h"
 #include "watch.h"
+
+// The text of this moment, borrowed until the next call. False when there is none any more, which ends the server.
+typedef bool export_answer(void *context, const char **text, size_t *length);
+// Takes in a piece of what there is to read before the first text; false when there is no more.
+typedef bool export_read(void *context);
+
+struct metrics_answer {
+    export_answer *answer;
+    export_read *read;
+    void *context;
+    bool is_read; // all that there was at the start
+};
+
+static bool read_metrics(void *context) {
+    struct metrics_answer *metrics = context;
+    metrics->is_read = !metrics->read(metrics->context);
+    return !metrics->is_read;
+}
+
+static bool answer_metrics_request(void *context, const char *path, struct http_reply *reply) {
+    const struct metrics_answer *metrics = context;
+    if (strcmp(path, "/metrics") != 0) {
+        http_reply_status(reply, 404);
+        return true;
+    }
+    if (!metrics->is_read) {
+        static const char text[] = "the recording is still being read\n";
+        *reply = (struct http_reply){.status = 503, .bytes = text, .length = sizeof text - 1};
+        return true;
+    }
+    reply->type = "text/plain; version=0.0.4; charset=utf-8";
+    return metrics->answer(metrics->context, &reply->bytes, &reply->length);
+}
+
+// What is soon read is there before the address is.
+static void read_what_is_little(struct metrics_answer *metrics) {
+    enum { LONGEST_MS = 300 };
+    const clock_t start = clock();
+    while (!metrics->is_read && (clock() - start) * 1000 / CLOCKS_PER_SEC < LONGEST_MS) (void)read_metrics(metrics);
+}
+
+// Answers GET /metrics on the loopback interface, until *ended or the answers end. Prints the address on
+// standard error. Until everything is read the answer is 503, for figures of the middle of a recording would be taken for today's. Port 0:
+// any free one. An exit code.
+static int export_serve(uint16_t port, export_answer *answer, export_read *read, void *context, volatile sig_atomic_t *ended) {
+    struct metrics_answer metrics = {.answer = answer, .read = read, .context = context};
+    struct http_server *server = NULL;
+    int code = http_server_create(port, &server);
+    if (code != CLI_OK) return code;
+    read_what_is_little(&metrics);
+    ui_say("vram: http://127.0.0.1:%u/metrics", (unsigned)http_server_port(server));
+    if (!http_server_run(server, answer_metrics_request, read_metrics, &metrics, ended)) code = CLI_BAD_INPUT;
+    http_server_destroy(server);
+    return code;
+}
+
+// vram export: what a program that is being recorded holds, for monitoring.
 
 int cmd_export(int argc, char **argv);
 

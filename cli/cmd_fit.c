@@ -5,18 +5,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "answers.h"
+#include "output.h"
 #include "args.h"
 #include "fit_cards.h"
 #include "fit_fold.h"
 #include "fit_print.h"
 #include "fit_run.h"
-#include "fit_settings.h"
+#include "fit_remedies.h"
 #include "fit_stake.h"
-#include "fit_unreached.h"
-#include "output.h"
-#include "sim_cards.h"
-#include "sim_values.h"
+#include "fit_failure.h"
+#include "sim_settings.h"
+#include "sim_environment.h"
 #include "ui.h"
 #include "vram/sim.h"
 
@@ -192,7 +191,7 @@ static void judge_others(const struct settings *settings, const struct fit_plan 
         ui_say("vram fit: the program failed there: the answer is that of %s", verdict->ran_on.key);
 }
 
-// What would make it fit, and what it may need besides.
+// What would make it fit, and what more it may need.
 static void complete(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict, struct fit_answer *answer) {
     // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
     const bool by_share = fit_serving_by_share(&answer->serving);

@@ -5,7 +5,7 @@
 
 #include "args.h"
 #include "input.h"
-#include "moment.h"
+#include "shared_options.h"
 #include "ui.h"
 #include "vram/recording.h"
 

@@ -5,7 +5,7 @@
 #include "args.h"
 #include "input.h"
 #include "input_files.h"
-#include "moment.h"
+#include "shared_options.h"
 #include "ui.h"
 
 int cmd_leaks(int argc, char **argv);

@@ -8,7 +8,7 @@
 #include "input_files.h"
 #include "output.h"
 #include "ui.h"
-#include "whatif.h"
+#include "shared_options.h"
 #include "vram/options.h"
 #include "vram/replay.h"
 

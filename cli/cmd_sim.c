@@ -7,13 +7,9 @@
 
 #include "args.h"
 #include "program.h"
-#include "sim_cards.h"
-#include "sim_front.h"
-#include "sim_missing.h"
-#include "sim_reads.h"
-#include "sim_session.h"
 #include "sim_settings.h"
-#include "sim_values.h"
+#include "sim_environment.h"
+#include "sim_counts.h"
 #include "ui.h"
 
 int cmd_sim(int argc, char **argv);

@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "answers.h"
+#include "output.h"
 #include "args.h"
 #include "input.h"
-#include "output.h"
 #include "ui.h"
 #include "vram/export.h"
 #include "vram/recording.h"

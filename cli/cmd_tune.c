@@ -9,7 +9,7 @@
 #include "input.h"
 #include "input_files.h"
 #include "ui.h"
-#include "whatif.h"
+#include "shared_options.h"
 #include "vram/replay.h"
 
 int cmd_tune(int argc, char **argv);

@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "browser.h"
+#include "serve.h"
 #include "input.h"
 #include "input_files.h"
 #include "output.h"
-#include "serve.h"
 #include "ui.h"
 #include "view_page.h"
 #include "vram/explorer.h"

@@ -137,7 +137,7 @@ static uint64_t libraries_of(const struct fit_verdict *verdict, const struct fit
     return minus(holding->outside_bytes, verdict->ran_on.context_bytes);
 }
 
-// The room of one holding's allocator on a card, beside the others of the same device.
+// The room of one holding's allocator on a card that it shares with the others of the same device.
 static uint64_t room_for(const struct fit_verdict *verdict, const struct fit_run *run, const struct fit_holding *holding,
                          const struct vram_sim_model *model) {
     uint64_t taken = libraries_of(verdict, holding) + model->context_bytes;

@@ -4,13 +4,64 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "../simulator/standins/common/own_runtime.h"
 #include "../simulator/standins/common/read_values.h"
 #include "base/json.h"
-#include "fit_place.h"
 #include "fit_run.h"
 #include "ui.h"
+
+// Reads the frame that *stack begins with, and moves *stack to the next one. False at the end.
+static bool fit_frame_next(const char **stack, struct fit_frame *frame) {
+    static const char between[] = " at ";
+    char text[FIT_FRAME_CAPACITY];
+    const size_t length = strcspn(*stack, "\n");
+    if (length == 0) return false;
+    (void)snprintf(text, sizeof text, "%.*s", (int)length, *stack);
+    *stack += length + ((*stack)[length] == '\n');
+    *frame = (struct fit_frame){.line = 0};
+    char *at = strstr(text, between), *colon = at == NULL ? NULL : strrchr(at, ':');
+    if (colon != NULL) {
+        *at = *colon = '\0';
+        frame->line = (unsigned)strtoul(colon + 1, NULL, 10);
+        (void)snprintf(frame->file, sizeof frame->file, "%s", at + sizeof between - 1);
+    }
+    (void)snprintf(frame->function, sizeof frame->function, "%s", text);
+    return true;
+}
+
+// Whether it is of Python, of a package or of adapters/fit, and not of the program.
+static bool fit_frame_is_installed(const struct fit_frame *frame) {
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen", "/vram_fit_"};
+    const char *file = frame->line != 0 ? frame->file : frame->function;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strstr(file, folders[i]) != NULL) return true;
+    return false;
+}
+
+bool fit_frame_own(const char *stack, struct fit_frame *frame) {
+    const char *at = stack;
+    while (fit_frame_next(&at, frame))
+        if (!fit_frame_is_installed(frame)) return true;
+    return fit_frame_next(&stack, frame);
+}
+
+void fit_frame_site(const struct fit_frame *frame, char *site, size_t capacity) {
+    if (frame->line != 0)
+        (void)snprintf(site, capacity, "%s:%u:%s", frame->file, frame->line, frame->function);
+    else
+        (void)snprintf(site, capacity, "%s", frame->function);
+}
+
+const char *fit_site_short(const char *site) {
+    const char *start = site, *end = strchr(site, ':');
+    size_t slashes = 0;
+    for (const char *at = end == NULL ? site + strlen(site) : end; at > site && slashes < 2; at--)
+        if (at[-1] == '/' && ++slashes == 2) start = at;
+    return start;
+}
 
 #define NEAR_LINES 5 // between a read and the line that failed, in one function
 
@@ -145,4 +196,24 @@ void fit_failure_json(struct vr_json *json, const struct fit_run *run) {
     vr_json_i64(json, "signal", run->signal != 0 ? run->signal : run->exit_code > 128 ? run->exit_code - 128 : 0);
     vr_json_string(json, "try", fit_failure_try(run, option, sizeof option, site, sizeof site) ? option : "");
     vr_json_object_end(json);
+}
+
+const char *fit_unreached_module(const struct fit_run *run) {
+    for (size_t i = 0; i < run->missing_count; i++) {
+        const struct sim_wanted *row = &run->missing[i];
+        if (strcmp(row->function, VR_OWN_RUNTIME_CALL) == 0 && !vr_own_runtime_needs_no_driver(row->module)) return row->module;
+    }
+    return NULL;
+}
+
+bool fit_unreached_text(const struct fit_run *run, bool whole, char *text, size_t capacity) {
+    const char *module = fit_unreached_module(run);
+    if (module == NULL) return false;
+    const char *slash = strrchr(module, '/');
+    const bool went_on = whole && run->exit_code == 0 && run->signal == 0;
+    (void)snprintf(text, capacity, "%s has NVIDIA's runtime linked into it, which takes no driver but NVIDIA's and found no device: %s. %s",
+                   slash == NULL ? module : slash + 1,
+                   went_on ? "the program went on without one, on the CPU" : "what it does on a GPU is not in the answer",
+                   vr_own_runtime_advice(module));
+    return true;
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE // mkdtemp()
-#include "fit_folder.h"
+#include "fit_run.h"
 
 #include <dirent.h>
 #include <fcntl.h>

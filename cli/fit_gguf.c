@@ -1,6 +1,6 @@
 // fit_gguf.c: the format is that of GGUF versions 2 and 3 (ggml, whose description of it is the source). All numbers are little-endian.
 #define _GNU_SOURCE
-#include "fit_gguf.h"
+#include "fit_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // fit_json.c: the answer of `vram fit` as one JSON object. Keys: docs/reference/json.md.
-#include "answers.h"
+#include "output.h"
 #include "fit_print.h"
-#include "fit_unreached.h"
+#include "fit_failure.h"
 #include "vram/roles.h"
 
 // What is not sure is null.

@@ -2,11 +2,9 @@
 #ifndef CLI_FIT_PRINT_H
 #define CLI_FIT_PRINT_H
 
-#include "fit_batch.h"
+#include "fit_remedies.h"
 #include "fit_cards.h"
 #include "fit_fold.h"
-#include "fit_remedies.h"
-#include "fit_settings.h"
 #include "fit_stake.h"
 
 struct answers;

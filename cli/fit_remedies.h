@@ -1,8 +1,26 @@
-// fit_remedies.h: what the program could do to fit where no setting of the allocator is enough: what a report says of the same peak.
+// fit_remedies.h: what makes a program fit where it does not: a setting of the allocator, a smaller batch, a change of the program.
 #ifndef CLI_FIT_REMEDIES_H
 #define CLI_FIT_REMEDIES_H
 
-#include "fit_settings.h"
+#include "fit_cards.h"
+
+// Which setting of the allocator makes a program fit where it does not: on a card or in a limit.
+
+struct fit_setting {
+    bool any;                    // there is something to reach that it does not fit
+    bool asked;                  // by the command line: a card or a limit
+    const struct fit_card *card; // NULL: the limit
+    uint64_t room_bytes;         // for the allocator
+    bool tried;                  // no setting can help where more is live at once than there is room
+    bool found;
+    char conf[300];        // with which it fits; "": the defaults
+    uint64_t needed_bytes; // by the allocator with it
+};
+
+// Replays the recording of the highest holding under many settings, a very long one under the most promising alone.
+void fit_find_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting);
+
+// What the program could do to fit where no setting of the allocator is enough: what a report says of the same peak.
 
 struct vr_json;
 
@@ -23,5 +41,26 @@ bool fit_remedies_know_passes(const struct fit_remedies *remedies);
 void fit_remedies_print(const struct fit_remedies *remedies, bool batch_printed);
 // The member "remedies": an array of objects, or null.
 void fit_remedies_json(struct vr_json *json, const struct fit_remedies *remedies);
+
+// Which smaller batch makes a program fit, and which of its arguments that is.
+
+// What a smaller batch may come to, where no setting was found. By roles: activations, temporaries and input go by it. By trying: what an
+// argument that has "batch" in its name makes of the peak.
+struct fit_batch {
+    bool known;             // there are roles, or an argument was found
+    bool tried;             // the bytes are of runs with half of an argument's value
+    uint64_t fixed_bytes;   // that no batch makes less: parameters, gradients, states, caches
+    uint64_t varying_bytes; // activations, temporaries, input
+    double share;           // of that, for which there is room; 0: not even for the rest
+    char argument[64];      // of the program's: "--batch-size"; "": none changed the peak
+    uint64_t value, about;  // of that argument, and what may fit
+};
+
+// By the roles of the recording, without a run.
+void fit_find_batch(const struct fit_verdict *verdict, const struct fit_setting *setting, struct fit_batch *batch);
+// Then by a run for each argument that may be a batch, at most four, with half of its value: the one that lowers the peak most. `plan` has
+// the memory in which none of them runs out.
+void fit_try_batch(const struct fit_plan *plan, const struct fit_verdict *verdict, const struct fit_setting *setting,
+                   struct fit_batch *batch);
 
 #endif

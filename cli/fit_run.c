@@ -1,34 +1,212 @@
-// fit_run.c: starts the program with the simulated device in front of it and the recorders in it, and watches it.
-#define _GNU_SOURCE
-#include "fit_run.h"
+// PID.begun stands in the folder of a run from a process's first use of a device on, PID.facts once its recording is written.
 
+#define _GNU_SOURCE
+
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "args.h"
-#include "beside.h"
-#include "fit_control.h"
-#include "fit_end.h"
-#include "fit_folder.h"
-#include "fit_gguf.h"
-#include "fit_ready.h"
+#include "run_environment.h"
+#include "fit_run.h"
 #include "input.h"
 #include "program.h"
-#include "run_environment.h"
 #include "sim_counts.h"
-#include "sim_front.h"
-#include "sim_session.h"
+#include "sim_environment.h"
 #include "ui.h"
 #include "vram/driver.h"
 #include "vram/recording.h"
 #include "vram/sim.h"
+
+#define FIT_READY_PORTS 16
+
+struct fit_ready {
+    uint16_t ports[FIT_READY_PORTS]; // where it may come to listen; those where somebody listened before are left out
+    size_t port_count;
+    unsigned ticks;
+    bool is_server; // one of them answers
+};
+
+#define FIT_CONTROL_MAGIC UINT64_C(0x316c72746e6f6366) // "fcontrl1"
+#define FIT_CONTROL_ROWS  1024
+
+// One rank; it alone writes to it.
+struct fit_control_row {
+    _Atomic uint64_t steps; // ended
+    _Atomic uint64_t process;
+    _Atomic uint64_t reserved_bytes; // the most so far, of a device
+    _Atomic uint64_t ready;          // the step after which its steps are known to repeat; 0: not yet
+    uint64_t unused[4];
+};
+
+struct fit_control {
+    _Atomic uint64_t magic;
+    _Atomic uint64_t alone;    // not 0: ranks wait no more for each other
+    _Atomic uint64_t finished; // not 0: a process has seen enough; the command ends all
+    _Atomic uint64_t ending;   // not 0: the command ends them; each writes its recording
+    uint64_t unused[4];
+    struct fit_control_row rows[FIT_CONTROL_ROWS];
+};
+
+#define NAME_CAPACITY 300
+
+// Whether a process of the program has begun to use a device.
+static bool fit_end_began(const struct fit_run *run) {
+    char name[NAME_CAPACITY];
+    DIR *entries = NULL;
+    const bool any = fit_folder_next(run, ".begun", &entries, name, sizeof name);
+    if (entries != NULL) (void)closedir(entries);
+    return any;
+}
+
+static bool is_written(const struct fit_run *run, long process) {
+    char path[sizeof run->folder + 40];
+    (void)snprintf(path, sizeof path, "%s/%ld.facts", run->folder, process);
+    return access(path, F_OK) == 0 || (kill((pid_t)process, 0) != 0 && errno == ESRCH);
+}
+
+// Whether each that did has written its recording, or is gone.
+static bool fit_end_written(const struct fit_run *run) {
+    char name[NAME_CAPACITY];
+    DIR *entries = NULL;
+    bool all = true;
+    while (fit_folder_next(run, ".begun", &entries, name, sizeof name)) all = is_written(run, strtol(name, NULL, 10)) && all;
+    return all;
+}
+
+// Ends those but `program`: with `number`, a signal.
+static void fit_end_processes(const struct fit_run *run, int64_t program, int number) {
+    char name[NAME_CAPACITY];
+    DIR *entries = NULL;
+    while (fit_folder_next(run, ".begun", &entries, name, sizeof name)) {
+        const long process = strtol(name, NULL, 10);
+        if (process > 1 && process != program) (void)kill((pid_t)process, number);
+    }
+}
+
+// Says which files the program looked for in vain.
+static void fit_end_wanted(const struct fit_run *run) {
+    char name[NAME_CAPACITY], path[sizeof run->folder + NAME_CAPACITY], line[4096], last[4096] = "";
+    DIR *entries = NULL;
+    while (fit_folder_next(run, ".wanted", &entries, name, sizeof name)) {
+        (void)snprintf(path, sizeof path, "%s/%s", run->folder, name);
+        FILE *file = fopen(path, "r");
+        while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+            line[strcspn(line, "\n")] = '\0';
+            const char *what = strchr(line, ' ');
+            if (what == NULL || strcmp(line, last) == 0) continue;
+            ui_say("vram fit: %s is not there (%.*s)%s", what + 1, (int)(what - line), line,
+                   strncmp(line, "from_pretrained ", 16) == 0 ? ": --dummy-weights makes weights up" : "");
+            (void)strcpy(last, line);
+        }
+        if (file != NULL) (void)fclose(file);
+    }
+}
+
+// Servers have a health endpoint, vLLM, SGLang, TGI and llama.cpp the same: "/health" is 200 when requests are taken. What has
+// none but speaks HTTP answers 404, and takes requests. Where nobody is known to listen nothing is sent: other sockets of a program (its
+// ranks' store) speak something else.
+
+// vLLM and uvicorn, SGLang, llama.cpp, TGI, LMDeploy, Ollama, Triton's second, Gradio
+static const uint16_t usual_ports[] = {8000, 30000, 8080, 3000, 23333, 11434, 8001, 7860};
+
+#define LISTENING 0x0A // of /proc/net/tcp: TCP_LISTEN
+#define EVERY     5    // ticks
+#define ANSWER_MS 400
+
+static bool listens_in(const char *path, uint16_t port) {
+    char line[512];
+    unsigned local, state;
+    bool found = false;
+    FILE *file = fopen(path, "r");
+    // "  sl: ADDRESS:PORT ADDRESS:PORT STATE ...", numbers of base 16
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+        found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local, &state) == 2 && local == port && state == LISTENING;
+    if (file != NULL) (void)fclose(file);
+    return found;
+}
+
+static bool listens(uint16_t port) { return listens_in("/proc/net/tcp", port) || listens_in("/proc/net/tcp6", port); }
+
+static void add_port(struct fit_ready *ready, unsigned long port) {
+    if (port == 0 || port > UINT16_MAX || ready->port_count == FIT_READY_PORTS) return;
+    for (size_t i = 0; i < ready->port_count; i++)
+        if (ready->ports[i] == port) return;
+    ready->ports[ready->port_count++] = (uint16_t)port;
+}
+
+static void add_unless_taken(struct fit_ready *ready, unsigned long port) {
+    if (port <= UINT16_MAX && !listens((uint16_t)port)) add_port(ready, port);
+}
+
+// Which ports the program's options name; without any, those that servers take by themselves.
+static void fit_ready_begin(struct fit_ready *ready, char **program) {
+    *ready = (struct fit_ready){.port_count = 0};
+    for (char **at = program; *at != NULL; at++) {
+        if (strncmp(*at, "--port=", 7) == 0) add_unless_taken(ready, strtoul(*at + 7, NULL, 10));
+        if (strcmp(*at, "--port") == 0 && at[1] != NULL) add_unless_taken(ready, strtoul(at[1], NULL, 10));
+    }
+    for (size_t i = 0; ready->port_count == 0 && i < sizeof usual_ports / sizeof *usual_ports; i++)
+        if (!listens(usual_ports[i])) ready->ports[ready->port_count++] = usual_ports[i];
+}
+
+// A line of the output may name another port: "http://HOST:PORT" of this machine.
+static void fit_ready_line(struct fit_ready *ready, const char *line) {
+    static const char *const hosts[] = {"http://0.0.0.0:", "http://127.0.0.1:", "http://localhost:", "http://[::]:"};
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        const char *found = strstr(line, hosts[i]);
+        if (found != NULL) add_port(ready, strtoul(found + strlen(hosts[i]), NULL, 10));
+    }
+}
+
+static int connect_to(uint16_t port) {
+    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    const struct timeval patience = {.tv_usec = ANSWER_MS * 1000};
+    const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (file < 0) return -1;
+    (void)setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(file, (const struct sockaddr *)&address, sizeof address) == 0) return file;
+    (void)close(file);
+    return -1;
+}
+
+static bool answers(uint16_t port) {
+    static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    char answer[64] = "";
+    unsigned code = 0;
+    const int file = connect_to(port);
+    if (file < 0) return false;
+    const ssize_t got = send(file, request, strlen(request), MSG_NOSIGNAL) < 0 ? -1 : recv(file, answer, sizeof answer - 1, 0);
+    (void)close(file);
+    if (got > 0) answer[got] = '\0';
+    return got > 0 && sscanf(answer, "HTTP/%*s %u", &code) == 1 && code != 503;
+}
+
+// Called about ten times a second: whether it answers "GET /health" with anything but "not yet" (503).
+static bool fit_ready_is(struct fit_ready *ready) {
+    if (ready->ticks++ % EVERY != 0) return ready->is_server;
+    for (size_t i = 0; i < ready->port_count && !ready->is_server; i++)
+        ready->is_server = listens(ready->ports[i]) && answers(ready->ports[i]);
+    return ready->is_server;
+}
+
+// Starts the program with the simulated device in front of it and the recorders in it, and watches it.
 
 const char *const fit_ending_names[FIT_ENDING_COUNT] = {
 #define FIT_ENDING(constant, name) #name,
@@ -84,7 +262,7 @@ static bool put_recorders(const struct running *running) {
     if (running->library.path[0] != '\0' && !run_environment_put(&environment)) return false;
     return setenv("VRAM_FIT", running->run->folder, 1) == 0 && setenv("VRAM_FIT_STEPS", running->plan->steps, 1) == 0 &&
            (!running->plan->dummy_weights || setenv("VRAM_FIT_DUMMY", "1", 1) == 0) &&
-           (!beside_fit(module, sizeof module) || put_first("PYTHONPATH", module));
+           (!find_fit_folder(module, sizeof module) || put_first("PYTHONPATH", module));
 }
 
 static bool prepare(void *user) {

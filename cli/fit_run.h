@@ -1,16 +1,18 @@
-// fit_run.h: one run of a program on a simulated device, recorded, for `vram fit`.
+// fit_run.h: one run of a program on a simulated device, recorded, for `vram fit`, and the files around it.
 #ifndef CLI_FIT_RUN_H
 #define CLI_FIT_RUN_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "fit_failure.h"
 #include "fit_serving.h"
-#include "sim_missing.h"
-#include "sim_reads.h"
+#include "sim_counts.h"
 #include "sim_settings.h"
+
+// One run of a program on a simulated device, recorded, for `vram fit`.
 
 struct vram_recording;
 
@@ -69,7 +71,7 @@ struct fit_holding {
     uint32_t ordinal;         // as the simulator does
     uint64_t allocated_bytes; // the most in blocks at once
     uint64_t reserved_bytes;  // the most held by the allocator at once; of whole programs what was allocated
-    uint64_t outside_bytes;   // the most that the device had besides: context, libraries
+    uint64_t outside_bytes;   // the most that the device had in addition: context, libraries
     uint64_t ooms, retries;
 };
 
@@ -103,5 +105,33 @@ int fit_run(const struct fit_plan *plan, struct fit_run *run);
 void fit_run_release(struct fit_run *run);
 // The recording of a process; the exit code, after a line on standard error where it cannot be read.
 int fit_run_recording(const struct fit_process *process, struct vram_recording **recording);
+
+// GGUF files whose tensors are not there: the header says how large the file is, the rest is a hole.
+
+struct fit_gguf {
+    uint64_t data_begin;   // where the first tensor begins
+    uint64_t file_bytes;   // of the whole file
+    uint64_t tensor_bytes; // of all tensors
+    uint64_t tensor_count;
+};
+
+// Reads a file's header. False with what is wrong in `wrong`; *gguf is untouched then.
+bool fit_gguf_read(const char *path, struct fit_gguf *gguf, char *wrong, size_t capacity);
+
+// A program's arguments, of which those that name GGUF files name copies with a hole for the tensors, made in `folder`, and their other
+// parts with them. Ends with NULL; to be given to fit_gguf_release(). NULL after a line on standard error.
+char **fit_gguf_replace(char **program, const char *folder);
+void fit_gguf_release(char **program);
+
+// What the processes of a run left: recordings, and facts about them (adapters/fit/vram_fit.py, adapters/preload).
+
+// Makes a folder of this user's alone and puts its path into run->folder. False with errno.
+bool fit_folder_make(struct fit_run *run);
+// The next file whose name ends so; *entries is NULL before the first, and after the last, when it returns false.
+bool fit_folder_next(const struct fit_run *run, const char *end, DIR **entries, char *name, size_t capacity);
+// Fills the processes and holdings. The exit code.
+int fit_folder_read(struct fit_run *run);
+// Removes what is in the folder, and it.
+void fit_folder_remove(struct fit_run *run);
 
 #endif

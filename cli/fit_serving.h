@@ -61,7 +61,7 @@ struct fit_serving {
     uint64_t loading_bytes, profiling_bytes, cache_peak_bytes, capture_bytes; // live at most in the phase; 0: there is no such phase
     uint64_t token_bytes;                                                     // 0: not known
     int64_t before_bytes;                                                     // of the share, not the cache's
-    int64_t beyond_bytes;                                                     // in use besides the share, on the device where it ran
+    int64_t beyond_bytes;                                                     // in use in addition to the share, on the device where it ran
     uint64_t held_bytes; // by the allocator at most, with activations as while profiling
 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "answers.h"
+#include "output.h"
 #include "fit_cards.h"
 #include "fit_run.h"
 #include "fit_serving.h"

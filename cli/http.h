@@ -1,10 +1,12 @@
-// http.h: requests to our servers, taken apart and judged. Pure text, no socket.
+// http.h: requests to our servers, taken apart and judged, and what their paths ask for. Pure text, no socket.
 #ifndef CLI_HTTP_H
 #define CLI_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// Requests to our servers, taken apart and judged. Pure text, no socket.
 
 enum { HTTP_REQUEST_BYTES = 16384 };
 
@@ -21,5 +23,17 @@ size_t http_length(const char *bytes, size_t length);
 void http_parse(uint16_t port, char *text, size_t length, struct http_request *request);
 // The reason of a status ("Not Found").
 const char *http_reason(int status);
+
+// What a path of the page's server asks for. Every one begins with the server's token.
+
+enum { SERVE_TOKEN_LENGTH = 32 };
+
+enum serve_target {
+    SERVE_PAGE,     // "/TOKEN/"
+    SERVE_QUESTION, // "/TOKEN/ask?QUESTION": *question is in the path
+    SERVE_NOTHING
+};
+
+enum serve_target serve_path(const char *token, const char *path, const char **question);
 
 #endif

@@ -39,7 +39,7 @@ extern const char *input_skip;
 // Opens `path` (or standard input for "-"), undoes compression told by content and reads one recording. A page that `vram view` wrote, or a
 // ZIP archive, stands for the recording in it; FILE#NAME or FILE#NUMBER (from 1) for one of several. *recording is given to the caller. On
 // failure prints one line on standard error and returns the exit code; CLI_OK otherwise. Holds one buffer and the decompressor's window
-// besides the recording.
+// in addition to the recording.
 int input_recording(const char *path, struct vram_recording **recording, struct input_facts *facts);
 
 // What --skip says, done to a recording. CLI_USAGE with a line on standard error for what is no expression.

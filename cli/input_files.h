@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "answers.h"
+#include "output.h"
 #include "input.h"
 
 // Paths of recordings: the operands, and in place of a folder (the ranks of one job, say) the recordings in it, in place of a page of

@@ -2,7 +2,7 @@
 //
 // A message is a line of JSON. A tool's answer is at most MCP_ANSWER_BYTES long, as the line that is sent: an agent reads it whole. Numbers
 // of bytes are exact; the last line says what to ask next. One thread reads and answers; what takes longer than MCP_PATIENCE_NS goes on
-// beside it, and the answer says how far it is (mcp_tuning.c, mcp_fit.c).
+// in another thread, and the answer says how far it is (mcp_tuning.c, mcp_fit.c).
 #ifndef CLI_MCP_H
 #define CLI_MCP_H
 
@@ -21,7 +21,7 @@ struct vram_report;
 
 #define MCP_ANSWER_BYTES 4096
 #ifdef __wasm__
-#define MCP_PATIENCE_NS UINT64_C(10000000000) // no thread goes on beside an answer
+#define MCP_PATIENCE_NS UINT64_C(10000000000) // no thread goes on after an answer
 #else
 #define MCP_PATIENCE_NS UINT64_C(400000000)
 #endif

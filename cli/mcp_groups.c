@@ -6,7 +6,7 @@
 
 #include "input.h"
 #include "mcp.h"
-#include "moment.h"
+#include "shared_options.h"
 #include "ui.h"
 #include "vram/profile.h"
 #include "vram/report.h"

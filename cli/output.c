@@ -1,5 +1,9 @@
 // realpath()
+
 #define _XOPEN_SOURCE 700
+
+#include "output.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <lzma.h>
@@ -13,7 +17,6 @@
 
 #include "args.h"
 #include "input.h"
-#include "output.h"
 #include "ui.h"
 
 enum { BUFFER_BYTES = 1 << 17, ZSTD_LEVEL = 6, XZ_LEVEL = 4 };
@@ -141,8 +144,8 @@ bool output_is_input(const char *output, const char *input) {
     return there && S_ISREG(a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Opens a new file under a random name beside output->path, for this user alone, or with the permissions of this user's file that it will
-// replace.
+// Opens a new file under a random name in the folder of output->path, for this user alone, or with the permissions of this user's file that
+// it will replace.
 static bool open_temporary(struct output *output) {
     static const char ending[] = ".XXXXXX";
     const size_t length = strlen(output->path);
@@ -283,3 +286,50 @@ bool output_folder(const char *path) {
 }
 
 FILE *output_append(const char *path) { return fopen(path, "ae"); }
+
+void answers_open(struct answers *answers, bool json, bool is_array, const char *between) {
+    *answers = (struct answers){.json = json, .is_array = json && is_array, .between = between};
+    if (answers->is_array) printf("[\n");
+}
+
+void answers_close(struct answers *answers) {
+    if (answers->is_array)
+        printf("\n]\n");
+    else if (answers->json && answers->begun != 0)
+        printf("\n");
+}
+
+void answers_expect(struct answers *answers) { answers->due = true; }
+
+void answers_begin(struct answers *answers) {
+    if (!answers->due) return;
+    answers->due = false;
+    if (answers->begun++ != 0) printf("%s", answers->json ? ",\n" : answers->between);
+}
+
+bool answers_write(void *user, const char *bytes, size_t length) {
+    struct answers *answers = user;
+    if (length != 0) answers_begin(answers);
+    return ui_write(NULL, bytes, length);
+}
+
+struct vr_json *answer_json_begin(struct answer_json *answer) {
+    *answer = (struct answer_json){.text = {.bytes = NULL}};
+    vr_json_init(&answer->json, &answer->text, true);
+    return &answer->json;
+}
+
+void answer_json_decimal(struct vr_json *json, const char *key, double value, int digits) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "%.*f", digits, value);
+    vr_json_double(json, key, strtod(text, NULL));
+}
+
+int answer_json_end(struct answer_json *answer, struct answers *answers) {
+    const bool good = vr_text_status(&answer->text) == VRAM_OK;
+    if (answers != NULL && good) (void)answers_write(answers, answer->text.bytes, answer->text.length);
+    if (answers == NULL && good) printf("%s\n", vr_text_string(&answer->text));
+    if (!good) ui_say("vram: no host memory for the answer");
+    vr_text_release(&answer->text);
+    return good ? CLI_OK : CLI_BAD_INPUT;
+}

@@ -1,15 +1,147 @@
 #define _GNU_SOURCE // mkdtemp()
+
 #include "run_environment.h"
 
+#include <elf.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "beside.h"
+// The folder of this program, without a slash at the end.
+static bool own_folder(char *folder, size_t capacity) {
+    const ssize_t length = readlink("/proc/self/exe", folder, capacity - 1);
+    if (length <= 0) return false;
+    folder[length] = '\0';
+    *strrchr(folder, '/') = '\0';
+    return true;
+}
 
-#define PATH_CAPACITY RUN_PATH_CAPACITY
+static bool is_there(const char *folder, const char *file) {
+    char path[4096];
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, file);
+    return length > 0 && (size_t)length < sizeof path && access(path, R_OK) == 0;
+}
+
+// A folder that holds `file`: absolute as configured, else relative to this program.
+static bool find_folder(const char *const *folders, size_t count, const char *file, char *path, size_t capacity) {
+    char own[4096];
+    if (!own_folder(own, sizeof own)) return false;
+    for (size_t i = 0; i < count; i++) {
+        const int length =
+            folders[i][0] == '/' ? snprintf(path, capacity, "%s", folders[i]) : snprintf(path, capacity, "%s/%s", own, folders[i]);
+        if (length > 0 && (size_t)length < capacity && is_there(path, file)) return true;
+    }
+    return false;
+}
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+bool find_preload_library(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_PRELOAD_DIR, "../adapters/preload"};
+    const char *wanted = getenv("VRAM_PRELOAD");
+    if (wanted != NULL) return snprintf(path, capacity, "%s", wanted) < (int)capacity && access(path, R_OK) == 0;
+    if (!find_folder(folders, COUNT_OF(folders), "libvram_preload.so", path, capacity)) return false;
+    const size_t used = strlen(path);
+    return snprintf(path + used, capacity - used, "/libvram_preload.so") < (int)(capacity - used);
+}
+
+bool find_simcuda_folder(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_SIMCUDA_DIR, "../simcuda"};
+    const char *wanted = getenv("VRAM_SIMCUDA");
+    if (wanted != NULL) return snprintf(path, capacity, "%s", wanted) < (int)capacity && is_there(path, "libcuda.so.1");
+    return find_folder(folders, COUNT_OF(folders), "libcuda.so.1", path, capacity);
+}
+
+bool find_cudart_folder(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_SIMCUDA_DIR, "../simcudart"};
+    const char *wanted = getenv("VRAM_SIMCUDART");
+    if (wanted != NULL) return snprintf(path, capacity, "%s", wanted) < (int)capacity && is_there(path, "libcudart.so.13");
+    return find_folder(folders, COUNT_OF(folders), "libcudart.so.13", path, capacity);
+}
+
+bool find_standins_folder(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_SIMCUDA_DIR, "../standins"};
+    return find_folder(folders, COUNT_OF(folders), ".", path, capacity);
+}
+
+bool find_front_library(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_SIMCUDA_DIR, "../simfront"};
+    if (!find_folder(folders, COUNT_OF(folders), "libvram_front.so", path, capacity)) return false;
+    const size_t used = strlen(path);
+    return snprintf(path + used, capacity - used, "/libvram_front.so") < (int)(capacity - used);
+}
+
+bool find_fit_folder(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_PRELOAD_DIR "/fit", "../adapters/fit"};
+    return find_folder(folders, COUNT_OF(folders), "sitecustomize.py", path, capacity);
+}
+
+bool find_documents_folder(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_DOCUMENTS_DIR, "../../.."};
+    return find_folder(folders, COUNT_OF(folders), "docs/README.md", path, capacity);
+}
+
+bool find_stacks_library(char *path, size_t capacity) {
+    static const char *const folders[] = {VRAM_PRELOAD_DIR "/..", ".."};
+    if (!find_folder(folders, COUNT_OF(folders), VRAM_LIBRARY_FILE, path, capacity)) return false;
+    const size_t used = strlen(path);
+    return snprintf(path + used, capacity - used, "/%s", VRAM_LIBRARY_FILE) < (int)(capacity - used);
+}
+
+// Programs that no library can be preloaded into: they have no dynamic linker, or it must not listen.
+
+// The file that execvp() would run. False when there is none.
+static bool find(const char *program, char *path) {
+    if (strchr(program, '/') != NULL)
+        return snprintf(path, RUN_PATH_CAPACITY, "%s", program) < RUN_PATH_CAPACITY && access(path, X_OK) == 0;
+    const char *folders = getenv("PATH");
+    for (const char *at = folders; at != NULL && *at != '\0';) {
+        const size_t length = strcspn(at, ":");
+        const int wanted = snprintf(path, RUN_PATH_CAPACITY, "%.*s/%s", (int)length, at, program);
+        if (wanted > 0 && wanted < RUN_PATH_CAPACITY && access(path, X_OK) == 0) return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+// False also for what is no 64-bit ELF file: scripts, and what the kernel will refuse.
+static bool is_static(FILE *file) {
+    Elf64_Ehdr head;
+    if (fread(&head, sizeof head, 1, file) != 1 || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+        head.e_phentsize != sizeof(Elf64_Phdr) || fseek(file, (long)head.e_phoff, SEEK_SET) != 0)
+        return false;
+    for (unsigned i = 0; i < head.e_phnum; i++) {
+        Elf64_Phdr part;
+        if (fread(&part, sizeof part, 1, file) != 1) return false;
+        if (part.p_type == PT_INTERP) return false;
+    }
+    return true;
+}
+
+static bool is_32_bit(FILE *file) {
+    unsigned char ident[EI_NIDENT];
+    const bool read = fread(ident, sizeof ident, 1, file) == 1;
+    rewind(file);
+    return read && memcmp(ident, ELFMAG, SELFMAG) == 0 && ident[EI_CLASS] == ELFCLASS32;
+}
+
+const char *run_check(const char *program) {
+    char path[RUN_PATH_CAPACITY];
+    struct stat facts;
+    if (!find(program, path) || stat(path, &facts) != 0) return NULL;
+    const bool other_user = (facts.st_mode & S_ISUID) != 0 && facts.st_uid != geteuid();
+    const bool other_group = (facts.st_mode & S_ISGID) != 0 && facts.st_gid != getegid();
+    if (other_user || other_group) return "it runs with the rights of another user (setuid), where nothing is preloaded";
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return NULL;
+    const char *why = is_32_bit(file) ? "it is a 32-bit program" : is_static(file) ? "it is linked statically" : NULL;
+    (void)fclose(file);
+    return why;
+}
 
 // --- the library ------------------------------------------------------------------------------------------------------------------
 
@@ -23,13 +155,14 @@ static const char *temporary_folder(void) {
 
 // A link of the same name, whose path the dynamic linker can read, in a folder of its own; `library` becomes its path. It stays as long as
 // this program runs: a child that lives longer runs on, but what that executes is not recorded. False with errno.
-static bool link_library(char library[PATH_CAPACITY], char folder[PATH_CAPACITY]) {
+static bool link_library(char library[RUN_PATH_CAPACITY], char folder[RUN_PATH_CAPACITY]) {
     char *target = realpath(library, NULL);
     const char *base = can_be_preloaded(temporary_folder()) ? temporary_folder() : "/tmp";
-    bool linked = target != NULL && snprintf(folder, PATH_CAPACITY, "%s/vram-run-XXXXXX", base) < PATH_CAPACITY && mkdtemp(folder) != NULL;
+    bool linked =
+        target != NULL && snprintf(folder, RUN_PATH_CAPACITY, "%s/vram-run-XXXXXX", base) < RUN_PATH_CAPACITY && mkdtemp(folder) != NULL;
     if (linked) {
-        const int length = snprintf(library, PATH_CAPACITY, "%s/libvram_preload.so", folder);
-        linked = length < PATH_CAPACITY && symlink(target, library) == 0;
+        const int length = snprintf(library, RUN_PATH_CAPACITY, "%s/libvram_preload.so", folder);
+        linked = length < RUN_PATH_CAPACITY && symlink(target, library) == 0;
         if (!linked) (void)rmdir(folder);
     }
     free(target);
@@ -38,7 +171,7 @@ static bool link_library(char library[PATH_CAPACITY], char folder[PATH_CAPACITY]
 
 bool run_library_find(struct run_library *library) {
     library->folder[0] = '\0';
-    return beside_preload(library->path, sizeof library->path);
+    return find_preload_library(library->path, sizeof library->path);
 }
 
 bool run_library_open(struct run_library *library) {
@@ -57,7 +190,7 @@ static bool put(const char *name, const char *value) { return setenv(name, value
 
 // The variable's value becomes `first`, the separator and what it was.
 static bool put_before(const char *name, const char *first, const char *separator) {
-    char value[2 * PATH_CAPACITY];
+    char value[2 * RUN_PATH_CAPACITY];
     const char *others = getenv(name);
     const bool alone = others == NULL || others[0] == '\0';
     const int length = snprintf(value, sizeof value, "%s%s%s", first, alone ? "" : separator, alone ? "" : others);

@@ -26,7 +26,7 @@ MAX_ENTRIES = 1_000_000  # of the history of a device: about 1 KiB each in PyTor
 ALIKE = 3  # so many steps in a row
 STANDING = 100  # steps without a new peak, of a program whose steps are never alike
 WAIT_SECONDS = 60.0  # for the other ranks at the end of a step
-# The file that all processes and the command share (cli/fit_control.h): a head of 64 bytes, then a row of 64 per rank.
+# The file that all processes and the command share (cli/fit_run.c): a head of 64 bytes, then a row of 64 per rank.
 ROW_BYTES, ROWS = 64, 1024
 ALONE = 8  # in the head: ranks wait no more for each other
 FINISHED = 16  # in the head: enough was seen; the command ends the program

@@ -9,7 +9,7 @@
 #define PL_CONTROL_NAME  "vram-control"
 #define PL_CONTROL_MAGIC 0x314c54434d415256u // "VRAMCTL1"
 
-// The page, from its start. cli/control.c knows the same.
+// The page, from its start. cli/recorded_processes.c knows the same.
 struct pl_control_page {
     uint64_t magic;
     uint32_t paused; // not 0: new allocations are not written down; written by `vram attach`

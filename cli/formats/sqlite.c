@@ -1,4 +1,4 @@
-// A database of a recording. SQLite writes files by name, so it is made in a file beside the output and copied from there.
+// A database of a recording. SQLite writes files by name, so it is made in a file in the folder of the output and copied from there.
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -198,7 +198,7 @@ static enum vram_status copy(FILE *file, vram_write write, void *user, struct vr
     return ferror(file) ? fail(error, VRAM_NO_HOST_MEMORY, "the database could not be read back") : VRAM_OK;
 }
 
-// "FOLDER/.vram-XXXXXX" beside the output, or in TMPDIR. NULL when there is no memory.
+// "FOLDER/.vram-XXXXXX" in the folder of the output, or in TMPDIR. NULL when there is no memory.
 static char *temporary_path(const char *output) {
     static const char name[] = ".vram-XXXXXX";
     const char *folder = strcmp(output, "-") == 0 ? getenv("TMPDIR") : output, *slash = strrchr(output, '/');

@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "../args.h"
-#include "../browser.h"
-#include "../mcp.h"
 #include "../serve.h"
+#include "../mcp.h"
 #include "../ui.h"
 #include "vram/recording.h"
 

@@ -10,7 +10,7 @@ target_compile_definitions(portable_objects PRIVATE VRAM_CHECK=0)
 
 file(GLOB cli_sources CONFIGURE_DEPENDS cli/*.c cli/formats/*.c cli/wasi/*.c)
 list(FILTER cli_sources EXCLUDE REGEX
-  "/cli/(attach|beside|browser|control|http|program|run|serve|sim|top|watch|doctor|fit|cmd_(attach|doctor|export|fit|run|sim|symbolize|top)|mcp_fit)[a-z_]*\\.c$")
+  "/cli/(attach|http|program|recorded_processes|run|serve|sim|watch|doctor|fit|cmd_(attach|doctor|export|fit|run|sim|symbolize|top)|mcp_fit)[a-z_]*\\.c$")
 add_executable(vram_cli ${cli_sources})
 set_target_properties(vram_cli PROPERTIES OUTPUT_NAME vram)
 target_include_directories(vram_cli BEFORE PRIVATE cli/wasi)
@@ -20,7 +20,7 @@ target_compile_options(vram_cli PRIVATE -include ${PROJECT_SOURCE_DIR}/cli/wasi/
 target_link_libraries(vram_cli PRIVATE portable_objects vram_bundled wasi-emulated-signal m)
 target_link_options(vram_cli PRIVATE -Wl,--gc-sections -Wl,--strip-all -Wl,--max-memory=4294967296 -Wl,-z,stack-size=1048576)
 set_source_files_properties(cli/wasi/begin.c PROPERTIES INCLUDE_DIRECTORIES "${VRAM_ROOTS}")
-set_source_files_properties(cli/page.c PROPERTIES COMPILE_DEFINITIONS "VRAM_VIEWER_PAGE=\"${VRAM_VIEWER_PAGE}\"" OBJECT_DEPENDS ${VRAM_VIEWER_PAGE})
+set_source_files_properties(cli/view_page.c PROPERTIES COMPILE_DEFINITIONS "VRAM_VIEWER_PAGE=\"${VRAM_VIEWER_PAGE}\"" OBJECT_DEPENDS ${VRAM_VIEWER_PAGE})
 
 # The library that Python's `vram` module calls where there is no native one: readers and columns.
 add_executable(vram_library cli/wasi/begin.c)

@@ -11,7 +11,7 @@ ALLOWED = {
     "allocator/os/posix/newfile.c",
     "cli/output.c",
     "cli/cmd_run.c",  # the list of a run's files: mkostemp()
-    "cli/sim_session.c",  # shared memory of the processes of one `vram sim`: mkostemp()
+    "cli/sim_environment.c",  # shared memory of the processes of one `vram sim`: mkostemp()
     "cli/sim_counts.c",  # the counts of a run in shared memory: mkostemp()
     "cli/wasi/posix_gaps.c",  # mkstemp() itself, where the C library has none
     "cli/formats/sqlite.c",  # the database that SQLite fills: mkstemp()

@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "http.h"
-#include "serve_path.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 

@@ -1,11 +1,96 @@
-#include "report_ranks.h"
+#include "report_sections.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
+#include "input_files.h"
 #include "ui.h"
+#include "vram/recording.h"
+#include "vram/report.h"
+
+enum { MOST_BYTES = 1 << 20 };
+
+static char *refuse(const char *path, const char *why, char *text) {
+    ui_say("vram: --roles %s: %s", path, why);
+    free(text);
+    return NULL;
+}
+
+// The text of the file, at most 1 MiB and without NUL. NULL, with a line on standard error, where it cannot be read. The caller's to
+// free(). What stands in it is looked at by the library.
+static char *role_rules_file_read(const char *path) {
+    char *text = malloc(MOST_BYTES + 1);
+    if (text == NULL) return refuse(path, "there is not enough memory to read it", NULL);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return refuse(path, strerror(errno), text);
+    const size_t length = fread(text, 1, MOST_BYTES + 1, file);
+    const bool failed = ferror(file) != 0;
+    const int why = errno;
+    (void)fclose(file);
+    if (failed) return refuse(path, strerror(why), text);
+    if (length > MOST_BYTES) return refuse(path, "more than 1 MiB is no list of rules", text);
+    if (memchr(text, '\0', length) != NULL) return refuse(path, "a NUL byte is in it: this is no text", text);
+    text[length] = '\0';
+    return text;
+}
+
+enum { CHART_ROWS = 18 };
+
+bool report_profile_settle(struct report_profile *profile) {
+    struct moment_settings *moment = &profile->moment;
+    if (profile->stack) moment->by = "stack";
+    const bool moved = moment->at != NULL || moment->device != NULL || moment->active;
+    profile->wanted = profile->site || profile->timeline || moved || moment->by != NULL || moment->regex != NULL || profile->roles != NULL;
+    if (profile->timeline && profile->json) {
+        ui_say("vram: --timeline is a chart; --json alone has the numbers under \"timeline\"");
+        return false;
+    }
+    if (profile->roles != NULL && moment->by == NULL && moment->regex == NULL) moment->by = "role";
+    if (!moment_options(moment, &profile->options)) return false;
+    if (profile->roles == NULL) return true;
+    profile->rules = role_rules_file_read(profile->roles);
+    profile->options.roles = profile->rules;
+    return profile->rules != NULL;
+}
+
+static enum vram_status print_timeline(const struct vram_recording *recording, const char *name, struct answers *answers,
+                                       struct vram_error *error) {
+    struct vram_report *report;
+    const struct vram_style style = ui_style();
+    enum vram_status status = vram_report_create(recording, NULL, &report, error);
+    if (status != VRAM_OK) return status;
+    status = vram_timeline_text(report, name, CHART_ROWS, &style, answers_write, answers);
+    vram_report_destroy(report);
+    return status;
+}
+
+static int show_opened(const struct input_opened *opened, void *context) {
+    const struct report_profile *profile = context;
+    const struct vram_recording *recording = opened->recording;
+    const char *name = input_base_name(opened->facts.name);
+    const struct vram_style style = ui_style();
+    struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
+    enum vram_status status;
+    if (profile->timeline)
+        status = print_timeline(recording, name, opened->answers, &error);
+    else if (profile->json)
+        status = vram_profile_json(recording, &profile->options, name, answers_write, opened->answers, &error);
+    else
+        status = vram_profile_text(recording, &profile->options, name, &style, answers_write, opened->answers, &error);
+    return ui_result(status, false, name, &error);
+}
+
+int report_profiles(struct report_profile *profile, char **operands, int count) {
+    const struct input_work work = {.answer = show_opened, .context = profile, .json = profile->json, .between = "\n"};
+    const int code = run_command(&work, operands, count);
+    free(profile->rules);
+    profile->rules = NULL;
+    return code;
+}
 
 // Names longer than this are cut from the left: what tells ranks apart is at the end.
 enum { NAME_COLUMNS = 40, INDENT = 7, COLUMNS = 80 };

@@ -1,9 +1,10 @@
-#include "moment.h"
+#include "shared_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui.h"
+#include "vram/sim.h"
 
 enum { MOST_GROUPINGS = 63 };
 
@@ -41,4 +42,17 @@ bool moment_options(const struct moment_settings *settings, struct vram_profile_
     if (options->moment == VRAM_PROFILE_END || whole(settings->at, -1, &options->event)) return true;
     ui_say("vram: --at %s: should be peak, end or the number of an event", settings->at);
     return false;
+}
+
+const char *const whatif_starts[] = {"cold", "recorded", NULL};
+const char *const whatif_profiles[] = {"cheap", "dear", NULL};
+
+enum vram_whatif_start whatif_start(const struct whatif_settings *settings) {
+    static const enum vram_whatif_start values[] = {VRAM_WHATIF_COLD, VRAM_WHATIF_RECORDED};
+    return values[settings->start];
+}
+
+enum vram_sim_profile whatif_profile(const struct whatif_settings *settings) {
+    static const enum vram_sim_profile values[] = {VRAM_SIM_CHEAP, VRAM_SIM_DEAR};
+    return values[settings->profile];
 }

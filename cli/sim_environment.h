@@ -1,8 +1,26 @@
-// sim_values.h: rules for what a program reads where only a kernel would have written (simulator/standins/common/read_values.h).
-#ifndef CLI_SIM_VALUES_H
-#define CLI_SIM_VALUES_H
+// sim_environment.h: what `vram sim` puts into the environment of a program: libraries in front, the session, rules for values.
+#ifndef CLI_SIM_ENVIRONMENT_H
+#define CLI_SIM_ENVIRONMENT_H
+
+#include <stdbool.h>
 
 #include "args.h"
+
+// The simulated driver and the stand-ins in front of the libraries that a program brings.
+
+// Sets the environment of the program to come: LD_LIBRARY_PATH, and for the dynamic linker's auditor LD_AUDIT and VRAM_SIM_FRONT
+// (simulator/standins/front). hip: AMD's runtime, too. Returns CLI_OK, or the exit code after a line on standard error.
+int sim_front_put(bool hip);
+// A line on standard error where the program does not run on the simulator at all, because it has no dynamic linker or one that must not
+// listen.
+void sim_front_check(const char *program);
+
+// The file by which the processes of one `vram sim` know of each other (simulator/standins/common/session.h).
+
+// Makes it and names it in the environment; what other sessions that are over left behind goes. Without it, NVML tells of no process.
+void sim_session_put(void);
+
+// Rules for what a program reads where only a kernel would have written (simulator/standins/common/read_values.h).
 
 struct sim_values {
     struct args_list rules; // of --value; these come first

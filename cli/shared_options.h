@@ -1,9 +1,14 @@
-// moment.h: options that say which device, moment and grouping of a recording is meant, the same for every command.
-#ifndef CLI_MOMENT_H
-#define CLI_MOMENT_H
+// shared_options.h: options that several commands have: the device, moment and grouping that is meant, and the world in which a recording
+// is replayed.
+#ifndef CLI_SHARED_OPTIONS_H
+#define CLI_SHARED_OPTIONS_H
 
 #include "args.h"
 #include "vram/profile.h"
+#include "vram/replay.h"
+#include "vram/sim.h"
+
+// Options that say which device, moment and grouping of a recording is meant, the same for every command.
 
 // Targets of the options, with "peak" and -1 as defaults: see moment_init().
 struct moment_settings {
@@ -52,5 +57,37 @@ struct moment_settings {
 
 // The settings as options of the library; borrows the texts. False, with a line on standard error, for a moment or grouping that is none.
 bool moment_options(const struct moment_settings *settings, struct vram_profile_options *options);
+
+// Options that say in which world a recording is replayed, the same for every command that does.
+
+// Targets of the options; all-zero are the defaults.
+struct whatif_settings {
+    uint64_t memory_bytes;   // of each device
+    unsigned start, profile; // indices in the tables below
+};
+
+extern const char *const whatif_starts[], *const whatif_profiles[];
+enum vram_whatif_start whatif_start(const struct whatif_settings *settings);
+enum vram_sim_profile whatif_profile(const struct whatif_settings *settings);
+
+// Rows of a command's table of options. about: what --memory is for in this command.
+#define WHATIF_OPTIONS(settings, about)                                                                                                    \
+    {.name = "memory",                                                                                                                     \
+     .letter = 'm',                                                                                                                        \
+     .kind = ARGS_SIZE,                                                                                                                    \
+     .value = "SIZE",                                                                                                                      \
+     .help = "memory of each device, e.g. 24GiB" about,                                                                                    \
+     .target = &(settings)->memory_bytes},                                                                                                 \
+        {.name = "start",                                                                                                                  \
+         .kind = ARGS_CHOICE,                                                                                                              \
+         .value = "cold|recorded",                                                                                                         \
+         .help = "allocate first what lived before the history (default), or begin with the recorded segments",                            \
+         .target = &(settings)->start,                                                                                                     \
+         .choices = whatif_starts},                                                                                                        \
+    {                                                                                                                                      \
+        .name = "costs", .kind = ARGS_CHOICE, .value = "cheap|dear",                                                                       \
+        .help = "what mapping memory costs on the virtual clock (default cheap)", .target = &(settings)->profile,                          \
+        .choices = whatif_profiles, .also = "profile"                                                                                      \
+    }
 
 #endif

@@ -1,8 +1,14 @@
-// report_profile.h: the part of `vram report` that shows one thing: who holds memory, or how it went.
-#ifndef CLI_REPORT_PROFILE_H
-#define CLI_REPORT_PROFILE_H
+// report_sections.h: sections of `vram report` in addition to the report itself: one profile, and the table of several recordings.
+#ifndef CLI_REPORT_SECTIONS_H
+#define CLI_REPORT_SECTIONS_H
 
-#include "moment.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "shared_options.h"
+#include "vram/report.h"
+
+// The part of `vram report` that shows one thing: who holds memory, or how it went.
 
 struct report_profile {
     struct moment_settings moment;
@@ -38,5 +44,20 @@ struct report_profile {
 bool report_profile_settle(struct report_profile *profile);
 // Shows it of every operand, and releases what was settled. The exit code.
 int report_profiles(struct report_profile *profile, char **operands, int count);
+
+// Several recordings in one table, under their reports or in place of them: which of them stands out.
+
+// All-zero is empty. One thread.
+struct report_ranks {
+    struct report_rank *rows; // one per device of each recording
+    size_t count, capacity, recordings;
+    bool failed;     // without memory for a row the table is left out
+    bool only_table; // the reports were not printed: the table says who ran out of memory, and why
+};
+
+// Notes what the report of the recording `name` says; copies.
+void report_ranks_add(struct report_ranks *ranks, const char *name, const struct vram_report *report);
+// Prints the table where there are two recordings or more. Then all is as before the first.
+void report_ranks_end(struct report_ranks *ranks);
 
 #endif

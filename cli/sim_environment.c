@@ -1,0 +1,213 @@
+#define _GNU_SOURCE // mkostemp()
+
+#include "sim_environment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../simulator/standins/common/read_values.h"
+#include "../simulator/standins/common/session.h"
+#include "args.h"
+#include "run_environment.h"
+#include "ui.h"
+
+#define PREFIX        "vram-session-"
+#define PATH_CAPACITY 4096
+
+// Shared memory where it has a folder, so that nothing is ever written to a disk.
+static const char *folder_of(void) {
+    struct stat facts;
+    if (stat("/dev/shm", &facts) == 0 && S_ISDIR(facts.st_mode) && access("/dev/shm", W_OK) == 0) return "/dev/shm";
+    const char *folder = getenv("TMPDIR");
+    return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
+}
+
+// The program takes this process's place, so that nobody is there to remove the file at its end: the next `vram sim` does. The number in a
+// name is the id of the process that made the file, which the program has after it.
+static void remove_ended(const char *folder) {
+    DIR *entries = opendir(folder);
+    if (entries == NULL) return;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (strncmp(entry->d_name, PREFIX, sizeof PREFIX - 1) != 0) continue;
+        char *end;
+        const long process = strtol(entry->d_name + sizeof PREFIX - 1, &end, 10);
+        struct stat facts;
+        if (process <= 0 || *end != '-' || kill((pid_t)process, 0) == 0 || errno != ESRCH) continue;
+        if (fstatat(dirfd(entries), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 || facts.st_uid != getuid()) continue;
+        (void)unlinkat(dirfd(entries), entry->d_name, 0);
+    }
+    (void)closedir(entries);
+}
+
+static bool fill(int descriptor) {
+    struct vr_session_file *file = NULL;
+    if (ftruncate(descriptor, sizeof *file) != 0) return false;
+    void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (mapped == MAP_FAILED) return false;
+    file = mapped;
+    atomic_store(&file->magic, VR_SESSION_MAGIC);
+    (void)munmap(mapped, sizeof *file);
+    return true;
+}
+
+void sim_session_put(void) {
+    char path[PATH_CAPACITY];
+    const char *folder = folder_of();
+    (void)unsetenv("VRAM_SIM_SESSION");
+    remove_ended(folder);
+    if (snprintf(path, sizeof path, "%s/" PREFIX "%ld-XXXXXX", folder, (long)getpid()) >= (int)sizeof path) return;
+    const int descriptor = mkostemp(path, O_CLOEXEC);
+    if (descriptor < 0) return;
+    const bool filled = fill(descriptor);
+    (void)close(descriptor);
+    if (!filled || setenv("VRAM_SIM_SESSION", path, 1) != 0) (void)unlink(path);
+}
+
+#define FOLDERS 4
+
+// The variable's value becomes `first`, a colon and what it was.
+static bool put_path_first(const char *name, const char *first) {
+    const char *before = getenv(name);
+    if (before == NULL || before[0] == '\0') return setenv(name, first, 1) == 0;
+    const size_t capacity = strlen(first) + strlen(before) + 2;
+    char *value = malloc(capacity);
+    if (value == NULL) return false;
+    (void)snprintf(value, capacity, "%s:%s", first, before);
+    const bool put = setenv(name, value, 1) == 0;
+    free(value);
+    return put;
+}
+
+// The folders of what stands in for NVIDIA's libraries, divided by colons. An installed vram has them in one. AMD's runtime lies in one of
+// its own: programs that look for either take what they find.
+static bool find_folders(char folders[FOLDERS * PATH_CAPACITY], bool hip) {
+    char found[FOLDERS][PATH_CAPACITY] = {"", "", "", ""};
+    if (!find_simcuda_folder(found[0], PATH_CAPACITY)) return false;
+    if (!find_cudart_folder(found[1], PATH_CAPACITY)) found[1][0] = '\0'; // programs that call the driver do without
+    if (!find_standins_folder(found[2], PATH_CAPACITY)) found[2][0] = '\0';
+    if (hip && snprintf(found[3], PATH_CAPACITY, "%s/hip", found[2]) >= PATH_CAPACITY) return false;
+    size_t used = 0;
+    for (size_t i = 0; i < FOLDERS; i++) {
+        if (found[i][0] == '\0' || (i > 0 && strcmp(found[i], found[0]) == 0)) continue;
+        used += (size_t)snprintf(folders + used, FOLDERS * PATH_CAPACITY - used, "%s%s", used == 0 ? "" : ":", found[i]);
+    }
+    return true;
+}
+
+static bool put_environment(const char *folders) {
+    char front[PATH_CAPACITY];
+    if (!put_path_first("LD_LIBRARY_PATH", folders)) return false;
+    // Where there is no auditor, or the linker could not read its path, the folders are what there is.
+    if (!find_front_library(front, sizeof front) || strchr(front, ':') != NULL) return true;
+    return setenv("VRAM_SIM_FRONT", folders, 1) == 0 && put_path_first("LD_AUDIT", front);
+}
+
+int sim_front_put(bool hip) {
+    char folders[FOLDERS * PATH_CAPACITY];
+    if (!find_folders(folders, hip)) {
+        ui_say("vram: the simulated libcuda.so.1 is not there; name its folder in VRAM_SIMCUDA");
+        return CLI_DEVICE;
+    }
+    if (put_environment(folders)) return CLI_OK;
+    ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
+    return CLI_BAD_INPUT;
+}
+
+void sim_front_check(const char *program) {
+    const char *why = run_check(program);
+    if (why != NULL) ui_say("vram sim: %s does not reach the simulated driver: %s; it is run all the same", program, why);
+}
+
+// Are these rules? `at`: of which option or file, for the message.
+static bool are_rules(const char *command, const char *at, const char *text, bool lines) {
+    struct vr_read_values made;
+    struct vr_read_wrong wrong;
+    const bool good = vr_read_values_parse(text, &made, &wrong);
+    if (good)
+        vr_read_values_release(&made);
+    else if (lines && wrong.line > 0)
+        (void)ui_usage(command, "vram: --values %s: line %zu: %s", at, wrong.line, wrong.why);
+    else
+        (void)ui_usage(command, "vram: %s: %s", at, wrong.why);
+    return good;
+}
+
+// Adds it with a line's end; `text` has VR_READ_VALUES_BYTES. False after a message.
+static bool add(const char *command, char *text, size_t *used, const char *more) {
+    const size_t length = strlen(more);
+    if (length + 2 > VR_READ_VALUES_BYTES - *used) {
+        (void)ui_usage(command, "vram: more than %d bytes of rules for values", VR_READ_VALUES_BYTES - 1);
+        return false;
+    }
+    memcpy(text + *used, more, length);
+    *used += length;
+    text[(*used)++] = '\n';
+    text[*used] = '\0';
+    return true;
+}
+
+// `bytes` has VR_READ_VALUES_BYTES + 1: what is longer is refused when it is added.
+static bool read_file(const char *command, const char *path, char *bytes) {
+    FILE *file = fopen(path, "rb");
+    size_t length = file == NULL ? 0 : fread(bytes, 1, VR_READ_VALUES_BYTES, file);
+    const bool failed = file == NULL || ferror(file) != 0;
+    const int why = errno;
+    if (file != NULL) (void)fclose(file);
+    if (failed)
+        (void)ui_usage(command, "vram: --values %s: %s", path, strerror(why));
+    else if (memchr(bytes, '\0', length) != NULL)
+        (void)ui_usage(command, "vram: --values %s: a NUL byte is in it: this is no text", path);
+    else
+        return bytes[length] = '\0', true;
+    return false;
+}
+
+// The word is no file's name.
+static bool is_none(const struct sim_values *values) { return values->file != NULL && strcmp(values->file, "none") == 0; }
+
+static bool gather(const char *command, const struct sim_values *values, char *text, char *bytes) {
+    size_t used = 0;
+    for (size_t i = 0; i < values->rules.count; i++)
+        if (!are_rules(command, "--value", values->rules.values[i], false) || !add(command, text, &used, values->rules.values[i]))
+            return false;
+    if (values->file != NULL && !is_none(values) &&
+        !(read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) && add(command, text, &used, bytes)))
+        return false;
+    if (values->nonzero == NULL) return true;
+    if (snprintf(bytes, VR_READ_VALUES_BYTES, "aten::nonzero=%s", values->nonzero) >= VR_READ_VALUES_BYTES || strchr(bytes, '\n') != NULL) {
+        (void)ui_usage(command, "vram: --nonzero takes a number or a part, such as 50%%");
+        return false;
+    }
+    return are_rules(command, "--nonzero", bytes, false) && add(command, text, &used, bytes);
+}
+
+bool sim_values_compute(const struct sim_values *values) {
+    char folder[4096], bytes[24];
+    if (is_none(values) || values->compute_bytes == 0 || !find_fit_folder(folder, sizeof folder)) return unsetenv("VRAM_SIM_COMPUTE") == 0;
+    (void)snprintf(bytes, sizeof bytes, "%" PRIu64, values->compute_bytes);
+    return setenv("VRAM_SIM_COMPUTE", bytes, 1) == 0 && put_path_first("PYTHONPATH", folder);
+}
+
+int sim_values_put(const char *command, const struct sim_values *values) {
+    if (values->rules.count == 0 && (values->file == NULL || is_none(values)) && values->nonzero == NULL) return CLI_OK;
+    char *text = calloc(2, VR_READ_VALUES_BYTES + 1), stacks[4096];
+    int code = text == NULL ? CLI_BAD_INPUT : CLI_USAGE;
+    if (text == NULL)
+        ui_say("vram %s: there is not enough memory", command);
+    else if (gather(command, values, text, text + VR_READ_VALUES_BYTES + 1))
+        code = setenv("VRAM_SIM_VALUES", text, 1) == 0 ? CLI_OK : CLI_BAD_INPUT;
+    // Places are found by it.
+    if (code == CLI_OK && find_stacks_library(stacks, sizeof stacks)) (void)setenv("VRAM_SIM_STACKS", stacks, 0);
+    free(text);
+    return code;
+}
