@@ -160,7 +160,7 @@ static bool take_choice(const struct args_option *option, const char *value) {
 }
 
 // Stores the value in the option's target. False with a message when it does not fit the kind.
-static bool take(const struct args_option *option, const char *value) {
+static bool take_value(const struct args_option *option, const char *value) {
     switch (option->kind) {
     case ARGS_FLAG: *(bool *)option->target = true; return true;
     case ARGS_STRING: *(const char **)option->target = value; return true;
@@ -188,7 +188,7 @@ static bool take(const struct args_option *option, const char *value) {
 
 static const struct args_option help_option = {.name = "help", .letter = 'h', .kind = ARGS_FLAG};
 
-static const struct args_option *find(const struct args_option *options, const char *name, size_t length, char letter) {
+static const struct args_option *find_option(const struct args_option *options, const char *name, size_t length, char letter) {
     const bool is_help = name == NULL ? letter == 'h' : length == 4 && memcmp(name, "help", 4) == 0;
     if (is_help) return &help_option;
     for (const struct args_option *option = options; option->name != NULL; option++) {
@@ -236,17 +236,17 @@ static enum outcome parse_long(const struct args_command *command, int argc, cha
     const char *name = argv[*at] + 2;
     const char *equals = strchr(name, '=');
     const size_t length = equals == NULL ? strlen(name) : (size_t)(equals - name);
-    const struct args_option *option = find(command->options, name, length, 0);
+    const struct args_option *option = find_option(command->options, name, length, 0);
     if (option == NULL) option = find_otherwise(command, name, length);
     if (option == NULL) return WRONG;
     if (option == &help_option) return HELPED;
     if (option->kind == ARGS_FLAG) {
-        if (equals == NULL) return take(option, NULL) ? GOING : WRONG;
+        if (equals == NULL) return take_value(option, NULL) ? GOING : WRONG;
         ui_say("vram: --%s takes no value", option->name);
         return WRONG;
     }
-    if (equals != NULL) return take(option, equals + 1) ? GOING : WRONG;
-    if (*at + 1 < argc) return take(option, argv[++*at]) ? GOING : WRONG;
+    if (equals != NULL) return take_value(option, equals + 1) ? GOING : WRONG;
+    if (*at + 1 < argc) return take_value(option, argv[++*at]) ? GOING : WRONG;
     ui_say("vram: --%s needs a value (%s)", option->name, option->value);
     return WRONG;
 }
@@ -254,7 +254,7 @@ static enum outcome parse_long(const struct args_command *command, int argc, cha
 // One `-abc` or `-nvalue` or `-n value`.
 static enum outcome parse_short(const struct args_command *command, int argc, char **argv, int *at) {
     for (const char *letter = argv[*at] + 1; *letter != '\0'; letter++) {
-        const struct args_option *option = find(command->options, NULL, 0, *letter);
+        const struct args_option *option = find_option(command->options, NULL, 0, *letter);
         if (option == NULL) {
             int bytes = 1; // of the character, which may be none of ASCII
             while (((unsigned char)letter[bytes] & 0xC0) == 0x80) bytes++;
@@ -263,11 +263,11 @@ static enum outcome parse_short(const struct args_command *command, int argc, ch
         }
         if (option == &help_option) return HELPED;
         if (option->kind == ARGS_FLAG) {
-            (void)take(option, NULL);
+            (void)take_value(option, NULL);
             continue;
         }
-        if (letter[1] != '\0') return take(option, letter + 1) ? GOING : WRONG;
-        if (*at + 1 < argc) return take(option, argv[++*at]) ? GOING : WRONG;
+        if (letter[1] != '\0') return take_value(option, letter + 1) ? GOING : WRONG;
+        if (*at + 1 < argc) return take_value(option, argv[++*at]) ? GOING : WRONG;
         ui_say("vram: -%c needs a value (%s)", *letter, option->value);
         return WRONG;
     }

@@ -13,7 +13,7 @@
 
 int cmd_attach(int argc, char **argv);
 
-static int refuse(int pid, const char *why) {
+static int refuse_process(int pid, const char *why) {
     ui_say("vram: process %d: %s", pid, why);
     return CLI_BAD_INPUT;
 }
@@ -46,14 +46,14 @@ static int print_status(const struct recorded *recorded) {
 static int pause_or_go_on(const struct recorded *recorded, bool pause) {
     struct control_state state;
     const char *why = NULL;
-    if (!control_of(recorded->pid, &pause, &state, &why)) return refuse(recorded->pid, why);
+    if (!control_of(recorded->pid, &pause, &state, &why)) return refuse_process(recorded->pid, why);
     ui_put(stdout, recorded->program);
     printf(" (%d): %s\n", recorded->pid, pause ? "paused" : "recording");
     return CLI_OK;
 }
 
 // The recording as it is now, whole: as a file that was closed.
-static int dump(const struct recorded *recorded, const char *path) {
+static int dump_recording(const struct recorded *recorded, const char *path) {
     if (path == NULL) return ui_usage("attach", "vram: dump needs -o FILE");
     struct vram_recording *recording = NULL;
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -100,10 +100,10 @@ int cmd_attach(int argc, char **argv) {
     const char *what = count == 2 ? argv[2] : "status";
     struct recorded recorded;
     if (*end != '\0' || pid <= 0) return ui_usage("attach", "vram: '%s' is no process number", argv[1]);
-    if (!recorded_find((int)pid, &recorded)) return refuse((int)pid, "it is not recorded, or may not be looked at");
+    if (!recorded_find((int)pid, &recorded)) return refuse_process((int)pid, "it is not recorded, or may not be looked at");
     if (strcmp(what, "status") == 0) return print_status(&recorded);
     if (strcmp(what, "stop") == 0) return pause_or_go_on(&recorded, true);
     if (strcmp(what, "start") == 0) return pause_or_go_on(&recorded, false);
-    if (strcmp(what, "dump") == 0) return dump(&recorded, path);
+    if (strcmp(what, "dump") == 0) return dump_recording(&recorded, path);
     return ui_usage("attach", "vram: '%s' is none of status, stop, start and dump", what);
 }

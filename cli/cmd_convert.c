@@ -25,14 +25,15 @@ enum {
 #define TOO_MUCH_FROM ((uint64_t)1 << 30)
 
 // No sum wraps: what would is as much as can be.
-static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static uint64_t add_saturated(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
 static uint64_t stack_size(const struct vram_recording *recording, uint32_t stack) {
     uint64_t count = 0, sum = 0;
     const uint32_t *frames = vram_recording_stack(recording, stack, &count);
     struct vram_frame frame;
     for (uint64_t i = 0; i < count; i++) {
-        if (vram_recording_frame(recording, frames[i], &frame)) sum = plus(sum, FRAME_BYTES + strlen(frame.name) + strlen(frame.filename));
+        if (vram_recording_frame(recording, frames[i], &frame))
+            sum = add_saturated(sum, FRAME_BYTES + strlen(frame.name) + strlen(frame.filename));
     }
     return sum;
 }
@@ -48,7 +49,8 @@ static uint64_t events_size(const struct vram_recording *recording, const uint64
     struct vram_recorded_event event;
     uint64_t sum = 0;
     for (uint32_t device = 0; device < vram_recording_device_count(recording); device++) {
-        for (uint64_t i = 0; vram_recording_event(recording, device, i, &event); i++) sum = plus(sum, ROW_BYTES + sizes[event.stack]);
+        for (uint64_t i = 0; vram_recording_event(recording, device, i, &event); i++)
+            sum = add_saturated(sum, ROW_BYTES + sizes[event.stack]);
     }
     return sum;
 }
@@ -61,8 +63,9 @@ static uint64_t text_size(const struct vram_recording *recording, bool events_al
     struct vram_recorded_segment segment;
     struct vram_recorded_block block;
     for (uint64_t i = 0; !events_alone && vram_recording_segment(recording, i, &segment); i++)
-        sum = plus(sum, 2 * ROW_BYTES + sizes[segment.stack]);
-    for (uint64_t i = 0; !events_alone && vram_recording_block(recording, i, &block); i++) sum = plus(sum, ROW_BYTES + sizes[block.stack]);
+        sum = add_saturated(sum, 2 * ROW_BYTES + sizes[segment.stack]);
+    for (uint64_t i = 0; !events_alone && vram_recording_block(recording, i, &block); i++)
+        sum = add_saturated(sum, ROW_BYTES + sizes[block.stack]);
     free(sizes);
     return sum;
 }
@@ -210,7 +213,7 @@ static bool size_is_good(const struct vram_recording *recording, const struct fo
     return text_size_is_good(facts->name, format->name, facts->bytes, text_size(recording, !is_json));
 }
 
-static int convert(const char *input, const struct format *format, struct convert_options *options) {
+static int convert_file(const char *input, const struct format *format, struct convert_options *options) {
     const char *path = options->path;
     struct vram_recording *recording;
     struct input_facts facts;
@@ -313,5 +316,5 @@ int cmd_convert(int argc, char **argv) {
     }
     const struct format *format = choose_format(name, path);
     settings.path = path;
-    return format == NULL ? CLI_USAGE : convert(argv[1], format, &settings);
+    return format == NULL ? CLI_USAGE : convert_file(argv[1], format, &settings);
 }

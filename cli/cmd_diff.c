@@ -49,7 +49,7 @@ static bool is_over(const struct settings *settings, const uint64_t bytes[2]) {
     return bytes[1] - bytes[0] > settings->fail_over_bytes;
 }
 
-static void judge(struct settings *settings, const char *name, const uint64_t bytes[2]) {
+static void judge_growth(struct settings *settings, const char *name, const uint64_t bytes[2]) {
     char before[UI_SIZE_CAPACITY], after[UI_SIZE_CAPACITY], apart[UI_SIZE_CAPACITY];
     const bool more = bytes[1] > bytes[0];
     const uint64_t difference = more ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
@@ -59,7 +59,7 @@ static void judge(struct settings *settings, const char *name, const uint64_t by
 }
 
 // Compares one pair of files.
-static int compare(struct settings *settings, const char *const paths[2]) {
+static int compare_recordings(struct settings *settings, const char *const paths[2]) {
     struct vram_recording *recording[2] = {NULL, NULL};
     struct input_facts facts[2];
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
@@ -76,7 +76,7 @@ static int compare(struct settings *settings, const char *const paths[2]) {
         answers_expect(&settings->answers);
         const enum vram_status status = settings->json ? vram_diff_json(&diff, answers_write, &settings->answers, &result, &error)
                                                        : vram_diff_text(&diff, &style, answers_write, &settings->answers, &result, &error);
-        if (status == VRAM_OK && settings->fail_over != NULL) judge(settings, input_base_name(facts[1].name), result.bytes);
+        if (status == VRAM_OK && settings->fail_over != NULL) judge_growth(settings, input_base_name(facts[1].name), result.bytes);
         code = ui_result(status, false, NULL, &error);
     }
     vram_recording_destroy(recording[0]);
@@ -93,7 +93,7 @@ static int compare_all(struct settings *settings, const struct input_files files
     }
     answers_open(&settings->answers, settings->json, files[0].count > 1, "\n");
     for (int i = 0; i < files[0].count; i++) {
-        const int code = compare(settings, (const char *const[]){files[0].paths[i], files[1].paths[i]});
+        const int code = compare_recordings(settings, (const char *const[]){files[0].paths[i], files[1].paths[i]});
         if (code > worst) worst = code;
     }
     answers_close(&settings->answers);

@@ -99,8 +99,8 @@ static void on_signal(int number) { ended = number != 0; }
 
 // --- the text
 
-static void put(struct exporter *exporter, const char *format, ...) VRAM_PRINTF(2, 3);
-static void put(struct exporter *exporter, const char *format, ...) {
+static void put_text(struct exporter *exporter, const char *format, ...) VRAM_PRINTF(2, 3);
+static void put_text(struct exporter *exporter, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const size_t room = MOST_TEXT - exporter->length;
@@ -112,8 +112,8 @@ static void put(struct exporter *exporter, const char *format, ...) {
 // A label's value: quotes, backslashes and newlines are escaped.
 static void put_label(struct exporter *exporter, const char *value) {
     for (; *value != '\0'; value++) {
-        if (*value == '"' || *value == '\\') put(exporter, "\\");
-        put(exporter, *value == '\n' ? "\\n" : "%c", *value);
+        if (*value == '"' || *value == '\\') put_text(exporter, "\\");
+        put_text(exporter, *value == '\n' ? "\\n" : "%c", *value);
     }
 }
 
@@ -130,58 +130,58 @@ static const struct metric metrics[] = {
 };
 
 static void put_labels(struct exporter *exporter, const struct source *source) {
-    put(exporter, "{recording=\"");
+    put_text(exporter, "{recording=\"");
     put_label(exporter, input_base_name(source->path));
-    if (source->rank[0] != '\0') put(exporter, "\",rank=\"%s", source->rank);
-    put(exporter, "\"");
+    if (source->rank[0] != '\0') put_text(exporter, "\",rank=\"%s", source->rank);
+    put_text(exporter, "\"");
 }
 
 // What was seen to come from the driver is all that is held only where it covers what was handed out: of what a whole program asks the
 // driver for it is a part.
-static bool knows(const struct watch_device *device, const struct metric *metric) {
+static bool knows_metric(const struct watch_device *device, const struct metric *metric) {
     return metric->field != offsetof(struct watch_device, reserved_bytes) || device->reserved_bytes >= device->live_bytes;
 }
 
 static void put_metric(struct exporter *exporter, const struct metric *metric) {
-    put(exporter, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name, metric->type);
+    put_text(exporter, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name, metric->type);
     for (int i = 0; i < exporter->count; i++) {
         size_t count;
         const struct watch_device *devices = watch_devices(exporter->sources[i].watch, &count);
         for (size_t d = 0; d < count; d++) {
             uint64_t value;
-            if (!knows(&devices[d], metric)) continue;
+            if (!knows_metric(&devices[d], metric)) continue;
             memcpy(&value, (const char *)&devices[d] + metric->field, sizeof value);
-            put(exporter, "%s", metric->name);
+            put_text(exporter, "%s", metric->name);
             put_labels(exporter, &exporter->sources[i]);
             if (devices[d].device == VRAM_LOG_HOST)
-                put(exporter, ",device=\"host\"} %" PRIu64 "\n", value);
+                put_text(exporter, ",device=\"host\"} %" PRIu64 "\n", value);
             else
-                put(exporter, ",device=\"%" PRIu32 "\"} %" PRIu64 "\n", devices[d].device, value);
+                put_text(exporter, ",device=\"%" PRIu32 "\"} %" PRIu64 "\n", devices[d].device, value);
         }
     }
 }
 
 static void put_events(struct exporter *exporter) {
-    put(exporter, "# HELP vram_events_total Events recorded.\n# TYPE vram_events_total counter\n");
+    put_text(exporter, "# HELP vram_events_total Events recorded.\n# TYPE vram_events_total counter\n");
     for (int i = 0; i < exporter->count; i++) {
-        put(exporter, "vram_events_total");
+        put_text(exporter, "vram_events_total");
         put_labels(exporter, &exporter->sources[i]);
-        put(exporter, "} %" PRIu64 "\n", watch_events(exporter->sources[i].watch));
+        put_text(exporter, "} %" PRIu64 "\n", watch_events(exporter->sources[i].watch));
     }
 }
 
 // What a program held stays in its recording after it has ended.
 static void put_up(struct exporter *exporter) {
-    put(exporter, "# HELP vram_up 1 until the program has ended.\n# TYPE vram_up gauge\n");
+    put_text(exporter, "# HELP vram_up 1 until the program has ended.\n# TYPE vram_up gauge\n");
     for (int i = 0; i < exporter->count; i++) {
-        put(exporter, "vram_up");
+        put_text(exporter, "vram_up");
         put_labels(exporter, &exporter->sources[i]);
-        put(exporter, "} %d\n", watch_ended(exporter->sources[i].watch) ? 0 : 1);
+        put_text(exporter, "} %d\n", watch_ended(exporter->sources[i].watch) ? 0 : 1);
     }
 }
 
 // Takes in what has come. The exit code; *running: a program is still recording.
-static int update(struct exporter *exporter, bool *running) {
+static int update_text(struct exporter *exporter, bool *running) {
     *running = false;
     for (int i = 0; i < exporter->count; i++) {
         struct vram_error error;
@@ -216,7 +216,7 @@ static int keep_writing(struct exporter *exporter) {
     int code = CLI_OK;
     while (code == CLI_OK && running) {
         const bool last = ended != 0 || exporter->interval_ms == 0;
-        code = update(exporter, &running);
+        code = update_text(exporter, &running);
         if (code == CLI_OK) code = write_text(exporter);
         if (last) break;
         if (code == CLI_OK && running) sleep_ms(exporter->interval_ms);
@@ -224,10 +224,10 @@ static int keep_writing(struct exporter *exporter) {
     return code;
 }
 
-static bool answer(void *context, const char **text, size_t *length) {
+static bool answer_text(void *context, const char **text, size_t *length) {
     struct exporter *exporter = context;
     bool running;
-    if (update(exporter, &running) != CLI_OK) return false;
+    if (update_text(exporter, &running) != CLI_OK) return false;
     *text = exporter->text;
     *length = exporter->length;
     return true;
@@ -276,7 +276,7 @@ static int export_files(char **operands, int count, struct exporter *exporter, u
     if (code != CLI_OK) return code;
     code = open_sources(exporter, operands, count, &files);
     if (code == CLI_OK)
-        code = port != UINT64_MAX ? export_serve((uint16_t)port, answer, read_on, exporter, &ended) : keep_writing(exporter);
+        code = port != UINT64_MAX ? export_serve((uint16_t)port, answer_text, read_on, exporter, &ended) : keep_writing(exporter);
     for (int i = 0; i < exporter->count; i++) watch_close(exporter->sources[i].watch);
     free(exporter->sources);
     input_files_close(&files);

@@ -192,7 +192,8 @@ static void judge_others(const struct settings *settings, const struct fit_plan 
 }
 
 // What would make it fit, and what more it may need.
-static void complete(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict, struct fit_answer *answer) {
+static void complete_verdict(const struct settings *settings, const struct fit_plan *plan, struct fit_verdict *verdict,
+                             struct fit_answer *answer) {
     // A server's cache goes by the device's memory: other settings, and a run in more memory, are about another cache.
     const bool by_share = fit_serving_by_share(&answer->serving);
     if (!by_share) find_stake(settings, plan, answer->run, &answer->stake);
@@ -239,7 +240,7 @@ static int answer_run(struct settings *settings, const struct fit_plan *plan, co
                                 .limit_bytes = settings->limit_bytes};
     fit_serving_find(&verdict, &answer.serving);
     fit_serving_judge(&answer.serving, &verdict);
-    complete(settings, plan, &verdict, &answer);
+    complete_verdict(settings, plan, &verdict, &answer);
     code = print_answer(settings, &answer);
     if (code == CLI_OK && settings->output != NULL) code = copy_recording(&verdict, settings->output);
     if (code == CLI_OK && (!answer.fits || answer.unsure)) code = CLI_FINDING;
@@ -268,7 +269,7 @@ static int answer_nothing(struct settings *settings, const struct fit_run *run) 
     return CLI_BAD_INPUT;
 }
 
-static int judge(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
+static int judge_run(struct settings *settings, const struct fit_plan *plan, const struct fit_run *run, const struct fit_run *failed) {
     if (run->holding_count == 0) return answer_nothing(settings, run);
     const int code = answer_run(settings, plan, run, failed);
     if (code > CLI_FINDING || !fit_run_failed(run)) return code;
@@ -304,7 +305,7 @@ static int run_where_it_can(struct settings *settings, struct fit_plan *plan, st
     return fit_run(plan, run);
 }
 
-static int fit(struct settings *settings, char **program) {
+static int fit_program(struct settings *settings, char **program) {
     struct fit_run run, more;
     char set[2048];
     // Content of large copies from the host is of no use here, and takes its memory.
@@ -322,7 +323,7 @@ static int fit(struct settings *settings, char **program) {
     if (code != CLI_OK) return code;
     if (run.exit_code == 137) ui_say("vram fit: the program was killed (signal 9): the memory of this machine may have been too little");
     if (run.ending != FIT_OUT_OF_MEMORY) {
-        code = judge(settings, &plan, &run, NULL);
+        code = judge_run(settings, &plan, &run, NULL);
         fit_run_release(&run);
         return code;
     }
@@ -330,7 +331,7 @@ static int fit(struct settings *settings, char **program) {
     plan.sim.memory_bytes = MORE_MEMORY;
     code = fit_run(&plan, &more);
     if (code == CLI_OK) {
-        code = judge(settings, &plan, &more, &run);
+        code = judge_run(settings, &plan, &more, &run);
         fit_run_release(&more);
     }
     fit_run_release(&run);
@@ -354,7 +355,7 @@ static int run_on(struct settings *settings, const struct vram_sim_model *model,
     settings->asked = UINT64_C(1) << number;
     settings->unrunnable[0] = '\0';
     (void)snprintf(settings->largest, sizeof settings->largest, "%s", model->key);
-    return fit(settings, program);
+    return fit_program(settings, program);
 }
 
 // A run and an answer for each of the cards.
@@ -389,7 +390,7 @@ static int fit_varied(struct settings *settings, char **program) {
         (void)snprintf(argument, sizeof argument, "%.*s=%s", (int)length, settings->vary, value);
         program[place] = joined ? argument : value;
         settings->varied = argument;
-        const int code = fit(settings, program);
+        const int code = fit_program(settings, program);
         best = code > CLI_FINDING || code < best ? code : best;
         if (code > CLI_FINDING) break;
         (void)fflush(stdout);
@@ -404,7 +405,7 @@ static int fit_all(struct settings *settings, char **program) {
     answers_open(&answers, settings->json, settings->each || settings->vary != NULL, "\n");
     settings->answers = &answers;
     const int code = settings->each           ? fit_each(settings, program)
-                     : settings->vary == NULL ? fit(settings, program)
+                     : settings->vary == NULL ? fit_program(settings, program)
                                               : fit_varied(settings, program);
     answers_close(&answers);
     return code;

@@ -23,8 +23,8 @@ static bool wants_lines(const char *path) {
     return length >= sizeof ending - 1 && memcmp(path + length - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
 }
 
-static int draw(const struct settings *settings, const struct vram_profile_options *options, const struct vram_recording *recording,
-                const struct vram_recording *before, const char *title) {
+static int draw_flames(const struct settings *settings, const struct vram_profile_options *options, const struct vram_recording *recording,
+                       const struct vram_recording *before, const char *title) {
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     struct output *output = output_open(settings->output);
     if (output == NULL) return CLI_BAD_INPUT;
@@ -39,12 +39,12 @@ static bool is_folder(const char *path) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-static int run(const struct settings *settings, const struct vram_profile_options *options, const char *path) {
+static int run_file(const struct settings *settings, const struct vram_profile_options *options, const char *path) {
     struct vram_recording *recording = NULL, *before = NULL;
     struct input_facts facts, before_facts;
     int code = input_named_recording(path, &recording, &facts);
     if (code == CLI_OK && settings->before != NULL) code = input_named_recording(settings->before, &before, &before_facts);
-    if (code == CLI_OK) code = draw(settings, options, recording, before, input_base_name(facts.name));
+    if (code == CLI_OK) code = draw_flames(settings, options, recording, before, input_base_name(facts.name));
     vram_recording_destroy(before);
     vram_recording_destroy(recording);
     return code;
@@ -104,5 +104,5 @@ int cmd_flame(int argc, char **argv) {
         ui_say("vram: %s: the output would replace the input", settings.output);
         return CLI_USAGE;
     }
-    return run(&settings, &profile, argv[1]);
+    return run_file(&settings, &profile, argv[1]);
 }

@@ -18,7 +18,7 @@ struct settings {
 };
 
 // "16=run.pickle": the size, and where the path begins.
-static bool split(const char *operand, double *size, const char **path) {
+static bool split_operand(const char *operand, double *size, const char **path) {
     char *end;
     *size = strtod(operand, &end);
     if (end == operand || *end != '=' || end[1] == '\0') return false;
@@ -26,7 +26,7 @@ static bool split(const char *operand, double *size, const char **path) {
     return true;
 }
 
-static int print(const struct vram_forecast *forecast, bool json) {
+static int print_forecast(const struct vram_forecast *forecast, bool json) {
     const struct vram_style style = ui_style();
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
     const enum vram_status status = json ? vram_forecast_json(forecast, ui_write, NULL, NULL, &error)
@@ -46,14 +46,14 @@ static int forecast_from(const struct settings *settings, char **operands, size_
         const size_t i = forecast.count;
         struct input_facts facts;
         const char *path = NULL;
-        if (!split(operands[i], &forecast.size[i], &path))
+        if (!split_operand(operands[i], &forecast.size[i], &path))
             code = ui_usage("forecast", "vram: '%s' is not SIZE=FILE, e.g. 16=run.pickle", operands[i]);
         else
             code = input_named_recording(path, &recordings[i], &facts);
         forecast.recording[i] = recordings[i];
         forecast.title[i] = path == NULL ? NULL : input_base_name(path);
     }
-    if (code == CLI_OK) code = print(&forecast, settings->json);
+    if (code == CLI_OK) code = print_forecast(&forecast, settings->json);
     for (size_t i = 0; i < VRAM_FORECAST_MOST; i++) vram_recording_destroy(recordings[i]);
     return code;
 }

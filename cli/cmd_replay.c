@@ -113,7 +113,7 @@ static bool read_confs(const struct args_list *confs) {
 }
 
 // Options that do not go together. True when all is well.
-static bool agree(const struct settings *settings, int files) {
+static bool options_agree(const struct settings *settings, int files) {
     const char *wrong = NULL;
     if (settings->exact && settings->confs.count > 1) wrong = "--exact takes one --conf";
     if (settings->exact && (settings->world.memory_bytes != 0 || settings->ignore_releases))
@@ -173,7 +173,7 @@ int cmd_replay(int argc, char **argv) {
     };
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
-    if (!agree(&settings, count) || !read_confs(&settings.confs)) return CLI_USAGE;
+    if (!options_agree(&settings, count) || !read_confs(&settings.confs)) return CLI_USAGE;
     const struct input_work work = {.answer = replay_opened, .context = &settings, .json = settings.json, .between = "\n", .plain = true};
     return run_command(&work, argv + 1, count);
 }

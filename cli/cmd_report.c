@@ -45,7 +45,7 @@ static uint64_t needed_bytes(const struct vram_report_device *device, bool *is_r
     return *is_reserved ? (uint64_t)device->reserved.peak_bytes : device->allocated.peak.bytes;
 }
 
-static void judge(struct settings *settings, const char *name, const struct vram_report *report) {
+static void judge_peak(struct settings *settings, const char *name, const struct vram_report *report) {
     char needed[UI_SIZE_CAPACITY], limit[UI_SIZE_CAPACITY], most[UI_SIZE_CAPACITY], title[1024];
     for (size_t i = 0; i < report->device_count; i++) {
         const struct vram_report_device *device = &report->devices[i];
@@ -72,7 +72,7 @@ struct reported {
 };
 
 // A history that no replay takes leaves the report as it is.
-static const struct vram_report_source *replay(void *user) {
+static const struct vram_report_source *replay_source(void *user) {
     struct reported *reported = user;
     struct vram_report_source *source = &reported->source;
     (void)fflush(stdout); // the facts: replays take their time
@@ -91,11 +91,11 @@ static const struct vram_report_source *replay(void *user) {
 static enum vram_status print_report(struct reported *reported, struct answers *answers) {
     const struct vram_style style = ui_style();
     if (!reported->settings->json) return vram_report_text(reported->report, &reported->source, &style, answers_write, answers);
-    if (reported->source.replay != NULL) (void)replay(reported);
+    if (reported->source.replay != NULL) (void)replay_source(reported);
     return vram_report_json(reported->report, &reported->source, answers_write, answers);
 }
 
-static void release(struct reported *reported) {
+static void release_reported(struct reported *reported) {
     vram_cures_destroy(reported->cures);
     vram_paged_savings_destroy(reported->savings);
     vram_report_destroy(reported->report);
@@ -113,14 +113,14 @@ static int report_opened(const struct input_opened *opened, void *context) {
     if (status != VRAM_OK) return ui_error(path, &error);
     reported.source = (struct vram_report_source){.file = settings->json ? input_base_name(path) : path, .bytes = opened->facts.bytes};
     if (!settings->no_cure) {
-        reported.source.replay = replay;
+        reported.source.replay = replay_source;
         reported.source.replay_user = &reported;
     }
     if (!settings->summary) status = print_report(&reported, opened->answers);
     if (!settings->json && status == VRAM_OK) report_ranks_add(settings->ranks, path, reported.report);
-    if (settings->fail_over_bytes != UINT64_MAX) judge(settings, reported.source.file, reported.report);
+    if (settings->fail_over_bytes != UINT64_MAX) judge_peak(settings, reported.source.file, reported.report);
     const bool found = settings->check && has_oom(reported.report);
-    release(&reported);
+    release_reported(&reported);
     return ui_result(status, found, path, NULL);
 }
 

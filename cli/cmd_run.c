@@ -105,7 +105,7 @@ static bool read_record(FILE *list, char *fields[3]) {
 }
 
 // A path as the user would write it here.
-static const char *shown(const char *path) {
+static const char *shown_path(const char *path) {
     char folder[PATH_CAPACITY];
     if (getcwd(folder, sizeof folder) == NULL) return path;
     const size_t length = strlen(folder);
@@ -128,9 +128,9 @@ static void run_list_summary(FILE *list, const char *program, bool wants_report)
     while (read_record(list, fields)) {
         if (strcmp(fields[0], "file") == 0) {
             files++;
-            summarize(shown(fields[1]), wants_report);
+            summarize(shown_path(fields[1]), wants_report);
         } else if (strcmp(fields[0], "dump") == 0) {
-            ui_say("vram run: at an out of memory: %s", shown(fields[1]));
+            ui_say("vram run: at an out of memory: %s", shown_path(fields[1]));
         } else if (strcmp(fields[0], "missed") == 0) {
             ui_say("vram run: not seen: %s %s", fields[1], fields[2]);
         }
@@ -202,7 +202,7 @@ static const char *make_room(const char *pattern) {
     return unlink(pattern) == 0 ? NULL : strerror(errno);
 }
 
-static int run(const struct settings *settings, char **arguments) {
+static int run_recorded(const struct settings *settings, char **arguments) {
     char list_path[PATH_CAPACITY], output[PATH_CAPACITY];
     struct run_library library;
     if (!run_library_find(&library)) {
@@ -310,5 +310,5 @@ int cmd_run(int argc, char **argv) {
     if (settings.conf != NULL && vram_options_check(settings.conf, &error) != VRAM_OK) return usage_problem(error.message);
     if (settings.output[0] == '\0') return usage_problem("--output: an empty name");
     argv[1 + count] = NULL;
-    return run(&settings, argv + 1);
+    return run_recorded(&settings, argv + 1);
 }

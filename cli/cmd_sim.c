@@ -34,7 +34,7 @@ static int run_and_report(const struct asked *asked, char **program) {
     return code;
 }
 
-static int run(const char *values, const struct asked *asked, char **program) {
+static int run_simulated(const char *values, const struct asked *asked, char **program) {
     if (setenv("VRAM_SIM", values, 1) != 0) {
         ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
         return CLI_BAD_INPUT;
@@ -142,5 +142,5 @@ int cmd_sim(int argc, char **argv) {
     argv[1 + count] = NULL;
     if (!asked.hip && !sim_values_compute(&rules)) ui_say("vram: the environment of the program could not be set: %s", strerror(errno));
     sim_session_put();
-    return run(values, &asked, argv + 1);
+    return run_simulated(values, &asked, argv + 1);
 }

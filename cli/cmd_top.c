@@ -44,7 +44,7 @@ static void print_cut(const char *text, unsigned columns) {
     for (; used < columns; used++) putchar(' ');
 }
 
-static void colour(const struct top_view *view, const char *code) {
+static void put_colour(const struct top_view *view, const char *code) {
     if (view->style.colour) printf("\x1b[%sm", code);
 }
 
@@ -55,13 +55,13 @@ static void print_bar(const struct top_view *view, uint64_t part, uint64_t whole
         "", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c", "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
     const unsigned filled = whole == 0 ? 0 : (unsigned)((double)part / (double)whole * BAR * 8 + 0.5);
     unsigned used = 0;
-    colour(view, "34");
+    put_colour(view, "34");
     for (; used < filled / 8; used++) printf("%s", view->style.unicode ? "\xe2\x96\x88" : "#");
     if (view->style.unicode && filled % 8 != 0 && used < BAR) {
         printf("%s", eighths[filled % 8]);
         used++;
     }
-    colour(view, "0");
+    put_colour(view, "0");
     for (; used < BAR; used++) putchar(' ');
 }
 
@@ -96,10 +96,10 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
     size_t count = 0;
     const struct watch_device *devices = watch_devices(watch, &count);
     const uint64_t seconds = (watch_last_ns(watch) - watch_first_ns(watch)) / 1000000000;
-    colour(view, "1");
+    put_colour(view, "1");
     ui_put(stdout, view->pid != 0 ? view->program : view->path);
     if (view->pid != 0) printf(" (%d)", view->pid);
-    colour(view, "0");
+    put_colour(view, "0");
     printf("   %" PRIu64 " event%s, %" PRIu64 ":%02" PRIu64 "%s%s", watch_events(watch), watch_events(watch) == 1 ? "" : "s", seconds / 60,
            seconds % 60, watch_ended(watch) ? ", ended" : "", view->paused ? ", PAUSED" : "");
     end_line(live);
@@ -114,9 +114,9 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
                devices[i].live_count == 1 ? "" : "s", ui_size(devices[i].peak_bytes, peak));
         if (devices[i].reserved_bytes != 0) printf(", reserved %s", ui_size(devices[i].reserved_bytes, reserved));
         if (devices[i].ooms != 0) {
-            colour(view, "31");
+            put_colour(view, "31");
             printf(", %" PRIu64 " out of memory", devices[i].ooms);
-            colour(view, "0");
+            put_colour(view, "0");
         }
         end_line(live);
     }
@@ -128,12 +128,12 @@ static void print_head(const struct watch *watch, const struct top_view *view, b
 }
 
 static void print_titles(const struct top_view *view, unsigned label_columns, bool live) {
-    colour(view, "2");
+    put_colour(view, "2");
     printf("  by ");
     print_cut(watch_by_name(view->by), label_columns - 3);
     printf("%*s %10s %10s %9s %10s", BAR, "", view->sort == TOP_BY_LIVE ? "[live]" : "live", view->sort == TOP_BY_PEAK ? "[peak]" : "peak",
            view->sort == TOP_BY_COUNT ? "[blocks]" : "blocks", view->sort == TOP_BY_MADE ? "[made]" : "made");
-    colour(view, "0");
+    put_colour(view, "0");
     end_line(live);
 }
 
@@ -148,12 +148,12 @@ static void print_group(const struct top_view *view, const struct watch_group *g
 
 static void print_foot(const struct top_view *view, bool live) {
     if (!live) return;
-    colour(view, "2");
+    put_colour(view, "2");
     if (view->searching || view->search[0] != '\0')
         printf("  /%s%s", view->search, view->searching ? "_" : "   (Esc: all)");
     else
         printf("  1 library  2 kind  3 call site  4 stream  5 pool   s sort (%s)   / search   space pause   q end", sort_names[view->sort]);
-    colour(view, "0");
+    put_colour(view, "0");
     printf("\x1b[K");
 }
 
@@ -272,7 +272,7 @@ static bool take_terminal(void) {
     return true;
 }
 
-static void measure(struct top_view *view) {
+static void measure_terminal(struct top_view *view) {
     struct winsize size;
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
     view->columns = known ? size.ws_col : 100;
@@ -296,7 +296,7 @@ static void search_key(struct top_view *view, char key) {
 }
 
 // False: the user wants to leave.
-static bool press(struct top_view *view, char key) {
+static bool press_key(struct top_view *view, char key) {
     if (view->searching) {
         search_key(view, key);
         return true;
@@ -330,7 +330,7 @@ static bool press_all(struct top_view *view, const char *keys, size_t count) {
             key = keys[i + 2] == 'B' ? 'j' : keys[i + 2] == 'A' ? 'k' : '\0';
             i += 2;
         }
-        if (!press(view, key)) return false;
+        if (!press_key(view, key)) return false;
     }
     return true;
 }
@@ -348,7 +348,7 @@ static int watch_live(struct watch *watch, struct top_view *view) {
         if (!view->paused) status = watch_update(watch, &events, &error);
         if (status != VRAM_OK) break;
         if (view->by == WATCH_SITE) watch_name_sites(watch);
-        measure(view);
+        measure_terminal(view);
         top_draw(watch, view, true);
         fflush(stdout);
         struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -367,7 +367,7 @@ static int watch_once(struct watch *watch, struct top_view *view, bool json) {
     const enum vram_status status = watch_update(watch, &events, &error);
     if (status != VRAM_OK) return ui_error(view->path, &error);
     if (view->by == WATCH_SITE) watch_name_sites(watch);
-    measure(view);
+    measure_terminal(view);
     if (json) return top_json(watch, view);
     top_draw(watch, view, false);
     return CLI_OK;
@@ -412,7 +412,7 @@ static int list_processes(bool json) {
     return code;
 }
 
-static int show(const char *target, struct top_view *view, bool once, bool json) {
+static int show_target(const char *target, struct top_view *view, bool once, bool json) {
     struct recorded recorded = {.pid = 0};
     char *end;
     const long pid = strtol(target, &end, 10);
@@ -468,10 +468,10 @@ int cmd_top(int argc, char **argv) {
     int count, code;
     if (!args_parse(&command, argc, argv, &count, &code)) return code;
     struct top_view view = {.by = (enum watch_by)by, .style = ui_style()};
-    if (count == 1) return show(argv[1], &view, once, json);
+    if (count == 1) return show_target(argv[1], &view, once, json);
     struct recorded *list = calloc(2, sizeof *list);
     char target[16] = "";
     if (list != NULL && recorded_list(list, 2) == 1) snprintf(target, sizeof target, "%d", list[0].pid);
     free(list);
-    return target[0] != '\0' ? show(target, &view, once, json) : list_processes(json);
+    return target[0] != '\0' ? show_target(target, &view, once, json) : list_processes(json);
 }

@@ -31,8 +31,8 @@ static void clear_progress(void) {
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r%*s\r", 40, "");
 }
 
-static int tune(const struct vram_recording *const *recordings, size_t count, const char *name, const struct settings *settings,
-                struct answers *answers) {
+static int tune_recordings(const struct vram_recording *const *recordings, size_t count, const char *name, const struct settings *settings,
+                           struct answers *answers) {
     const struct vram_tune_options options = {.memory_bytes = settings->world.memory_bytes,
                                               .threads = (unsigned)settings->threads,
                                               .start = whatif_start(&settings->world),
@@ -62,7 +62,8 @@ static int tune_together(char **paths, int count, const struct settings *setting
     answers_open(&answers, settings->json, false, "");
     answers_expect(&answers);
     if (code == CLI_OK)
-        code = tune((const struct vram_recording *const *)recordings, (size_t)count, count == 1 ? facts.name : name, settings, &answers);
+        code = tune_recordings((const struct vram_recording *const *)recordings, (size_t)count, count == 1 ? facts.name : name, settings,
+                               &answers);
     answers_close(&answers);
     for (int i = 0; i < opened; i++) vram_recording_destroy(recordings[i]);
     free(recordings);
@@ -71,7 +72,7 @@ static int tune_together(char **paths, int count, const struct settings *setting
 
 static int tune_opened(const struct input_opened *opened, void *context) {
     const struct vram_recording *const one = opened->recording;
-    return tune(&one, 1, opened->facts.name, context, opened->answers);
+    return tune_recordings(&one, 1, opened->facts.name, context, opened->answers);
 }
 
 int cmd_tune(int argc, char **argv) {

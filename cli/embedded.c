@@ -13,7 +13,7 @@ bool embedded_is_page(const char *head, size_t length) {
 }
 
 // At least `wanted` bytes of the text at hand. False at its end, and when it cannot be read on.
-static bool fill(struct embedded *page, size_t wanted) {
+static bool fill_text(struct embedded *page, size_t wanted) {
     if (page->error != NULL) return false;
     if (page->filled - page->at >= wanted) return true;
     memmove(page->text, page->text + page->at, page->filled - page->at);
@@ -31,7 +31,7 @@ static bool fill(struct embedded *page, size_t wanted) {
 }
 
 static bool find_mark(struct embedded *page) {
-    while (fill(page, MARK)) {
+    while (fill_text(page, MARK)) {
         const char *from = page->text + page->at, *found = memchr(from, mark[0], page->filled - page->at - MARK + 1);
         if (found == NULL) {
             page->at = page->filled - MARK + 1;
@@ -49,23 +49,23 @@ static bool find_mark(struct embedded *page) {
 static char name_byte(struct embedded *page) {
     const char byte = page->text[page->at++];
     unsigned number = 0;
-    if (byte != '&' || !fill(page, 1) || page->text[page->at] != '#') return byte;
-    for (page->at++; fill(page, 1) && page->text[page->at] >= '0' && page->text[page->at] <= '9'; page->at++)
+    if (byte != '&' || !fill_text(page, 1) || page->text[page->at] != '#') return byte;
+    for (page->at++; fill_text(page, 1) && page->text[page->at] >= '0' && page->text[page->at] <= '9'; page->at++)
         number = (number * 10 + (unsigned)(page->text[page->at] - '0')) % 256;
-    if (fill(page, 1) && page->text[page->at] == ';') page->at++;
+    if (fill_text(page, 1) && page->text[page->at] == ';') page->at++;
     return number == 0 ? '?' : (char)number;
 }
 
 bool embedded_next(struct embedded *page, char name[EMBEDDED_NAME]) {
     size_t length = 0;
     if (!find_mark(page)) return false;
-    while (fill(page, 1) && page->text[page->at] != '"') {
+    while (fill_text(page, 1) && page->text[page->at] != '"') {
         const char byte = name_byte(page);
         if (length + 1 < EMBEDDED_NAME) name[length++] = byte;
     }
     name[length] = '\0';
     page->at += page->at < page->filled;
-    if (!fill(page, 1) || page->text[page->at++] != '>') page->error = "the page is damaged: a recording's name does not end";
+    if (!fill_text(page, 1) || page->text[page->at++] != '>') page->error = "the page is damaged: a recording's name does not end";
     page->bit_count = 0;
     return page->error == NULL;
 }
@@ -81,7 +81,7 @@ size_t embedded_read(struct embedded *page, void *buffer, size_t capacity) {
     unsigned char *to = buffer;
     size_t count = 0;
     while (count < capacity && page->error == NULL) {
-        if (!fill(page, 1)) {
+        if (!fill_text(page, 1)) {
             if (page->error == NULL) page->error = "the page ends within a recording";
             break;
         }

@@ -80,7 +80,8 @@ struct outcome {
     struct fit_oom oom;
 };
 
-static void explain(const struct vram_recording *recording, const struct vram_whatif_device *device, uint64_t room, struct fit_oom *oom) {
+static void describe_oom(const struct vram_recording *recording, const struct vram_whatif_device *device, uint64_t room,
+                         struct fit_oom *oom) {
     *oom = (struct fit_oom){.known = true,
                             .requested_bytes = device->oom.requested_bytes,
                             .allocated_bytes = device->oom.allocated_bytes,
@@ -92,15 +93,15 @@ static void explain(const struct vram_recording *recording, const struct vram_wh
     fit_site_of(recording, device->device, device->oom_event, oom->site, sizeof oom->site);
 }
 
-static enum vram_status replay(const struct vram_recording *recording, uint32_t device, uint64_t room, struct outcome *outcome,
-                               struct vram_error *error) {
+static enum vram_status replay_in_room(const struct vram_recording *recording, uint32_t device, uint64_t room, struct outcome *outcome,
+                                       struct vram_error *error) {
     const struct vram_whatif_options options = {.memory_bytes = room, .one_device = true, .device = device};
     struct vram_whatif_result *result;
     const enum vram_status status = vram_replay_whatif(recording, &options, &result, error);
     if (status != VRAM_OK) return status;
     *outcome = (struct outcome){.fits = result->finished};
     if (result->device_count > 0) outcome->retries = result->devices[0].retries;
-    if (result->device_count > 0 && result->devices[0].out_of_memory) explain(recording, &result->devices[0], room, &outcome->oom);
+    if (result->device_count > 0 && result->devices[0].out_of_memory) describe_oom(recording, &result->devices[0], room, &outcome->oom);
     vram_whatif_result_destroy(result);
     return VRAM_OK;
 }
@@ -114,7 +115,8 @@ static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_e
     while (!highest->process->whole_program && low < high) {
         struct outcome outcome;
         const uint64_t middle = low + (high - low) / 2;
-        const enum vram_status status = replay(verdict->recording, highest->device, middle == 0 ? MIB : middle * 2 * MIB, &outcome, error);
+        const enum vram_status status =
+            replay_in_room(verdict->recording, highest->device, middle == 0 ? MIB : middle * 2 * MIB, &outcome, error);
         if (status != VRAM_OK) return status;
         if (outcome.fits) {
             high = middle;
@@ -130,11 +132,11 @@ static enum vram_status find_smallest(struct fit_verdict *verdict, struct vram_e
 
 // --- a card -------------------------------------------------------------------------------------------------------------------------
 
-static uint64_t minus(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+static uint64_t subtract_saturated(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 // What of a holding the context is not.
 static uint64_t libraries_of(const struct fit_verdict *verdict, const struct fit_holding *holding) {
-    return minus(holding->outside_bytes, verdict->ran_on.context_bytes);
+    return subtract_saturated(holding->outside_bytes, verdict->ran_on.context_bytes);
 }
 
 // The room of one holding's allocator on a card that it shares with the others of the same device.
@@ -146,7 +148,7 @@ static uint64_t room_for(const struct fit_verdict *verdict, const struct fit_run
         if (other != holding && other->ordinal == holding->ordinal)
             taken += other->reserved_bytes + libraries_of(verdict, other) + model->context_bytes;
     }
-    return minus(model->memory_bytes, taken);
+    return subtract_saturated(model->memory_bytes, taken);
 }
 
 static bool is_like(const struct fit_holding *one, const struct fit_holding *other) {
@@ -170,7 +172,7 @@ static int judge_holding(const struct fit_verdict *verdict, const struct fit_run
     int code = CLI_OK;
     if (holding->process != verdict->highest->process) code = fit_run_recording(holding->process, &recording);
     if (code != CLI_OK) return code;
-    const enum vram_status status = replay(recording, holding->device, room < MIB ? MIB : room, &outcome, &error);
+    const enum vram_status status = replay_in_room(recording, holding->device, room < MIB ? MIB : room, &outcome, &error);
     if (recording != verdict->recording) vram_recording_destroy(recording);
     if (status != VRAM_OK) return ui_error(holding->process->path, &error);
     card->method = FIT_BY_REPLAY;
@@ -253,7 +255,7 @@ void fit_find_smallest_card(struct fit_verdict *verdict) {
 
 // By its peaks; on a card that the run was replayed for, by the least that the replay needs.
 static bool has_room(const struct fit_verdict *verdict, const struct fit_card *card, uint64_t stake_bytes) {
-    const uint64_t least_bytes = minus(verdict->smallest_bytes, verdict->highest->outside_bytes);
+    const uint64_t least_bytes = subtract_saturated(verdict->smallest_bytes, verdict->highest->outside_bytes);
     if (card->need_bytes + stake_bytes <= card->model.memory_bytes || card->method == FIT_BY_SHARE) return true;
     return fit_is_old(&card->model) == fit_is_old(&verdict->ran_on) && least_bytes + stake_bytes <= card->room_bytes;
 }

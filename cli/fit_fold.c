@@ -42,7 +42,7 @@ uint64_t fit_count_devices(char **program) {
     return count;
 }
 
-static char **find(const char *const *words, char **program, uint64_t *number) {
+static char **find_option(const char *const *words, char **program, uint64_t *number) {
     *number = 1;
     for (char **at = program; *at != NULL; at++) {
         const uint64_t found = number_of(words, at);
@@ -53,7 +53,7 @@ static char **find(const char *const *words, char **program, uint64_t *number) {
     return NULL;
 }
 
-static void replace(char **at, const char *value, char *joined, size_t capacity) {
+static void replace_argument(char **at, const char *value, char *joined, size_t capacity) {
     if (strchr(*at, '=') == NULL) {
         at[1] = (char *)(uintptr_t)value;
         return;
@@ -74,7 +74,7 @@ static int by_number(const void *a, const void *b) {
 }
 
 // The first is the one that meets the others, and often does more; the last may have less of what is divided.
-static const char *choose(struct fit_fold *fold, const char *asked) {
+static const char *choose_ranks(struct fit_fold *fold, const char *asked) {
     run_also(fold, 0);
     if (strcmp(asked, "auto") == 0) {
         run_also(fold, 1);
@@ -108,7 +108,7 @@ static bool put_environment(const struct fit_fold *fold, uint64_t of_machine) {
 const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **program) {
     uint64_t started, on;
     *fold = (struct fit_fold){.ranks = 0};
-    char **processes_at = find(processes, program, &started), **machines_at = find(machines, program, &on);
+    char **processes_at = find_option(processes, program, &started), **machines_at = find_option(machines, program, &on);
     // num-processes is of all machines.
     const bool of_all =
         processes_at != NULL && (strncmp(*processes_at + 2, "num-p", 5) == 0 || strncmp(*processes_at + 2, "num_p", 5) == 0);
@@ -118,10 +118,10 @@ const char *fit_fold_begin(struct fit_fold *fold, const char *asked, char **prog
     if (processes_at == NULL) return "--fold is for a launcher's --nproc-per-node, --num-processes or --num-gpus, which is not there";
     if (ranks < 2 || ranks > FIT_RANKS_MOST) return "2 to 1024 ranks can be folded";
     fold->ranks = ranks;
-    const char *wrong = choose(fold, asked == NULL ? "auto" : asked);
+    const char *wrong = choose_ranks(fold, asked == NULL ? "auto" : asked);
     if (wrong != NULL) return wrong;
     (void)snprintf(fold->count_text, sizeof fold->count_text, "%zu", fold->running_count);
-    replace(processes_at, fold->count_text, fold->joined[0], sizeof fold->joined[0]);
-    if (machines_at != NULL) replace(machines_at, "1", fold->joined[1], sizeof fold->joined[1]);
+    replace_argument(processes_at, fold->count_text, fold->joined[0], sizeof fold->joined[0]);
+    if (machines_at != NULL) replace_argument(machines_at, "1", fold->joined[1], sizeof fold->joined[1]);
     return put_environment(fold, of_all ? started / (on == 0 ? 1 : on) : started) ? NULL : "there is not enough memory";
 }

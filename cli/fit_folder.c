@@ -167,7 +167,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 // The rows of processes stay where they are from now on.
-static void settle(struct fit_run *run) {
+static void link_holdings(struct fit_run *run) {
     for (size_t i = 0; i < run->holding_count; i++) {
         const int64_t id = (int64_t)(uintptr_t)run->holdings[i].process;
         for (size_t j = 0; j < run->process_count; j++)
@@ -207,6 +207,6 @@ int fit_folder_read(struct fit_run *run) {
         }
         (void)closedir(entries);
     }
-    if (code == CLI_OK) settle(run);
+    if (code == CLI_OK) link_holdings(run);
     return code;
 }

@@ -39,28 +39,28 @@ struct reader {
     uint32_t alignment;
 };
 
-static bool take(struct reader *reader, void *bytes, size_t count) {
+static bool take_bytes(struct reader *reader, void *bytes, size_t count) {
     if (count > reader->size - reader->at || fread(bytes, 1, count, reader->file) != count) return false;
     reader->at += count;
     return true;
 }
 
-static bool skip(struct reader *reader, uint64_t count) {
+static bool skip_bytes(struct reader *reader, uint64_t count) {
     if (count > reader->size - reader->at || fseeko(reader->file, (off_t)count, SEEK_CUR) != 0) return false;
     reader->at += count;
     return true;
 }
 
 // Little-endian, as this machine.
-static bool take_u32(struct reader *reader, uint32_t *value) { return take(reader, value, sizeof *value); }
-static bool take_u64(struct reader *reader, uint64_t *value) { return take(reader, value, sizeof *value); }
+static bool take_u32(struct reader *reader, uint32_t *value) { return take_bytes(reader, value, sizeof *value); }
+static bool take_u64(struct reader *reader, uint64_t *value) { return take_bytes(reader, value, sizeof *value); }
 
 // A string; what does not fit into `text` is passed over.
 static bool take_string(struct reader *reader, char *text, size_t capacity) {
     uint64_t length;
     if (!take_u64(reader, &length)) return false;
     const size_t kept = length < capacity ? (size_t)length : capacity - 1;
-    if (!take(reader, text, kept) || !skip(reader, length - kept)) return false;
+    if (!take_bytes(reader, text, kept) || !skip_bytes(reader, length - kept)) return false;
     text[kept] = '\0';
     return true;
 }
@@ -68,7 +68,7 @@ static bool take_string(struct reader *reader, char *text, size_t capacity) {
 static bool skip_values(struct reader *reader, uint32_t type, uint64_t count, unsigned depth) {
     char text[1];
     if (type >= sizeof value_bytes || depth > MOST_DEPTH) return false;
-    if (value_bytes[type] != 0) return count <= reader->size && skip(reader, count * value_bytes[type]);
+    if (value_bytes[type] != 0) return count <= reader->size && skip_bytes(reader, count * value_bytes[type]);
     for (uint64_t i = 0; i < count; i++) {
         uint32_t inner;
         uint64_t inner_count;
@@ -111,8 +111,8 @@ static bool take_all(struct reader *reader, struct fit_gguf *gguf) {
     char magic[4];
     uint32_t version;
     uint64_t tensors, pairs, end = 0;
-    if (!take(reader, magic, sizeof magic) || memcmp(magic, "GGUF", sizeof magic) != 0 || !take_u32(reader, &version) || version < 2 ||
-        version > 3)
+    if (!take_bytes(reader, magic, sizeof magic) || memcmp(magic, "GGUF", sizeof magic) != 0 || !take_u32(reader, &version) ||
+        version < 2 || version > 3)
         return false;
     if (!take_u64(reader, &tensors) || !take_u64(reader, &pairs)) return false;
     for (uint64_t i = 0; i < pairs; i++)
@@ -213,7 +213,7 @@ static const char *path_in(const char *argument) {
     return argument[0] == '-' && equals != NULL && access(equals + 1, F_OK) == 0 ? equals + 1 : NULL;
 }
 
-static char *replace(const char *argument, const char *folder) {
+static char *replace_argument(const char *argument, const char *folder) {
     const char *path = path_in(argument);
     struct fit_gguf sum = {.tensor_count = 0};
     if (path == NULL) return strdup(argument);
@@ -231,7 +231,7 @@ char **fit_gguf_replace(char **program, const char *folder) {
     while (program[count] != NULL) count++;
     char **replaced = calloc(count + 1, sizeof *replaced);
     for (size_t i = 0; replaced != NULL && i < count; i++) {
-        replaced[i] = replace(program[i], folder);
+        replaced[i] = replace_argument(program[i], folder);
         if (replaced[i] != NULL) continue;
         fit_gguf_release(replaced);
         return NULL;

@@ -95,7 +95,7 @@ static const struct fit_card *next_smaller(const struct fit_verdict *verdict) {
     return card;
 }
 
-static void search(const struct fit_verdict *verdict, struct fit_setting *setting) {
+static void search_setting(const struct fit_verdict *verdict, struct fit_setting *setting) {
     const struct vram_recording *recording = verdict->recording;
     const struct vram_tune_options options = {.memory_bytes = setting->room_bytes};
     struct vram_tune_result *result;
@@ -136,7 +136,7 @@ static const struct fit_card *card_to_reach(const struct fit_verdict *verdict, b
 }
 
 // What is to be reached: the limit, or a card. False: it is, or there is none.
-static bool aim(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting) {
+static bool aim_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting) {
     const uint64_t outside_bytes = verdict->highest->outside_bytes;
     *setting = (struct fit_setting){.card = NULL};
     if (limit_bytes != UINT64_MAX) {
@@ -153,9 +153,10 @@ static bool aim(const struct fit_verdict *verdict, uint64_t limit_bytes, struct 
 
 void fit_find_setting(const struct fit_verdict *verdict, uint64_t limit_bytes, struct fit_setting *setting) {
     const struct fit_holding *highest = verdict->highest;
-    if (!aim(verdict, limit_bytes, setting) || highest->process->whole_program || highest->allocated_bytes > setting->room_bytes) return;
+    if (!aim_setting(verdict, limit_bytes, setting) || highest->process->whole_program || highest->allocated_bytes > setting->room_bytes)
+        return;
     if (vram_recording_event_count(verdict->recording, VRAM_ALL_DEVICES) <= MOST_EVENTS)
-        search(verdict, setting);
+        search_setting(verdict, setting);
     else
         try_usual(verdict, setting);
 }
@@ -252,8 +253,8 @@ static uint64_t peak_with(const struct fit_plan *plan, const struct candidate *o
 }
 
 // Two points of a line: the peak, and the one with half of the value.
-static void settle(const struct candidate *one, uint64_t half_bytes, const struct fit_holding *highest, uint64_t room_bytes,
-                   struct fit_batch *batch) {
+static void settle_batch(const struct candidate *one, uint64_t half_bytes, const struct fit_holding *highest, uint64_t room_bytes,
+                         struct fit_batch *batch) {
     const double steps = (double)(one->value - one->value / 2), each = (double)(highest->allocated_bytes - half_bytes) / steps;
     const double fixed = (double)highest->allocated_bytes - each * (double)one->value;
     const double held = (double)highest->reserved_bytes / (double)highest->allocated_bytes; // what is held beyond what is live
@@ -281,5 +282,5 @@ void fit_try_batch(const struct fit_plan *plan, const struct fit_verdict *verdic
         least_bytes = bytes;
         best = &candidates[i];
     }
-    if (best != NULL) settle(best, least_bytes, highest, setting->room_bytes, batch);
+    if (best != NULL) settle_batch(best, least_bytes, highest, setting->room_bytes, batch);
 }

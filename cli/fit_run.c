@@ -141,7 +141,7 @@ static bool listens_in(const char *path, uint16_t port) {
     return found;
 }
 
-static bool listens(uint16_t port) { return listens_in("/proc/net/tcp", port) || listens_in("/proc/net/tcp6", port); }
+static bool port_listens(uint16_t port) { return listens_in("/proc/net/tcp", port) || listens_in("/proc/net/tcp6", port); }
 
 static void add_port(struct fit_ready *ready, unsigned long port) {
     if (port == 0 || port > UINT16_MAX || ready->port_count == FIT_READY_PORTS) return;
@@ -151,7 +151,7 @@ static void add_port(struct fit_ready *ready, unsigned long port) {
 }
 
 static void add_unless_taken(struct fit_ready *ready, unsigned long port) {
-    if (port <= UINT16_MAX && !listens((uint16_t)port)) add_port(ready, port);
+    if (port <= UINT16_MAX && !port_listens((uint16_t)port)) add_port(ready, port);
 }
 
 // Which ports the program's options name; without any, those that servers take by themselves.
@@ -162,7 +162,7 @@ static void fit_ready_begin(struct fit_ready *ready, char **program) {
         if (strcmp(*at, "--port") == 0 && at[1] != NULL) add_unless_taken(ready, strtoul(at[1], NULL, 10));
     }
     for (size_t i = 0; ready->port_count == 0 && i < sizeof usual_ports / sizeof *usual_ports; i++)
-        if (!listens(usual_ports[i])) ready->ports[ready->port_count++] = usual_ports[i];
+        if (!port_listens(usual_ports[i])) ready->ports[ready->port_count++] = usual_ports[i];
 }
 
 // A line of the output may name another port: "http://HOST:PORT" of this machine.
@@ -186,7 +186,7 @@ static int connect_to(uint16_t port) {
     return -1;
 }
 
-static bool answers(uint16_t port) {
+static bool port_answers(uint16_t port) {
     static const char request[] = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     char answer[64] = "";
     unsigned code = 0;
@@ -202,7 +202,7 @@ static bool answers(uint16_t port) {
 static bool fit_ready_is(struct fit_ready *ready) {
     if (ready->ticks++ % EVERY != 0) return ready->is_server;
     for (size_t i = 0; i < ready->port_count && !ready->is_server; i++)
-        ready->is_server = listens(ready->ports[i]) && answers(ready->ports[i]);
+        ready->is_server = port_listens(ready->ports[i]) && port_answers(ready->ports[i]);
     return ready->is_server;
 }
 
@@ -265,7 +265,7 @@ static bool put_recorders(const struct running *running) {
            (!find_fit_folder(module, sizeof module) || put_first("PYTHONPATH", module));
 }
 
-static bool prepare(void *user) {
+static bool prepare_child(void *user) {
     const struct running *running = user;
     char values[4096], wrong[400];
     if (!sim_settings_text(&running->plan->sim, values, sizeof values, wrong, sizeof wrong)) {
@@ -301,7 +301,7 @@ static void look_for(struct running *running, const char *bytes, size_t length) 
     }
 }
 
-static void keep(struct running *running, const char *bytes, size_t length) {
+static void keep_output(struct running *running, const char *bytes, size_t length) {
     if (length > KEPT_BYTES) {
         bytes += length - KEPT_BYTES;
         length = KEPT_BYTES;
@@ -312,11 +312,11 @@ static void keep(struct running *running, const char *bytes, size_t length) {
     running->kept_used += length - goes;
 }
 
-static void pass(void *user, const char *bytes, size_t length) {
+static void pass_output(void *user, const char *bytes, size_t length) {
     struct running *running = user;
     look_for(running, bytes, length);
     if (running->plan->quiet) {
-        keep(running, bytes, length);
+        keep_output(running, bytes, length);
         return;
     }
     clear_progress(running);
@@ -349,7 +349,7 @@ static void show_progress(struct running *running) {
 #define WRITING_TICKS 300 // for recordings to be written
 
 // It is a server, answers, and was given the time to come to rest.
-static bool serves(struct running *running) {
+static bool program_serves(struct running *running) {
     if (strcmp(running->plan->steps, "auto") != 0 || !fit_ready_is(&running->ready)) return false;
     return ++running->ready_ticks >= (fit_end_began(running->run) ? READY_TICKS : LATE_TICKS);
 }
@@ -358,12 +358,12 @@ static bool is_over(struct running *running) {
     const struct fit_control *control = running->control.file;
     running->time_over = running->plan->most_seconds != 0 && seconds_since(&running->begin) >= (double)running->plan->most_seconds;
     running->finished = running->finished || atomic_load(&control->finished) != 0;
-    running->serves = running->serves || serves(running);
+    running->serves = running->serves || program_serves(running);
     return running->time_over || running->found || running->finished || running->serves;
 }
 
 // Whoever has device memory writes its recording; then all are ended, the program itself by program.c.
-static bool tick(void *user, int64_t process) {
+static bool watch_tick(void *user, int64_t process) {
     struct running *running = user;
     struct fit_control *control = running->control.file;
     if (running->plan->quiet || running->line_used == 0)
@@ -429,7 +429,7 @@ static enum fit_ending ending_of(const struct running *running) {
 
 static int run_program(struct running *running) {
     struct fit_run *run = running->run;
-    const struct program_watch watch = {.prepare = prepare, .output = pass, .tick = tick, .user = running};
+    const struct program_watch watch = {.prepare = prepare_child, .output = pass_output, .tick = watch_tick, .user = running};
     bool started = false;
     fit_ready_begin(&running->ready, running->plan->program);
     (void)clock_gettime(CLOCK_MONOTONIC, &running->begin);
@@ -459,7 +459,7 @@ static int run_program(struct running *running) {
     return CLI_OK;
 }
 
-static bool compile(struct running *running) {
+static bool compile_until(struct running *running) {
     const char *until = running->plan->until;
     if (until == NULL) return true;
     running->looking = regcomp(&running->until, until, REG_EXTENDED | REG_NOSUB) == 0;
@@ -475,7 +475,7 @@ static bool make_counts(struct running *running) {
 int fit_run(const struct fit_plan *plan, struct fit_run *run) {
     struct running running = {.plan = plan, .run = run};
     *run = (struct fit_run){.ending = FIT_ENDED};
-    if (!compile(&running)) return CLI_USAGE;
+    if (!compile_until(&running)) return CLI_USAGE;
     int code = CLI_BAD_INPUT;
     if (!run_library_find(&running.library)) running.library.path[0] = '\0'; // PyTorch is recorded without it
     if (!fit_folder_make(run) || (running.library.path[0] != '\0' && !run_library_open(&running.library)))

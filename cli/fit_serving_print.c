@@ -14,14 +14,14 @@
 #define WIDTH       80
 #define LENGTHS     4 // of sequences that are listed
 
-static void put(const char *title, const char *text) {
+static void put_row(const char *title, const char *text) {
     printf("    %-*s", COLUMN - 4, title);
     ui_wrap(stdout, text, COLUMN, WIDTH);
     printf("\n");
 }
 
 // "1,234,567"
-static const char *grouped(uint64_t number, char text[32]) {
+static const char *grouped_number(uint64_t number, char text[32]) {
     char digits[24];
     const int length = snprintf(digits, sizeof digits, "%" PRIu64, number);
     size_t used = 0;
@@ -33,7 +33,7 @@ static const char *grouped(uint64_t number, char text[32]) {
     return text;
 }
 
-#define COUNT(number) grouped((number), (char[32]){0})
+#define COUNT(number) grouped_number((number), (char[32]){0})
 
 static void print_cache(const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
@@ -45,33 +45,33 @@ static void print_cache(const struct fit_serving *serving) {
     else if (serving->token_bytes != 0)
         used += snprintf(text + used, sizeof text - (size_t)used, ": %s tokens", COUNT(serving->cache_bytes / serving->token_bytes));
     if (serving->token_bytes != 0) used += snprintf(text + used, sizeof text - (size_t)used, ", %s a token", SIZE(serving->token_bytes));
-    put("KV cache", text);
+    put_row("KV cache", text);
     uint64_t length = served->length;
     used = 0;
     for (int i = 0; i < LENGTHS && length >= 128 && served->tokens / length > 0; i++, length /= 4)
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%s at %s", i == 0 ? "sequences at once by their length: " : ", ",
                          COUNT(served->tokens / length), COUNT(length));
-    if (used > 0) put("", text);
-    if (served->tokens != 0 && served->tokens < served->length) put("", "less than one sequence of the whole length");
+    if (used > 0) put_row("", text);
+    if (served->tokens != 0 && served->tokens < served->length) put_row("", "less than one sequence of the whole length");
 }
 
 static void print_phases(const struct fit_serving *serving) {
     const struct fit_served *served = serving->served;
     char text[300];
-    put("Weights", SIZE(serving->weight_bytes));
+    put_row("Weights", SIZE(serving->weight_bytes));
     const uint64_t above =
         serving->profiling_bytes - (serving->weight_bytes < serving->profiling_bytes ? serving->weight_bytes : serving->profiling_bytes);
     if (serving->profiling_bytes != 0) {
         (void)snprintf(text, sizeof text, "%s live at most, %s above the weights (activations of the largest batch)",
                        SIZE(serving->profiling_bytes), SIZE(above));
-        put("Profiling", text);
+        put_row("Profiling", text);
     }
     print_cache(serving);
     if (served->captures != 0) {
         (void)snprintf(text, sizeof text, "%s captured, %s in their pools; %s live at most in warm-up and capture", COUNT(served->captures),
                        SIZE(served->graph_bytes), SIZE(serving->capture_bytes));
         if (serving->capture_bytes == 0) *strchr(text, ';') = '\0';
-        put("CUDA graphs", text);
+        put_row("CUDA graphs", text);
     }
 }
 
@@ -87,7 +87,7 @@ static void print_card(const struct fit_serving *serving, const struct fit_verdi
     else
         (void)snprintf(text + used, sizeof text - (size_t)used, "; at %.3g: %s of cache, %s tokens%s", share, SIZE(on.cache_bytes),
                        COUNT(on.tokens), on.tokens < serving->served->length ? ": less than one sequence" : "");
-    put(card->model.key, text);
+    put_row(card->model.key, text);
 }
 
 // What the share does not cover.
@@ -99,7 +99,7 @@ static void print_beyond(const struct fit_serving *serving, const struct fit_ver
                    SIZE((uint64_t)(serving->beyond_bytes > 0 ? serving->beyond_bytes : 0)), SIZE(serving->held_bytes),
                    SIZE(highest->outside_bytes - verdict->library_bytes), SIZE(verdict->library_bytes),
                    SIZE((uint64_t)(serving->served->share * (double)verdict->ran_memory_bytes)));
-    put("Beyond it", text);
+    put_row("Beyond it", text);
 }
 
 static void print_growth(const struct fit_serving *serving, const struct fit_verdict *verdict) {
@@ -109,7 +109,7 @@ static void print_growth(const struct fit_serving *serving, const struct fit_ver
         if (!card->asked || card->need_bytes > card->model.memory_bytes || serving->token_bytes == 0) continue;
         (void)snprintf(text, sizeof text, "about %s tokens more would fit, if nothing else grows",
                        COUNT((card->model.memory_bytes - card->need_bytes) / serving->token_bytes));
-        put(card->model.key, text);
+        put_row(card->model.key, text);
     }
 }
 

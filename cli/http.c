@@ -120,7 +120,7 @@ static void read_headers(struct headers *headers, char *lines) {
 
 // --- the request ------------------------------------------------------------------------------------------------------------------------
 
-static void refuse(struct http_request *request, int status) {
+static void refuse_request(struct http_request *request, int status) {
     request->status = status;
     request->close = true;
 }
@@ -141,13 +141,13 @@ static void take_absolute(struct headers *headers, char **target) {
     *target = path;
 }
 
-static void judge(uint16_t port, const char *method, const struct headers *headers, struct http_request *request) {
+static void judge_request(uint16_t port, const char *method, const struct headers *headers, struct http_request *request) {
     if (headers->broken || headers->host_count != 1)
-        refuse(request, 400);
+        refuse_request(request, 400);
     else if (!is_own_host(port, headers->host) || headers->foreign)
-        refuse(request, 403);
+        refuse_request(request, 403);
     else if (strcmp(method, "GET") != 0)
-        refuse(request, 405);
+        refuse_request(request, 405);
 }
 
 void http_parse(uint16_t port, char *text, size_t length, struct http_request *request) {
@@ -158,7 +158,7 @@ void http_parse(uint16_t port, char *text, size_t length, struct http_request *r
     const bool clean = strlen(text) == length - 2 && is_clean(text);
     char *line_end = clean ? strstr(text, "\r\n") : NULL, *target = clean ? strchr(text, ' ') : NULL;
     if (line_end == NULL || target == NULL || target > line_end) {
-        refuse(request, 400);
+        refuse_request(request, 400);
         return;
     }
     *line_end = '\0';
@@ -166,14 +166,14 @@ void http_parse(uint16_t port, char *text, size_t length, struct http_request *r
     char *version = strchr(target, ' ');
     read_headers(&headers, line_end + 2);
     if (version == NULL || !is_version(version + 1) || !is_token(text) || strchr(target, '\t') != NULL) {
-        refuse(request, 400);
+        refuse_request(request, 400);
         return;
     }
     *version = '\0';
     take_absolute(&headers, &target);
     request->path = target;
     request->close = headers.close || strcmp(version + 1, "HTTP/1.1") != 0;
-    judge(port, text, &headers, request);
+    judge_request(port, text, &headers, request);
 }
 
 // Time does not tell how much of a guess was right.

@@ -49,7 +49,7 @@ static bool send_all(const struct http_server *server, int socket, const char *b
 }
 
 // False when the connection is done.
-static bool respond(const struct http_server *server, int socket, const struct http_reply *reply, bool close) {
+static bool send_reply(const struct http_server *server, int socket, const struct http_reply *reply, bool close) {
     char head[640];
     const int size = snprintf(head, sizeof head,
                               "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n"
@@ -72,7 +72,7 @@ static bool answer_one(struct http_server *server, int socket, const struct http
         server->is_over = true;
         return false;
     }
-    const bool goes_on = respond(server, socket, &reply, request->close);
+    const bool goes_on = send_reply(server, socket, &reply, request->close);
     if (reply.owned) free((void *)(uintptr_t)reply.bytes);
     return goes_on;
 }
@@ -89,11 +89,11 @@ static bool serve_requests(struct http_server *server, struct connection *connec
     if (connection->filled < sizeof connection->bytes) return true;
     struct http_reply reply;
     http_reply_status(&reply, 431);
-    (void)respond(server, connection->socket, &reply, true);
+    (void)send_reply(server, connection->socket, &reply, true);
     return false;
 }
 
-static bool receive(struct http_server *server, struct connection *connection) {
+static bool receive_request(struct http_server *server, struct connection *connection) {
     const ssize_t got = recv(connection->socket, connection->bytes + connection->filled, sizeof connection->bytes - connection->filled, 0);
     if (got < 0 && errno == EINTR) return true;
     if (got <= 0) return false;
@@ -102,7 +102,7 @@ static bool receive(struct http_server *server, struct connection *connection) {
     return serve_requests(server, connection);
 }
 
-static void drop(struct http_server *server, size_t index) {
+static void drop_connection(struct http_server *server, size_t index) {
     (void)close(server->connections[index]->socket);
     free(server->connections[index]);
     server->connections[index] = server->connections[--server->count];
@@ -123,7 +123,7 @@ static void accept_one(struct http_server *server) {
         for (size_t i = 1; i < server->count; i++) {
             if (server->connections[i]->used < server->connections[oldest]->used) oldest = i;
         }
-        drop(server, oldest);
+        drop_connection(server, oldest);
     }
     connection->socket = socket;
     connection->used = ++server->clock;
@@ -144,14 +144,14 @@ bool http_server_run(struct http_server *server, http_answer *answer, http_idle 
         if (ready <= 0) continue;
         // From the end, since a dropped one is replaced by the last.
         for (size_t i = server->count; i-- > 0;) {
-            if (waits[i + 1].revents != 0 && !receive(server, server->connections[i])) drop(server, i);
+            if (waits[i + 1].revents != 0 && !receive_request(server, server->connections[i])) drop_connection(server, i);
         }
         if (waits[0].revents != 0) accept_one(server);
     }
     return !server->is_over;
 }
 
-static int failed(const char *what) {
+static int server_failed(const char *what) {
     ui_say("vram: %s: %s", what, strerror(errno));
     return CLI_DEVICE;
 }
@@ -161,7 +161,7 @@ static int listen_on(struct http_server *server, uint16_t port) {
     socklen_t length = sizeof address;
     const int yes = 1;
     server->socket = socket(AF_INET, SOCK_STREAM, 0);
-    if (server->socket < 0) return failed("no socket");
+    if (server->socket < 0) return server_failed("no socket");
     (void)setsockopt(server->socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(server->socket, (struct sockaddr *)&address, sizeof address) != 0 || listen(server->socket, MOST_CONNECTIONS) != 0 ||
         getsockname(server->socket, (struct sockaddr *)&address, &length) != 0) {
@@ -174,7 +174,7 @@ static int listen_on(struct http_server *server, uint16_t port) {
 
 int http_server_create(uint16_t port, struct http_server **server) {
     struct http_server *made = calloc(1, sizeof *made);
-    if (made == NULL) return failed("no host memory");
+    if (made == NULL) return server_failed("no host memory");
     made->socket = -1;
     const int code = listen_on(made, port);
     if (code == CLI_OK)
@@ -186,7 +186,7 @@ int http_server_create(uint16_t port, struct http_server **server) {
 
 void http_server_destroy(struct http_server *server) {
     if (server == NULL) return;
-    while (server->count != 0) drop(server, server->count - 1);
+    while (server->count != 0) drop_connection(server, server->count - 1);
     if (server->socket >= 0) (void)close(server->socket);
     free(server);
 }

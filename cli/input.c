@@ -61,31 +61,31 @@ struct input {
     } state;
 };
 
-static size_t fail(struct input *input, const char *what) {
+static size_t fail_input(struct input *input, const char *what) {
     (void)snprintf(input->error, sizeof input->error, "%s", what);
     return SIZE_MAX;
 }
 
-static size_t damaged(struct input *input, const char *reason) {
+static size_t damaged_input(struct input *input, const char *reason) {
     (void)snprintf(input->error, sizeof input->error, "the %s data is damaged: %s", input->codec->name, reason);
     return SIZE_MAX;
 }
 
 // More bytes in the buffer. False at the end of the file or on an error (then input->error says so).
-static bool refill(struct input *input) {
+static bool refill_input(struct input *input) {
     if (input->at_end || input->error[0] != '\0') return false;
     input->at = 0;
     if (input->page != NULL) {
         input->filled = embedded_read(input->page, input->buffer, BUFFER_BYTES);
         if (input->filled == SIZE_MAX) input->filled = 0;
-        if (input->filled < BUFFER_BYTES && input->page->error != NULL) (void)fail(input, input->page->error);
+        if (input->filled < BUFFER_BYTES && input->page->error != NULL) (void)fail_input(input, input->page->error);
     } else if (input->zip != NULL) {
         input->filled = zip_read(input->zip, input->buffer, BUFFER_BYTES);
         if (input->filled == SIZE_MAX) input->filled = 0;
-        if (input->zip->error != NULL) (void)fail(input, input->zip->error);
+        if (input->zip->error != NULL) (void)fail_input(input, input->zip->error);
     } else {
         input->filled = fread(input->buffer, 1, BUFFER_BYTES, input->file);
-        if (input->filled < BUFFER_BYTES && ferror(input->file)) (void)fail(input, strerror(errno));
+        if (input->filled < BUFFER_BYTES && ferror(input->file)) (void)fail_input(input, strerror(errno));
     }
     input->at_end = input->filled < BUFFER_BYTES;
     input->taken += input->filled;
@@ -102,11 +102,11 @@ static size_t fill_gzip(struct input *input, unsigned char *to, size_t capacity)
     stream->next_out = to;
     stream->avail_out = capacity > 1u << 30 ? 1u << 30 : (uInt)capacity;
     while (stream->next_out == to) {
-        if (input->at == input->filled && !refill(input)) {
+        if (input->at == input->filled && !refill_input(input)) {
             if (input->error[0] != '\0') return SIZE_MAX;
-            return input->between ? 0 : damaged(input, "it ends too early");
+            return input->between ? 0 : damaged_input(input, "it ends too early");
         }
-        if (input->between && inflateReset(stream) != Z_OK) return damaged(input, "it cannot be restarted");
+        if (input->between && inflateReset(stream) != Z_OK) return damaged_input(input, "it cannot be restarted");
         input->between = false;
         stream->next_in = input->buffer + input->at;
         stream->avail_in = (uInt)(input->filled - input->at);
@@ -115,7 +115,7 @@ static size_t fill_gzip(struct input *input, unsigned char *to, size_t capacity)
         if (result == Z_STREAM_END) {
             input->between = true;
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            return damaged(input, stream->msg != NULL ? stream->msg : "it cannot be inflated");
+            return damaged_input(input, stream->msg != NULL ? stream->msg : "it cannot be inflated");
         }
     }
     return (size_t)(stream->next_out - to);
@@ -133,16 +133,16 @@ static size_t fill_xz(struct input *input, unsigned char *to, size_t capacity) {
     stream->next_out = to;
     stream->avail_out = capacity;
     while (stream->next_out == to) {
-        if (input->at == input->filled && !refill(input) && input->error[0] != '\0') return SIZE_MAX;
+        if (input->at == input->filled && !refill_input(input) && input->error[0] != '\0') return SIZE_MAX;
         const bool over = input->at == input->filled && input->at_end;
         stream->next_in = input->buffer + input->at;
         stream->avail_in = input->filled - input->at;
         const lzma_ret result = lzma_code(stream, over ? LZMA_FINISH : LZMA_RUN);
         input->at = input->filled - stream->avail_in;
         if (result == LZMA_STREAM_END) break;
-        if (result == LZMA_MEMLIMIT_ERROR) return damaged(input, "it needs more than 256 MiB to unpack");
-        if (result == LZMA_BUF_ERROR) return damaged(input, "it ends too early");
-        if (result != LZMA_OK) return damaged(input, "it cannot be unpacked");
+        if (result == LZMA_MEMLIMIT_ERROR) return damaged_input(input, "it needs more than 256 MiB to unpack");
+        if (result == LZMA_BUF_ERROR) return damaged_input(input, "it ends too early");
+        if (result != LZMA_OK) return damaged_input(input, "it cannot be unpacked");
     }
     return (size_t)(stream->next_out - to);
 }
@@ -158,14 +158,14 @@ static bool begin_zstd(struct input *input) {
 static size_t fill_zstd(struct input *input, unsigned char *to, size_t capacity) {
     ZSTD_outBuffer out = {to, capacity, 0};
     while (out.pos == 0) {
-        if (input->at == input->filled && !refill(input)) {
+        if (input->at == input->filled && !refill_input(input)) {
             if (input->error[0] != '\0') return SIZE_MAX;
-            return input->between ? 0 : damaged(input, "it ends too early");
+            return input->between ? 0 : damaged_input(input, "it ends too early");
         }
         ZSTD_inBuffer in = {input->buffer, input->filled, input->at};
         const size_t result = ZSTD_decompressStream(input->state.zstd, &out, &in);
         input->at = in.pos;
-        if (ZSTD_isError(result)) return damaged(input, ZSTD_getErrorName(result));
+        if (ZSTD_isError(result)) return damaged_input(input, ZSTD_getErrorName(result));
         input->between = result == 0;
     }
     return out.pos;
@@ -180,7 +180,7 @@ static const struct codec codecs[] = {
 };
 
 static size_t fill_plain(struct input *input, unsigned char *to, size_t capacity) {
-    if (input->at == input->filled && !refill(input)) return input->error[0] == '\0' ? 0 : SIZE_MAX;
+    if (input->at == input->filled && !refill_input(input)) return input->error[0] == '\0' ? 0 : SIZE_MAX;
     const size_t part = input->filled - input->at < capacity ? input->filled - input->at : capacity;
     memcpy(to, input->buffer + input->at, part);
     input->at += part;
@@ -221,7 +221,7 @@ static size_t too_much(struct input *input) {
 static bool is_packed(const struct input *input) { return input->codec != NULL || input->zip != NULL; }
 
 // What goes beyond the limit is not handed out.
-static size_t decode(struct input *input, void *buffer, size_t capacity) {
+static size_t decode_input(struct input *input, void *buffer, size_t capacity) {
     if (input->error[0] != '\0') return SIZE_MAX;
     if (!is_packed(input)) return fill_plain(input, buffer, capacity);
     const size_t count = input->codec != NULL ? input->codec->fill(input, buffer, capacity) : fill_plain(input, buffer, capacity);
@@ -239,7 +239,7 @@ static size_t input_read(void *context, void *buffer, size_t capacity) {
         memcpy(buffer, input->head + input->head_at, count);
         input->head_at += count;
     } else {
-        count = decode(input, buffer, capacity);
+        count = decode_input(input, buffer, capacity);
     }
     if (count != SIZE_MAX) input->produced += count;
     return count;
@@ -249,7 +249,7 @@ static size_t input_read(void *context, void *buffer, size_t capacity) {
 static bool is_page(struct input *input) {
     size_t count = 1;
     while (input->head_filled < sizeof input->head && count != 0 && count != SIZE_MAX) {
-        count = decode(input, input->head + input->head_filled, sizeof input->head - input->head_filled);
+        count = decode_input(input, input->head + input->head_filled, sizeof input->head - input->head_filled);
         if (count != SIZE_MAX) input->head_filled += count;
     }
     return embedded_is_page((const char *)input->head, input->head_filled);
@@ -257,13 +257,13 @@ static bool is_page(struct input *input) {
 
 // Looks at the first bytes. False when the decompressor cannot start.
 static bool choose_codec(struct input *input) {
-    (void)refill(input);
+    (void)refill_input(input);
     for (size_t i = 0; i < sizeof codecs / sizeof codecs[0]; i++) {
         if (input->filled < codecs[i].magic_length || memcmp(input->buffer, codecs[i].magic, codecs[i].magic_length) != 0) continue;
         input->codec = &codecs[i];
         if (codecs[i].begin(input)) return true;
         input->codec = NULL;
-        (void)fail(input, "no host memory to unpack it");
+        (void)fail_input(input, "no host memory to unpack it");
         return false;
     }
     return true;
@@ -297,7 +297,7 @@ static int fail_with_message(const struct input *input, const char *name) {
     return ui_error(name, &error);
 }
 
-static int refused(const char *name, const char *what) {
+static int refused_input(const char *name, const char *what) {
     struct vram_error error = {.status = VRAM_BAD_INPUT, .offset = VRAM_NO_OFFSET};
     (void)snprintf(error.message, sizeof error.message, "%s", what);
     return ui_error(name, &error);
@@ -356,15 +356,15 @@ static int read_embedded(struct input *outer, const char *name, const char *want
         if (outer->error[0] != '\0')
             code = fail_with_message(outer, name);
         else if (!there)
-            code = refused(name, page->error != NULL ? page->error
-                                 : wanted != NULL    ? "no such recording in the page"
-                                                     : "the page has no recording in it");
+            code = refused_input(name, page->error != NULL ? page->error
+                                       : wanted != NULL    ? "no such recording in the page"
+                                                           : "the page has no recording in it");
         else
             code = choose_codec(inner) ? read_plain(inner, name, recording) : fail_with_message(inner, name);
         if (code == CLI_OK && wanted == NULL && embedded_next(page, found)) {
             vram_recording_destroy(*recording);
-            code = refused(name, outer->file == stdin ? "the page has several recordings in it: one can be named in a file only"
-                                                      : "the page has several recordings in it: add #NAME or #NUMBER to name one");
+            code = refused_input(name, outer->file == stdin ? "the page has several recordings in it: one can be named in a file only"
+                                                            : "the page has several recordings in it: add #NAME or #NUMBER to name one");
         }
         *bytes = inner->produced;
         if (inner->codec != NULL) inner->codec->end(inner);
@@ -427,13 +427,13 @@ static int read_archive(struct input *outer, const char *name, const char *wante
     if (zip == NULL || inner == NULL || buffer == NULL) {
         code = open_failed(name, "no host memory to read it");
     } else if (fseeko(outer->file, 0, SEEK_END) != 0) {
-        code = refused(name, "a ZIP archive is read from a file only: its list of files is at its end");
+        code = refused_input(name, "a ZIP archive is read from a file only: its list of files is at its end");
     } else {
         const bool opened = open_archive(outer, zip);
         const struct zip_file *file = opened ? find_meant(zip, wanted, &reason) : NULL;
         *inner = (struct input){.zip = zip, .outer = outer, .buffer = buffer};
         if (file == NULL || !zip_begin(zip, file))
-            code = refused(name, zip->error != NULL ? zip->error : reason);
+            code = refused_input(name, zip->error != NULL ? zip->error : reason);
         else
             code = choose_codec(inner) ? read_plain(inner, name, recording) : fail_with_message(inner, name);
         *bytes = inner->produced;
@@ -462,7 +462,7 @@ static int read_recording(struct input *input, const char *name, const char *wan
     if (is_archive(input)) return read_archive(input, name, wanted, recording, bytes);
     if (is_page(input)) return read_embedded(input, name, wanted, recording, bytes);
     const int code = wanted != NULL
-                         ? refused(name, "it is no page of `vram view` and no ZIP archive, of whose recordings one could be named")
+                         ? refused_input(name, "it is no page of `vram view` and no ZIP archive, of whose recordings one could be named")
                          : read_plain(input, name, recording);
     *bytes = input->produced;
     return code;

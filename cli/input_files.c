@@ -39,7 +39,7 @@ static int by_name(const void *left, const void *right) {
     return order != 0 ? order : strcmp(*a, *b);
 }
 
-static int failed(const char *path, const char *reason) {
+static int folder_failed(const char *path, const char *reason) {
     ui_say("vram: %s: %s", path, reason);
     return CLI_BAD_INPUT;
 }
@@ -73,7 +73,7 @@ static void add_name(void *context, const char *name) {
 }
 
 // PAGE#NAME, or PAGE#NUMBER where the name is not the only one of its kind.
-static char *address(const struct listing *listing, int index) {
+static char *page_address(const struct listing *listing, int index) {
     const char *name = listing->names.paths[index];
     int same = 0;
     for (int i = 0; i < listing->names.count; i++) same += strcmp(listing->names.paths[i], name) == 0;
@@ -91,12 +91,12 @@ static bool add_file(struct input_files *files, const char *path) {
         input_files_close(&listing.names);
         return add_path(files, strdup(path));
     }
-    for (int i = 0; i < listing.names.count && !listing.failed; i++) listing.failed = !add_path(files, address(&listing, i));
+    for (int i = 0; i < listing.names.count && !listing.failed; i++) listing.failed = !add_path(files, page_address(&listing, i));
     input_files_close(&listing.names);
     return !listing.failed;
 }
 
-static char *join(const char *folder, const char *name) {
+static char *join_path(const char *folder, const char *name) {
     const size_t length = strlen(folder), size = length + strlen(name) + 2;
     char *path = malloc(size);
     if (path != NULL) (void)snprintf(path, size, "%s%s%s", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", name);
@@ -122,17 +122,17 @@ static int add_folder(struct input_files *files, const char *folder) {
     const struct dirent *entry;
     bool good = true;
     DIR *listing = opendir(folder);
-    if (listing == NULL) return failed(folder, strerror(errno));
+    if (listing == NULL) return folder_failed(folder, strerror(errno));
     while (good && (entry = readdir(listing)) != NULL) {
         if (!input_is_recording_name(entry->d_name)) continue;
-        char *path = join(folder, entry->d_name);
+        char *path = join_path(folder, entry->d_name);
         good = path != NULL && (is_left_out(path) || add_file(files, path));
         free(path);
     }
     closedir(listing);
     files->had_folder = true;
-    if (!good) return failed(folder, "no host memory to list it");
-    if (files->count == first) return failed(folder, "holds no recording (*.pickle, *.pkl, *.json, *.html, *.vram)");
+    if (!good) return folder_failed(folder, "no host memory to list it");
+    if (files->count == first) return folder_failed(folder, "holds no recording (*.pickle, *.pkl, *.json, *.html, *.vram)");
     qsort(files->paths + first, (size_t)(files->count - first), sizeof *files->paths, by_name);
     return CLI_OK;
 }
@@ -144,7 +144,7 @@ int input_files_open(char **operands, int count, struct input_files *files) {
         if (is_folder(operands[i]))
             code = add_folder(files, operands[i]);
         else if (!add_file(files, operands[i]))
-            code = failed(operands[i], "no host memory");
+            code = folder_failed(operands[i], "no host memory");
     }
     if (code != CLI_OK) input_files_close(files);
     return code;

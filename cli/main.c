@@ -50,7 +50,7 @@ static void print_help(FILE *file) {
     fprintf(file, "\n");
 }
 
-static int unknown(const char *name) {
+static int unknown_command(const char *name) {
     static const char *const others[] = {"help", "version", NULL}, *const flags[] = {"--help", "--version", NULL};
     const bool is_option = name[0] == '-';
     const char *nearest =
@@ -66,7 +66,7 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
-static int run(int argc, char **argv) {
+static int run_command(int argc, char **argv) {
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;
@@ -87,7 +87,7 @@ static int run(int argc, char **argv) {
     for (const struct command *command = commands; command->name != NULL; command++) {
         if (strcmp(name, command->name) == 0) return wants_help ? command->run(2, help_arguments) : command->run(argc - 1, argv + 1);
     }
-    return unknown(name);
+    return unknown_command(name);
 }
 
 // A file that is opened must not become standard output because that was closed: reading and writing those fails instead.
@@ -100,6 +100,6 @@ static void hold_standard_files(void) {
 
 int main(int argc, char **argv) {
     hold_standard_files();
-    const int code = run(argc, argv);
+    const int code = run_command(argc, argv);
     return ui_finish() || code != CLI_OK ? code : CLI_BAD_INPUT;
 }

@@ -86,7 +86,7 @@ static bool command_of(const cJSON *arguments, char **argv, struct mcp_answer *a
 }
 
 // In the child.
-static void become(char **argv, const char *folder, const int output[2]) {
+static void become_command(char **argv, const char *folder, const int output[2]) {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)setpgid(0, 0);
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output[1], STDERR_FILENO) < 0 || dup2(output[0], STDOUT_FILENO) < 0)
@@ -116,7 +116,7 @@ static bool open_pipes(int reads[2], int writes[2]) {
     return true;
 }
 
-static bool start(struct mcp_server *server, const cJSON *arguments, char *asked, struct mcp_answer *answer) {
+static bool start_fit(struct mcp_server *server, const cJSON *arguments, char *asked, struct mcp_answer *answer) {
     char *argv[ARGUMENTS_MOST];
     int writes[2];
     struct mcp_fit *fit = calloc(1, sizeof *fit);
@@ -127,7 +127,7 @@ static bool start(struct mcp_server *server, const cJSON *arguments, char *asked
     }
     (void)fflush(NULL);
     fit->process = fork();
-    if (fit->process == 0) become(argv, mcp_text(arguments, "folder", NULL), writes);
+    if (fit->process == 0) become_command(argv, mcp_text(arguments, "folder", NULL), writes);
     (void)close(writes[0]);
     (void)close(writes[1]);
     fit->asked = asked;
@@ -158,7 +158,7 @@ static void keep_complaint(struct mcp_fit *fit, const char *bytes, size_t length
     fit->complaint_length += length;
 }
 
-static void take(struct mcp_fit *fit, size_t which) {
+static void take_output(struct mcp_fit *fit, size_t which) {
     char bytes[4096];
     const ssize_t got = read(fit->output[which], bytes, sizeof bytes);
     if (got > 0 && which == 0) keep_answer(fit, bytes, (size_t)got);
@@ -177,7 +177,7 @@ static bool wait_for(struct mcp_fit *fit) {
         if (left <= 0) return false;
         if (poll(wanted, 2, (int)left) <= 0) continue;
         for (size_t i = 0; i < 2; i++) {
-            if (wanted[i].revents != 0) take(fit, i);
+            if (wanted[i].revents != 0) take_output(fit, i);
         }
     }
     return true;
@@ -212,7 +212,7 @@ void mcp_tool_fit(struct mcp_server *server, const cJSON *arguments, struct mcp_
     }
     if (server->fit != NULL && strcmp(server->fit->asked, asked) != 0) mcp_fit_end(server); // another question
     const bool started = server->fit == NULL;
-    if (started && !start(server, arguments, asked, answer)) {
+    if (started && !start_fit(server, arguments, asked, answer)) {
         free(asked);
         return;
     }

@@ -207,17 +207,17 @@ void mcp_tool_diff(struct mcp_server *server, const cJSON *arguments, struct mcp
                  after->id);
 }
 
-static double fraction(const cJSON *object, const char *name) {
+static double fraction_in(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
 static void say_growth(struct mcp_answer *answer, const cJSON *group) {
-    const double slope = fraction(group, "bytes_per_step");
+    const double slope = fraction_in(group, "bytes_per_step");
     mcp_line(answer, "  %s, +%s a step (%.2f allocations), grew at %s of %s points, %s -> %s: %s", mcp_text(group, "verdict", ""),
-             BYTES((uint64_t)(slope < 0 ? 0 : slope + 0.5)), fraction(group, "objects_per_step"), NUMBER(mcp_whole(group, "grew_points")),
-             NUMBER(mcp_whole(group, "course_points")), BYTES(mcp_whole(group, "first_bytes")), BYTES(mcp_whole(group, "last_bytes")),
-             mcp_text(group, "name", ""));
+             BYTES((uint64_t)(slope < 0 ? 0 : slope + 0.5)), fraction_in(group, "objects_per_step"),
+             NUMBER(mcp_whole(group, "grew_points")), NUMBER(mcp_whole(group, "course_points")), BYTES(mcp_whole(group, "first_bytes")),
+             BYTES(mcp_whole(group, "last_bytes")), mcp_text(group, "name", ""));
 }
 
 static void say_marks(struct mcp_answer *answer, const cJSON *marks) {

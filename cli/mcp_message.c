@@ -76,7 +76,7 @@ static char *shown_line(const char *format, va_list arguments) {
     return NULL;
 }
 
-static bool append(struct mcp_answer *answer, const char *line, size_t kept) {
+static bool append_line(struct mcp_answer *answer, const char *line, size_t kept) {
     const size_t length = strlen(line), text_cost = cost_of(line), cost = text_cost + 2; // with the line's end
     if (text_cost == SIZE_MAX || answer->cost + cost + kept + ENVELOPE_BYTES > MCP_ANSWER_BYTES) return false;
     memcpy(answer->text + answer->length, line, length);
@@ -93,7 +93,7 @@ void mcp_line(struct mcp_answer *answer, const char *format, ...) {
     char *line = shown_line(format, arguments);
     va_end(arguments);
     // After the first line without room none may follow: a shorter one would stand in a wrong place.
-    if (line == NULL || answer->missed != 0 || !append(answer, line, KEPT_BYTES)) answer->missed++;
+    if (line == NULL || answer->missed != 0 || !append_line(answer, line, KEPT_BYTES)) answer->missed++;
     free(line);
 }
 
@@ -119,7 +119,7 @@ void mcp_fail(struct mcp_answer *answer, const char *format, ...) {
     *answer = (struct mcp_answer){.is_error = true};
     // A sentence that is longer than an answer names something absurd.
     if (line != NULL && strlen(line) > MCP_ANSWER_BYTES / 4) line[MCP_ANSWER_BYTES / 4] = '\0';
-    (void)append(answer, line == NULL ? "no host memory" : line, 0);
+    (void)append_line(answer, line == NULL ? "no host memory" : line, 0);
     free(line);
 }
 
@@ -149,11 +149,11 @@ void mcp_end(struct mcp_answer *answer) {
     char line[sizeof answer->next + DEVICE_BYTES];
     if (answer->missed != 0) {
         (void)snprintf(line, sizeof line, "(%" PRIu64 " more lines had no room)", answer->missed);
-        (void)append(answer, line, 0);
+        (void)append_line(answer, line, 0);
     }
     if (answer->next[0] == '\0') return;
     put_next(answer, line, sizeof line);
-    (void)append(answer, line, 0);
+    (void)append_line(answer, line, 0);
 }
 
 const char *mcp_number(uint64_t number, char text[MCP_BYTES_CAPACITY]) {
@@ -192,7 +192,7 @@ enum rpc_error { RPC_PARSE = -32700, RPC_INVALID = -32600, RPC_NO_METHOD = -3260
 static const char *const versions[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
 
 // A message in the making, with the id of its request (null where it has none).
-static struct vr_json *begin(struct answer_json *message, const cJSON *id) {
+static struct vr_json *begin_message(struct answer_json *message, const cJSON *id) {
     *message = (struct answer_json){.text = {.bytes = NULL}};
     vr_json_init(&message->json, &message->text, false);
     vr_json_object(&message->json, NULL);
@@ -205,7 +205,7 @@ static struct vr_json *begin(struct answer_json *message, const cJSON *id) {
 }
 
 // Sends the message as a line and releases it. False when `out` took no more.
-static bool end(struct answer_json *message, FILE *out) {
+static bool end_message(struct answer_json *message, FILE *out) {
     vr_json_object_end(&message->json);
     vr_text_puts(&message->text, "\n");
     const bool sent = vr_text_status(&message->text) == VRAM_OK && fputs(vr_text_string(&message->text), out) >= 0 && fflush(out) == 0;
@@ -215,20 +215,20 @@ static bool end(struct answer_json *message, FILE *out) {
 
 static bool send_error(FILE *out, const cJSON *id, enum rpc_error code, const char *text) {
     struct answer_json message;
-    struct vr_json *json = begin(&message, id);
+    struct vr_json *json = begin_message(&message, id);
     vr_json_object(json, "error");
     vr_json_i64(json, "code", code);
     vr_json_string(json, "message", text);
     vr_json_object_end(json);
-    return end(&message, out);
+    return end_message(&message, out);
 }
 
 static bool send_nothing(FILE *out, const cJSON *id) {
     struct answer_json message;
-    struct vr_json *json = begin(&message, id);
+    struct vr_json *json = begin_message(&message, id);
     vr_json_object(json, "result");
     vr_json_object_end(json);
-    return end(&message, out);
+    return end_message(&message, out);
 }
 
 static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *params, FILE *out) {
@@ -239,7 +239,7 @@ static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *
     }
     server->ready = true;
     struct answer_json message;
-    struct vr_json *json = begin(&message, id);
+    struct vr_json *json = begin_message(&message, id);
     vr_json_object(json, "result");
     vr_json_string(json, "protocolVersion", version);
     vr_json_object(json, "capabilities");
@@ -256,12 +256,12 @@ static bool initialize(struct mcp_server *server, const cJSON *id, const cJSON *
                    "memory ask why, then cure; for who holds memory ask peak (by role, then by site, then by stack). Bytes are exact. "
                    "Every answer ends with the question that leads on.");
     vr_json_object_end(json);
-    return end(&message, out);
+    return end_message(&message, out);
 }
 
 static bool send_answer(FILE *out, const cJSON *id, const struct mcp_answer *answer) {
     struct answer_json message;
-    struct vr_json *json = begin(&message, id);
+    struct vr_json *json = begin_message(&message, id);
     vr_json_object(json, "result");
     vr_json_array(json, "content");
     vr_json_object(json, NULL);
@@ -271,10 +271,10 @@ static bool send_answer(FILE *out, const cJSON *id, const struct mcp_answer *ans
     vr_json_array_end(json);
     vr_json_bool(json, "isError", answer->is_error);
     vr_json_object_end(json);
-    return end(&message, out);
+    return end_message(&message, out);
 }
 
-static bool call(struct mcp_server *server, const cJSON *id, const cJSON *params, FILE *out) {
+static bool call_tool(struct mcp_server *server, const cJSON *id, const cJSON *params, FILE *out) {
     const char *name = mcp_text(params, "name", NULL);
     const cJSON *arguments = cJSON_GetObjectItemCaseSensitive(params, "arguments");
     if (name == NULL || (arguments != NULL && !cJSON_IsObject(arguments) && !cJSON_IsNull(arguments)))
@@ -291,11 +291,11 @@ static bool call(struct mcp_server *server, const cJSON *id, const cJSON *params
 
 static bool send_tools(const struct mcp_server *server, const cJSON *id, FILE *out) {
     struct answer_json message;
-    struct vr_json *json = begin(&message, id);
+    struct vr_json *json = begin_message(&message, id);
     vr_json_object(json, "result");
     mcp_tools_list(server, json);
     vr_json_object_end(json);
-    return end(&message, out);
+    return end_message(&message, out);
 }
 
 static bool answer_request(struct mcp_server *server, const char *method, const cJSON *id, const cJSON *params, FILE *out) {
@@ -303,7 +303,7 @@ static bool answer_request(struct mcp_server *server, const char *method, const 
     if (strcmp(method, "ping") == 0) return send_nothing(out, id);
     if (!server->ready) return send_error(out, id, RPC_INVALID, "the first message is initialize");
     if (strcmp(method, "tools/list") == 0) return send_tools(server, id, out);
-    if (strcmp(method, "tools/call") == 0) return call(server, id, params, out);
+    if (strcmp(method, "tools/call") == 0) return call_tool(server, id, params, out);
     return send_error(out, id, RPC_NO_METHOD, "there is no such method");
 }
 

@@ -24,7 +24,7 @@ void mcp_close(struct mcp_recording *open) {
     *open = (struct mcp_recording){.id = 0};
 }
 
-static void stamp(struct mcp_recording *open, const struct stat *facts) {
+static void stamp_file(struct mcp_recording *open, const struct stat *facts) {
     open->stamp_ns = (uint64_t)facts->st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)facts->st_mtim.tv_nsec;
     open->file_bytes = (uint64_t)facts->st_size;
     open->inode = (uint64_t)facts->st_ino;
@@ -34,11 +34,11 @@ static bool has_changed(const struct mcp_recording *open) {
     struct stat facts;
     struct mcp_recording now = {.id = 0};
     if (stat(open->path, &facts) != 0) return false; // what was read of it is still good
-    stamp(&now, &facts);
+    stamp_file(&now, &facts);
     return now.stamp_ns != open->stamp_ns || now.file_bytes != open->file_bytes || now.inode != open->inode;
 }
 
-static struct mcp_recording *find(struct mcp_server *server, const char *name) {
+static struct mcp_recording *find_recording(struct mcp_server *server, const char *name) {
     unsigned id = 0;
     char end;
     const bool is_id = sscanf(name, "r%u%c", &id, &end) == 1;
@@ -49,7 +49,7 @@ static struct mcp_recording *find(struct mcp_server *server, const char *name) {
     return NULL;
 }
 
-static struct mcp_recording *place(struct mcp_server *server) {
+static struct mcp_recording *place_for_recording(struct mcp_server *server) {
     struct mcp_recording *oldest = NULL;
     for (size_t i = 0; i < MCP_OPEN_MOST; i++) {
         if (server->open[i].id == 0) return &server->open[i];
@@ -61,7 +61,7 @@ static struct mcp_recording *place(struct mcp_server *server) {
 }
 
 // Reads the file; what the commands say of one that cannot be read is the answer.
-static bool load(const char *path, struct mcp_recording *open, struct mcp_answer *answer) {
+static bool load_recording(const char *path, struct mcp_recording *open, struct mcp_answer *answer) {
     char *complaint = NULL;
     size_t length;
     struct stat facts;
@@ -73,7 +73,7 @@ static bool load(const char *path, struct mcp_recording *open, struct mcp_answer
         return false;
     }
     if (stat(path, &facts) == 0) {
-        stamp(open, &facts);
+        stamp_file(open, &facts);
         if (!S_ISREG(facts.st_mode)) { // a pipe may never end
             (void)fclose(file);
             free(complaint);
@@ -109,11 +109,11 @@ struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wa
         mcp_fail(answer, "%s: the path of a recording is wanted", name);
         return NULL;
     }
-    struct mcp_recording *found = find(server, wanted);
+    struct mcp_recording *found = find_recording(server, wanted);
     if (found != NULL && !found->held && has_changed(found)) {
         char *path = strdup(found->path);
         struct mcp_recording again = {.id = 0};
-        const bool loaded = path != NULL && load(path, &again, answer);
+        const bool loaded = path != NULL && load_recording(path, &again, answer);
         free(path);
         if (!loaded) {
             mcp_close(&again);
@@ -125,11 +125,11 @@ struct mcp_recording *mcp_recording_of(struct mcp_server *server, const char *wa
     }
     if (found == NULL) {
         struct mcp_recording fresh = {.id = 0};
-        if (!load(wanted, &fresh, answer)) {
+        if (!load_recording(wanted, &fresh, answer)) {
             mcp_close(&fresh);
             return NULL;
         }
-        found = place(server);
+        found = place_for_recording(server);
         fresh.id = ++server->ids;
         *found = fresh;
     }
@@ -178,7 +178,7 @@ bool mcp_keep(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-static bool explore(struct mcp_recording *open, struct vram_error *error) {
+static bool explore_recording(struct mcp_recording *open, struct vram_error *error) {
     if (open->explorer != NULL) return true;
     struct vram_explorer *explorer;
     if (vram_explorer_create(&explorer) != VRAM_OK) return false;
@@ -191,10 +191,11 @@ static bool explore(struct mcp_recording *open, struct vram_error *error) {
 }
 
 // The answer as it comes: its bytes are given to the caller. False with a failed answer.
-static bool ask(struct mcp_recording *open, const char *query, struct mcp_kept *kept, struct mcp_answer *answer) {
+static bool ask_explorer(struct mcp_recording *open, const char *query, struct mcp_kept *kept, struct mcp_answer *answer) {
     struct vram_error error = {.status = VRAM_NO_HOST_MEMORY, .message = "no host memory"};
     *kept = (struct mcp_kept){.bytes = NULL};
-    if (explore(open, &error) && vram_explorer_ask(open->explorer, query, mcp_keep, kept, &error) == VRAM_OK && kept->length >= HEAD_BYTES)
+    if (explore_recording(open, &error) && vram_explorer_ask(open->explorer, query, mcp_keep, kept, &error) == VRAM_OK &&
+        kept->length >= HEAD_BYTES)
         return true;
     mcp_fail(answer, "%s", error.message);
     free(kept->bytes);
@@ -222,7 +223,7 @@ cJSON *mcp_ask(struct mcp_recording *open, struct mcp_answer *answer, const char
         mcp_fail(answer, "the question is too long");
         return NULL;
     }
-    if (!ask(open, query, &kept, answer)) return NULL;
+    if (!ask_explorer(open, query, &kept, answer)) return NULL;
     cJSON *json = json_of(&kept);
     if (json == NULL) mcp_fail(answer, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     free(kept.bytes);
@@ -245,7 +246,7 @@ bool mcp_search(struct mcp_recording *open, uint32_t device, const char *text, u
     struct mcp_kept kept;
     mcp_encode(text, encoded, sizeof encoded);
     (void)snprintf(query, sizeof query, "search?device=%u&text=%s", (unsigned)device, encoded);
-    if (!ask(open, query, &kept, answer)) return false;
+    if (!ask_explorer(open, query, &kept, answer)) return false;
     cJSON *json = json_of(&kept);
     size_t length = 0, found = 0;
     const unsigned char *bits = bits_of(&kept, json, "row_bits", &length);

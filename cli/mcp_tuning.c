@@ -27,7 +27,7 @@ void mcp_say_remedies(struct mcp_answer *answer, const struct vram_report_demand
     }
 }
 
-static bool keep(void *user, const char *bytes, size_t length) {
+static bool keep_text(void *user, const char *bytes, size_t length) {
     char *text = user;
     const size_t used = strlen(text), room = MCP_ANSWER_BYTES / 2 - used - 1, kept = length < room ? length : room;
     memcpy(text + used, bytes, kept);
@@ -35,9 +35,9 @@ static bool keep(void *user, const char *bytes, size_t length) {
     return true;
 }
 
-static void say(struct mcp_answer *answer, const struct vram_paged_saving *saving) {
+static void say_paged_saving(struct mcp_answer *answer, const struct vram_paged_saving *saving) {
     char text[MCP_ANSWER_BYTES / 2] = "";
-    if (vram_paged_saving_text(saving, keep, text) == VRAM_OK && text[0] != '\0') mcp_line(answer, "%s", text);
+    if (vram_paged_saving_text(saving, keep_text, text) == VRAM_OK && text[0] != '\0') mcp_line(answer, "%s", text);
 }
 
 void mcp_say_saving(struct mcp_answer *answer, const struct mcp_recording *open, int64_t device) {
@@ -45,7 +45,7 @@ void mcp_say_saving(struct mcp_answer *answer, const struct mcp_recording *open,
     const size_t devices = open->report->device_count == 0 ? 1 : open->report->device_count;
     if (vram_paged_savings_find(open->recording, open->report, PATIENCE_NS / devices, &savings, NULL) != VRAM_OK) return;
     for (size_t i = 0; i < savings->count; i++) {
-        if (device < 0 || savings->savings[i].device == device) say(answer, &savings->savings[i]);
+        if (device < 0 || savings->savings[i].device == device) say_paged_saving(answer, &savings->savings[i]);
     }
     vram_paged_savings_destroy(savings);
 }
@@ -180,7 +180,7 @@ static void note_progress(uint64_t done, uint64_t total, void *user) {
     atomic_store(&tuning->done, done);
 }
 
-static void *search(void *user) {
+static void *search_settings(void *user) {
     struct mcp_tuning *tuning = user;
     const struct vram_recording *const one = tuning->recording;
     const struct vram_tune_options options = {.memory_bytes = tuning->memory_bytes, .progress = note_progress, .user = tuning};
@@ -207,7 +207,7 @@ static bool is_of(const struct mcp_tuning *tuning, const struct mcp_recording *o
            tuning->stamp_ns == open->stamp_ns;
 }
 
-static bool start(struct mcp_server *server, struct mcp_recording *open, uint64_t memory, struct mcp_answer *answer) {
+static bool start_search(struct mcp_server *server, struct mcp_recording *open, uint64_t memory, struct mcp_answer *answer) {
     struct mcp_tuning *tuning = calloc(1, sizeof *tuning);
     if (tuning != NULL) tuning->path = strdup(open->path);
     if (tuning == NULL || tuning->path == NULL) {
@@ -220,7 +220,7 @@ static bool start(struct mcp_server *server, struct mcp_recording *open, uint64_
     tuning->memory_bytes = memory;
     tuning->file_bytes = open->file_bytes;
     tuning->stamp_ns = open->stamp_ns;
-    if (pthread_create(&tuning->thread, NULL, search, tuning) != 0) {
+    if (pthread_create(&tuning->thread, NULL, search_settings, tuning) != 0) {
         mcp_fail(answer, "no thread could be started");
         free(tuning->path);
         free(tuning);
@@ -296,7 +296,7 @@ void mcp_tool_tune(struct mcp_server *server, const cJSON *arguments, struct mcp
         }
         mcp_tuning_end(server);
     }
-    if (server->tuning == NULL && !start(server, open, memory, answer)) return;
+    if (server->tuning == NULL && !start_search(server, open, memory, answer)) return;
     struct mcp_tuning *tuning = server->tuning;
     wait_a_little(tuning);
     if (!atomic_load(&tuning->ended)) {

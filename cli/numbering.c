@@ -7,14 +7,14 @@
 enum { FIRST_SLOTS = 256 };
 
 // splitmix64's finalizer.
-static uint64_t mix(uint64_t value) {
+static uint64_t mix_bits(uint64_t value) {
     value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
     value = (value ^ value >> 27) * 0x94d049bb133111ebu;
     return value ^ value >> 31;
 }
 
 static size_t home_of(const struct numbering *numbering, uint64_t first, uint64_t second) {
-    return (size_t)mix(mix(first ^ numbering->secret) ^ second) & (numbering->capacity - 1);
+    return (size_t)mix_bits(mix_bits(first ^ numbering->secret) ^ second) & (numbering->capacity - 1);
 }
 
 static struct numbering_slot *slot_of(const struct numbering *numbering, uint64_t first, uint64_t second) {
@@ -36,7 +36,8 @@ bool numbering_reserve(struct numbering *numbering) {
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (larger.slots == NULL) return false;
     // Where the system has nothing random, an address has something.
-    if (larger.secret == 0 && getentropy(&larger.secret, sizeof larger.secret) != 0) larger.secret = mix((uint64_t)(uintptr_t)larger.slots);
+    if (larger.secret == 0 && getentropy(&larger.secret, sizeof larger.secret) != 0)
+        larger.secret = mix_bits((uint64_t)(uintptr_t)larger.slots);
     for (size_t i = 0; i < numbering->capacity; i++) {
         const struct numbering_slot *old = &numbering->slots[i];
         if (old->after != 0) *slot_of(&larger, old->first, old->second) = *old;

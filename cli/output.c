@@ -45,13 +45,13 @@ struct output {
     } state;
 };
 
-static bool fail(struct output *output, int error) {
+static bool fail_output(struct output *output, int error) {
     if (output->error == 0) output->error = error == 0 ? EIO : error;
     return false;
 }
 
-static bool emit(struct output *output, const void *bytes, size_t length) {
-    return length == 0 || fwrite(bytes, 1, length, output->file) == length || fail(output, errno);
+static bool emit_bytes(struct output *output, const void *bytes, size_t length) {
+    return length == 0 || fwrite(bytes, 1, length, output->file) == length || fail_output(output, errno);
 }
 
 static bool begin_gzip(struct output *output) {
@@ -71,7 +71,7 @@ static bool fill_gzip(struct output *output, const char *bytes, size_t length, b
         stream->next_out = output->buffer;
         stream->avail_out = BUFFER_BYTES;
         result = deflate(stream, last ? Z_FINISH : Z_NO_FLUSH);
-        if (!emit(output, output->buffer, BUFFER_BYTES - stream->avail_out)) return false;
+        if (!emit_bytes(output, output->buffer, BUFFER_BYTES - stream->avail_out)) return false;
     } while (last ? result != Z_STREAM_END : stream->avail_in != 0);
     return true;
 }
@@ -89,8 +89,8 @@ static bool fill_xz(struct output *output, const char *bytes, size_t length, boo
         stream->next_out = output->buffer;
         stream->avail_out = BUFFER_BYTES;
         result = lzma_code(stream, last ? LZMA_FINISH : LZMA_RUN);
-        if (result != LZMA_OK && result != LZMA_STREAM_END) return fail(output, ENOMEM);
-        if (!emit(output, output->buffer, BUFFER_BYTES - stream->avail_out)) return false;
+        if (result != LZMA_OK && result != LZMA_STREAM_END) return fail_output(output, ENOMEM);
+        if (!emit_bytes(output, output->buffer, BUFFER_BYTES - stream->avail_out)) return false;
     } while (last ? result != LZMA_STREAM_END : stream->avail_in != 0);
     return true;
 }
@@ -108,8 +108,8 @@ static bool fill_zstd(struct output *output, const char *bytes, size_t length, b
     do {
         ZSTD_outBuffer out = {output->buffer, BUFFER_BYTES, 0};
         left = ZSTD_compressStream2(output->state.zstd, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
-        if (ZSTD_isError(left)) return fail(output, ENOMEM);
-        if (!emit(output, output->buffer, out.pos)) return false;
+        if (ZSTD_isError(left)) return fail_output(output, ENOMEM);
+        if (!emit_bytes(output, output->buffer, out.pos)) return false;
     } while (last ? left != 0 : in.pos != in.size);
     return true;
 }
@@ -151,18 +151,18 @@ static bool open_temporary(struct output *output) {
     const size_t length = strlen(output->path);
     struct stat facts;
     output->temporary = malloc(length + sizeof ending);
-    if (output->temporary == NULL) return fail(output, ENOMEM);
+    if (output->temporary == NULL) return fail_output(output, ENOMEM);
     memcpy(output->temporary, output->path, length);
     memcpy(output->temporary + length, ending, sizeof ending);
     const int file = mkstemp(output->temporary);
     if (file < 0) {
         free(output->temporary);
         output->temporary = NULL;
-        return fail(output, errno);
+        return fail_output(output, errno);
     }
     if (lstat(output->path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) (void)fchmod(file, facts.st_mode & 0777);
     output->file = fdopen(file, "wb");
-    return output->file != NULL || fail(output, errno);
+    return output->file != NULL || fail_output(output, errno);
 }
 
 // The descriptor of this process that a path stands for; -1: it is the name of a file. Opened or replaced by its name, a log that a
@@ -181,7 +181,7 @@ static bool open_descriptor(struct output *output, int descriptor) {
     }
     const int again = dup(descriptor);
     output->file = again < 0 ? NULL : fdopen(again, "wb");
-    return output->file != NULL || fail(output, errno);
+    return output->file != NULL || fail_output(output, errno);
 }
 
 // A link that somebody else made, but the system, is not followed: who may write into the folder may have planted it.
@@ -195,19 +195,19 @@ static bool open_path(struct output *output, const char *path) {
     const bool exists = stat(path, &facts) == 0;
     const int descriptor = descriptor_of(path);
     if (descriptor >= 0) return open_descriptor(output, descriptor);
-    if (is_foreign_link(path)) return fail(output, ELOOP);
-    if (exists && S_ISDIR(facts.st_mode)) return fail(output, EISDIR);
+    if (is_foreign_link(path)) return fail_output(output, ELOOP);
+    if (exists && S_ISDIR(facts.st_mode)) return fail_output(output, EISDIR);
     if (exists && !S_ISREG(facts.st_mode)) {
         const int file = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         output->file = file < 0 ? NULL : fdopen(file, "wb");
-        return output->file != NULL || fail(output, errno);
+        return output->file != NULL || fail_output(output, errno);
     }
     // A link of this user's stays; what it leads to is replaced.
     output->path = exists ? realpath(path, NULL) : strdup(path);
-    return output->path == NULL ? fail(output, errno) : open_temporary(output);
+    return output->path == NULL ? fail_output(output, errno) : open_temporary(output);
 }
 
-static void release(struct output *output) {
+static void release_output(struct output *output) {
     if (output->packer != NULL) output->packer->end(output);
     free(output->path);
     free(output->temporary);
@@ -215,7 +215,7 @@ static void release(struct output *output) {
     free(output);
 }
 
-static void complain(const struct output *output) {
+static void complain_of_output(const struct output *output) {
     // What standard output does not take is told by ui_finish().
     if (output->file == stdout && ferror(stdout)) return;
     ui_say("vram: %s: could not be written: %s", output->name, strerror(output->error));
@@ -230,9 +230,9 @@ struct output *output_open(const char *path) {
     output->name = strcmp(path, "-") == 0 ? "standard output" : path;
     const struct packer *packer = packer_of(path);
     if (packer != NULL) output->buffer = malloc(BUFFER_BYTES);
-    bool good = open_path(output, path) && (packer == NULL || output->buffer != NULL || fail(output, ENOMEM));
+    bool good = open_path(output, path) && (packer == NULL || output->buffer != NULL || fail_output(output, ENOMEM));
     if (good && packer != NULL) {
-        good = packer->begin(output) || fail(output, ENOMEM);
+        good = packer->begin(output) || fail_output(output, ENOMEM);
         output->packer = packer;
     }
     if (good) return output;
@@ -243,19 +243,19 @@ struct output *output_open(const char *path) {
 bool output_write(void *user, const char *bytes, size_t length) {
     struct output *output = user;
     if (output->error != 0) return false;
-    return output->packer == NULL ? emit(output, bytes, length) : output->packer->fill(output, bytes, length, false);
+    return output->packer == NULL ? emit_bytes(output, bytes, length) : output->packer->fill(output, bytes, length, false);
 }
 
 int output_close(struct output *output, bool keep) {
     if (output == NULL) return CLI_OK;
     if (keep && output->error == 0 && output->packer != NULL) (void)output->packer->fill(output, NULL, 0, true);
-    if (output->file != NULL && (output->file == stdout ? fflush(stdout) : fclose(output->file)) != 0) (void)fail(output, errno);
+    if (output->file != NULL && (output->file == stdout ? fflush(stdout) : fclose(output->file)) != 0) (void)fail_output(output, errno);
     const bool replaces = keep && output->error == 0;
-    if (replaces && output->temporary != NULL && rename(output->temporary, output->path) != 0) (void)fail(output, errno);
+    if (replaces && output->temporary != NULL && rename(output->temporary, output->path) != 0) (void)fail_output(output, errno);
     if (output->temporary != NULL && (!replaces || output->error != 0)) (void)unlink(output->temporary);
-    if (output->error != 0) complain(output);
+    if (output->error != 0) complain_of_output(output);
     const int code = output->error == 0 ? CLI_OK : CLI_BAD_INPUT;
-    release(output);
+    release_output(output);
     return code;
 }
 

@@ -57,7 +57,7 @@ static void inherit_signals(void) {
 int program_signal(void) { return (int)last_signal; }
 
 // In the child. Says through `failed`, which exec closes, that the program did not start.
-static void become(const char *command, char **arguments, int failed) {
+static void become_program(const char *command, char **arguments, int failed) {
     (void)execvp(arguments[0], arguments);
     const int why = errno;
     ui_say("vram %s: %s: %s", command, arguments[0], strerror(why));
@@ -93,7 +93,7 @@ static void be_watched(const struct program_watch *watch, int output) {
 }
 
 // watch: whose `output` is; NULL: nobody's.
-static pid_t start(const char *command, char **arguments, const struct program_watch *watch, int output, bool *started) {
+static pid_t start_program(const char *command, char **arguments, const struct program_watch *watch, int output, bool *started) {
     int ends[2];
     bool is_child = false;
     (void)fflush(NULL);
@@ -102,7 +102,7 @@ static pid_t start(const char *command, char **arguments, const struct program_w
     if (is_child) {
         (void)close(ends[0]);
         if (watch != NULL) be_watched(watch, output);
-        become(command, arguments, ends[1]);
+        become_program(command, arguments, ends[1]);
     }
     (void)close(ends[1]);
     char byte;
@@ -117,7 +117,7 @@ static pid_t start(const char *command, char **arguments, const struct program_w
 static int exit_code(int state) { return WIFSIGNALED(state) ? 128 + WTERMSIG(state) : WEXITSTATUS(state); }
 
 int program_run(const char *command, char **arguments, bool *started) {
-    const pid_t child = start(command, arguments, NULL, -1, started);
+    const pid_t child = start_program(command, arguments, NULL, -1, started);
     if (child < 0) {
         ui_say("vram %s: %s", command, strerror(errno));
         return PROGRAM_NO_EXECUTE;
@@ -184,7 +184,7 @@ int program_run_watched(const char *command, char **arguments, const struct prog
     }
     (void)fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     (void)fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    const pid_t child = start(command, arguments, watch, ends[1], started);
+    const pid_t child = start_program(command, arguments, watch, ends[1], started);
     const int error = errno;
     (void)close(ends[1]);
     if (child > 0)

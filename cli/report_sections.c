@@ -14,7 +14,7 @@
 
 enum { MOST_BYTES = 1 << 20 };
 
-static char *refuse(const char *path, const char *why, char *text) {
+static char *refuse_rules(const char *path, const char *why, char *text) {
     ui_say("vram: --roles %s: %s", path, why);
     free(text);
     return NULL;
@@ -24,16 +24,16 @@ static char *refuse(const char *path, const char *why, char *text) {
 // free(). What stands in it is looked at by the library.
 static char *role_rules_file_read(const char *path) {
     char *text = malloc(MOST_BYTES + 1);
-    if (text == NULL) return refuse(path, "there is not enough memory to read it", NULL);
+    if (text == NULL) return refuse_rules(path, "there is not enough memory to read it", NULL);
     FILE *file = fopen(path, "rb");
-    if (file == NULL) return refuse(path, strerror(errno), text);
+    if (file == NULL) return refuse_rules(path, strerror(errno), text);
     const size_t length = fread(text, 1, MOST_BYTES + 1, file);
     const bool failed = ferror(file) != 0;
     const int why = errno;
     (void)fclose(file);
-    if (failed) return refuse(path, strerror(why), text);
-    if (length > MOST_BYTES) return refuse(path, "more than 1 MiB is no list of rules", text);
-    if (memchr(text, '\0', length) != NULL) return refuse(path, "a NUL byte is in it: this is no text", text);
+    if (failed) return refuse_rules(path, strerror(why), text);
+    if (length > MOST_BYTES) return refuse_rules(path, "more than 1 MiB is no list of rules", text);
+    if (memchr(text, '\0', length) != NULL) return refuse_rules(path, "a NUL byte is in it: this is no text", text);
     text[length] = '\0';
     return text;
 }
@@ -108,7 +108,7 @@ struct report_rank {
     bool shown; // in a table that has not room for all
 };
 
-static bool grow(struct report_ranks *ranks) {
+static bool grow_ranks(struct report_ranks *ranks) {
     if (ranks->count < ranks->capacity) return true;
     const size_t capacity = ranks->capacity == 0 ? 16 : 2 * ranks->capacity;
     struct report_rank *rows = realloc(ranks->rows, capacity * sizeof *rows);
@@ -123,7 +123,7 @@ void report_ranks_add(struct report_ranks *ranks, const char *name, const struct
     for (size_t i = 0; i < report->device_count && !ranks->failed; i++) {
         const struct vram_report_device *device = &report->devices[i];
         if (device->is_host) continue;
-        char *copy = grow(ranks) ? strdup(name) : NULL;
+        char *copy = grow_ranks(ranks) ? strdup(name) : NULL;
         if (copy == NULL) {
             ranks->failed = true;
             return;
@@ -141,7 +141,7 @@ void report_ranks_add(struct report_ranks *ranks, const char *name, const struct
 }
 
 // The end of a name from a whole character on, at most so many bytes.
-static const char *tail(const char *name, size_t most) {
+static const char *name_tail(const char *name, size_t most) {
     const size_t length = strlen(name);
     const char *at = length <= most ? name : name + length - most;
     while (((unsigned char)*at & 0xc0) == 0x80) at++;
@@ -157,7 +157,7 @@ static void print_row(const struct report_rank *row) {
     } else {
         printf("%13zu", row->ooms);
     }
-    const char *name = tail(row->name, NAME_COLUMNS);
+    const char *name = name_tail(row->name, NAME_COLUMNS);
     printf("  %s", name == row->name ? "" : "...");
     ui_put(stdout, name);
     printf("\n");
@@ -193,7 +193,7 @@ static int by_peak(const void *a, const void *b) {
 }
 
 // The peak that half of the rows do not exceed. 0 without memory to sort them.
-static uint64_t median(const struct report_ranks *ranks) {
+static uint64_t median_peak(const struct report_ranks *ranks) {
     uint64_t *peaks = malloc(ranks->count * sizeof *peaks);
     if (peaks == NULL) return 0;
     for (size_t i = 0; i < ranks->count; i++) peaks[i] = ranks->rows[i].allocated_bytes;
@@ -268,7 +268,7 @@ static void print_ooms(const struct report_ranks *ranks) {
 }
 
 static void print_table(struct report_ranks *ranks) {
-    const uint64_t middle = median(ranks);
+    const uint64_t middle = median_peak(ranks);
     const size_t shown = mark_rows(ranks, middle);
     printf("%zu recordings, with their peaks\n", ranks->recordings);
     if (shown != 0) printf("  %6s  %10s  %10s  %10s  %13s  recording\n", "device", "allocated", "reserved", "at the end", "out of memory");

@@ -95,7 +95,7 @@ bool find_stacks_library(char *path, size_t capacity) {
 // Programs that no library can be preloaded into: they have no dynamic linker, or it must not listen.
 
 // The file that execvp() would run. False when there is none.
-static bool find(const char *program, char *path) {
+static bool find_program(const char *program, char *path) {
     if (strchr(program, '/') != NULL)
         return snprintf(path, RUN_PATH_CAPACITY, "%s", program) < RUN_PATH_CAPACITY && access(path, X_OK) == 0;
     const char *folders = getenv("PATH");
@@ -132,7 +132,7 @@ static bool is_32_bit(FILE *file) {
 const char *run_check(const char *program) {
     char path[RUN_PATH_CAPACITY];
     struct stat facts;
-    if (!find(program, path) || stat(path, &facts) != 0) return NULL;
+    if (!find_program(program, path) || stat(path, &facts) != 0) return NULL;
     const bool other_user = (facts.st_mode & S_ISUID) != 0 && facts.st_uid != geteuid();
     const bool other_group = (facts.st_mode & S_ISGID) != 0 && facts.st_gid != getegid();
     if (other_user || other_group) return "it runs with the rights of another user (setuid), where nothing is preloaded";
@@ -186,7 +186,7 @@ void run_library_close(struct run_library *library) {
 
 // --- the environment --------------------------------------------------------------------------------------------------------------
 
-static bool put(const char *name, const char *value) { return setenv(name, value, 1) == 0; }
+static bool put_variable(const char *name, const char *value) { return setenv(name, value, 1) == 0; }
 
 // The variable's value becomes `first`, the separator and what it was.
 static bool put_before(const char *name, const char *first, const char *separator) {
@@ -194,7 +194,7 @@ static bool put_before(const char *name, const char *first, const char *separato
     const char *others = getenv(name);
     const bool alone = others == NULL || others[0] == '\0';
     const int length = snprintf(value, sizeof value, "%s%s%s", first, alone ? "" : separator, alone ? "" : others);
-    return length > 0 && (size_t)length < sizeof value && put(name, value);
+    return length > 0 && (size_t)length < sizeof value && put_variable(name, value);
 }
 
 bool run_environment_put(const struct run_environment *environment) {
@@ -202,9 +202,9 @@ bool run_environment_put(const struct run_environment *environment) {
     (void)snprintf(limit, sizeof limit, "%" PRIu64, environment->limit_bytes);
     // AddressSanitizer wants to be the first library of a program. None of its functions is taken from it here.
     return put_before("LD_PRELOAD", environment->library, ":") && put_before("ASAN_OPTIONS", "verify_asan_link_order=0", ":") &&
-           put("VRAM_RUN_OUT", environment->output) && put("VRAM_RUN_LIST", environment->list) && put("VRAM_RUN_LIMIT", limit) &&
-           put("VRAM_RUN_STACKS", environment->stacks) && put("VRAM_RUN_ON_OOM", environment->on_oom) &&
-           put("VRAM_RUN_CACHE", environment->cache ? "1" : "0") &&
-           (environment->conf == NULL || put("VRAM_ALLOC_CONF", environment->conf)) &&
-           (!environment->keep_deepbind || put("VRAM_RUN_DEEPBIND", "1"));
+           put_variable("VRAM_RUN_OUT", environment->output) && put_variable("VRAM_RUN_LIST", environment->list) &&
+           put_variable("VRAM_RUN_LIMIT", limit) && put_variable("VRAM_RUN_STACKS", environment->stacks) &&
+           put_variable("VRAM_RUN_ON_OOM", environment->on_oom) && put_variable("VRAM_RUN_CACHE", environment->cache ? "1" : "0") &&
+           (environment->conf == NULL || put_variable("VRAM_ALLOC_CONF", environment->conf)) &&
+           (!environment->keep_deepbind || put_variable("VRAM_RUN_DEEPBIND", "1"));
 }

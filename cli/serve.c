@@ -58,7 +58,7 @@ struct body {
     size_t length, capacity;
 };
 
-static bool keep(void *user, const char *bytes, size_t length) {
+static bool keep_answer(void *user, const char *bytes, size_t length) {
     struct body *body = user;
     if (length > body->capacity - body->length) {
         const size_t capacity = (body->length + length) * 2;
@@ -75,7 +75,7 @@ static bool keep(void *user, const char *bytes, size_t length) {
 static void answer_question(struct server *server, const char *question, struct http_reply *reply) {
     struct body body = {0};
     struct vram_error error = {.status = VRAM_OK, .offset = VRAM_NO_OFFSET};
-    const enum vram_status status = vram_explorer_ask(server->explorer, question, keep, &body, &error);
+    const enum vram_status status = vram_explorer_ask(server->explorer, question, keep_answer, &body, &error);
     if (status == VRAM_OK) {
         *reply = (struct http_reply){200, "application/octet-stream", body.bytes, body.length, .owned = true};
         return;
@@ -86,7 +86,7 @@ static void answer_question(struct server *server, const char *question, struct 
     if (message != NULL) *reply = (struct http_reply){reply->status, NULL, message, strlen(message), .owned = true};
 }
 
-static bool answer(void *context, const char *path, struct http_reply *reply) {
+static bool answer_request(void *context, const char *path, struct http_reply *reply) {
     struct server *server = context;
     const char *question = NULL;
     switch (serve_path(server->token, path, &question)) {
@@ -99,7 +99,7 @@ static bool answer(void *context, const char *path, struct http_reply *reply) {
     return true;
 }
 
-static int failed(const char *what) {
+static int serve_failed(const char *what) {
     ui_say("vram: %s: %s", what, strerror(errno));
     return CLI_DEVICE;
 }
@@ -122,7 +122,7 @@ static int put_server(vram_write write, void *user, void *context) {
 
 static int make_page(struct server *server) {
     struct body body = {0};
-    const int code = view_page_write(true, put_server, server, keep, &body);
+    const int code = view_page_write(true, put_server, server, keep_answer, &body);
     server->page = body.bytes;
     server->page_length = body.length;
     return code;
@@ -135,9 +135,9 @@ static void handle_signals(void) {
     (void)sigaction(SIGTERM, &action, NULL);
 }
 
-static int run(struct server *server, const struct serve_options *options) {
+static int run_server(struct server *server, const struct serve_options *options) {
     char url[96];
-    if (!make_token(server->token)) return failed("no random numbers");
+    if (!make_token(server->token)) return serve_failed("no random numbers");
     int code = make_page(server);
     if (code == CLI_OK) code = http_server_create(options->port, &server->http);
     if (code != CLI_OK) return code;
@@ -146,15 +146,15 @@ static int run(struct server *server, const struct serve_options *options) {
     printf("%s\n", url);
     if (!ui_finish()) return CLI_BAD_INPUT;
     if (options->open && !browser_open(url)) ui_say("vram: no browser could be opened: open the address above");
-    (void)http_server_run(server->http, answer, NULL, server, &ended);
+    (void)http_server_run(server->http, answer_request, NULL, server, &ended);
     return CLI_OK;
 }
 
 int serve(struct vram_explorer *explorer, const struct serve_options *options) {
     struct server *server = calloc(1, sizeof *server);
-    if (server == NULL) return failed("no host memory");
+    if (server == NULL) return serve_failed("no host memory");
     server->explorer = explorer;
-    const int code = run(server, options);
+    const int code = run_server(server, options);
     http_server_destroy(server->http);
     free(server->page);
     free(server);

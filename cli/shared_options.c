@@ -9,7 +9,7 @@
 enum { MOST_GROUPINGS = 63 };
 
 // A whole number of at least `least`, and nothing after it.
-static bool whole(const char *text, long long least, int64_t *number) {
+static bool whole_number(const char *text, long long least, int64_t *number) {
     char *end;
     const long long read = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || read < least) return false;
@@ -32,14 +32,14 @@ bool moment_options(const struct moment_settings *settings, struct vram_profile_
     *options = (struct vram_profile_options){.device = -1, .active = settings->active, .expression = settings->regex};
     options->by = settings->by == NULL && settings->regex != NULL ? "regex" : settings->by;
     options->top = settings->top > 100000 ? 100000 : (unsigned)settings->top;
-    if (settings->device != NULL && !whole(settings->device, 0, &options->device)) {
+    if (settings->device != NULL && !whole_number(settings->device, 0, &options->device)) {
         ui_say("vram: --device %s: should be a device's number", settings->device);
         return false;
     }
     if (options->by != NULL && !known_grouping(options->by)) return false;
     if (settings->at == NULL || strcmp(settings->at, "peak") == 0) return true;
     options->moment = strcmp(settings->at, "end") == 0 ? VRAM_PROFILE_END : VRAM_PROFILE_EVENT;
-    if (options->moment == VRAM_PROFILE_END || whole(settings->at, -1, &options->event)) return true;
+    if (options->moment == VRAM_PROFILE_END || whole_number(settings->at, -1, &options->event)) return true;
     ui_say("vram: --at %s: should be peak, end or the number of an event", settings->at);
     return false;
 }

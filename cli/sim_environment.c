@@ -49,7 +49,7 @@ static void remove_ended(const char *folder) {
     (void)closedir(entries);
 }
 
-static bool fill(int descriptor) {
+static bool fill_session_file(int descriptor) {
     struct vr_session_file *file = NULL;
     if (ftruncate(descriptor, sizeof *file) != 0) return false;
     void *mapped = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -68,7 +68,7 @@ void sim_session_put(void) {
     if (snprintf(path, sizeof path, "%s/" PREFIX "%ld-XXXXXX", folder, (long)getpid()) >= (int)sizeof path) return;
     const int descriptor = mkostemp(path, O_CLOEXEC);
     if (descriptor < 0) return;
-    const bool filled = fill(descriptor);
+    const bool filled = fill_session_file(descriptor);
     (void)close(descriptor);
     if (!filled || setenv("VRAM_SIM_SESSION", path, 1) != 0) (void)unlink(path);
 }
@@ -143,7 +143,7 @@ static bool are_rules(const char *command, const char *at, const char *text, boo
 }
 
 // Adds it with a line's end; `text` has VR_READ_VALUES_BYTES. False after a message.
-static bool add(const char *command, char *text, size_t *used, const char *more) {
+static bool add_rules(const char *command, char *text, size_t *used, const char *more) {
     const size_t length = strlen(more);
     if (length + 2 > VR_READ_VALUES_BYTES - *used) {
         (void)ui_usage(command, "vram: more than %d bytes of rules for values", VR_READ_VALUES_BYTES - 1);
@@ -175,20 +175,21 @@ static bool read_file(const char *command, const char *path, char *bytes) {
 // The word is no file's name.
 static bool is_none(const struct sim_values *values) { return values->file != NULL && strcmp(values->file, "none") == 0; }
 
-static bool gather(const char *command, const struct sim_values *values, char *text, char *bytes) {
+static bool gather_rules(const char *command, const struct sim_values *values, char *text, char *bytes) {
     size_t used = 0;
     for (size_t i = 0; i < values->rules.count; i++)
-        if (!are_rules(command, "--value", values->rules.values[i], false) || !add(command, text, &used, values->rules.values[i]))
+        if (!are_rules(command, "--value", values->rules.values[i], false) || !add_rules(command, text, &used, values->rules.values[i]))
             return false;
     if (values->file != NULL && !is_none(values) &&
-        !(read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) && add(command, text, &used, bytes)))
+        !(read_file(command, values->file, bytes) && are_rules(command, values->file, bytes, true) &&
+          add_rules(command, text, &used, bytes)))
         return false;
     if (values->nonzero == NULL) return true;
     if (snprintf(bytes, VR_READ_VALUES_BYTES, "aten::nonzero=%s", values->nonzero) >= VR_READ_VALUES_BYTES || strchr(bytes, '\n') != NULL) {
         (void)ui_usage(command, "vram: --nonzero takes a number or a part, such as 50%%");
         return false;
     }
-    return are_rules(command, "--nonzero", bytes, false) && add(command, text, &used, bytes);
+    return are_rules(command, "--nonzero", bytes, false) && add_rules(command, text, &used, bytes);
 }
 
 bool sim_values_compute(const struct sim_values *values) {
@@ -204,7 +205,7 @@ int sim_values_put(const char *command, const struct sim_values *values) {
     int code = text == NULL ? CLI_BAD_INPUT : CLI_USAGE;
     if (text == NULL)
         ui_say("vram %s: there is not enough memory", command);
-    else if (gather(command, values, text, text + VR_READ_VALUES_BYTES + 1))
+    else if (gather_rules(command, values, text, text + VR_READ_VALUES_BYTES + 1))
         code = setenv("VRAM_SIM_VALUES", text, 1) == 0 ? CLI_OK : CLI_BAD_INPUT;
     // Places are found by it.
     if (code == CLI_OK && find_stacks_library(stacks, sizeof stacks)) (void)setenv("VRAM_SIM_STACKS", stacks, 0);

@@ -67,7 +67,7 @@ static bool is_control(const unsigned char *text) {
     return text[0] == 0xEF && text[1] == 0xBB && text[2] == 0xBF;
 }
 
-static void put(FILE *file, const char *text, size_t count) {
+static void put_visible(FILE *file, const char *text, size_t count) {
     for (const unsigned char *c = (const unsigned char *)text, *end = c + count; c < end;) {
         const size_t length = character(c), bytes = length == 0 ? 1 : length;
         const bool shown = length != 0 && !is_control(c);
@@ -76,7 +76,7 @@ static void put(FILE *file, const char *text, size_t count) {
     }
 }
 
-void ui_put(FILE *file, const char *text) { put(file, text, strlen(text)); }
+void ui_put(FILE *file, const char *text) { put_visible(file, text, strlen(text)); }
 
 void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width) {
     unsigned used = column;
@@ -100,7 +100,7 @@ void ui_wrap(FILE *file, const char *text, unsigned column, unsigned width) {
             fputc(' ', file);
             used++;
         }
-        put(file, text, length);
+        put_visible(file, text, length);
         used += (unsigned)length;
         fresh = false;
     }
@@ -114,7 +114,7 @@ FILE *ui_says_to(FILE *file) {
     return before;
 }
 
-static void say(const char *format, va_list arguments) {
+static void say_line(const char *format, va_list arguments) {
     va_list again;
     char line[512], *longer = NULL;
     va_copy(again, arguments);
@@ -133,14 +133,14 @@ static void say(const char *format, va_list arguments) {
 void ui_say(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say_line(format, arguments);
     va_end(arguments);
 }
 
 int ui_usage(const char *command, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    say(format, arguments);
+    say_line(format, arguments);
     va_end(arguments);
     fprintf(stderr, "Try 'vram %s --help'.\n", command);
     return CLI_USAGE;

@@ -16,7 +16,7 @@ struct verdict {
 };
 
 // As ui_put() writes it: neither of the files has room for control characters or bytes that are no UTF-8. NULL without memory.
-static char *plain(const char *text) {
+static char *plain_text(const char *text) {
     char *made = NULL;
     size_t length;
     FILE *file = open_memstream(&made, &length);
@@ -30,10 +30,10 @@ static char *plain(const char *text) {
 static char *plain_sentence(const char *format, va_list arguments) {
     char text[1024]; // longer ones are cut
     (void)vsnprintf(text, sizeof text, format, arguments);
-    return plain(text);
+    return plain_text(text);
 }
 
-static bool grow(struct verdicts *verdicts) {
+static bool grow_verdicts(struct verdicts *verdicts) {
     if (verdicts->count < verdicts->capacity) return true;
     const size_t capacity = verdicts->capacity == 0 ? 16 : 2 * verdicts->capacity;
     struct verdict *rows = realloc(verdicts->rows, capacity * sizeof *rows);
@@ -46,10 +46,10 @@ static bool grow(struct verdicts *verdicts) {
 void verdicts_add(struct verdicts *verdicts, const char *name, bool passed, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    struct verdict made = {.name = plain(name), .text = plain_sentence(format, arguments), .passed = passed};
+    struct verdict made = {.name = plain_text(name), .text = plain_sentence(format, arguments), .passed = passed};
     va_end(arguments);
     if (!passed) ui_say("vram: %s: %s", name, made.text == NULL ? "past the limit" : made.text);
-    if (made.name == NULL || made.text == NULL || !grow(verdicts)) {
+    if (made.name == NULL || made.text == NULL || !grow_verdicts(verdicts)) {
         verdicts->failed = true;
         free(made.name);
         free(made.text);
@@ -85,7 +85,7 @@ static const struct escapes in_cell = {.of = {['&'] = "&amp;",
 // The message of a workflow command.
 static const struct escapes in_command = {.of = {['%'] = "%25"}};
 
-static void put(FILE *file, const struct escapes *escapes, const char *text) {
+static void put_escaped(FILE *file, const struct escapes *escapes, const char *text) {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
         if (*at < 128 && escapes->of[*at] != NULL)
             fputs(escapes->of[*at], file);
@@ -100,9 +100,9 @@ static void write_junit(FILE *file, const struct verdicts *verdicts) {
     for (size_t i = 0; i < verdicts->count; i++) {
         const struct verdict *row = &verdicts->rows[i];
         fprintf(file, "<testcase classname=\"%s\" name=\"", verdicts->suite);
-        put(file, &in_xml, row->name);
+        put_escaped(file, &in_xml, row->name);
         fputs(row->passed ? "\"><system-out>" : "\"><failure message=\"", file);
-        put(file, &in_xml, row->text);
+        put_escaped(file, &in_xml, row->text);
         fputs(row->passed ? "</system-out></testcase>\n" : "\"/></testcase>\n", file);
     }
     fputs("</testsuite>\n</testsuites>\n", file);
@@ -113,9 +113,9 @@ static void write_summary(FILE *file, const struct verdicts *verdicts) {
     for (size_t i = 0; i < verdicts->count; i++) {
         const struct verdict *row = &verdicts->rows[i];
         fputs(row->passed ? "| passed | " : "| **failed** | ", file);
-        put(file, &in_cell, row->name);
+        put_escaped(file, &in_cell, row->name);
         fputs(" | ", file);
-        put(file, &in_cell, row->text);
+        put_escaped(file, &in_cell, row->text);
         fputs(" |\n", file);
     }
     fputc('\n', file);
@@ -126,9 +126,9 @@ static void write_annotations(const struct verdicts *verdicts) {
         const struct verdict *row = &verdicts->rows[i];
         if (row->passed) continue;
         fprintf(stderr, "::error title=%s::", verdicts->suite);
-        put(stderr, &in_command, row->name);
+        put_escaped(stderr, &in_command, row->name);
         fputs(": ", stderr);
-        put(stderr, &in_command, row->text);
+        put_escaped(stderr, &in_command, row->text);
         fputc('\n', stderr);
     }
 }
@@ -158,7 +158,7 @@ static int append_summary(const struct verdicts *verdicts) {
     return exit_code_of(VRAM_IO);
 }
 
-static void release(struct verdicts *verdicts) {
+static void release_verdicts(struct verdicts *verdicts) {
     for (size_t i = 0; i < verdicts->count; i++) {
         free(verdicts->rows[i].name);
         free(verdicts->rows[i].text);
@@ -184,6 +184,6 @@ int verdicts_end(struct verdicts *verdicts, int code) {
         const int written = append_summary(verdicts);
         if (written > worst) worst = written;
     }
-    release(verdicts);
+    release_verdicts(verdicts);
     return worst;
 }

@@ -59,10 +59,10 @@ const char *page_text(size_t *length) {
 #define BASE64_GROUP   3
 #define BASE64_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-static bool put(vram_write write, void *user, const char *text) { return write(user, text, strlen(text)); }
+static bool put_text(vram_write write, void *user, const char *text) { return write(user, text, strlen(text)); }
 
 // `text` within the page, which is no C string.
-static const char *find(const char *page, size_t length, const char *text) {
+static const char *find_text(const char *page, size_t length, const char *text) {
     const size_t size = strlen(text);
     for (const char *at = page; (size_t)(page + length - at) >= size; at++) {
         at = memchr(at, text[0], length - (size_t)(at - page));
@@ -80,13 +80,13 @@ int view_page_write(bool served, view_page_filler *fill, void *context, vram_wri
         return CLI_DEVICE;
     }
     const char *end = page + length;
-    const char *policy = find(page, length, CLOSED_POLICY), *place = find(page, length, PLACE);
+    const char *policy = find_text(page, length, CLOSED_POLICY), *place = find_text(page, length, PLACE);
     if (policy == NULL || place == NULL || place < policy) {
         ui_say("vram: the viewer's page inside this command is damaged");
         return CLI_DEVICE;
     }
     const char *rest = policy + strlen(CLOSED_POLICY);
-    const bool begun = write(user, page, (size_t)(policy - page)) && put(write, user, served ? SERVED_POLICY : CLOSED_POLICY) &&
+    const bool begun = write(user, page, (size_t)(policy - page)) && put_text(write, user, served ? SERVED_POLICY : CLOSED_POLICY) &&
                        write(user, rest, (size_t)(place - rest));
     if (!begun) return CLI_BAD_INPUT;
     const int code = fill(write, user, context);
@@ -105,7 +105,7 @@ static bool put_name(vram_write write, void *user, const char *name) {
             continue;
         }
         (void)snprintf(number, sizeof number, "&#%u;", byte < 0x20 || byte == 0x7f ? (unsigned)'?' : (unsigned)byte);
-        if (!put(write, user, number)) return false;
+        if (!put_text(write, user, number)) return false;
     }
     return true;
 }
@@ -121,7 +121,7 @@ struct packed {
     unsigned char out[PACKED_BYTES];
 };
 
-static void encode(const unsigned char group[BASE64_GROUP], size_t count, char letters[4]) {
+static void encode_base64(const unsigned char group[BASE64_GROUP], size_t count, char letters[4]) {
     const unsigned bits = (unsigned)group[0] << 16 | (count > 1 ? (unsigned)group[1] << 8 : 0) | (count > 2 ? group[2] : 0u);
     for (unsigned i = 0; i < 4; i++) letters[i] = i > count ? '=' : BASE64_LETTERS[bits >> (18 - 6 * i) & 63];
 }
@@ -132,7 +132,7 @@ static void put_base64(struct packed *packed, const unsigned char *bytes, size_t
     for (size_t i = 0; i < length || (last && packed->left_count != 0);) {
         while (packed->left_count < BASE64_GROUP && i < length) packed->left[packed->left_count++] = bytes[i++];
         if (packed->left_count < BASE64_GROUP && !last) break;
-        encode(packed->left, packed->left_count, text + filled);
+        encode_base64(packed->left, packed->left_count, text + filled);
         packed->left_count = 0;
         filled += 4;
         if (filled == sizeof text || i >= length) {
@@ -143,7 +143,7 @@ static void put_base64(struct packed *packed, const unsigned char *bytes, size_t
     if (filled != 0) packed->failed = packed->failed || !packed->write(packed->user, text, filled);
 }
 
-static bool pack(struct packed *packed, const char *bytes, size_t length, int flush) {
+static bool pack_bytes(struct packed *packed, const char *bytes, size_t length, int flush) {
     packed->stream.next_in = (unsigned char *)(uintptr_t)bytes;
     packed->stream.avail_in = (uInt)length;
     int result = Z_OK;
@@ -156,9 +156,9 @@ static bool pack(struct packed *packed, const char *bytes, size_t length, int fl
     return !packed->failed;
 }
 
-static bool take(void *user, const char *bytes, size_t length) {
+static bool take_packed(void *user, const char *bytes, size_t length) {
     // zlib counts in unsigned int; the library's pieces are small.
-    return pack(user, bytes, length, Z_NO_FLUSH);
+    return pack_bytes(user, bytes, length, Z_NO_FLUSH);
 }
 
 int view_page_recording(const struct vram_recording *recording, const char *name, vram_write write, void *user) {
@@ -171,10 +171,10 @@ int view_page_recording(const struct vram_recording *recording, const char *name
     }
     packed->write = write;
     packed->user = user;
-    bool sent =
-        put(write, user, "<script type=\"application/x-vram\" data-name=\"") && put_name(write, user, name) && put(write, user, "\">");
-    const enum vram_status status = sent ? vram_recording_write(recording, VRAM_FORMAT_VRAM, take, packed, &error) : VRAM_IO;
-    sent = status == VRAM_OK && pack(packed, "", 0, Z_FINISH) && put(write, user, "</script>\n");
+    bool sent = put_text(write, user, "<script type=\"application/x-vram\" data-name=\"") && put_name(write, user, name) &&
+                put_text(write, user, "\">");
+    const enum vram_status status = sent ? vram_recording_write(recording, VRAM_FORMAT_VRAM, take_packed, packed, &error) : VRAM_IO;
+    sent = status == VRAM_OK && pack_bytes(packed, "", 0, Z_FINISH) && put_text(write, user, "</script>\n");
     (void)deflateEnd(&packed->stream);
     free(packed);
     if (status != VRAM_OK && status != VRAM_IO) return ui_error(name, &error);
@@ -183,6 +183,6 @@ int view_page_recording(const struct vram_recording *recording, const char *name
 
 int view_page_skip(const char *expression, vram_write write, void *user) {
     const bool sent =
-        put(write, user, "<meta name=\"vram-skip\" content=\"") && put_name(write, user, expression) && put(write, user, "\">\n");
+        put_text(write, user, "<meta name=\"vram-skip\" content=\"") && put_name(write, user, expression) && put_text(write, user, "\">\n");
     return sent ? CLI_OK : CLI_BAD_INPUT;
 }

@@ -299,7 +299,7 @@ static bool begin_piece(struct watch *watch, struct watch_device *device, const 
 }
 
 // --- the file -------------------------------------------------------------------------------------------------------------------------
-static bool apply(struct watch *watch, const struct vram_log_event *event) {
+static bool apply_event(struct watch *watch, const struct vram_log_event *event) {
     struct watch_device *device = device_of(watch, event->device);
     if (device == NULL) return false;
     watch->events++;
@@ -373,7 +373,7 @@ enum vram_status watch_step(struct watch *watch, uint64_t *events, struct vram_e
     const enum vram_status status = vram_follow_next(watch->follow, batch, BATCH, &count, error);
     if (status != VRAM_OK) return status;
     for (size_t i = 0; i < count; i++)
-        if (!apply(watch, &batch[i])) return VRAM_NO_HOST_MEMORY;
+        if (!apply_event(watch, &batch[i])) return VRAM_NO_HOST_MEMORY;
     *events = count;
     return VRAM_OK;
 }

@@ -42,12 +42,14 @@ struct database {
     bool good;            // false: SQLite says why
 };
 
-static bool step(struct database *db, int result) {
+static bool step_result(struct database *db, int result) {
     db->good = db->good && (result == SQLITE_OK || result == SQLITE_DONE);
     return db->good;
 }
 
-static bool run(struct database *db, const char *sql) { return db->good && step(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL)); }
+static bool run_sql(struct database *db, const char *sql) {
+    return db->good && step_result(db, sqlite3_exec(db->handle, sql, NULL, NULL, NULL));
+}
 
 static void end_table(struct database *db) {
     sqlite3_finalize(db->insert);
@@ -56,7 +58,7 @@ static void end_table(struct database *db) {
 
 static bool begin_table(struct database *db, const char *sql) {
     end_table(db);
-    return db->good && step(db, sqlite3_prepare_v2(db->handle, sql, -1, &db->insert, NULL));
+    return db->good && step_result(db, sqlite3_prepare_v2(db->handle, sql, -1, &db->insert, NULL));
 }
 
 // A row: per letter of `kinds` i: uint64_t; o: int, whether there is a number, and uint64_t; s: a string ("" becomes NULL).
@@ -68,20 +70,20 @@ static bool add_row(struct database *db, const char *kinds, ...) {
     for (const char *kind = kinds; *kind != '\0' && db->good; kind++, column++) {
         if (*kind == 's') {
             const char *text = va_arg(values, const char *);
-            (void)step(db, text[0] == '\0' ? sqlite3_bind_null(db->insert, column)
-                                           : sqlite3_bind_text(db->insert, column, text, -1, SQLITE_STATIC));
+            (void)step_result(db, text[0] == '\0' ? sqlite3_bind_null(db->insert, column)
+                                                  : sqlite3_bind_text(db->insert, column, text, -1, SQLITE_STATIC));
         } else {
             if (*kind == 'o' && va_arg(values, int) == 0) {
                 (void)va_arg(values, uint64_t);
                 continue;
             }
-            (void)step(db, sqlite3_bind_int64(db->insert, column, (sqlite3_int64)va_arg(values, uint64_t)));
+            (void)step_result(db, sqlite3_bind_int64(db->insert, column, (sqlite3_int64)va_arg(values, uint64_t)));
         }
     }
     va_end(values);
     if (!db->good) return false;
-    (void)step(db, sqlite3_step(db->insert));
-    return step(db, sqlite3_reset(db->insert));
+    (void)step_result(db, sqlite3_step(db->insert));
+    return step_result(db, sqlite3_reset(db->insert));
 }
 #define N(value) ((uint64_t)(value))
 
@@ -159,43 +161,43 @@ static void put_state(struct database *db, const struct vram_recording *recordin
     }
 }
 
-static enum vram_status fail(struct vram_error *error, enum vram_status status, const char *message) {
+static enum vram_status fail_database(struct vram_error *error, enum vram_status status, const char *message) {
     error->status = status;
     error->offset = VRAM_NO_OFFSET;
     (void)snprintf(error->message, sizeof error->message, "%s", message);
     return status;
 }
 
-static enum vram_status fill(const struct vram_recording *recording, const uint32_t *sites, const char *path, const char *input,
-                             struct vram_error *error) {
+static enum vram_status fill_database(const struct vram_recording *recording, const uint32_t *sites, const char *path, const char *input,
+                                      struct vram_error *error) {
     struct database db = {.good = true};
     enum vram_status status = VRAM_OK;
     char message[256];
-    (void)step(&db, sqlite3_open(path, &db.handle));
-    if (run(&db, schema)) {
+    (void)step_result(&db, sqlite3_open(path, &db.handle));
+    if (run_sql(&db, schema)) {
         put_names(&db, recording, input);
         put_stacks(&db, recording, sites);
         put_events(&db, recording);
         put_state(&db, recording);
         end_table(&db);
-        (void)run(&db, ending);
+        (void)run_sql(&db, ending);
     }
     if (!db.good) {
         (void)snprintf(message, sizeof message, "the database could not be made: %s", sqlite3_errmsg(db.handle));
-        status = fail(error, VRAM_NO_HOST_MEMORY, message);
+        status = fail_database(error, VRAM_NO_HOST_MEMORY, message);
     }
     end_table(&db);
     (void)sqlite3_close(db.handle);
     return status;
 }
 
-static enum vram_status copy(FILE *file, vram_write write, void *user, struct vram_error *error) {
+static enum vram_status copy_file(FILE *file, vram_write write, void *user, struct vram_error *error) {
     static char bytes[1 << 16];
     size_t got;
     while ((got = fread(bytes, 1, sizeof bytes, file)) != 0) {
-        if (!write(user, bytes, got)) return fail(error, VRAM_IO, "the output could not be written");
+        if (!write(user, bytes, got)) return fail_database(error, VRAM_IO, "the output could not be written");
     }
-    return ferror(file) ? fail(error, VRAM_NO_HOST_MEMORY, "the database could not be read back") : VRAM_OK;
+    return ferror(file) ? fail_database(error, VRAM_NO_HOST_MEMORY, "the database could not be read back") : VRAM_OK;
 }
 
 // "FOLDER/.vram-XXXXXX" in the folder of the output, or in TMPDIR. NULL when there is no memory.
@@ -217,14 +219,16 @@ enum vram_status convert_sqlite(const struct vram_recording *recording, const st
     const int descriptor = path == NULL ? -1 : mkstemp(path);
     if (descriptor < 0) {
         free(path);
-        return fail(error, VRAM_NO_HOST_MEMORY, "no file for the database could be made beside the output");
+        return fail_database(error, VRAM_NO_HOST_MEMORY, "no file for the database could be made beside the output");
     }
     FILE *file = fdopen(descriptor, "rb");
     uint32_t *sites = calloc((size_t)vram_recording_stack_count(recording) + 1, sizeof *sites);
     enum vram_status status = sites == NULL ? VRAM_NO_HOST_MEMORY : vram_recording_sites(recording, sites);
-    status = status != VRAM_OK ? fail(error, status, "no host memory") : fill(recording, sites, path, options->name, error);
+    status =
+        status != VRAM_OK ? fail_database(error, status, "no host memory") : fill_database(recording, sites, path, options->name, error);
     free(sites);
-    if (status == VRAM_OK) status = file == NULL ? fail(error, VRAM_NO_HOST_MEMORY, "no host memory") : copy(file, write, user, error);
+    if (status == VRAM_OK)
+        status = file == NULL ? fail_database(error, VRAM_NO_HOST_MEMORY, "no host memory") : copy_file(file, write, user, error);
     if (file != NULL) (void)fclose(file);
     (void)unlink(path);
     free(path);
