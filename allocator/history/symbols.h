@@ -47,7 +47,7 @@ enum vram_status vr_names_add(struct vr_names *names, struct vram_frame frame, u
 const struct vram_frame *vr_names_frame(const struct vr_names *names, uint32_t index);
 uint64_t vr_names_bytes(const struct vr_names *names);
 
-// --- symbols_elf.c -------------------------------------------------------------------------------------------------------------
+// --- symbols_dwarf.c: what an ELF file says ---------------------------------------------------------------------------------------------
 // The bytes of a program file.
 struct vr_elf {
     const unsigned char *bytes;
@@ -83,7 +83,7 @@ void vr_dwarf_wake(void);
 // and must not return. Not from two threads at once.
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
                                void (*give_up)(void), const struct vr_symbol_sink *sink);
-// --- symbols_cxx.c -------------------------------------------------------------------------------------------------------------
+// --- symbols_names.c --------------------------------------------------------------------------------------------------------------------
 // Gives `name` on, as C++ writes it if it is mangled and the C++ library is there to say.
 enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line);
 

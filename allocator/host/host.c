@@ -1,9 +1,155 @@
-// Making and unmaking an allocator of pinned memory; its settings.
+// vram_host_check(): every invariant that the comments of this room state, as code.
+
+#include "base/invariant.h"
 #include "host/host_background.h"
+#include "host/host_bins.h"
 #include "host/host_context.h"
 #include "host/host_fences.h"
 #include "host/host_pools.h"
 #include "host/host_source.h"
+
+// What a walk over all blocks found, to be held against lists and counters.
+struct census {
+    int64_t blocks, bytes;
+    int64_t active, active_bytes, requested_bytes;
+    uint64_t pending_bytes, kept_bytes;
+    size_t free, kept;
+    size_t fences; // of pending blocks
+    size_t uses;   // that hang on blocks
+};
+
+static size_t count_hanging(const struct vr_host_block *block) {
+    size_t count = 0;
+    for (const struct vr_host_use *use = block->uses; use != NULL && use->block == block; use = use->next) count++;
+    return count;
+}
+
+static enum vram_status check_block(const struct vram_host *host, const struct vr_host_block *block, struct census *census,
+                                    struct vram_error *error) {
+    const uint64_t at = block->address;
+    const size_t hanging = count_hanging(block);
+    VR_INVARIANT(block->pool != NULL && block->size != 0, "a block without pool or size", at);
+    VR_INVARIANT(vr_host_table_find(&host->table, at) == block, "a block is not found at its address", at);
+    VR_INVARIANT((block->state == VR_HOST_FREE) == (block->requested == 0), "only a free block has no request", at);
+    VR_INVARIANT(block->requested <= block->size, "a block is smaller than its request", at);
+    VR_INVARIANT((block->state == VR_HOST_PENDING) == (block->fences != 0), "only a pending block has fences", at);
+    VR_INVARIANT(hanging == 0 || (block->state != VR_HOST_FREE && block->state != VR_HOST_PENDING), "a free or pending block has uses", at);
+    census->blocks++;
+    census->bytes += (int64_t)block->size;
+    census->uses += hanging;
+    census->fences += block->fences;
+    switch (block->state) {
+    case VR_HOST_FREE: census->free++; return VRAM_OK;
+    case VR_HOST_KEPT:
+        census->kept++;
+        census->kept_bytes += block->size;
+        break;
+    case VR_HOST_PENDING: census->pending_bytes += block->size; break;
+    case VR_HOST_OUT: return vr_broken(error, "a block on its way out is in the table", at);
+    default: break;
+    }
+    census->active++;
+    census->active_bytes += (int64_t)block->size;
+    census->requested_bytes += (int64_t)block->requested;
+    return VRAM_OK;
+}
+
+// Takes what it finds off the census.
+static enum vram_status check_pool(const struct vram_host_pool *pool, struct census *census, struct vram_error *error) {
+    for (unsigned bin = 0; bin < VR_HOST_BINS; bin++) {
+        const struct vr_host_block *previous = NULL;
+        for (const struct vr_host_block *block = pool->bins[bin]; block != NULL; previous = block, block = block->next) {
+            VR_INVARIANT(block->state == VR_HOST_FREE && block->pool == pool && vr_host_bin(block->size) == bin,
+                         "a bin holds another's block", block->address);
+            VR_INVARIANT(block->previous == previous && census->free-- != 0, "the list of a bin is damaged", block->address);
+        }
+    }
+    const struct vr_host_block *previous = NULL;
+    for (const struct vr_host_block *block = pool->kept; block != NULL; previous = block, block = block->next) {
+        VR_INVARIANT(block->state == VR_HOST_KEPT && block->pool == pool && pool->references != 0, "a block is kept that should not",
+                     block->address);
+        VR_INVARIANT(block->previous == previous && census->kept-- != 0, "the list of kept blocks is damaged", block->address);
+    }
+    return VRAM_OK;
+}
+
+static enum vram_status check_pools(const struct vram_host *host, struct census *census, struct vram_error *error) {
+    VR_TRY(check_pool(&host->standard, census, error));
+    size_t in_pools = host->standard.blocks;
+    for (const struct vram_host_pool *pool = host->pools; pool != NULL; pool = pool->next) {
+        VR_TRY(check_pool(pool, census, error));
+        in_pools += pool->blocks;
+    }
+    VR_INVARIANT(census->free == 0, "free blocks are in no bin", census->free);
+    VR_INVARIANT(census->kept == 0, "kept blocks are in no list", census->kept);
+    VR_INVARIANT(in_pools == host->table.blocks.count && (int64_t)in_pools == census->blocks, "the pools' counts of blocks are wrong",
+                 in_pools);
+    return VRAM_OK;
+}
+
+static enum vram_status check_uses(const struct vram_host *host, const struct census *census, struct vram_error *error) {
+    size_t waiting = 0, named = 0;
+    for (const struct vr_host_lane *lane = host->lanes; lane != NULL; lane = lane->next) {
+        VR_INVARIANT(lane->uses != 0, "a lane without uses", lane->stream);
+        named += lane->uses;
+        for (const struct vr_host_use *use = lane->first; use != NULL; use = use->next, waiting++) {
+            VR_INVARIANT(use->lane == lane && use->event != 0 && use->block->state == VR_HOST_PENDING,
+                         "a lane holds what does not wait on it", lane->stream);
+            VR_INVARIANT(use->next != NULL || lane->last == use, "a lane does not know its last use", lane->stream);
+        }
+    }
+    for (const struct vr_host_use *use = host->deferred; use != NULL; use = use->next, waiting++)
+        VR_INVARIANT(use->event == 0 && use->block->state == VR_HOST_PENDING, "a deferred use has an event", use->lane->stream);
+    VR_INVARIANT(waiting == host->waiting && waiting == census->fences, "uses that wait and fences of blocks differ", waiting);
+    VR_INVARIANT(named == waiting + census->uses, "lanes count other uses than there are", named);
+    for (const struct vr_host_context *context = host->contexts; context != NULL; context = context->next)
+        VR_INVARIANT(context->idle_count <= context->made && context->made <= context->idle_capacity, "a context counts its events wrong",
+                     context->handle);
+    return VRAM_OK;
+}
+
+static bool is_sane(const struct vram_stat *stat, int64_t current) { return stat->current == current && stat->peak >= current; }
+
+static enum vram_status check_counters(const struct vram_host *host, const struct census *census, struct vram_error *error) {
+    const struct vram_host_stats *stats = &host->stats;
+    VR_INVARIANT(is_sane(&stats->allocations, census->blocks + host->out_blocks), "allocations is not the number of blocks", 0);
+    VR_INVARIANT(is_sane(&stats->allocated_bytes, census->bytes + host->out_bytes), "allocated_bytes is not their size", 0);
+    VR_INVARIANT(is_sane(&stats->active_requests, census->active), "active_requests is not the number of active blocks", 0);
+    VR_INVARIANT(is_sane(&stats->active_bytes, census->active_bytes), "active_bytes is not their size", 0);
+    VR_INVARIANT(is_sane(&stats->requested_bytes, census->requested_bytes), "requested_bytes is not what was asked for", 0);
+    VR_INVARIANT(stats->pending_bytes == census->pending_bytes, "pending_bytes is wrong", 0);
+    VR_INVARIANT(stats->kept_bytes == census->kept_bytes, "kept_bytes is wrong", 0);
+    VR_INVARIANT(host->reserve.used <= host->reserve.size && stats->reserve_used_bytes == host->reserve.used, "the reserve is overdrawn",
+                 0);
+    return VRAM_OK;
+}
+
+static enum vram_status check_locked(const struct vram_host *host, struct vram_error *error) {
+    struct census census = {.blocks = 0};
+    const struct vr_map *blocks = &host->table.blocks;
+    size_t at = 0;
+    VR_INVARIANT(vr_map_check(blocks), "the table of blocks is damaged", blocks->count);
+    VR_INVARIANT(host->table.promised == 0 || blocks->count + host->table.promised <= (blocks->mask + 1) / 4 * 3,
+                 "the table has no room for what was promised", blocks->count);
+    for (const struct vr_host_block *block; (block = vr_host_table_next(&host->table, &at)) != NULL;)
+        VR_TRY(check_block(host, block, &census, error));
+    VR_TRY(check_pools(host, &census, error));
+    VR_TRY(check_uses(host, &census, error));
+    return check_counters(host, &census, error);
+}
+
+// The poll lock keeps deferred uses from being under way between two lists.
+enum vram_status vram_host_check(struct vram_host *host, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, host);
+    vr_mutex_lock(&host->poll);
+    vr_host_lock(host);
+    const enum vram_status status = check_locked(host, error);
+    vr_host_unlock(host);
+    vr_mutex_unlock(&host->poll);
+    return status;
+}
+
+// Making and unmaking an allocator of pinned memory; its settings.
 
 static enum vram_status open_driver(struct vram_host *host, struct vram_driver *driver, struct vram_error *error) {
     host->driver = driver;

@@ -27,7 +27,7 @@ void vr_os_prefer_large_pages(void *base, size_t size_bytes);
 void vr_os_keep_begin(void);
 void vr_os_keep_end(void);
 
-// --- pages.c: address space at chosen places, and memory that can stand at several addresses at once -------------------
+// --- memory.c: address space at chosen places, and memory that can stand at several addresses at once -------------------
 // All addresses and sizes are multiples of the page. UNSUPPORTED where the system has no such thing.
 // What memory comes in: 4 KiB on x86-64, 4 to 64 KiB on aarch64. A power of two.
 uint64_t vr_os_page_bytes(void);
@@ -72,7 +72,7 @@ enum vram_status vr_os_shared_hold(int file, uint64_t offset);
 bool vr_os_shared_let_go(int file, uint64_t offset);
 void vr_os_shared_forget(int file, uint64_t offset);
 
-// --- meminfo.c --------------------------------------------------------------------------------------------------------
+// --- memory.c: of the machine -----------------------------------------------------------------------------------------------------------
 // Bytes of main memory that programs can have without swapping (Linux: MemAvailable of the file that VRAM_MEMINFO names, else of
 // /proc/meminfo). False where the system does not tell.
 bool vr_os_available_memory(uint64_t *bytes);
@@ -101,13 +101,13 @@ enum vram_status vr_os_host_id(struct vr_host_id *id);
 enum vram_status vr_os_take_descriptor(uint64_t process, int descriptor, int *taken);
 void vr_os_close_descriptor(int descriptor);
 
-// --- stream.c: what is written to that is no plain file ------------------------------------------------------------------------------
+// --- files.c: what is written to that is no plain file ----------------------------------------------------------------------------------
 // Opens for writing what lies at the path: a terminal, a pipe; or the very file that /dev/stdout, /dev/stderr, /dev/fd/N or
 // /proc/self/fd/N stand for, at the place where the program is. UNSUPPORTED: a plain file, a link, or nothing; IO with errno, as for a pipe
 // by its name that nobody reads.
 enum vram_status vr_os_stream_open(const char *path, FILE **stream);
 
-// --- newfile.c: files that are made. Every file that this library writes comes from here -------------------------------------------------
+// --- files.c: files that are made. Every file that this library writes comes from here --------------------------------------------------
 // Nothing that is there is opened or followed, whatever somebody planted under the name; what is made is this user's alone (0600).
 // Makes the file, for reading and writing. IO with errno: EEXIST where anything has the name, a link too.
 enum vram_status vr_os_file_create(const char *path, int *descriptor);
@@ -116,7 +116,7 @@ enum vram_status vr_os_file_create(const char *path, int *descriptor);
 enum { VR_NEW_FILE_LETTERS = 12, VR_NEW_FILE_EXTRA = VR_NEW_FILE_LETTERS + 7 };
 enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream);
 
-// --- helper.c: a copy of this process that works for it, and may die of that -----------------------------------------------------------
+// --- process.c: a copy of this process that works for it, and may die of that -----------------------------------------------------------
 // The copy has this memory as it is now, and one thread; locks that others hold stay held there for ever, the C library's allocator's too.
 // It prints nothing, leaves no core, handles no signal, and dies with this process at the latest. The program is not told of its end.
 struct vr_os_helper {
@@ -137,7 +137,7 @@ void vr_os_helper_give_up(void); // does not return
 // stack has. It must not unwind through its caller. On the caller's stack where there is no memory for one, or none can be changed.
 void vr_os_on_spare_stack(void (*function)(void *argument), void *argument);
 
-// --- growfile.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------
+// --- files.c: a file that grows and is written through memory, so that what was stored survives the program -----------------------------
 // The program around us may close the descriptor and use its number again: it is never used unless it still is this file, which is opened
 // again where it is not.
 struct vr_growfile {
@@ -162,7 +162,7 @@ void vr_os_growfile_close(struct vr_growfile *file);
 // Closes and removes what nothing has come of.
 void vr_os_growfile_discard(struct vr_growfile *file);
 
-// --- window_guard.c: windows over files that may be cut: a store beyond the file's end does not end the program -----------------------
+// --- window_guard.c: windows over files that may be cut: a store beyond the file's end does not end the program -------------------------
 // From the first window on the process has a handler of SIGBUS, which hands on what is not about a window. Any thread.
 void vr_os_window_guard(void *memory, size_t size_bytes);
 void vr_os_window_release(const void *memory);
@@ -211,7 +211,7 @@ void vr_signal_raise(struct vr_signal *signal);
 // Gives `mutex` up until the signal is raised or `timeout_ns` are over (UINT64_MAX: never), and takes it again. May return early.
 void vr_signal_wait(struct vr_signal *signal, struct vr_mutex *mutex, uint64_t timeout_ns);
 
-// --- view.c: a file's bytes, seen in memory without being read -----------------------------------------------------------
+// --- files.c: a file's bytes, seen in memory without being read -----------------------------------------------------------
 struct vr_os_view {
     const unsigned char *bytes;
     uint64_t size_bytes;
@@ -258,11 +258,11 @@ uint64_t vr_os_ticks(void);
 // The time as "20260131T235959Z". Always NUL-terminated.
 void vr_os_utc_text(char text[17]);
 
-// --- env.c ----------------------------------------------------------------------------------------------------------
+// --- program.c: variables of the environment --------------------------------------------------------------------------------------------
 // NULL when unset. The result lives until the environment is changed.
 const char *vr_os_getenv(const char *name);
 
-// --- dl.c -----------------------------------------------------------------------------------------------------------
+// --- program.c: libraries loaded at run time --------------------------------------------------------------------------------------------
 // NULL when the library cannot be loaded; *reason (may be NULL) then points at text valid until the next call of the thread.
 void *vr_os_dlopen(const char *name, const char **reason);
 // NULL when there is none. library NULL: whatever the program itself sees.

@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1])
 MAKES = re.compile(r'\bO_CREAT\b|\bfopen\([^;]*,\s*"[wa]|\bfreopen\(|\bmko?stemp\(|\bcreat\(|\btmpfile\(')
 ALLOWED = {
-    "allocator/os/posix/newfile.c",
+    "allocator/os/posix/files.c",
     "cli/output.c",
     "cli/cmd_run.c",  # the list of a run's files: mkostemp()
     "cli/sim_environment.c",  # shared memory of the processes of one `vram sim`: mkostemp()
@@ -26,7 +26,7 @@ def main():
             if MAKES.search(re.sub(r"//.*", "", path.read_text())) and path.name != "posix_gaps.h":
                 found.add(str(path.relative_to(ROOT)))
     for name in sorted(found - ALLOWED):
-        print(f"{name}: makes a file by itself: allocator/os/posix/newfile.c (cli/output.c for commands) is the one place")
+        print(f"{name}: makes a file by itself: allocator/os/posix/files.c (cli/output.c for commands) is the one place")
     for name in sorted(ALLOWED - found):
         print(f"{name}: makes no file any more: take it out of {pathlib.Path(__file__).name}")
     return 1 if found != ALLOWED else 0

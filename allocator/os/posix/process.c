@@ -1,13 +1,21 @@
-// process.c: this process and others.
+// process.c: processes: this one, others, and helpers.
+
 #define _GNU_SOURCE
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -98,4 +106,98 @@ void vr_os_host_name(char *name, size_t capacity) {
     if (capacity == 0) return;
     if (gethostname(name, capacity) != 0) (void)snprintf(name, capacity, "localhost");
     name[capacity - 1] = '\0';
+}
+
+// A copy of this process that works for it, and may die of that.
+
+enum { STACK_BYTES = 4 << 20 };
+
+struct beginning {
+    void (*work)(void *context, int out);
+    void *context;
+    int out;
+    pid_t parent;
+};
+
+// In the copy: nothing that this process handles, prints or leaves behind.
+static int begin(void *argument) {
+    const struct beginning *beginning = argument;
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int number = 1; number < SIGRTMIN; number++) (void)sigaction(number, &usual, NULL);
+    (void)sigemptyset(&none);
+    (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0) (void)dup2(nowhere, STDERR_FILENO);
+    if (getppid() == beginning->parent) beginning->work(beginning->context, beginning->out);
+    return 0;
+}
+
+// Not by fork(), whose hooks take locks that the caller may hold, and which tells the program of its child's end. Where the kernel is
+// emulated (qemu-user) it must be told: no other copy can be made there.
+static pid_t make_copy(struct beginning *beginning) {
+    sigset_t all, before;
+    void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) return -1;
+    (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGBUS); // of a window: window_guard.c
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t made = clone(begin, (char *)stack + STACK_BYTES, 0, beginning);
+    if (made < 0 && errno == EINVAL) made = clone(begin, (char *)stack + STACK_BYTES, SIGCHLD, beginning);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)munmap(stack, STACK_BYTES);
+    return made;
+}
+
+enum vram_status vr_os_helper_start(void (*work)(void *context, int out), void *context, struct vr_os_helper *helper) {
+    assert(work != NULL && helper != NULL);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return VRAM_UNSUPPORTED;
+    struct beginning beginning = {.work = work, .context = context, .out = ends[1], .parent = getpid()};
+    const pid_t made = make_copy(&beginning);
+    (void)close(ends[1]);
+    if (made < 0) {
+        (void)close(ends[0]);
+        return VRAM_UNSUPPORTED;
+    }
+    *helper = (struct vr_os_helper){.process = made, .in = ends[0]};
+    return VRAM_OK;
+}
+
+enum vram_status vr_os_helper_read(const struct vr_os_helper *helper, void *bytes, size_t capacity, unsigned seconds, size_t *got) {
+    assert(helper != NULL && bytes != NULL && got != NULL);
+    struct pollfd in = {.fd = helper->in, .events = POLLIN};
+    ssize_t taken = -1;
+    do {
+        const int ready = poll(&in, 1, (int)seconds * 1000);
+        if (ready == 0) return VRAM_IO;
+        if (ready > 0) taken = read(helper->in, bytes, capacity);
+    } while (taken < 0 && errno == EINTR);
+    if (taken < 0) return VRAM_IO;
+    *got = (size_t)taken;
+    return VRAM_OK;
+}
+
+bool vr_os_helper_write(int out, const void *bytes, size_t size_bytes) {
+    const char *at = bytes;
+    while (size_bytes > 0) {
+        const ssize_t written = write(out, at, size_bytes);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        at += written;
+        size_bytes -= (size_t)written;
+    }
+    return true;
+}
+
+void vr_os_helper_give_up(void) { (void)syscall(SYS_kill, getpid(), SIGKILL); }
+
+void vr_os_helper_end(const struct vr_os_helper *helper) {
+    assert(helper != NULL);
+    (void)close(helper->in);
+    (void)kill(helper->process, SIGKILL);
+    while (waitpid(helper->process, NULL, __WALL) < 0 && errno == EINTR) {
+    }
 }

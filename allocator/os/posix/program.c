@@ -1,6 +1,40 @@
-// program.c: what is loaded into this process, and the stacks of its threads.
+// program.c: the program that this process runs: its environment, libraries loaded at run time, what is loaded, and the stacks of its
+// threads.
+
 #define _GNU_SOURCE
+
 #include <dlfcn.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "os/os.h"
+
+const char *vr_os_getenv(const char *name) {
+    assert(name != NULL);
+    return getenv(name);
+}
+
+// Libraries that are loaded at run time.
+
+// Local: what it exports is asked for by name here, and stands in for nobody's symbols.
+void *vr_os_dlopen(const char *name, const char **reason) {
+    assert(name != NULL);
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL && reason != NULL) *reason = dlerror();
+    return library;
+}
+
+void *vr_os_dlsym(void *library, const char *symbol) {
+    assert(symbol != NULL);
+    return dlsym(library, symbol);
+}
+
+void vr_os_dlclose(void *library) {
+    if (library != NULL) (void)dlclose(library);
+}
+
+// What is loaded into this process, and the stacks of its threads.
+
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
 #endif

@@ -1,11 +1,64 @@
-// memory.c: address space that costs nothing until it is touched, of a linear memory that only grows.
-//
-// What memory.grow gives is zero, and the host's to provide when it is touched. What was given back is kept for the next reservation, so
-// it is made zero again: only the pages that are not zero already are written, since a page that is read only costs nothing.
+// memory.c: memory without an operating system.
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "os/os.h"
+
+bool vr_os_available_memory(uint64_t *bytes) {
+    (void)bytes;
+    return false;
+}
+
+bool vr_os_main_memory(uint64_t *available_bytes, uint64_t *total_bytes) {
+    (void)available_bytes, (void)total_bytes;
+    return false;
+}
+
+// No address space but the module's own: simulated device memory has addresses here, and no bytes.
+
+uint64_t vr_os_page_bytes(void) { return 4096; }
+
+enum vram_status vr_os_map(uint64_t address, uint64_t size_bytes, uint64_t alignment, bool accessible, uint64_t *mapped) {
+    (void)address, (void)size_bytes, (void)alignment, (void)accessible, (void)mapped;
+    return VRAM_UNSUPPORTED;
+}
+
+void vr_os_unmap(uint64_t address, uint64_t size_bytes) { (void)address, (void)size_bytes; }
+
+enum vram_status vr_os_shared_open(int *file) {
+    (void)file;
+    return VRAM_UNSUPPORTED;
+}
+
+void vr_os_shared_close(int file) { (void)file; }
+
+enum vram_status vr_os_shared_resize(int file, uint64_t size_bytes) {
+    (void)file, (void)size_bytes;
+    return VRAM_UNSUPPORTED;
+}
+
+void vr_os_shared_discard(int file, uint64_t offset, uint64_t size_bytes) { (void)file, (void)offset, (void)size_bytes; }
+
+enum vram_status vr_os_shared_map(int file, uint64_t offset, uint64_t size_bytes, uint64_t address) {
+    (void)file, (void)offset, (void)size_bytes, (void)address;
+    return VRAM_UNSUPPORTED;
+}
+
+enum vram_status vr_os_shared_unmap(uint64_t address, uint64_t size_bytes) {
+    (void)address, (void)size_bytes;
+    return VRAM_UNSUPPORTED;
+}
+
+enum vram_status vr_os_protect(uint64_t address, uint64_t size_bytes, bool read, bool write) {
+    (void)address, (void)size_bytes, (void)read, (void)write;
+    return VRAM_UNSUPPORTED;
+}
+
+// Address space that costs nothing until it is touched, of a linear memory that only grows.
+//
+// What memory.grow gives is zero, and the host's to provide when it is touched. What was given back is kept for the next reservation, so
+// it is made zero again: only the pages that are not zero already are written, since a page that is read only costs nothing.
 
 enum { WASM_PAGE = 65536, HOST_PAGE = 4096, LEAST_SHIFT = 20, MOST_SHIFT = 26 };
 

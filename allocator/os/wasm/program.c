@@ -1,4 +1,39 @@
+// program.c: what a program without an operating system has: no environment, no libraries, no other process.
+
+#include "base/base.h"
 #include "os/os.h"
+
+const char *vr_os_getenv(const char *name) {
+    (void)name;
+    return NULL;
+}
+
+// There are no libraries to load.
+
+void *vr_os_dlopen(const char *name, const char **reason) {
+    (void)name;
+    if (reason != NULL) *reason = "WebAssembly loads no libraries";
+    return NULL;
+}
+
+void *vr_os_dlsym(void *library, const char *symbol) {
+    (void)library, (void)symbol;
+    return NULL;
+}
+
+void vr_os_dlclose(void *library) { (void)library; }
+
+// There is one process, and no descriptor.
+
+uint64_t vr_os_process_id(void) { return 1; }
+void vr_os_close_descriptor(int descriptor) { (void)descriptor; }
+
+// A page has one stack, and no signals.
+
+void vr_os_on_spare_stack(void (*function)(void *argument), void *argument) {
+    assert(function != NULL);
+    function(argument);
+}
 
 // A page in a browser has no children.
 void vr_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void)) {

@@ -1,5 +1,7 @@
-// growfile.c: files that are written through memory.
+// files.c: files: new ones under names of their own, streams, files that grow in mapped memory, and files in memory.
+
 #define _GNU_SOURCE
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -8,12 +10,106 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "os/os.h"
+
+enum vram_status vr_os_file_create(const char *path, int *descriptor) {
+    assert(path != NULL && descriptor != NULL);
+    const int opened = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (opened < 0) return VRAM_IO;
+    *descriptor = opened;
+    return VRAM_OK;
+}
+
+// 60 bits that nobody else can tell. Before the system has any to give, those of the address space's layout and the time.
+static void put_random_letters(char letters[VR_NEW_FILE_LETTERS + 1]) {
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz234567";
+    uint64_t number;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
+        number = vr_mix64(vr_hash_secret(letters) ^ vr_os_monotonic_ns());
+    for (size_t i = 0; i < VR_NEW_FILE_LETTERS; i++, number >>= 5) letters[i] = alphabet[number & 31];
+    letters[VR_NEW_FILE_LETTERS] = '\0';
+}
+
+enum vram_status vr_os_file_create_beside(const char *path, char *made, size_t capacity, FILE **stream) {
+    assert(path != NULL && made != NULL && capacity > strlen(path) + VR_NEW_FILE_EXTRA && stream != NULL);
+    enum { TRIES = 100 };
+    int descriptor = -1;
+    errno = EEXIST;
+    for (int i = 0; i < TRIES && errno == EEXIST; i++) {
+        char letters[VR_NEW_FILE_LETTERS + 1];
+        put_random_letters(letters);
+        (void)snprintf(made, capacity, "%s.%s.part", path, letters);
+        if (vr_os_file_create(made, &descriptor) == VRAM_OK) break;
+    }
+    if (descriptor < 0) return VRAM_IO;
+    // Who may read a file of ours stays as it was: it may have been made for a reader of another user.
+    struct stat facts;
+    if (lstat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) (void)fchmod(descriptor, facts.st_mode & 0777);
+    FILE *opened = fdopen(descriptor, "wb");
+    if (opened == NULL) {
+        (void)close(descriptor);
+        (void)unlink(made);
+        return VRAM_IO;
+    }
+    *stream = opened;
+    return VRAM_OK;
+}
+
+// Where text goes that is no plain file: the program's standard streams, terminals, pipes.
+
+// The descriptor that a path names; -1 if it names none.
+static int descriptor_of(const char *path) {
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        if (strncmp(path, folders[i], strlen(folders[i])) != 0) continue;
+        const char *number = path + strlen(folders[i]);
+        const size_t digits = strspn(number, "0123456789");
+        if (digits > 0 && digits < 7 && number[digits] == '\0') return (int)strtoll(number, NULL, 10);
+    }
+    return -1;
+}
+
+// A pipe that nobody reads is refused: whoever opens it would wait for a reader. So is a plain file that came to be there since it was
+// looked at.
+static FILE *open_without_waiting(const char *path) {
+    struct stat facts;
+    const int file = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+    const bool plain = file >= 0 && (fstat(file, &facts) != 0 || S_ISREG(facts.st_mode));
+    if (plain) errno = EEXIST;
+    FILE *opened = file < 0 || plain || fcntl(file, F_SETFL, O_WRONLY) < 0 ? NULL : fdopen(file, "wb");
+    if (opened == NULL && file >= 0) (void)close(file);
+    return opened;
+}
+
+enum vram_status vr_os_stream_open(const char *path, FILE **stream) {
+    assert(path != NULL && stream != NULL);
+    const int named = descriptor_of(path);
+    struct stat facts;
+    FILE *opened = NULL;
+    if (named < 0) {
+        if (lstat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode)) return VRAM_UNSUPPORTED;
+        opened = open_without_waiting(path);
+    } else {
+        // The same open file: opened by its name a log would be cut, and written over from its beginning.
+        const int again = fcntl(named, F_DUPFD_CLOEXEC, 3);
+        opened = again < 0 ? NULL : fdopen(again, "wb");
+        if (opened == NULL && again >= 0) (void)close(again);
+    }
+    if (opened == NULL) return VRAM_IO;
+    *stream = opened;
+    return VRAM_OK;
+}
+
+// Files that are written through memory.
 
 enum { UNIT = 64 * 1024 }; // of mappings: the largest page of a system that this runs on
 
@@ -140,4 +236,29 @@ void vr_os_growfile_close(struct vr_growfile *file) {
     if (is_it(file, file->descriptor)) (void)close(file->descriptor);
     free(file->path);
     *file = (struct vr_growfile){.descriptor = -1};
+}
+
+// A file in memory. Private: who writes to the file meanwhile may be seen, but nothing of ours is written to it.
+
+enum vram_status vr_os_view_open(const char *path, struct vr_os_view *view) {
+    assert(path != NULL && view != NULL);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer would keep us waiting
+    if (file < 0) return VRAM_IO;
+    struct stat facts;
+    void *bytes = MAP_FAILED;
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+        bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    if (bytes == MAP_FAILED) {
+        (void)close(file);
+        return VRAM_IO;
+    }
+    *view = (struct vr_os_view){.bytes = bytes, .size_bytes = (uint64_t)facts.st_size, .file = file};
+    return VRAM_OK;
+}
+
+void vr_os_view_close(struct vr_os_view *view) {
+    assert(view != NULL && view->bytes != NULL); // closed once
+    (void)munmap((void *)(uintptr_t)view->bytes, (size_t)view->size_bytes);
+    (void)close(view->file);
 }
