@@ -67,7 +67,7 @@ static void note_slots(struct vr_address_map *map, uint64_t mib, uint64_t end) {
     if (high > region->high) region->high = high;
 }
 
-static _Atomic uint32_t *slot_of(const struct vr_address_map *map, uint64_t address) {
+static _Atomic uint32_t *slot_of_mib(const struct vr_address_map *map, uint64_t address) {
     return &vr_address_map_region(map, address)->slot[(address >> 20) & (VR_REGION_SLOTS - 1)];
 }
 
@@ -78,7 +78,7 @@ static bool needs_map(uint64_t mib, uint64_t address, uint64_t size, bool small)
 }
 
 static enum vram_status add_map_locked(struct vr_address_map *map, uint64_t mib) {
-    _Atomic uint32_t *slot = slot_of(map, mib);
+    _Atomic uint32_t *slot = slot_of_mib(map, mib);
     const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
     if ((value & VR_SLOT_MAP) != 0) {
         ++*segments_of(map, value);
@@ -93,7 +93,7 @@ static enum vram_status add_map_locked(struct vr_address_map *map, uint64_t mib)
 
 // Entries keep their old values: a stale block number is caught by whoever reads it.
 static void drop_map_locked(struct vr_address_map *map, uint64_t mib) {
-    _Atomic uint32_t *slot = slot_of(map, mib);
+    _Atomic uint32_t *slot = slot_of_mib(map, mib);
     const uint32_t value = atomic_load_explicit(slot, memory_order_relaxed);
     assert((value & VR_SLOT_MAP) != 0);
     if (--*segments_of(map, value) != 0) return;

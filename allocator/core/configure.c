@@ -4,7 +4,8 @@
 #include "core/source/backend.h"
 
 // `conf` becomes the allocator's own, or is freed.
-static enum vram_status apply(struct vram_allocator *allocator, const struct vr_options *options, char *conf, struct vram_error *error) {
+static enum vram_status apply_to_devices(struct vram_allocator *allocator, const struct vr_options *options, char *conf,
+                                         struct vram_error *error) {
     const bool backend_changes = options->backend != allocator->options.backend, rules_change = options->pytorch != allocator->pytorch;
     if (backend_changes || rules_change || conf == NULL) {
         free(conf);
@@ -34,7 +35,7 @@ static char *copy_of(const char *text) {
 static enum vram_status configure_locked(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
     struct vr_options options = allocator->options;
     VR_TRY(vr_options_parse(&options, conf, error));
-    return apply(allocator, &options, copy_of(conf), error);
+    return apply_to_devices(allocator, &options, copy_of(conf), error);
 }
 
 enum vram_status vram_configure(struct vram_allocator *allocator, const char *conf, struct vram_error *error) {
@@ -52,7 +53,7 @@ static enum vram_status set_option_locked(struct vram_allocator *allocator, cons
     vr_options_print(&options, &conf);
     char *copy = vr_text_status(&conf) == VRAM_OK ? copy_of(vr_text_string(&conf)) : NULL;
     vr_text_release(&conf);
-    return apply(allocator, &options, copy, error);
+    return apply_to_devices(allocator, &options, copy, error);
 }
 
 enum vram_status vram_set_option(struct vram_allocator *allocator, const char *key, const char *value, struct vram_error *error) {

@@ -4,7 +4,7 @@
 
 // What a driver does not know it has not. One that fails otherwise has said nothing: the device is opened by a later request, for what it
 // is taken to be stays.
-static enum vram_status ask(const struct vr_device *device, int attribute, bool *has) {
+static enum vram_status ask_attribute(const struct vr_device *device, int attribute, bool *has) {
     int value = 0;
     const vr_cu_result result = vr_cu(device->allocator->driver, device_get_attribute, &value, attribute, (int)device->ordinal);
     *has = result == VR_CU_SUCCESS && value != 0;
@@ -23,10 +23,10 @@ static bool sharing_is_wanted(void) {
 static enum vram_status ask_granularity(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
     bool maps = false, shares = false, rdma = false;
-    VR_TRY(ask(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &maps));
+    VR_TRY(ask_attribute(device, VR_CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, &maps));
     if (!maps) return VRAM_OK;
-    if (sharing_is_wanted()) VR_TRY(ask(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, &shares));
-    VR_TRY(ask(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, &rdma));
+    if (sharing_is_wanted()) VR_TRY(ask_attribute(device, VR_CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, &shares));
+    VR_TRY(ask_attribute(device, VR_CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, &rdma));
     if (shares) device->physical.handle_types = VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     device->physical.rdma = rdma;
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);

@@ -104,7 +104,7 @@ static enum vram_status add_all(const struct vr_device *device, const struct vra
     return VRAM_OK;
 }
 
-static enum vram_status take_locked(const struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture) {
+static enum vram_status take_picture_locked(const struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture) {
     struct vr_raw_block *raw = NULL;
     size_t count = 0;
     VR_TRY(vr_raw_copy(device, only, &raw, &count));
@@ -116,7 +116,7 @@ static enum vram_status take_locked(const struct vr_device *device, const struct
 enum vram_status vr_picture_take(struct vr_device *device, const struct vram_pool *only, struct vr_picture *picture,
                                  void (*at)(struct vr_device *device, const struct vr_picture *picture, void *user), void *user) {
     vr_device_lock(device);
-    const enum vram_status status = take_locked(device, only, picture);
+    const enum vram_status status = take_picture_locked(device, only, picture);
     if (status == VRAM_OK && at != NULL) at(device, picture, user);
     vr_device_unlock(device);
     return status;

@@ -204,8 +204,8 @@ static uint32_t search_mapped(struct vr_shard *shard, enum vr_pool_kind kind, ui
     return shard->source->ready != NULL ? shard->source->ready(shard, kind == VR_SMALL, rounded) : 0;
 }
 
-static enum vram_status peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
-                             uint32_t (*search)(struct vr_shard *, enum vr_pool_kind, uint64_t), uint64_t *address) {
+static enum vram_status peek_cache(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
+                                   uint32_t (*search)(struct vr_shard *, enum vr_pool_kind, uint64_t), uint64_t *address) {
     if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT) return VRAM_INVALID_ARGUMENT;
     struct session session;
     VR_TRY(open_session(allocator, device, stream, &session));
@@ -217,12 +217,12 @@ static enum vram_status peek(struct vram_allocator *allocator, uint32_t device, 
 }
 
 enum vram_status vr_drive_peek(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream, uint64_t *address) {
-    return peek(allocator, device, size_bytes, stream, search_cache, address);
+    return peek_cache(allocator, device, size_bytes, stream, search_cache, address);
 }
 
 enum vram_status vr_drive_peek_mapped(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,
                                       uint64_t *address) {
-    return peek(allocator, device, size_bytes, stream, search_mapped, address);
+    return peek_cache(allocator, device, size_bytes, stream, search_mapped, address);
 }
 
 enum vram_status vr_drive_walk_rivals(struct vram_allocator *allocator, uint32_t device, uint64_t size_bytes, uint64_t stream,

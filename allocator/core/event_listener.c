@@ -73,7 +73,7 @@ static void notify_client(const struct vram_event_listener *client, const struct
     client->event(&event, client->user);
 }
 
-static void listen(const struct vr_record *record, void *user) {
+static void append_to_listeners(const struct vr_record *record, void *user) {
     struct vr_client_listener *self = user;
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
     const struct vr_listener *history = history_of(self, record->device);
@@ -83,7 +83,7 @@ static void listen(const struct vr_record *record, void *user) {
 }
 
 // One frame more than the caller's is skipped for the history: this function's.
-static uint32_t gather(uint32_t skip, enum vr_level need, void *user) {
+static uint32_t gather_context(uint32_t skip, enum vr_level need, void *user) {
     struct vr_client_listener *self = user;
     const struct vr_client *client = atomic_load_explicit(&self->client, memory_order_acquire);
     const struct vr_listener *history = atomic_load_explicit(&self->history, memory_order_acquire);
@@ -174,15 +174,15 @@ static enum vram_status make_listener(struct vram_allocator *allocator, struct v
     *made = calloc(1, sizeof **made);
     if (*made == NULL) return VRAM_NO_HOST_MEMORY;
     (*made)->allocator = allocator;
-    (*made)->listener.record = listen;
-    (*made)->listener.gather = gather;
+    (*made)->listener.record = append_to_listeners;
+    (*made)->listener.gather = gather_context;
     (*made)->listener.user = *made;
     (*made)->listener.numbered = (*made)->listener.pairs = (*made)->listener.foreign = true;
     allocator->client = *made;
     return VRAM_OK;
 }
 
-static enum vram_status attach(struct vram_allocator *allocator, const struct vram_event_listener *listener) {
+static enum vram_status attach_client(struct vram_allocator *allocator, const struct vram_event_listener *listener) {
     struct vr_client *client = malloc(sizeof *client);
     struct vr_client_listener *self = NULL;
     vr_mutex_lock(&allocator->mutex);
@@ -199,7 +199,7 @@ static enum vram_status attach(struct vram_allocator *allocator, const struct vr
 }
 
 // The devices' locks are taken twice: to end the listening, so that no new context is kept, and to give back those that are.
-static void detach(struct vram_allocator *allocator) {
+static void detach_client(struct vram_allocator *allocator) {
     vr_mutex_lock(&allocator->mutex);
     struct vr_client_listener *self = allocator->client;
     if (self != NULL) {
@@ -222,19 +222,19 @@ static void detach(struct vram_allocator *allocator) {
 enum vram_status vram_set_event_listener(struct vram_allocator *allocator, const struct vram_event_listener *listener) {
     VR_REQUIRE(allocator);
     if (listener == NULL) {
-        detach(allocator);
+        detach_client(allocator);
         return VRAM_OK;
     }
     if ((unsigned)listener->level > VRAM_CONTEXT_ALL) return VRAM_INVALID_ARGUMENT;
     if (listener->take_context != NULL && (listener->retain_context == NULL || listener->release_context == NULL))
         return VRAM_INVALID_ARGUMENT;
-    return attach(allocator, listener);
+    return attach_client(allocator, listener);
 }
 
 void vr_client_listener_end(struct vram_allocator *allocator) {
     struct vr_client_listener *self = allocator->client;
     if (self == NULL) return;
-    detach(allocator);
+    detach_client(allocator);
     while (self->all != NULL) {
         struct vr_client *next = self->all->next;
         free(self->all);

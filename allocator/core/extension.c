@@ -5,21 +5,21 @@ static const struct vr_extension_kind *kind_at(const struct vr_extensions *exten
 }
 
 // Where the kind stands, or would stand: VR_EXTENSIONS when there is no room.
-static size_t slot_of(const struct vr_extensions *extensions, const struct vr_extension_kind *kind) {
+static size_t slot_of_key(const struct vr_extensions *extensions, const struct vr_extension_kind *kind) {
     size_t at = 0;
     while (at < VR_EXTENSIONS && kind_at(extensions, at) != kind && kind_at(extensions, at) != NULL) at++;
     return at;
 }
 
 void *vr_extension_find(const struct vr_extensions *extensions, const struct vr_extension_kind *kind) {
-    const size_t at = slot_of(extensions, kind);
+    const size_t at = slot_of_key(extensions, kind);
     if (at == VR_EXTENSIONS || kind_at(extensions, at) == NULL) return NULL;
     return atomic_load_explicit(&extensions->slots[at].value, memory_order_acquire);
 }
 
 enum vram_status vr_extension_attach(struct vr_extensions *extensions, const struct vr_extension_kind *kind, void *value) {
     assert(kind->destroy != NULL && value != NULL);
-    const size_t at = slot_of(extensions, kind);
+    const size_t at = slot_of_key(extensions, kind);
     if (at == VR_EXTENSIONS) return VRAM_LIMIT;
     atomic_store_explicit(&extensions->slots[at].value, value, memory_order_release);
     atomic_store_explicit(&extensions->slots[at].kind, kind, memory_order_release);
@@ -27,7 +27,7 @@ enum vram_status vr_extension_attach(struct vr_extensions *extensions, const str
 }
 
 void *vr_extension_detach(struct vr_extensions *extensions, const struct vr_extension_kind *kind) {
-    const size_t at = slot_of(extensions, kind);
+    const size_t at = slot_of_key(extensions, kind);
     if (at == VR_EXTENSIONS || kind_at(extensions, at) == NULL) return NULL;
     return atomic_exchange_explicit(&extensions->slots[at].value, NULL, memory_order_acq_rel);
 }

@@ -180,7 +180,7 @@ static enum vram_status queue_for(struct vr_fences *fences, uint64_t stream, str
 
 enum { FIRST_RING = 16 };
 
-static enum vram_status make_room(struct vr_fence_queue *queue) {
+static enum vram_status make_room_in_queue(struct vr_fence_queue *queue) {
     if (VR_LIKELY(queue->count < queue->capacity)) return VRAM_OK;
     const size_t capacity = queue->capacity == 0 ? FIRST_RING : queue->capacity * 2;
     struct vr_fence *fences = malloc(capacity * sizeof *fences);
@@ -194,7 +194,7 @@ static enum vram_status make_room(struct vr_fence_queue *queue) {
 static enum vram_status record_fence(struct vr_device *device, uint32_t block, uint64_t stream, bool *gone) {
     struct vr_fence_queue *queue = NULL;
     VR_TRY(queue_for(&device->fences, stream, &queue));
-    VR_TRY(make_room(queue));
+    VR_TRY(make_room_in_queue(queue));
     struct vr_fence fence = {.block = block};
     VR_TRY(record_event(device, stream, &fence.event_device, &fence.event, gone));
     queue->fences[(queue->head + queue->count++) & (queue->capacity - 1)] = fence;

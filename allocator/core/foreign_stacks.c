@@ -19,19 +19,19 @@ static struct {
 } table;
 static _Atomic uint32_t held;
 
-static void lock(void) {
+static void lock_stacks(void) {
     uint32_t expected = 0;
     while (!atomic_compare_exchange_weak_explicit(&held, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
         expected = 0;
         vr_os_yield();
     }
 }
-static void unlock(void) { atomic_store_explicit(&held, 0, memory_order_release); }
+static void unlock_stacks(void) { atomic_store_explicit(&held, 0, memory_order_release); }
 
 static struct vr_foreign_stack *entry_of(uint32_t number) { return &table.items[number & ~(uint32_t)VR_FOREIGN_STACK]; }
 
 // An unused entry; 0: there is no memory, or no number.
-static uint32_t take_locked(void) {
+static uint32_t take_number_locked(void) {
     if (table.unused != 0) {
         const uint32_t at = table.unused;
         table.unused = table.items[at].history_stack;
@@ -43,25 +43,25 @@ static uint32_t take_locked(void) {
 }
 
 uint32_t vr_foreign_stack_make(const struct vram_event_listener *owner, void *context, uint32_t history_stack) {
-    lock();
-    const uint32_t at = take_locked();
+    lock_stacks();
+    const uint32_t at = take_number_locked();
     if (at != 0) {
         table.items[at] = (struct vr_foreign_stack){.owner = owner, .context = context, .history_stack = history_stack, .references = 1};
     }
-    unlock();
+    unlock_stacks();
     if (at != 0) return at | VR_FOREIGN_STACK;
     owner->release_context(context, owner->user);
     return history_stack;
 }
 
 void vr_foreign_stack_keep(uint32_t number) {
-    lock();
+    lock_stacks();
     entry_of(number)->references++;
-    unlock();
+    unlock_stacks();
 }
 
 void vr_foreign_stack_drop(uint32_t number) {
-    lock();
+    lock_stacks();
     struct vr_foreign_stack *entry = entry_of(number);
     const struct vr_foreign_stack last = *entry;
     assert(last.references != 0);
@@ -69,49 +69,49 @@ void vr_foreign_stack_drop(uint32_t number) {
         *entry = (struct vr_foreign_stack){.history_stack = table.unused};
         table.unused = number & ~(uint32_t)VR_FOREIGN_STACK;
     }
-    unlock();
+    unlock_stacks();
     if (last.references == 1 && last.owner != NULL) last.owner->release_context(last.context, last.owner->user);
 }
 
 // *entry: a copy. False for a number without a context.
-static bool find(uint32_t number, struct vr_foreign_stack *entry) {
+static bool find_foreign(uint32_t number, struct vr_foreign_stack *entry) {
     if (!vr_stack_is_foreign(number)) return false;
-    lock();
+    lock_stacks();
     *entry = *entry_of(number);
-    unlock();
+    unlock_stacks();
     return entry->owner != NULL;
 }
 
 void *vr_foreign_stack_context(uint32_t number, const struct vram_event_listener *whose) {
     struct vr_foreign_stack entry;
-    if (!find(number, &entry)) return NULL;
+    if (!find_foreign(number, &entry)) return NULL;
     const bool known = whose == NULL || (whose->release_context == entry.owner->release_context && whose->user == entry.owner->user);
     return known ? entry.context : NULL;
 }
 
 void *vr_foreign_stack_retain(uint32_t number) {
     struct vr_foreign_stack entry;
-    if (!find(number, &entry)) return NULL;
+    if (!find_foreign(number, &entry)) return NULL;
     entry.owner->retain_context(entry.context, entry.owner->user);
     return entry.context;
 }
 
 uint32_t vr_history_stack(uint32_t number) {
     if (!vr_stack_is_foreign(number)) return number;
-    lock();
+    lock_stacks();
     const uint32_t stack = entry_of(number)->history_stack;
-    unlock();
+    unlock_stacks();
     return stack;
 }
 
 void vr_foreign_stacks_forget(const struct vram_event_listener *owner) {
     for (size_t i = 1;; i++) {
-        lock();
+        lock_stacks();
         while (i < table.count && (table.items[i].references == 0 || table.items[i].owner != owner)) i++;
         void *context = i < table.count ? table.items[i].context : NULL;
         const bool found = i < table.count;
         if (found) table.items[i].owner = NULL;
-        unlock();
+        unlock_stacks();
         if (!found) return;
         owner->release_context(context, owner->user);
     }

@@ -10,8 +10,8 @@ struct run_bounds {
 // Larger ones are this: whoever needs as much looks at one run after the other.
 #define MOST ((uint64_t)UINT32_MAX)
 
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t smaller_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t larger_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static uint32_t *root_of(struct vr_shard *shard, uint32_t hole) {
     return &shard->pool[vr_block_at(shard->device->allocator, hole)->small ? VR_SMALL : VR_LARGE].holes;
@@ -53,10 +53,10 @@ static struct run_bounds bounds_at(const struct vr_block *blocks, uint32_t hole)
 
 // Of two parts, the first of which comes before the second.
 static struct run_bounds bounds_of_two(struct run_bounds first, struct run_bounds second) {
-    struct run_bounds both = {.joined = first.joined, .longest = larger(first.longest, second.longest)};
+    struct run_bounds both = {.joined = first.joined, .longest = larger_of(first.longest, second.longest)};
     const uint64_t met = first.last + second.joined; // the run that reaches from one into the other
     if (first.last == 0) both.joined += second.joined;
-    if (first.last != 0) both.longest = larger(both.longest, met);
+    if (first.last != 0) both.longest = larger_of(both.longest, met);
     both.last = second.last != 0 ? second.last : first.last != 0 ? met : 0;
     return both;
 }
@@ -67,7 +67,7 @@ static struct run_bounds bounds_of_tree(const struct vram_allocator *allocator, 
     const struct run_bounds left = child[0] != 0 ? bounds_at(blocks, child[0]) : (struct run_bounds){0};
     const struct run_bounds right = child[1] != 0 ? bounds_at(blocks, child[1]) : (struct run_bounds){0};
     const struct run_bounds all = bounds_of_two(bounds_of_two(left, bounds_of_one(allocator, root)), right);
-    return (struct run_bounds){smaller(all.joined, MOST), smaller(all.last, MOST), smaller(all.longest, MOST)};
+    return (struct run_bounds){smaller_of(all.joined, MOST), smaller_of(all.last, MOST), smaller_of(all.longest, MOST)};
 }
 
 static void set_bounds(struct vr_block *blocks, uint32_t hole, struct run_bounds bounds) {
@@ -76,7 +76,7 @@ static void set_bounds(struct vr_block *blocks, uint32_t hole, struct run_bounds
     blocks[hole].longest = (uint32_t)bounds.longest;
 }
 
-static bool covers(struct run_bounds known, struct run_bounds real) {
+static bool bounds_cover(struct run_bounds known, struct run_bounds real) {
     return real.joined <= known.joined && real.last <= known.last && real.longest <= known.longest && (real.last == 0) == (known.last == 0);
 }
 
@@ -91,7 +91,7 @@ static void raise_up(const struct vram_allocator *allocator, uint32_t hole) {
     struct vr_block *blocks = allocator->arena.blocks;
     for (; hole != 0; hole = blocks[hole].parent) {
         const struct run_bounds real = bounds_of_tree(allocator, hole);
-        if (covers(bounds_at(blocks, hole), real)) return;
+        if (bounds_cover(bounds_at(blocks, hole), real)) return;
         set_bounds(blocks, hole, real);
     }
 }
@@ -150,7 +150,7 @@ static uint32_t start_of_run(const struct vr_block *blocks, uint32_t hole) {
     return blocks[previous].state == VR_FREE ? previous : hole;
 }
 
-static bool reaches(const struct vr_block *blocks, uint32_t start, uint64_t rounded) {
+static bool run_reaches(const struct vr_block *blocks, uint32_t start, uint64_t rounded) {
     uint64_t sum = 0;
     for (uint32_t at = start; blocks[at].state == VR_FREE || blocks[at].state == VR_HOLE; at = blocks[at].next) {
         sum += blocks[at].size;
@@ -164,7 +164,7 @@ static uint32_t first_of_all(const struct vram_allocator *allocator, uint32_t ro
     const struct vr_index_arena *arena = &allocator->arena;
     for (uint32_t hole = vr_tree_first(root, arena); hole != 0; hole = vr_tree_next(arena, hole)) {
         const uint32_t start = start_of_run(arena->blocks, hole);
-        if (is_expandable(allocator, hole) && reaches(arena->blocks, start, rounded)) return start;
+        if (is_expandable(allocator, hole) && run_reaches(arena->blocks, start, rounded)) return start;
     }
     return 0;
 }
@@ -242,7 +242,7 @@ uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded)
     for (;;) {
         const uint32_t hole = first_likely(allocator, root, wanted);
         const uint32_t start = hole != 0 ? start_of_run(blocks, hole) : 0;
-        if (hole == 0 || reaches(blocks, start, rounded)) {
+        if (hole == 0 || run_reaches(blocks, start, rounded)) {
 #if VRAM_CHECK >= 3
             assert(start == first_of_all(allocator, root, rounded));
 #endif
@@ -257,7 +257,7 @@ uint32_t vr_hole_run(const struct vr_shard *shard, bool small, uint64_t rounded)
 
 bool vr_hole_runs_check(const struct vram_allocator *allocator, uint32_t root) {
     for (uint32_t hole = vr_tree_first(root, &allocator->arena); hole != 0; hole = vr_tree_next(&allocator->arena, hole)) {
-        if (!covers(bounds_at(allocator->arena.blocks, hole), bounds_of_tree(allocator, hole))) return false;
+        if (!bounds_cover(bounds_at(allocator->arena.blocks, hole), bounds_of_tree(allocator, hole))) return false;
     }
     return true;
 }

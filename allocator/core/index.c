@@ -1,6 +1,6 @@
 #include "core/index.h"
 
-VR_INLINE uint32_t priority(uint32_t block) {
+VR_INLINE uint32_t priority_of_block(uint32_t block) {
     uint64_t hash = block * (uint64_t)0x9e3779b97f4a7c15u;
     hash = (hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u;
     return (uint32_t)(hash >> 32);
@@ -16,7 +16,7 @@ struct tree_key {
     uint64_t size, age, address;
 };
 
-VR_INLINE struct tree_key key_of(const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
+VR_INLINE struct tree_key tree_key_of(const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     const struct vr_block *item = &arena->blocks[block];
     return (struct tree_key){order == BY_SIZE ? item->size : 0, order != BY_ADDRESS ? item->age : 0, item->address};
 }
@@ -27,26 +27,26 @@ VR_INLINE unsigned is_less(struct tree_key a, struct tree_key b) {
            ((unsigned)(a.size == b.size) & ((unsigned)(a.age < b.age) | ((unsigned)(a.age == b.age) & (unsigned)(a.address < b.address))));
 }
 
-VR_INLINE void hang(struct vr_block *blocks, uint32_t *link, uint32_t parent, uint32_t block) {
+VR_INLINE void hang_below(struct vr_block *blocks, uint32_t *link, uint32_t parent, uint32_t block) {
     *link = block;
     blocks[block].parent = parent;
 }
 
 VR_INLINE void insert_as(uint32_t *root, const struct vr_index_arena *arena, enum tree_order order, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    const uint32_t own = blocks[block].priority = priority(block);
-    const struct tree_key key = key_of(arena, order, block);
+    const uint32_t own = blocks[block].priority = priority_of_block(block);
+    const struct tree_key key = tree_key_of(arena, order, block);
     uint32_t *link = root, parent = 0;
     while (*link != 0 && blocks[*link].priority > own) {
         parent = *link;
-        link = &blocks[parent].child[is_less(key_of(arena, order, parent), key)];
+        link = &blocks[parent].child[is_less(tree_key_of(arena, order, parent), key)];
     }
     // What is below is cut in two: the smaller ones hang from the last of their right ends, the larger ones from that of their left ends.
     uint32_t rest = *link, *ends[2] = {&blocks[block].child[0], &blocks[block].child[1]}, above[2] = {block, block};
-    hang(blocks, link, parent, block);
+    hang_below(blocks, link, parent, block);
     while (rest != 0) {
-        const unsigned smaller = is_less(key_of(arena, order, rest), key);
-        hang(blocks, ends[!smaller], above[!smaller], rest);
+        const unsigned smaller = is_less(tree_key_of(arena, order, rest), key);
+        hang_below(blocks, ends[!smaller], above[!smaller], rest);
         above[!smaller] = rest;
         ends[!smaller] = &blocks[rest].child[smaller];
         rest = blocks[rest].child[smaller];
@@ -62,14 +62,14 @@ VR_INLINE void remove_as(uint32_t *root, const struct vr_index_arena *arena, uin
     while (left != 0 && right != 0) {
         const unsigned side = blocks[left].priority > blocks[right].priority; // on which the one that goes up has what it is joined with
         const uint32_t up = side ? left : right;
-        hang(blocks, link, parent, up);
+        hang_below(blocks, link, parent, up);
         parent = up;
         link = &blocks[up].child[side];
         left = side ? *link : left;
         right = side ? right : *link;
     }
     *link = 0;
-    if ((left | right) != 0) hang(blocks, link, parent, left | right);
+    if ((left | right) != 0) hang_below(blocks, link, parent, left | right);
 }
 
 void vr_tree_insert(uint32_t *root, const struct vr_index_arena *arena, uint32_t hole) { insert_as(root, arena, BY_ADDRESS, hole); }
@@ -178,9 +178,9 @@ VR_NOINLINE static void remove_from_tree(struct vr_bin *bin, const struct vr_ind
 // Into a list that is not empty, behind those that are less.
 VR_INLINE void insert_into_list(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    const struct tree_key key = key_of(arena, BY_SIZE, block);
+    const struct tree_key key = tree_key_of(arena, BY_SIZE, block);
     uint32_t before = 0, after = bin->head;
-    while (after != 0 && is_less(key_of(arena, BY_SIZE, after), key)) before = after, after = blocks[after].child[1];
+    while (after != 0 && is_less(tree_key_of(arena, BY_SIZE, after), key)) before = after, after = blocks[after].child[1];
     blocks[block].child[0] = before;
     blocks[block].child[1] = after;
     if (after != 0) blocks[after].child[0] = block;
@@ -280,10 +280,10 @@ uint32_t vr_index_previous(const struct vr_index *index, const struct vr_index_a
 static bool check_tree(const struct vr_index_arena *arena, uint32_t root, uint32_t parent, uint32_t low, uint32_t high, size_t *count) {
     if (root == 0) return true;
     const struct vr_block *block = &arena->blocks[root];
-    const struct tree_key key = key_of(arena, BY_SIZE, root);
-    if ((low != 0 && !is_less(key_of(arena, BY_SIZE, low), key)) || (high != 0 && !is_less(key, key_of(arena, BY_SIZE, high))))
+    const struct tree_key key = tree_key_of(arena, BY_SIZE, root);
+    if ((low != 0 && !is_less(tree_key_of(arena, BY_SIZE, low), key)) || (high != 0 && !is_less(key, tree_key_of(arena, BY_SIZE, high))))
         return false;
-    if (block->parent != parent || block->priority != priority(root)) return false;
+    if (block->parent != parent || block->priority != priority_of_block(root)) return false;
     if (parent != 0 && block->priority > arena->blocks[parent].priority) return false;
     if (block->state != VR_FREE || block->age != vr_index_age(arena, block) || block->bin != vr_bin_of(block->size)) return false;
     ++*count;
@@ -297,7 +297,7 @@ static bool check_list(const struct vr_index_arena *arena, struct vr_bin bin, si
         const struct vr_block *block = &arena->blocks[at];
         if (block->child[0] != before || block->state != VR_FREE || block->age != vr_index_age(arena, block)) return false;
         if (block->bin != vr_bin_of(block->size)) return false;
-        if (before != 0 && !is_less(key_of(arena, BY_SIZE, before), key_of(arena, BY_SIZE, at))) return false;
+        if (before != 0 && !is_less(tree_key_of(arena, BY_SIZE, before), tree_key_of(arena, BY_SIZE, at))) return false;
         if (++length > VR_MOST_LISTED) return false;
     }
     *count += length;

@@ -98,7 +98,7 @@ enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, 
 
 // --- one address ----------------------------------------------------------------------------------------------------------------
 
-static struct vram_block_info describe(const struct vram_allocator *allocator, const struct vr_block *block) {
+static struct vram_block_info info_of_block(const struct vram_allocator *allocator, const struct vr_block *block) {
     const struct vr_segment *segment = vr_segment_at(allocator, block->segment);
     return (struct vram_block_info){
         .address = block->address,
@@ -132,7 +132,7 @@ enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t addr
     struct vr_device *device = NULL;
     const uint32_t block = vr_find_and_lock_device(allocator, address, &device);
     if (block != 0) {
-        *info = describe(allocator, vr_block_at(allocator, block));
+        *info = info_of_block(allocator, vr_block_at(allocator, block));
         vr_device_unlock(device);
         return VRAM_OK;
     }
@@ -211,7 +211,7 @@ static bool find_in_device(struct vr_device *device, uint64_t address, struct vr
     const struct vram_allocator *allocator = device->allocator;
     const uint32_t block = vr_block_containing(device, address);
     if (block == 0 || vr_block_at(allocator, block)->state != VR_ALLOCATED) return false;
-    *info = describe(allocator, vr_block_at(allocator, block));
+    *info = info_of_block(allocator, vr_block_at(allocator, block));
     return true;
 }
 
@@ -254,7 +254,7 @@ static enum vram_status add_view(const struct vr_device *device, const struct vr
     if (block->state == VR_HOLE) return VRAM_OK;
     VR_TRY(VR_GROW(list, views, list->count + 1));
     list->views[list->count++] = (struct vram_block_view){
-        .block = describe(allocator, block),
+        .block = info_of_block(allocator, block),
         .state = vr_is_cached(block->state)   ? VRAM_BLOCK_FREE
                  : block->state == VR_PENDING ? VRAM_BLOCK_PENDING
                                               : VRAM_BLOCK_ALLOCATED,
@@ -285,7 +285,7 @@ static enum vram_status add_segment(const struct vr_device *device, const struct
     return VRAM_OK;
 }
 
-static int by_address(const void *a, const void *b) {
+static int infos_by_address(const void *a, const void *b) {
     const uint64_t x = ((const struct vram_block_view *)a)->block.address, y = ((const struct vram_block_view *)b)->block.address;
     return VR_ORDER(x, y);
 }
@@ -303,7 +303,7 @@ static enum vram_status add_raw(const struct vr_device *device, const struct vra
             (struct vram_block_view){.block = describe_raw(&blocks[i]), .state = state, .context = context, .segment_context = context};
     }
     free(blocks);
-    if (count != 0 && status == VRAM_OK) qsort(list->views, list->count, sizeof *list->views, by_address);
+    if (count != 0 && status == VRAM_OK) qsort(list->views, list->count, sizeof *list->views, infos_by_address);
     return status;
 }
 
@@ -318,7 +318,7 @@ static enum vram_status list_views(const struct vr_device *device, const struct 
     return add_raw(device, only, list);
 }
 
-static enum vram_status walk(struct vr_device *device, const struct vram_pool *only, vram_block_visitor visit, void *user) {
+static enum vram_status walk_blocks(struct vr_device *device, const struct vram_pool *only, vram_block_visitor visit, void *user) {
     struct view_list list = {0};
     vr_device_lock(device);
     const enum vram_status status = list_views(device, only, &list);
@@ -335,10 +335,10 @@ enum vram_status vram_walk(struct vram_allocator *allocator, uint32_t ordinal, v
     VR_REQUIRE(allocator);
     if (ordinal >= (uint32_t)allocator->device_count || visit == NULL) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
-    return device == NULL ? VRAM_OK : walk(device, NULL, visit, user);
+    return device == NULL ? VRAM_OK : walk_blocks(device, NULL, visit, user);
 }
 
 enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user) {
     VR_REQUIRE(pool);
-    return visit == NULL ? VRAM_INVALID_ARGUMENT : walk(pool->device, pool, visit, user);
+    return visit == NULL ? VRAM_INVALID_ARGUMENT : walk_blocks(pool->device, pool, visit, user);
 }

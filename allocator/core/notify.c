@@ -13,7 +13,7 @@ void vr_gather(struct vr_device *device, enum vr_level need, uint32_t above) {
     vr_current_stack_set(stack);
 }
 
-VR_INLINE void send(struct vr_device *device, struct vr_record *record) {
+VR_INLINE void send_record(struct vr_device *device, struct vr_record *record) {
     const struct vr_listener *listener = atomic_load_explicit(&device->listening.listener, memory_order_relaxed);
     if (listener->numbered) record->sequence = atomic_fetch_add_explicit(&device->listening.sequence, 1, memory_order_relaxed);
     // Of a call that began while a client listened.
@@ -42,16 +42,16 @@ VR_INLINE struct vr_record of_block(const struct vr_shard *shard, enum vr_record
 
 void vr_notify_block_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_block *block) {
     struct vr_record record = of_block(shard, action, block);
-    send(shard->device, &record);
+    send_record(shard->device, &record);
 }
 
 void vr_notify_freed(struct vr_shard *shard, struct vr_block *block) {
     struct vr_record record = of_block(shard, VR_RECORD_FREE_REQUESTED, block);
     record.completed = atomic_load_explicit(&shard->device->listening.listener, memory_order_relaxed)->pairs;
-    send(shard->device, &record);
+    send_record(shard->device, &record);
     if (!record.completed) {
         record.action = VR_RECORD_FREE_COMPLETED;
-        send(shard->device, &record);
+        send_record(shard->device, &record);
     }
     block->stack = vr_stack_end(block->stack);
 }
@@ -59,7 +59,7 @@ void vr_notify_freed(struct vr_shard *shard, struct vr_block *block) {
 void vr_notify_hand_out(struct vr_shard *shard, struct vr_block *block) {
     block->stack = vr_current_stack_kept();
     struct vr_record record = of_block(shard, VR_RECORD_ALLOC, block);
-    send(shard->device, &record);
+    send_record(shard->device, &record);
 }
 
 static struct vr_record of_range(const struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment,
@@ -80,13 +80,13 @@ static struct vr_record of_range(const struct vr_shard *shard, enum vr_record_ac
 void vr_notify_range_now(struct vr_shard *shard, enum vr_record_action action, const struct vr_segment *segment, uint64_t address,
                          uint64_t size_bytes) {
     struct vr_record record = of_range(shard, action, segment, address, size_bytes);
-    send(shard->device, &record);
+    send_record(shard->device, &record);
 }
 
 void vr_notify_sleep_now(struct vr_shard *shard, bool asleep, const struct vr_segment *segment, uint64_t address, uint64_t size_bytes) {
     struct vr_record record = of_range(shard, asleep ? VR_RECORD_SEGMENT_UNMAP : VR_RECORD_SEGMENT_MAP, segment, address, size_bytes);
     record.asleep = true;
-    send(shard->device, &record);
+    send_record(shard->device, &record);
 }
 
 static void send_raw(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
@@ -101,7 +101,7 @@ static void send_raw(struct vr_device *device, enum vr_record_action action, con
         .stack = current != 0 ? current : block->stack,
         .kept = block->stack,
     };
-    send(device, &record);
+    send_record(device, &record);
 }
 
 void vr_notify_raw_now(struct vr_device *device, enum vr_record_action action, const struct vr_raw_block *block) {
@@ -119,5 +119,5 @@ void vr_notify_now(struct vr_device *device, enum vr_record_action action, uint6
         .action = action,
         .stack = vr_current_stack,
     };
-    send(device, &record);
+    send_record(device, &record);
 }

@@ -94,7 +94,7 @@ struct shown {
 };
 
 // PyTorch's rule: two decimals, the unit steps up past 1024 of the one below.
-static struct shown show(uint64_t bytes) {
+static struct shown shown_bytes(uint64_t bytes) {
     if (bytes <= VR_KIB) return (struct shown){(double)bytes, "bytes"};
     if (bytes <= VR_MIB) return (struct shown){(double)bytes / (double)VR_KIB, "KiB"};
     if (bytes <= VR_GIB) return (struct shown){(double)bytes / (double)VR_MIB, "MiB"};
@@ -102,7 +102,7 @@ static struct shown show(uint64_t bytes) {
 }
 
 static void put_size(struct vr_sink *sink, const char *before, uint64_t bytes, const char *after) {
-    const struct shown shown = show(bytes);
+    const struct shown shown = shown_bytes(bytes);
     vr_sink_printf(sink, "%s%.2f %s%s", before, shown.value, shown.unit, after);
 }
 

@@ -30,7 +30,7 @@ static uint32_t first_ordinary(const struct vram_allocator *allocator, const str
 }
 
 // An oversize block that serves smaller requests all the same.
-static bool reuses(const struct vr_device *device, const struct vr_block *block) {
+static bool reuses_oversize(const struct vr_device *device, const struct vr_block *block) {
     return device->options.reuse_oversize && block->expandable != 0;
 }
 
@@ -47,7 +47,7 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
         if (found == 0) return 0;
     }
     const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
-    if (rounded < limit) return size >= limit && !reuses(device, vr_block_at(allocator, found)) ? 0 : found;
+    if (rounded < limit) return size >= limit && !reuses_oversize(device, vr_block_at(allocator, found)) ? 0 : found;
     return size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
 }
 

@@ -4,7 +4,7 @@
 #include "core/source/backend.h"
 
 // Under the device's locks, so that a picture and the history agree.
-static enum vram_status enter(struct vr_device *device, struct vr_raw_block *block) {
+static enum vram_status enter_raw(struct vr_device *device, struct vr_raw_block *block) {
     vr_device_lock(device);
     if (vr_has_listener(device)) block->stack = vr_current_stack;
     const enum vram_status status = vr_raw_remember(device->allocator, block);
@@ -21,7 +21,7 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     const vr_cu_result result = vr_cu(allocator->driver, mem_alloc, &block.address, size_bytes);
     enum vram_status status = result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY : vr_driver_status(result);
     if (status == VRAM_OK) {
-        status = enter(device, &block);
+        status = enter_raw(device, &block);
         if (status != VRAM_OK) VR_CU_INSIST(allocator->driver, mem_free, block.address);
     }
     vr_context_leave(&guard);
@@ -29,7 +29,7 @@ enum vram_status vr_raw_malloc(struct vr_device *device, uint64_t size_bytes, ui
     return status;
 }
 
-static enum vram_status give_back(struct vram_allocator *allocator, const struct vr_raw_block *block) {
+static enum vram_status give_back_raw(struct vram_allocator *allocator, const struct vr_raw_block *block) {
     struct vr_device *device = vr_device_if_used(allocator, block->device);
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
@@ -44,7 +44,7 @@ static enum vram_status free_direct(struct vr_device *device, uint64_t address) 
     struct vr_raw_block block;
     vr_device_lock(device);
     // Another thread may have freed it since.
-    enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back(allocator, &block) : VRAM_INVALID_POINTER;
+    enum vram_status status = vr_raw_find(allocator, address, &block) ? give_back_raw(allocator, &block) : VRAM_INVALID_POINTER;
     if (status == VRAM_OK) {
         vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, &block);
         vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, &block);
@@ -70,7 +70,7 @@ void vr_raw_release(struct vram_allocator *allocator) {
     struct vr_raw *raw = &allocator->raw;
     for (size_t i = 0; i < raw->capacity; i++) {
         int tries = raw->slots[i].address == 0 ? VR_CU_TRIES : 0;
-        while (tries < VR_CU_TRIES && give_back(allocator, &raw->slots[i]) != VRAM_OK) tries++;
+        while (tries < VR_CU_TRIES && give_back_raw(allocator, &raw->slots[i]) != VRAM_OK) tries++;
     }
     free(raw->slots);
     vr_mutex_destroy(&raw->mutex);

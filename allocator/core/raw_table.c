@@ -7,13 +7,13 @@ void vr_raw_init(struct vr_raw *raw) {
     vr_mutex_init(&raw->mutex);
 }
 
-static size_t slot_of(const struct vr_raw *raw, uint64_t address) {
+static size_t raw_slot_of(const struct vr_raw *raw, uint64_t address) {
     size_t at = (size_t)vr_mix64(address ^ raw->secret) & (raw->capacity - 1);
     while (raw->slots[at].address != 0 && raw->slots[at].address != address) at = (at + 1) & (raw->capacity - 1);
     return at;
 }
 
-static enum vram_status make_room(struct vr_raw *raw) {
+static enum vram_status make_room_in_table(struct vr_raw *raw) {
     if (raw->capacity != 0 && (raw->count + 1) * 2 <= raw->capacity) return VRAM_OK;
     const struct vr_raw old = {.slots = raw->slots, .capacity = raw->capacity};
     const size_t capacity = old.capacity == 0 ? 64 : old.capacity * 2;
@@ -22,7 +22,7 @@ static enum vram_status make_room(struct vr_raw *raw) {
     raw->slots = slots;
     raw->capacity = capacity;
     for (size_t i = 0; i < old.capacity; i++) {
-        if (old.slots[i].address != 0) raw->slots[slot_of(raw, old.slots[i].address)] = old.slots[i];
+        if (old.slots[i].address != 0) raw->slots[raw_slot_of(raw, old.slots[i].address)] = old.slots[i];
     }
     free(old.slots);
     return VRAM_OK;
@@ -31,10 +31,10 @@ static enum vram_status make_room(struct vr_raw *raw) {
 enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct vr_raw_block *block) {
     struct vr_raw *raw = &allocator->raw;
     vr_mutex_lock(&raw->mutex);
-    const enum vram_status status = make_room(raw);
+    const enum vram_status status = make_room_in_table(raw);
     if (status == VRAM_OK) {
-        raw->slots[slot_of(raw, block->address)] = *block;
-        raw->slots[slot_of(raw, block->address)].stack = vr_stack_keep(block->stack);
+        raw->slots[raw_slot_of(raw, block->address)] = *block;
+        raw->slots[raw_slot_of(raw, block->address)].stack = vr_stack_keep(block->stack);
         raw->count++;
         atomic_store_explicit(&raw->any, 1, memory_order_relaxed);
     }
@@ -57,7 +57,7 @@ static void erase_locked(struct vr_raw *raw, size_t gap) {
 
 static bool find_locked(const struct vr_raw *raw, uint64_t address, struct vr_raw_block *block) {
     if (raw->capacity == 0) return false;
-    *block = raw->slots[slot_of(raw, address)];
+    *block = raw->slots[raw_slot_of(raw, address)];
     return block->address != 0;
 }
 
@@ -73,15 +73,15 @@ bool vr_raw_find(struct vram_allocator *allocator, uint64_t address, struct vr_r
 void vr_raw_change(struct vram_allocator *allocator, const struct vr_raw_block *block) {
     struct vr_raw *raw = &allocator->raw;
     vr_mutex_lock(&raw->mutex);
-    raw->slots[slot_of(raw, block->address)] = *block;
+    raw->slots[raw_slot_of(raw, block->address)] = *block;
     vr_mutex_unlock(&raw->mutex);
 }
 
 void vr_raw_forget(struct vram_allocator *allocator, uint64_t address) {
     struct vr_raw *raw = &allocator->raw;
     vr_mutex_lock(&raw->mutex);
-    const uint32_t stack = raw->slots[slot_of(raw, address)].stack;
-    erase_locked(raw, slot_of(raw, address));
+    const uint32_t stack = raw->slots[raw_slot_of(raw, address)].stack;
+    erase_locked(raw, raw_slot_of(raw, address));
     vr_mutex_unlock(&raw->mutex);
     vr_stack_drop(stack);
 }
@@ -116,7 +116,7 @@ bool vr_raw_next_postponed(struct vram_allocator *allocator, uint32_t device, si
     return found;
 }
 
-static int by_address(const void *a, const void *b) {
+static int raw_by_address(const void *a, const void *b) {
     const struct vr_raw_block *x = a, *y = b;
     return VR_ORDER(x->address, y->address);
 }
@@ -134,7 +134,7 @@ enum vram_status vr_raw_copy(const struct vr_device *device, const struct vram_p
     }
     vr_mutex_unlock(&raw->mutex);
     if (copy == NULL) return VRAM_NO_HOST_MEMORY;
-    qsort(copy, found, sizeof *copy, by_address);
+    qsort(copy, found, sizeof *copy, raw_by_address);
     *blocks = copy;
     *count = found;
     return VRAM_OK;

@@ -42,7 +42,7 @@ static bool is_better(const struct vram_allocator *allocator, uint32_t block, ui
 }
 
 // Of many streams most have parts of segments only: they are looked at once, until one of their blocks grows.
-static uint32_t find(const struct vr_alloc_request *request) {
+static uint32_t find_on_stream(const struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     uint32_t best = 0;
@@ -57,7 +57,7 @@ static uint32_t find(const struct vr_alloc_request *request) {
 }
 
 // The history shows a segment that goes on one stream and comes on the other: whoever follows it has the right stream for each block.
-static void move(struct vr_shard *from, struct vr_shard *to, uint32_t block) {
+static void move_block(struct vr_shard *from, struct vr_shard *to, uint32_t block) {
     struct vram_allocator *allocator = to->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);
     struct vr_segment *segment = vr_segment_at(allocator, item->segment);
@@ -73,12 +73,12 @@ enum vram_status vr_reclaim(const struct vr_alloc_request *request, uint32_t *bl
     struct vr_device *device = request->shard->device;
     *block = 0;
     if (request->shard->expandable || vr_any_captures(device)) return VRAM_OK;
-    const uint32_t found = find(request);
+    const uint32_t found = find_on_stream(request);
     if (found == 0) return VRAM_OK;
     struct vr_shard *from = vr_shard_of(device->allocator, vr_block_at(device->allocator, found));
     if (vr_stream_is_capturing(device, from->stream) || vr_stream_is_capturing(device, request->shard->stream)) return VRAM_OK;
     VR_TRY(vr_streams_order(device, from->stream, request->shard->stream));
-    move(from, request->shard, found);
+    move_block(from, request->shard, found);
     *block = found;
     return VRAM_OK;
 }

@@ -13,12 +13,12 @@ static bool is_whole_segment(const struct vram_allocator *allocator, const struc
     return vr_source_takes_back_whole(source_of(allocator, block), block);
 }
 
-static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
+static enum vram_status give_back_segment(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
     return source_of(allocator, vr_block_at(allocator, block))->give_back(shard, block);
 }
 
-static void note(enum vram_status *first, enum vram_status status) {
+static void note_failure(enum vram_status *first, enum vram_status status) {
     if (*first == VRAM_OK) *first = status;
 }
 
@@ -40,9 +40,9 @@ static enum vram_status release_segments(struct vr_shard *shard, unsigned kind) 
             shard->returns = shard->returns || (unsplit && !vr_block_at(allocator, at)->expandable);
             continue;
         }
-        const enum vram_status status = give_back(shard, at);
+        const enum vram_status status = give_back_segment(shard, at);
         shard->returns = shard->returns || status != VRAM_OK;
-        note(&first, status);
+        note_failure(&first, status);
     }
     return first;
 }
@@ -63,11 +63,11 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
          at = vr_index_next(&pool->index, &allocator->arena, at)) {
         if (!vr_block_at(allocator, at)->expandable) continue;
-        note(&first, VR_GROW(&listed, items, listed.count + 1));
+        note_failure(&first, VR_GROW(&listed, items, listed.count + 1));
         if (first != VRAM_OK) break;
         listed.items[listed.count++] = at;
     }
-    for (size_t i = 0; i < listed.count; i++) note(&first, give_back(shard, listed.items[i]));
+    for (size_t i = 0; i < listed.count; i++) note_failure(&first, give_back_segment(shard, listed.items[i]));
     shard->returns = shard->returns || first != VRAM_OK;
     free(listed.items);
     return first;
@@ -76,21 +76,21 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
 enum vram_status vr_release_kind(struct vr_shard *const *shards, size_t count, unsigned kind) {
     enum vram_status first = VRAM_OK;
     if (count != 0) vr_segments_forget_many(shards[0]->device);
-    for (size_t i = 0; i < count; i++) note(&first, release_segments(shards[i], kind));
+    for (size_t i = 0; i < count; i++) note_failure(&first, release_segments(shards[i], kind));
     if (count != 0) vr_segments_forgotten(shards[0]->device);
-    for (size_t i = 0; i < count; i++) note(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
+    for (size_t i = 0; i < count; i++) note_failure(&first, shrink_expandable(shards[i], &shards[i]->pool[kind]));
     return first;
 }
 
 enum vram_status vr_release_default_pools(struct vr_device *device) {
     enum vram_status first = vr_deferred_convert(device);
-    note(&first, vr_fences_wait(device));
+    note_failure(&first, vr_fences_wait(device));
     struct vr_shard **shards = NULL;
     size_t count = 0;
     VR_TRY(vr_device_shards_by_stream(device, true, &shards, &count));
     for (size_t i = 0; i < count; i++) shards[i]->returns = false;
-    note(&first, vr_release_kind(shards, count, VR_LARGE));
-    note(&first, vr_release_kind(shards, count, VR_SMALL));
+    note_failure(&first, vr_release_kind(shards, count, VR_LARGE));
+    note_failure(&first, vr_release_kind(shards, count, VR_SMALL));
     free(shards);
     return first;
 }
@@ -138,14 +138,14 @@ static enum vram_status release_freeable(struct vr_device *device) {
     enum vram_status first = VRAM_OK;
     if (device->unheld_pools == 0 && !device->options.share_live_pools) return VRAM_OK;
     for (struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next)
-        if (pool->references == 0 || vr_private_is_shared(pool, &device->options)) note(&first, vr_release_pool(pool));
+        if (pool->references == 0 || vr_private_is_shared(pool, &device->options)) note_failure(&first, vr_release_pool(pool));
     vr_private_bury(device);
     return first;
 }
 
 enum vram_status vr_release_all(struct vr_device *device, bool everything) {
     enum vram_status first = everything ? vr_release_default_pools(device) : VRAM_OK;
-    note(&first, release_freeable(device));
+    note_failure(&first, release_freeable(device));
     vr_orphans_retry(device, NULL);
     return first;
 }
@@ -166,7 +166,7 @@ enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uin
     uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, wanted);
     if (at != 0 && releasable_oversize(device, vr_block_at(allocator, at))) {
         *enough = true;
-        return give_back(shard, at);
+        return give_back_segment(shard, at);
     }
     uint64_t released = 0;
     for (at = vr_index_previous(&pool->index, &allocator->arena, at); at != 0 && released < wanted;) {
@@ -175,7 +175,7 @@ enum vram_status vr_release_available(struct vr_shard *shard, unsigned kind, uin
         const uint32_t before = vr_index_previous(&pool->index, &allocator->arena, at);
         if (releasable_oversize(device, block)) {
             released += block->size;
-            VR_TRY(give_back(shard, at));
+            VR_TRY(give_back_segment(shard, at));
         }
         at = before;
     }
@@ -208,7 +208,7 @@ static enum vram_status collect_round(struct vr_device *device, struct vr_shard 
             so_far->total_age -= age_of(device, block);
             so_far->count--;
             so_far->freed = true;
-            VR_TRY(give_back(shards[i], at));
+            VR_TRY(give_back_segment(shards[i], at));
         }
     }
     return VRAM_OK;

@@ -47,7 +47,7 @@ static struct vr_segment_list *list_of(struct vr_device *device, struct vram_poo
     return owner != NULL ? &owner->all_segments : &device->segments.defaults;
 }
 
-static void append(struct vr_device *device, struct vr_segment_list *list, uint32_t segment) {
+static void append_segment(struct vr_device *device, struct vr_segment_list *list, uint32_t segment) {
     struct vr_segment *entry = vr_segment_at(device->allocator, segment);
     entry->previous = list->last;
     entry->next = 0;
@@ -72,20 +72,20 @@ void vr_segment_move(struct vr_device *device, uint32_t segment, const struct vr
     entry->shard = to->number;
     if (from->owner == to->owner) return;
     take_out(device, list_of(device, from->owner), segment);
-    append(device, list_of(device, to->owner), segment);
+    append_segment(device, list_of(device, to->owner), segment);
 }
 
 // With a spare record.
-static void enlist(struct vr_shard *shard, uint32_t segment) {
+static void enlist_segment(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     struct vr_segment *entry = vr_segment_at(device->allocator, segment);
     entry->place = shard->spare[--shard->spare_count];
     *vr_block_at(device->allocator, entry->place) = (struct vr_block){.address = entry->address, .segment = segment};
     vr_tree_insert(&device->segments.root, &device->allocator->arena, entry->place);
-    append(device, list_of(device, shard->owner), segment);
+    append_segment(device, list_of(device, shard->owner), segment);
 }
 
-static void delist(struct vr_shard *shard, uint32_t segment) {
+static void delist_segment(struct vr_shard *shard, uint32_t segment) {
     struct vr_device *device = shard->device;
     const uint32_t place = vr_segment_at(device->allocator, segment)->place;
     vr_tree_remove(&device->segments.root, &device->allocator->arena, place);
@@ -112,7 +112,7 @@ enum vram_status vr_segment_register(struct vr_shard *shard, bool small, const s
     VR_TRY(vr_slab_take(&allocator->segments, 1, &made));
     struct vr_segment *entry = vr_segment_at(allocator, made);
     *entry = *facts;
-    enlist(shard, made);
+    enlist_segment(shard, made);
     entry->expandable = facts->source->expandable;
     entry->counter = allocator->arena.ages[made] = atomic_fetch_add_explicit(&registrations, 1, memory_order_relaxed);
     entry->shard = shard->number;
@@ -142,7 +142,7 @@ void vr_segment_forget(struct vr_shard *shard, uint32_t segment) {
     vr_shard_recycle(shard, entry->first);
     vr_stack_drop(entry->stack);
     entry->stack = 0;
-    delist(shard, segment);
+    delist_segment(shard, segment);
     *entry = (struct vr_segment){0};
     struct vr_segment_books *segments = &shard->device->segments;
     if (!segments->forgetting) {

@@ -36,7 +36,7 @@ void vr_slab_release(struct vr_slab *slab) {
     *slab = (struct vr_slab){0};
 }
 
-static enum vram_status take_locked(struct vr_slab *slab, uint32_t count, uint32_t *ids) {
+static enum vram_status take_items_locked(struct vr_slab *slab, uint32_t count, uint32_t *ids) {
     const uint32_t used = atomic_load_explicit(&slab->used, memory_order_relaxed);
     const uint32_t from_spare = slab->spare_count < count ? (uint32_t)slab->spare_count : count;
     if (count - from_spare > slab->capacity - used) return slab->cut ? VRAM_NO_HOST_MEMORY : VRAM_LIMIT;
@@ -48,7 +48,7 @@ static enum vram_status take_locked(struct vr_slab *slab, uint32_t count, uint32
 
 enum vram_status vr_slab_take(struct vr_slab *slab, uint32_t count, uint32_t *ids) {
     vr_mutex_lock(&slab->mutex);
-    const enum vram_status status = take_locked(slab, count, ids);
+    const enum vram_status status = take_items_locked(slab, count, ids);
     vr_mutex_unlock(&slab->mutex);
     return status;
 }

@@ -22,7 +22,7 @@ static uint32_t search_shard(struct vr_shard *shard, const struct vr_alloc_reque
 }
 
 // One search of a default pool counts as one tick of the garbage collector's clock, while it is on.
-static uint32_t search(const struct vr_alloc_request *request) {
+static uint32_t search_counted(const struct vr_alloc_request *request) {
     const struct vr_shard *shard = request->shard;
     const bool on = (atomic_load_explicit(&shard->device->gate, memory_order_relaxed) & VR_GATE_COLLECT) != 0;
     if (on && shard->owner == NULL) shard->device->clock[request->kind]++;
@@ -63,17 +63,17 @@ static struct attempt get_memory(const struct vr_alloc_request *request, uint32_
 }
 
 // A pool that nobody holds any more lends nothing, nor one whose memory a graph writes to.
-static bool lends(const struct vr_device *device, const struct vram_pool *pool) {
+static bool pool_lends(const struct vr_device *device, const struct vram_pool *pool) {
     if (pool->references == 0 || pool->captured) return false;
     return pool->options.use_on_oom || (vr_private_is_shared(pool, &device->options) && pool->options.allocate == NULL);
 }
 
 // Cached blocks of pools that lend to the default pool in need (allocator.md §private-pools). The request's shard becomes the lender's.
-static uint32_t borrow(struct vr_alloc_request *request) {
+static uint32_t borrow_block(struct vr_alloc_request *request) {
     const struct vr_device *device = request->shard->device;
     if (request->shard->owner != NULL) return 0;
     for (const struct vram_pool *pool = device->pools; pool != NULL; pool = pool->next) {
-        if (!lends(device, pool)) continue;
+        if (!pool_lends(device, pool)) continue;
         for (size_t i = 0; i < pool->shard_count; i++) {
             if (pool->shards[i]->stream != request->shard->stream) continue;
             // With paged:True the other pools use expandable segments.
@@ -88,7 +88,7 @@ static uint32_t borrow(struct vr_alloc_request *request) {
     return 0;
 }
 
-static bool collects(const struct vr_device *device) {
+static bool collects_garbage(const struct vr_device *device) {
     return !device->options.paged && device->limit_bytes != VR_UNLIMITED && device->options.garbage_collection_threshold > 0;
 }
 
@@ -109,17 +109,17 @@ static struct attempt find_memory(struct vr_alloc_request *request, uint32_t *bl
         const enum vram_status status = vr_reclaim(request, block);
         if (status != VRAM_OK || *block != 0) return (struct attempt){status, false};
     }
-    if (collects(device) && !vr_request_captures(device, stream)) {
+    if (collects_garbage(device) && !vr_request_captures(device, stream)) {
         const enum vram_status status = vr_collect_garbage(device);
         if (status != VRAM_OK) return (struct attempt){status, false};
     }
     if (device->options.share_live_pools && is_paged(request) && vr_paged_must_grow(request->shard, request->rounded)) {
-        *block = borrow(request);
+        *block = borrow_block(request);
         if (*block != 0) return (struct attempt){VRAM_OK, false};
     }
     struct attempt attempt = get_memory(request, block);
     if (attempt.status != VRAM_OUT_OF_MEMORY) return attempt;
-    *block = borrow(request);
+    *block = borrow_block(request);
     if (*block != 0) return (struct attempt){VRAM_OK, false};
     if (vr_request_captures(device, stream)) return attempt;
     bool enough = false;
@@ -180,7 +180,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
     VR_TRY(choose_pool(request, home, pool, oom));
     // A capture that others began: only its requests show which pool its graph knows.
     if (request->shard->owner != NULL && vr_is_capturing(device, home->stream)) vr_private_mark_captured(request->shard->owner);
-    uint32_t block = search(request);
+    uint32_t block = search_counted(request);
     if (block == 0 && atomic_load_explicit(&device->allocator->callback_count, memory_order_relaxed) != 0) {
         bool freed = false;
         vr_device_unlock(device);
@@ -188,7 +188,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
         vr_device_lock_guarded(device, guard);
         VR_TRY(status);
         VR_TRY(choose_pool(request, home, pool, oom));
-        if (freed) block = search(request);
+        if (freed) block = search_counted(request);
     }
     const bool loose = block == 0;
     const struct vram_pool *asked = request->shard->owner;
@@ -217,7 +217,7 @@ static enum vram_status malloc_whole_device(struct vr_alloc_request *request, st
 }
 
 // A failure outside the pools: more than an exabyte was asked for, or the driver refused while caching is off.
-static enum vram_status refuse(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes) {
+static enum vram_status refuse_request(struct vr_device *device, struct vr_shard *shard, uint64_t size_bytes) {
     const struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = size_bytes, .kind = VR_LARGE};
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
@@ -254,9 +254,9 @@ enum vram_status vr_malloc_fallback(struct vr_device *device, struct vram_pool *
         return VRAM_OK;
     }
     VR_TRY(vr_shard_get(device, stream, &home));
-    if (size_bytes >= VR_REQUEST_LIMIT) return refuse(device, home, size_bytes);
+    if (size_bytes >= VR_REQUEST_LIMIT) return refuse_request(device, home, size_bytes);
     if (pool != NULL || atomic_load_explicit(&allocator->caching, memory_order_relaxed))
         return allocator->backend->malloc(home, pool, size_bytes, address);
     const enum vram_status status = vr_raw_malloc(device, size_bytes, stream, address);
-    return status == VRAM_OUT_OF_MEMORY ? refuse(device, home, size_bytes) : status;
+    return status == VRAM_OUT_OF_MEMORY ? refuse_request(device, home, size_bytes) : status;
 }

@@ -120,7 +120,8 @@ static void print_cell(struct vr_sink *sink, bool is_bytes, int64_t value, int64
         vr_sink_printf(sink, " %7lld %s  |", (long long)value, units[0][unit]);
 }
 
-static void print_row(struct vr_sink *sink, const char *title, bool is_bytes, const struct vram_stat *stat, const struct vram_stat *guide) {
+static void print_stat_row(struct vr_sink *sink, const char *title, bool is_bytes, const struct vram_stat *stat,
+                           const struct vram_stat *guide) {
     vr_sink_printf(sink, "| %-21s |", title);
     print_cell(sink, is_bytes, stat->current, guide->current);
     print_cell(sink, is_bytes, stat->peak, guide->peak);
@@ -150,10 +151,10 @@ size_t vram_stats_summary(const struct vram_stats *stats, uint32_t device, int a
         const struct metric *metric = &metrics[i];
         const struct vram_stat *stat = (const void *)((const char *)stats + metric->field);
         print_rule(&sink, '-');
-        print_row(&sink, metric->title, metric->is_bytes, &stat[VRAM_STAT_ALL], stat);
+        print_stat_row(&sink, metric->title, metric->is_bytes, &stat[VRAM_STAT_ALL], stat);
         if (abbreviated || !metric->has_pools) continue;
-        print_row(&sink, "      from large pool", metric->is_bytes, &stat[VRAM_STAT_LARGE_POOL], stat);
-        print_row(&sink, "      from small pool", metric->is_bytes, &stat[VRAM_STAT_SMALL_POOL], stat);
+        print_stat_row(&sink, "      from large pool", metric->is_bytes, &stat[VRAM_STAT_LARGE_POOL], stat);
+        print_stat_row(&sink, "      from small pool", metric->is_bytes, &stat[VRAM_STAT_SMALL_POOL], stat);
     }
     print_rule(&sink, '=');
     return sink.length;

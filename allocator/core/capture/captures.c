@@ -5,7 +5,7 @@
 
 // --- begin and end ----------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status refuse(struct vram_error *error, const char *why) {
+static enum vram_status refuse_capture(struct vram_error *error, const char *why) {
     return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%s", why);
 }
 
@@ -51,7 +51,7 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
     struct vr_device *device = pool->device;
     int state = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     (void)vr_cu(device->allocator->driver, stream_is_capturing, stream, &state);
-    if (state != VR_CU_STREAM_CAPTURE_STATUS_NONE) return refuse(error, "this stream is capturing already");
+    if (state != VR_CU_STREAM_CAPTURE_STATUS_NONE) return refuse_capture(error, "this stream is capturing already");
     VR_TRY(enter_locked(device, pool, stream, false));
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_begin_capture, stream, (int)mode);
     if (result != VR_CU_SUCCESS) {
@@ -66,8 +66,8 @@ static enum vram_status begin_locked(struct vram_pool *pool, uint64_t stream, en
 
 enum vram_status vram_capture_begin(struct vram_pool *pool, uint64_t stream, enum vram_capture_mode mode, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, pool);
-    if (stream == 0) return refuse(error, "a capture cannot be made on the default stream: use a stream of its own");
-    if ((unsigned)mode > VRAM_CAPTURE_RELAXED) return refuse(error, "there is no such capture mode");
+    if (stream == 0) return refuse_capture(error, "a capture cannot be made on the default stream: use a stream of its own");
+    if ((unsigned)mode > VRAM_CAPTURE_RELAXED) return refuse_capture(error, "there is no such capture mode");
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
     vr_error_clear(error);
@@ -139,7 +139,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
     }
     vr_device_unlock(device);
     if (entered) vr_context_leave(&guard);
-    if (!known) return refuse(error, "this pool has no capture under way on this stream");
+    if (!known) return refuse_capture(error, "this pool has no capture under way on this stream");
     *graph = result == VR_CU_SUCCESS ? made : 0;
     if (*graph != 0) return VRAM_OK;
     (void)vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the capture gave no graph: %s", vr_cu_result_name(result));
@@ -149,7 +149,7 @@ enum vram_status vram_capture_end(struct vram_pool *pool, uint64_t stream, uint6
 
 // --- captures of others -----------------------------------------------------------------------------------------------------------------
 
-static enum vram_status enter(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
+static enum vram_status enter_capture(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
     vr_capture_count(device->allocator, true);
     vr_device_lock(device);
     const enum vram_status status = enter_locked(device, pool, stream, true);
@@ -160,7 +160,7 @@ static enum vram_status enter(struct vr_device *device, struct vram_pool *pool, 
 }
 
 // The caller has taken the stack.
-static enum vram_status leave(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
+static enum vram_status leave_capture(struct vr_device *device, struct vram_pool *pool, uint64_t stream) {
     struct vr_context_guard guard;
     const bool entered = vr_context_enter(device, &guard) == VRAM_OK;
     vr_device_lock(device);
@@ -179,20 +179,20 @@ static enum vram_status leave(struct vr_device *device, struct vram_pool *pool, 
 
 enum vram_status vram_capture_enter(struct vram_pool *pool, uint64_t stream) {
     VR_REQUIRE(pool);
-    return stream == 0 ? VRAM_INVALID_ARGUMENT : enter(pool->device, pool, stream);
+    return stream == 0 ? VRAM_INVALID_ARGUMENT : enter_capture(pool->device, pool, stream);
 }
 
 enum vram_status vram_capture_leave(struct vram_pool *pool, uint64_t stream) {
     VR_REQUIRE(pool);
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
-    return leave(pool->device, pool, stream);
+    return leave_capture(pool->device, pool, stream);
 }
 
 enum vram_status vram_capture_mark_begin(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream) {
     VR_REQUIRE(allocator);
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
-    return enter(device, NULL, stream);
+    return enter_capture(device, NULL, stream);
 }
 
 enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_t ordinal, uint64_t stream) {
@@ -200,7 +200,7 @@ enum vram_status vram_capture_mark_end(struct vram_allocator *allocator, uint32_
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
     if (device == NULL) return VRAM_INVALID_ARGUMENT;
     vr_gather(device, VR_LEVEL_ALL, 0);
-    return leave(device, NULL, stream);
+    return leave_capture(device, NULL, stream);
 }
 
 void vr_captures_release(struct vr_captures *captures) {

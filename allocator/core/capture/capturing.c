@@ -15,7 +15,7 @@ bool vr_any_captures(const struct vr_device *device) {
     return atomic_load_explicit(&device->allocator->captures, memory_order_acquire) != 0;
 }
 
-static vr_cu_result ask(const struct vr_device *device, uint64_t stream, bool *captures) {
+static vr_cu_result ask_capture_status(const struct vr_device *device, uint64_t stream, bool *captures) {
     int status = VR_CU_STREAM_CAPTURE_STATUS_NONE;
     const vr_cu_result result = vr_cu(device->allocator->driver, stream_is_capturing, stream, &status);
     *captures = status != VR_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -26,7 +26,7 @@ static vr_cu_result ask(const struct vr_device *device, uint64_t stream, bool *c
 // nothing is known, and a fence on a stream that captures would be part of the graph: nobody could ever wait for it.
 bool vr_stream_is_capturing(const struct vr_device *device, uint64_t stream) {
     bool captures = false;
-    const vr_cu_result result = ask(device, stream, &captures);
+    const vr_cu_result result = ask_capture_status(device, stream, &captures);
     if (result == VR_CU_SUCCESS) return captures;
     return vr_any_captures(device) && result != VR_CU_STREAM_CAPTURE_IMPLICIT && !vr_stream_is_gone(result);
 }
@@ -37,7 +37,7 @@ bool vr_is_capturing(const struct vr_device *device, uint64_t stream) {
 
 bool vr_surely_captures(const struct vr_device *device, uint64_t stream) {
     bool captures = false;
-    return vr_any_captures(device) && ask(device, stream, &captures) == VR_CU_SUCCESS && captures;
+    return vr_any_captures(device) && ask_capture_status(device, stream, &captures) == VR_CU_SUCCESS && captures;
 }
 
 bool vr_device_captures(const struct vr_device *device) {
@@ -58,7 +58,7 @@ bool vr_request_captures(const struct vr_device *device, uint64_t stream) {
 
 bool vr_may_wait_for(const struct vr_device *device, uint64_t stream) {
     bool captures = false;
-    return !vr_any_captures(device) || (ask(device, stream, &captures) == VR_CU_SUCCESS && !captures);
+    return !vr_any_captures(device) || (ask_capture_status(device, stream, &captures) == VR_CU_SUCCESS && !captures);
 }
 
 // Whoever took a device's locks before its gate was set makes driver calls that could spoil the capture: they are waited for. The count is

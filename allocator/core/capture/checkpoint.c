@@ -21,7 +21,7 @@ struct vram_checkpoint {
     size_t blocks_capacity;
 };
 
-static struct saved_block save(const struct vram_allocator *allocator, const struct vr_block *block) {
+static struct saved_block saved_block_of(const struct vram_allocator *allocator, const struct vr_block *block) {
     return (struct saved_block){.address = block->address,
                                 .size = block->size,
                                 .segment = vr_segment_at(allocator, block->segment)->address,
@@ -31,7 +31,7 @@ static struct saved_block save(const struct vram_allocator *allocator, const str
 }
 
 // Frees that a capture put off are no obstacle once it is over (allocator.md §private-pools).
-static enum vram_status settle(struct vr_device *device) {
+static enum vram_status complete_all_frees(struct vr_device *device) {
     if (device->captures.deferred_count == 0 || vr_device_captures(device)) return VRAM_OK;
     struct vr_context_guard guard;
     VR_TRY(vr_context_enter(device, &guard));
@@ -53,7 +53,7 @@ static enum vram_status list_slots(const struct vram_pool *pool, struct vram_che
         const struct vr_paged_slot *slot = &paged->slots[i];
         if (slot->own == NULL || slot->own->shard->owner != pool || vr_paged_block_of(slot)->state != VR_ALLOCATED) continue;
         VR_TRY(VR_GROW(list, blocks, list->count + 1));
-        list->blocks[list->count++] = save(pool->device->allocator, vr_paged_block_of(slot));
+        list->blocks[list->count++] = saved_block_of(pool->device->allocator, vr_paged_block_of(slot));
     }
     return VRAM_OK;
 }
@@ -70,7 +70,7 @@ static enum vram_status list_pieces(const struct vram_pool *pool, bool only_live
             const struct vr_block *block = vr_block_at(allocator, at);
             if (block->state == VR_HOLE || (only_live && block->state != VR_ALLOCATED)) continue;
             VR_TRY(VR_GROW(list, blocks, list->count + 1));
-            list->blocks[list->count++] = save(allocator, block);
+            list->blocks[list->count++] = saved_block_of(allocator, block);
         }
     }
     return VRAM_OK;
@@ -83,7 +83,7 @@ enum vram_status vram_pool_checkpoint(struct vram_pool *pool, struct vram_checkp
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     vr_gather(pool->device, VR_LEVEL_ALL, 0);
     vr_device_lock(pool->device);
-    enum vram_status status = vr_sleeper_of(pool->device, pool) != NULL ? VRAM_ASLEEP : settle(pool->device);
+    enum vram_status status = vr_sleeper_of(pool->device, pool) != NULL ? VRAM_ASLEEP : complete_all_frees(pool->device);
     if (status == VRAM_OK && has_slots(pool)) status = VRAM_UNSUPPORTED;
     if (status == VRAM_OK) status = list_pieces(pool, false, made);
     vr_device_unlock(pool->device);
@@ -184,7 +184,7 @@ static enum vram_status check_places(const struct vram_pool *pool, const struct 
 static enum vram_status restore_locked(struct vram_pool *pool, const struct vram_checkpoint *checkpoint, struct vram_checkpoint *all) {
     if (vr_sleeper_of(pool->device, pool) != NULL) return VRAM_ASLEEP;
     if (has_slots(pool)) return VRAM_UNSUPPORTED;
-    VR_TRY(settle(pool->device));
+    VR_TRY(complete_all_frees(pool->device));
     VR_TRY(list_pieces(pool, false, all));
     VR_TRY(check_places(pool, checkpoint));
     VR_TRY(order_uses(pool, all));
@@ -223,7 +223,7 @@ enum vram_status vram_pool_restore(struct vram_pool *pool, const struct vram_che
     return vr_verify_if_enabled(pool->device->allocator, status);
 }
 
-static int by_address(const void *a, const void *b) {
+static int saved_by_address(const void *a, const void *b) {
     const struct saved_block *x = a, *y = b;
     return VR_ORDER(x->address, y->address);
 }
@@ -239,7 +239,7 @@ enum vram_status vram_pool_holds_exactly(struct vram_pool *pool, const uint64_t 
     enum vram_status status = list_pieces(pool, true, &live);
     if (status == VRAM_OK) status = list_slots(pool, &live);
     vr_device_unlock(pool->device);
-    if (live.count != 0) qsort(live.blocks, live.count, sizeof *live.blocks, by_address);
+    if (live.count != 0) qsort(live.blocks, live.count, sizeof *live.blocks, saved_by_address);
     bool same = live.count == count;
     for (size_t i = 0; same && i < count; i++) same = live.blocks[i].address == sorted[i];
     free(live.blocks);

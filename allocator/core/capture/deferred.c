@@ -20,7 +20,7 @@ static bool add_frontier(const struct vr_device *device, uint64_t stream, struct
 
 // --- those there are ---------------------------------------------------------------------------------------------------------------------
 
-static void append(struct vr_captures *captures, struct vr_deferred *deferred) {
+static void append_deferred(struct vr_captures *captures, struct vr_deferred *deferred) {
     deferred->serial = ++captures->serial;
     deferred->previous = captures->last_deferred;
     if (deferred->previous != NULL) deferred->previous->next = deferred;
@@ -41,7 +41,7 @@ static void take_out(struct vr_captures *captures, const struct vr_deferred *def
 
 // --- chains: which nodes they wait for (past.h) ------------------------------------------------------------------------------------------
 
-static void push(struct vr_deferred *deferred, enum vr_chain chain, struct vr_deferred *first) {
+static void push_onto_chain(struct vr_deferred *deferred, enum vr_chain chain, struct vr_deferred *first) {
     deferred->chain = chain;
     deferred->before = NULL;
     deferred->after = first;
@@ -49,7 +49,7 @@ static void push(struct vr_deferred *deferred, enum vr_chain chain, struct vr_de
 }
 
 static void push_fresh(struct vr_past *past, struct vr_deferred *deferred) {
-    push(deferred, VR_CHAIN_FRESH, past->fresh);
+    push_onto_chain(deferred, VR_CHAIN_FRESH, past->fresh);
     past->fresh = deferred;
 }
 
@@ -58,13 +58,13 @@ static void wait_for_marker(struct vr_past *past, struct vr_deferred *deferred) 
     const uint64_t node = deferred->markers[deferred->passed];
     struct vr_deferred *first = (struct vr_deferred *)(uintptr_t)vr_map_get(&past->nodes, node);
     if (vr_map_set(&past->nodes, node, (uintptr_t)deferred) == VRAM_OK) {
-        push(deferred, VR_CHAIN_NODE, first);
+        push_onto_chain(deferred, VR_CHAIN_NODE, first);
     } else {
         push_fresh(past, deferred);
     }
 }
 
-static void unchain(struct vr_past *past, struct vr_deferred *deferred) {
+static void unchain_deferred(struct vr_past *past, struct vr_deferred *deferred) {
     if (deferred->after != NULL) deferred->after->before = deferred->before;
     if (deferred->before != NULL) {
         deferred->before->after = deferred->after;
@@ -99,7 +99,7 @@ static struct vr_past *past_that_chains(const struct vr_captures *captures, cons
 // --- putting off -------------------------------------------------------------------------------------------------------------------------
 
 // Markers for a block: none of them where a stream concerned is outside the capture, or used the block before: then only its end will do.
-static void mark(const struct vr_device *device, struct vr_deferred *deferred) {
+static void mark_deferred(const struct vr_device *device, struct vr_deferred *deferred) {
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_block *block = vr_block_at(allocator, deferred->block);
     size_t capacity = 0;
@@ -121,8 +121,8 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
     if (deferred == NULL) return VRAM_NO_HOST_MEMORY;
     deferred->block = block;
     deferred->stream = vr_shard_of(device->allocator, vr_block_at(device->allocator, block))->stream;
-    if (device->options.graph_capture_record_stream_reuse) mark(device, deferred);
-    append(captures, deferred);
+    if (device->options.graph_capture_record_stream_reuse) mark_deferred(device, deferred);
+    append_deferred(captures, deferred);
     struct vr_past *past = past_that_chains(captures, deferred);
     if (past != NULL) {
         push_fresh(past, deferred);
@@ -134,7 +134,7 @@ enum vram_status vr_defer(struct vr_device *device, uint32_t block) {
 
 // --- who keeps them waiting -------------------------------------------------------------------------------------------------------------
 
-static void unblock(struct vr_captures *captures, struct vr_deferred *deferred) {
+static void unblock_deferred(struct vr_captures *captures, struct vr_deferred *deferred) {
     if (deferred->blocker != 0) captures->blockers[deferred->blocker - 1].count--;
     deferred->blocker = 0;
     while (captures->blocker_count != 0 && captures->blockers[captures->blocker_count - 1].count == 0) captures->blocker_count--;
@@ -177,9 +177,9 @@ static bool ask_blockers(struct vr_device *device) {
 static void remove_deferred(struct vr_device *device, struct vr_deferred *deferred) {
     struct vr_captures *captures = &device->captures;
     struct vr_past *past = past_that_chains(captures, deferred);
-    unblock(captures, deferred);
+    unblock_deferred(captures, deferred);
     if (past != NULL) {
-        if (deferred->chain != VR_CHAIN_NONE) unchain(past, deferred);
+        if (deferred->chain != VR_CHAIN_NONE) unchain_deferred(past, deferred);
         past->waiting--;
     }
     take_out(captures, deferred);
@@ -209,7 +209,7 @@ static void drop_captured_uses(struct vram_allocator *allocator, struct vr_block
 
 // A stream that was destroyed since the free takes no fence: its work is waited for with all of the devices', once, so that no later
 // request fails of it.
-static enum vram_status fence(struct vr_device *device, uint32_t block) {
+static enum vram_status fence_block(struct vr_device *device, uint32_t block) {
     const enum vram_status status = vr_fences_record(device, block, NULL);
     if (status != VRAM_DRIVER) return status;
     VR_TRY(vr_uses_wait(device->allocator, vr_block_at(device->allocator, block)));
@@ -222,7 +222,7 @@ static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
     struct vr_captures *captures = &device->captures;
     uint64_t stream = 0;
     if (deferred->blocker != 0 && captures->blockers[deferred->blocker - 1].captures) return true;
-    unblock(captures, deferred);
+    unblock_deferred(captures, deferred);
     if (!vr_use_captures(device, vr_block_at(device->allocator, deferred->block), &stream)) return false;
     block_by(captures, deferred, stream);
     return true;
@@ -230,7 +230,7 @@ static bool is_blocked(struct vr_device *device, struct vr_deferred *deferred) {
 
 // `only`: blocks of this pool; NULL: all. While all streams that kept blocks waiting capture on, these wait on: only those that came since
 // are looked at, so that a request next to a capture takes as many questions as streams capture.
-static enum vram_status convert(struct vr_device *device, const struct vram_pool *only) {
+static enum vram_status convert_deferred(struct vr_device *device, const struct vram_pool *only) {
     struct vram_allocator *allocator = device->allocator;
     struct vr_captures *captures = &device->captures;
     struct vr_deferred *first = ask_blockers(device) ? captures->first_deferred : captures->unlooked;
@@ -244,7 +244,7 @@ static enum vram_status convert(struct vr_device *device, const struct vram_pool
         if (is_blocked(device, deferred)) continue;
         drop_captured_uses(allocator, item);
         if (item->held.uses != 0) {
-            status = fence(device, block);
+            status = fence_block(device, block);
         } else {
             vr_complete_free(device, block, true);
         }
@@ -255,9 +255,9 @@ static enum vram_status convert(struct vr_device *device, const struct vram_pool
     return status;
 }
 
-enum vram_status vr_deferred_convert(struct vr_device *device) { return convert(device, NULL); }
+enum vram_status vr_deferred_convert(struct vr_device *device) { return convert_deferred(device, NULL); }
 
-enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool) { return convert(device, pool); }
+enum vram_status vr_deferred_convert_pool(struct vr_device *device, const struct vram_pool *pool) { return convert_deferred(device, pool); }
 
 // --- reuse inside a capture ------------------------------------------------------------------------------------------------------------
 

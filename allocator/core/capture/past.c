@@ -15,7 +15,7 @@ static void chain_is_due(struct vr_past *past, uint64_t first) {
     past->due = chain;
 }
 
-static enum vram_status visit(struct past_walk *walk, uint64_t node) {
+static enum vram_status visit_node(struct past_walk *walk, uint64_t node) {
     const uint64_t known = vr_map_get(&walk->past->nodes, node);
     walk->met += known == VR_PAST_END;
     if (known == VR_PAST_NODE) return VRAM_OK;
@@ -34,20 +34,20 @@ static enum vram_status visit_dependencies(struct vram_driver *driver, struct pa
     uint64_t *nodes = malloc((size_t)count * sizeof *nodes);
     if (nodes == NULL) return VRAM_NO_HOST_MEMORY;
     enum vram_status status = vr_driver_status(vr_cu(driver, graph_node_get_dependencies, node, nodes, &count));
-    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(walk, nodes[i]);
+    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit_node(walk, nodes[i]);
     free(nodes);
     return status;
 }
 
 static enum vram_status walk_back(struct vram_driver *driver, struct past_walk *walk, const uint64_t *ends, uint64_t count) {
     enum vram_status status = VRAM_OK;
-    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit(walk, ends[i]);
+    for (uint64_t i = 0; i < count && status == VRAM_OK; i++) status = visit_node(walk, ends[i]);
     while (walk->count != 0 && status == VRAM_OK) status = visit_dependencies(driver, walk, walk->stack[--walk->count]);
     free(walk->stack);
     return status;
 }
 
-static void forget(struct vr_past *past) {
+static void forget_past(struct vr_past *past) {
     vr_map_clear(&past->nodes);
     past->ends = 0;
     past->fresh = past->due = NULL;
@@ -59,7 +59,7 @@ static enum vram_status go_on(struct vram_driver *driver, struct vr_past *past, 
     struct past_walk walk = {.past = past};
     VR_TRY(walk_back(driver, &walk, ends, count));
     if (walk.met < past->ends) {
-        forget(past);
+        forget_past(past);
         walk = (struct past_walk){.past = past};
         VR_TRY(walk_back(driver, &walk, ends, count));
     }
@@ -92,10 +92,10 @@ enum vram_status vr_past_go_on(const struct vr_device *device, struct vr_past *p
     uint64_t id = 0, graph = 0, count = 0;
     const uint64_t *ends = NULL;
     VR_TRY(vr_driver_status(vr_cu(driver, stream_get_capture_info, past->stream, &state, &id, &graph, &ends, &count)));
-    if (past->capture != id) forget(past);
+    if (past->capture != id) forget_past(past);
     past->capture = id;
     const enum vram_status status = go_on(driver, past, ends, count);
-    if (status != VRAM_OK) forget(past); // of some nodes it was not seen what is before them
+    if (status != VRAM_OK) forget_past(past); // of some nodes it was not seen what is before them
     return status;
 }
 

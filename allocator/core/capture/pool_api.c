@@ -25,7 +25,7 @@ static void raise_to(_Atomic uint64_t *counter, uint64_t number) {
     }
 }
 
-static enum vram_status enlist(struct vr_device *device, struct vram_pool *made) {
+static enum vram_status enlist_pool(struct vr_device *device, struct vram_pool *made) {
     VR_TRY(vr_private_enlist(made));
     raise_to(&device->allocator->pools_made[0], made->id.first);
     raise_to(&device->allocator->pools_made[1], made->id.second);
@@ -51,7 +51,7 @@ enum vram_status vram_pool_create(struct vram_allocator *allocator, uint32_t ord
     made->references = 1;
     made->id = is_default(options->id) ? next_id(allocator, options->for_graph) : options->id;
     vr_device_lock(device);
-    const enum vram_status status = enlist(device, made);
+    const enum vram_status status = enlist_pool(device, made);
     vr_device_unlock(device);
     if (status == VRAM_OK) {
         *pool = made;
@@ -266,7 +266,7 @@ enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_
 
 // --- figures -----------------------------------------------------------------------------------------------------------------------
 
-static bool belongs(const struct vram_pool *pool, const struct vr_block *block) {
+static bool belongs_to_pool(const struct vram_pool *pool, const struct vr_block *block) {
     return vr_shard_of(pool->device->allocator, block)->owner == pool;
 }
 
@@ -303,7 +303,7 @@ enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats 
     stats->segments = pool->segments;
     for (uint32_t number = vr_segment_first(device); number != 0; number = vr_segment_after(device, number)) {
         uint32_t at = vr_segment_at(allocator, number)->first;
-        if (!belongs(pool, vr_block_at(allocator, at))) continue;
+        if (!belongs_to_pool(pool, vr_block_at(allocator, at))) continue;
         if (vr_segment_at(allocator, number)->source->has_slots) continue;
         for (; at != 0; at = vr_block_at(allocator, at)->next) count_block(vr_block_at(allocator, at), stats);
     }

@@ -48,20 +48,20 @@ static bool is_dead(struct vram_pool *pool) {
 
 // --- ids ------------------------------------------------------------------------------------------------------------------------------
 
-static uint64_t key_of(struct vram_pool_id id) { return vr_mix64(id.first) ^ id.second; }
+static uint64_t key_of_id(struct vram_pool_id id) { return vr_mix64(id.first) ^ id.second; }
 
 static struct vr_known_pool *first_of_key(const struct vr_known_pools *known, uint64_t key) {
     return (struct vr_known_pool *)(uintptr_t)vr_map_get(&known->by_key, key);
 }
 
 static struct vr_known_pool *find_known(const struct vr_known_pools *known, struct vram_pool_id id) {
-    struct vr_known_pool *found = first_of_key(known, key_of(id));
+    struct vr_known_pool *found = first_of_key(known, key_of_id(id));
     while (found != NULL && (found->id.first != id.first || found->id.second != id.second)) found = found->next;
     return found;
 }
 
 static enum vram_status make_known(struct vr_known_pools *known, struct vram_pool_id id, struct vr_known_pool **made) {
-    const uint64_t key = key_of(id);
+    const uint64_t key = key_of_id(id);
     *made = calloc(1, sizeof **made);
     if (*made == NULL) return VRAM_NO_HOST_MEMORY;
     (*made)->id = id;
@@ -74,7 +74,7 @@ static enum vram_status make_known(struct vr_known_pools *known, struct vram_poo
 
 // What is left of its key stays where it was: that needs no memory.
 static void forget_known(struct vr_known_pools *known, struct vr_known_pool *gone) {
-    const uint64_t key = key_of(gone->id);
+    const uint64_t key = key_of_id(gone->id);
     struct vr_known_pool *first = first_of_key(known, key);
     if (first != gone) {
         while (first->next != gone) first = first->next;
@@ -117,7 +117,7 @@ enum vram_status vr_private_enlist(struct vram_pool *pool) {
     return VRAM_OK;
 }
 
-static void delist(struct vram_pool *pool) {
+static void delist_pool(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     *(pool->previous != NULL ? &pool->previous->next : &device->pools) = pool->next;
     if (pool->next != NULL) pool->next->previous = pool->previous;
@@ -136,8 +136,8 @@ static void keep_stats(const struct vram_pool *pool) {
     memcpy(pool->known->reserved, pool->reserved, sizeof pool->reserved);
 }
 
-static void bury(struct vram_pool *pool) {
-    delist(pool);
+static void bury_pool(struct vram_pool *pool) {
+    delist_pool(pool);
     keep_stats(pool);
     vr_sleeper_forget(pool->device, pool);
     for (size_t i = 0; i < pool->shard_count; i++) {
@@ -154,14 +154,14 @@ void vr_private_bury(struct vr_device *device) {
     if (device->unheld_pools == 0) return;
     for (struct vram_pool *pool = device->pools, *next; pool != NULL; pool = next) {
         next = pool->next;
-        if (is_dead(pool)) bury(pool);
+        if (is_dead(pool)) bury_pool(pool);
     }
 }
 
 void vr_private_bury_one(struct vram_pool *pool) {
     struct vr_device *device = pool->device;
     if (!is_dead(pool)) return;
-    bury(pool);
+    bury_pool(pool);
     if (device->paged != NULL) vr_private_bury(device);
 }
 

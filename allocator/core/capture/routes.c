@@ -3,7 +3,7 @@
 #include "core/capture/captures.h"
 #include "core/device.h"
 
-static bool accepts(const struct vr_device *device, const struct vr_open_route *open, uint64_t stream) {
+static bool route_accepts(const struct vr_device *device, const struct vr_open_route *open, uint64_t stream) {
     switch (open->route.kind) {
     case VRAM_ROUTE_THREAD: return open->thread == vr_os_thread_id();
     case VRAM_ROUTE_STREAM: return open->route.stream == stream;
@@ -17,7 +17,7 @@ bool vr_route_plain(const struct vr_device *device, uint64_t stream, struct vram
     for (size_t i = device->routes.count; i-- > 0;) {
         const struct vr_open_route *open = &device->routes.items[i];
         if (open->route.kind == VRAM_ROUTE_FILTER || open->route.kind == VRAM_ROUTE_CAPTURE) return false;
-        if (!accepts(device, open, stream)) continue;
+        if (!route_accepts(device, open, stream)) continue;
         *pool = open->pool;
         return true;
     }
@@ -27,7 +27,7 @@ bool vr_route_plain(const struct vr_device *device, uint64_t stream, struct vram
 
 struct vram_pool *vr_route(struct vr_device *device, uint64_t stream) {
     for (size_t i = device->routes.count; i-- > 0;) {
-        if (accepts(device, &device->routes.items[i], stream)) return device->routes.items[i].pool;
+        if (route_accepts(device, &device->routes.items[i], stream)) return device->routes.items[i].pool;
     }
     return NULL;
 }

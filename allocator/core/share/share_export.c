@@ -51,7 +51,7 @@ static const char *refusal_of(const struct vr_source_ops *source) {
                : "memory of a pool with functions of its own cannot be shared";
 }
 
-static void describe(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
+static void describe_shared(struct shared_block *shared, struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *item = vr_block_at(allocator, block);
     struct vr_segment *segment = vr_segment_at(allocator, item->segment);
     shared->segment = segment;
@@ -83,7 +83,7 @@ static enum vram_status open_shared(struct vram_allocator *allocator, uint64_t a
             return VRAM_ASLEEP;
         }
         shared->locked = true;
-        describe(shared, allocator, block);
+        describe_shared(shared, allocator, block);
     } else if (vr_raw_find(allocator, address, &raw)) {
         if (raw.driver_pool) return VRAM_UNSUPPORTED;
         shared->base = shared->address = raw.address;

@@ -3,7 +3,7 @@
 
 static const uint64_t most_bytes = (uint64_t)1 << 26; // of a handle: 4 million pages
 
-static enum vram_status failed(struct vram_error *error, enum vram_status status) {
+static enum vram_status socket_failed(struct vram_error *error, enum vram_status status) {
     const char *sentence = status == VRAM_IO ? "the other end of the socket is gone, or it is no local socket" : vram_status_text(status);
     return vr_fail(error, status, VRAM_NO_OFFSET, "%s", sentence);
 }
@@ -24,22 +24,22 @@ static enum vram_status send_handle(int socket, const void *bytes, uint64_t size
     enum vram_status status = vr_os_send(socket, &size_bytes, sizeof size_bytes);
     if (status == VRAM_OK) status = vr_os_send(socket, bytes, (size_t)size_bytes);
     if (status == VRAM_OK && pages != NULL) status = send_pages(socket, pages, handle.pages);
-    return status == VRAM_OK ? VRAM_OK : failed(error, status);
+    return status == VRAM_OK ? VRAM_OK : socket_failed(error, status);
 }
 
 enum vram_status vram_export_send(struct vram_allocator *allocator, uint64_t address, int socket, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator);
     size_t size_bytes = 0;
     enum vram_status status = vram_export_size(allocator, address, &size_bytes);
-    if (status != VRAM_OK) return failed(error, status);
+    if (status != VRAM_OK) return socket_failed(error, status);
     void *bytes = malloc(size_bytes);
-    if (bytes == NULL) return failed(error, VRAM_NO_HOST_MEMORY);
+    if (bytes == NULL) return socket_failed(error, VRAM_NO_HOST_MEMORY);
     status = vram_export(allocator, address, bytes, size_bytes, &size_bytes, error);
     if (status == VRAM_OK) {
         status = send_handle(socket, bytes, size_bytes, error);
         // Copies of the descriptors are under way: those here have done their work.
         const enum vram_status ended = vram_export_end(allocator, address);
-        if (status == VRAM_OK && ended != VRAM_OK) status = failed(error, ended);
+        if (status == VRAM_OK && ended != VRAM_OK) status = socket_failed(error, ended);
     }
     free(bytes);
     return status;
@@ -48,15 +48,15 @@ enum vram_status vram_export_send(struct vram_allocator *allocator, uint64_t add
 static enum vram_status receive_handle(int socket, void **bytes, size_t *size_bytes, struct vram_error *error) {
     uint64_t announced = 0;
     enum vram_status status = vr_os_receive(socket, &announced, sizeof announced);
-    if (status != VRAM_OK) return failed(error, status);
+    if (status != VRAM_OK) return socket_failed(error, status);
     if (announced < VRAM_HANDLE_BYTES || announced > most_bytes)
         return vr_fail(error, VRAM_BAD_INPUT, 0, "what came through the socket is no handle of a shared block");
     void *read = malloc((size_t)announced);
-    if (read == NULL) return failed(error, VRAM_NO_HOST_MEMORY);
+    if (read == NULL) return socket_failed(error, VRAM_NO_HOST_MEMORY);
     status = vr_os_receive(socket, read, (size_t)announced);
     if (status != VRAM_OK) {
         free(read);
-        return failed(error, status);
+        return socket_failed(error, status);
     }
     *bytes = read;
     *size_bytes = (size_t)announced;
@@ -66,13 +66,13 @@ static enum vram_status receive_handle(int socket, void **bytes, size_t *size_by
 static enum vram_status import_pages(struct vram_allocator *allocator, int socket, const struct vr_handle *handle,
                                      const unsigned char *pages, struct vram_imported *imported, struct vram_error *error) {
     int *descriptors = malloc((size_t)handle->pages * sizeof *descriptors);
-    if (descriptors == NULL) return failed(error, VRAM_NO_HOST_MEMORY);
+    if (descriptors == NULL) return socket_failed(error, VRAM_NO_HOST_MEMORY);
     enum vram_status status = vr_os_receive_descriptors(socket, descriptors, (size_t)handle->pages);
     if (status == VRAM_OK) {
         status = vr_import(allocator, handle, pages, descriptors, imported, error);
         for (uint64_t i = 0; i < handle->pages; i++) vr_os_close_descriptor(descriptors[i]);
     } else {
-        status = failed(error, status);
+        status = socket_failed(error, status);
     }
     free(descriptors);
     return status;

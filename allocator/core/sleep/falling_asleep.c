@@ -3,7 +3,8 @@
 #include "core/sleep/sleepers.h"
 #include "core/source/paged.h"
 
-static enum vram_status refuse(const struct vram_pool *pool, const struct vr_segment *segment, const char *why, struct vram_error *error) {
+static enum vram_status refuse_sleep(const struct vram_pool *pool, const struct vr_segment *segment, const char *why,
+                                     struct vram_error *error) {
     const struct vram_pool_id id = pool == NULL ? (struct vram_pool_id){0, 0} : pool->id;
     return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "the segment of %llu bytes at 0x%llx of pool (%llu, %llu) cannot sleep: %s",
                    (unsigned long long)segment->mapped, (unsigned long long)segment->address, (unsigned long long)id.first,
@@ -28,15 +29,15 @@ static enum vram_status check_segments(const struct vr_device *device, const str
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, pool, number)) != 0;) {
         const struct vr_segment *segment = vr_segment_at(device->allocator, number);
         if (segment->mapped == 0) continue;
-        if (segment->source == &vr_source_user_functions) return refuse(pool, segment, "functions of the program made it", error);
+        if (segment->source == &vr_source_user_functions) return refuse_sleep(pool, segment, "functions of the program made it", error);
         if (segment->source->vacate == NULL)
-            return refuse(pool, segment,
-                          "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
-                          "would have made it of pages)",
-                          error);
+            return refuse_sleep(pool, segment,
+                                "it was made by cuMemAlloc (a tag, sleepable:True or expandable_segments:True before it was made "
+                                "would have made it of pages)",
+                                error);
         bool is_exported = false;
         VR_TRY(look_for_exports(device, number, &is_exported));
-        if (is_exported) return refuse(pool, segment, "other processes may have its pages", error);
+        if (is_exported) return refuse_sleep(pool, segment, "other processes may have its pages", error);
     }
     return VRAM_OK;
 }

@@ -64,7 +64,8 @@ static enum vram_status add_chunk(struct vr_device *device, uint64_t size, struc
     return VRAM_OK;
 }
 
-static enum vram_status save(struct vr_device *device, uint64_t stream, const struct vr_live_ranges *ranges, struct vr_kept_bytes *kept) {
+static enum vram_status save_ranges(struct vr_device *device, uint64_t stream, const struct vr_live_ranges *ranges,
+                                    struct vr_kept_bytes *kept) {
     uint64_t left = ranges->bytes, room = 0, host = 0;
     for (size_t i = 0; i < ranges->count; i++) {
         const struct vr_live_range *range = &ranges->items[i];
@@ -89,7 +90,7 @@ static enum vram_status save(struct vr_device *device, uint64_t stream, const st
 enum vram_status vr_kept_save(struct vr_device *device, uint64_t stream, const struct vr_live_ranges *ranges, struct vr_kept_bytes *kept) {
     struct vr_kept_bytes made = {0};
     struct vram_driver *driver = device->allocator->driver;
-    enum vram_status status = save(device, stream, ranges, &made);
+    enum vram_status status = save_ranges(device, stream, ranges, &made);
     const enum vram_status waited = vr_driver_status(vr_cu(driver, stream_synchronize, stream));
     if (status == VRAM_OK) status = waited;
     if (status != VRAM_OK) {
@@ -101,8 +102,8 @@ enum vram_status vr_kept_save(struct vr_device *device, uint64_t stream, const s
     return VRAM_OK;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t larger_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t smaller_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 enum vram_status vr_kept_restore(struct vr_device *device, uint64_t stream, const struct vr_kept_bytes *kept, size_t *next,
                                  const struct vr_live_range *range, uint64_t *copied) {
@@ -110,7 +111,7 @@ enum vram_status vr_kept_restore(struct vr_device *device, uint64_t stream, cons
     while (*next < kept->run_count && kept->runs[*next].address + kept->runs[*next].size <= range->address) ++*next;
     for (size_t i = *next; i < kept->run_count && kept->runs[i].address < end; i++) {
         const struct vr_kept_run *run = &kept->runs[i];
-        const uint64_t low = larger(run->address, range->address), high = smaller(run->address + run->size, end);
+        const uint64_t low = larger_of(run->address, range->address), high = smaller_of(run->address + run->size, end);
         VR_TRY(vr_populate(device, range->segment, low, high - low));
         const uint64_t host = run->host + (low - run->address);
         VR_TRY(vr_driver_status(vr_cu(device->allocator->driver, memcpy_async, low, host, high - low, stream)));

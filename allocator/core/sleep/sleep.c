@@ -16,7 +16,7 @@ struct sleeper_list {
 
 static const struct vram_sleep_choice everything;
 
-static bool names(const struct vram_sleep_choice *choice, const struct vram_pool *pool) {
+static bool names_pool(const struct vram_sleep_choice *choice, const struct vram_pool *pool) {
     if (choice->tag != NULL) return pool != NULL && strcmp(choice->tag, pool->tag) == 0;
     if (choice->pool != NULL) return choice->pool == pool;
     return !choice->default_pools || pool == NULL;
@@ -24,7 +24,7 @@ static bool names(const struct vram_sleep_choice *choice, const struct vram_pool
 
 static const struct vram_sleep_choice *choice_of(const struct vram_sleep_choice *choices, size_t count, const struct vram_pool *pool) {
     for (size_t i = 0; i < count; i++)
-        if (names(&choices[i], pool)) return &choices[i];
+        if (names_pool(&choices[i], pool)) return &choices[i];
     return NULL;
 }
 
@@ -183,8 +183,8 @@ static enum vram_status wake_locked(struct vr_device *device, const struct vram_
 typedef enum vram_status sleep_step(struct vr_device *device, const struct vram_sleep_choice *choices, size_t count,
                                     struct vram_sleep_result *result, struct vram_error *error);
 
-static enum vram_status run(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_sleep_choice *choices, size_t count,
-                            struct vram_sleep_result *result, struct vram_error *error, sleep_step *step) {
+static enum vram_status run_choices(struct vram_allocator *allocator, uint32_t ordinal, const struct vram_sleep_choice *choices,
+                                    size_t count, struct vram_sleep_result *result, struct vram_error *error, sleep_step *step) {
     struct vr_device *device = NULL;
     struct vr_context_guard guard;
     struct vram_sleep_result made = {0};
@@ -207,7 +207,7 @@ static enum vram_status run(struct vram_allocator *allocator, uint32_t ordinal, 
 enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device, const struct vram_sleep_choice *choices, size_t count,
                             struct vram_sleep_result *result, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator && (choices || count == 0));
-    const enum vram_status status = run(allocator, device, choices, count, result, error, sleep_locked);
+    const enum vram_status status = run_choices(allocator, device, choices, count, result, error, sleep_locked);
     VR_NO_TAIL_CALL();
     return status;
 }
@@ -215,12 +215,12 @@ enum vram_status vram_sleep(struct vram_allocator *allocator, uint32_t device, c
 enum vram_status vram_wake(struct vram_allocator *allocator, uint32_t device, const struct vram_sleep_choice *choices, size_t count,
                            struct vram_sleep_result *result, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator && (choices || count == 0));
-    const enum vram_status status = run(allocator, device, choices, count, result, error, wake_locked);
+    const enum vram_status status = run_choices(allocator, device, choices, count, result, error, wake_locked);
     VR_NO_TAIL_CALL();
     return status;
 }
 
-static struct vram_sleeper describe(const struct vr_device *device, const struct vr_sleeper *sleeper) {
+static struct vram_sleeper info_of_sleeper(const struct vr_device *device, const struct vr_sleeper *sleeper) {
     struct vram_sleeper described = {.level = sleeper->level,
                                      .wakes = sleeper->wakes,
                                      .live_bytes = vr_sleeper_live(device, sleeper),
@@ -241,7 +241,7 @@ enum vram_status vram_sleepers(struct vram_allocator *allocator, uint32_t ordina
     if (device != NULL) {
         vr_device_lock(device);
         for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
-            if (found++ < capacity) sleepers[found - 1] = describe(device, sleeper);
+            if (found++ < capacity) sleepers[found - 1] = info_of_sleeper(device, sleeper);
         vr_device_unlock(device);
     }
     *count = found;

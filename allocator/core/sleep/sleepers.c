@@ -73,7 +73,7 @@ uint64_t vr_sleeper_live(const struct vr_device *device, const struct vr_sleeper
     return bytes;
 }
 
-static int by_address(const void *a, const void *b) {
+static int segments_by_address(const void *a, const void *b) {
     const struct vr_live_range *first = a, *second = b;
     return VR_ORDER(first->address, second->address);
 }
@@ -83,7 +83,7 @@ enum vram_status vr_sleeper_ranges(const struct vr_device *device, const struct 
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         VR_TRY(vr_live_ranges_add(device, number, whole, ranges));
     }
-    if (ranges->count > 1) qsort(ranges->items, ranges->count, sizeof *ranges->items, by_address);
+    if (ranges->count > 1) qsort(ranges->items, ranges->count, sizeof *ranges->items, segments_by_address);
     return VRAM_OK;
 }
 

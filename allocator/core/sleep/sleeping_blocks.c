@@ -97,7 +97,7 @@ static enum vram_status add_range(struct vr_live_ranges *ranges, uint32_t segmen
     return VRAM_OK;
 }
 
-static bool lives(const struct vr_block *block, bool whole) {
+static bool block_lives(const struct vr_block *block, bool whole) {
     if (block->state == VR_ALLOCATED || block->state == VR_PENDING) return true;
     return whole && (block->state == VR_FREE || block->state == VR_ASLEEP);
 }
@@ -122,7 +122,7 @@ static enum vram_status add_slots(const struct vr_device *device, uint32_t numbe
     VR_TRY(segment->source->blocks(device, segment, &blocks, &count));
     enum vram_status status = VRAM_OK;
     for (size_t i = 0; i < count && status == VRAM_OK; i++)
-        if (lives(&blocks[i], whole)) status = add_own(device, number, &blocks[i], ranges);
+        if (block_lives(&blocks[i], whole)) status = add_own(device, number, &blocks[i], ranges);
     free(blocks);
     return status;
 }
@@ -133,7 +133,7 @@ enum vram_status vr_live_ranges_add(const struct vr_device *device, uint32_t num
     if (!is_chain(segment)) return add_slots(device, number, whole, ranges);
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *item = vr_block_at(allocator, at);
-        if (lives(item, whole)) VR_TRY(add_range(ranges, number, item->address, item->size));
+        if (block_lives(item, whole)) VR_TRY(add_range(ranges, number, item->address, item->size));
     }
     return VRAM_OK;
 }

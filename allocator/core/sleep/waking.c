@@ -5,7 +5,7 @@
 #include "core/source/paged.h"
 
 // Bytes that were kept are queued to come back, zeros to be written; memory stands behind every page at the end.
-static enum vram_status fill(struct vr_device *device, uint64_t stream, const struct vr_sleeper *sleeper, uint64_t *copied) {
+static enum vram_status fill_segments(struct vr_device *device, uint64_t stream, const struct vr_sleeper *sleeper, uint64_t *copied) {
     struct vr_live_ranges ranges = {0};
     enum vram_status status = vr_sleeper_ranges(device, sleeper, &ranges);
     size_t next = 0;
@@ -35,7 +35,7 @@ static enum vram_status fill_rest(struct vr_device *device, const struct vr_slee
     return vr_paged_populate_rest(device, sleeper->pool);
 }
 
-static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
+static void vacate_segments(struct vr_device *device, const struct vr_sleeper *sleeper) {
     uint64_t held = 0;
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
@@ -44,7 +44,7 @@ static void vacate(struct vr_device *device, const struct vr_sleeper *sleeper) {
     vr_paged_vacate_pages(device, sleeper->pool, &held);
 }
 
-static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {
+static void wake_sleeper(struct vr_device *device, struct vr_sleeper *sleeper) {
     vr_sleeper_set_shards(device, sleeper->pool, false);
     for (uint32_t number = 0; (number = vr_segment_of_pool_after(device, sleeper->pool, number)) != 0;) {
         struct vr_segment *segment = vr_segment_at(device->allocator, number);
@@ -56,18 +56,18 @@ static void wake(struct vr_device *device, struct vr_sleeper *sleeper) {
 static enum vram_status try_wake(struct vr_device *device, uint64_t stream, struct vr_sleeper *const *sleepers, size_t count,
                                  uint64_t *copied) {
     enum vram_status status = VRAM_OK;
-    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = fill(device, stream, sleepers[i], copied);
+    for (size_t i = 0; i < count && status == VRAM_OK; i++) status = fill_segments(device, stream, sleepers[i], copied);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) status = fill_rest(device, sleepers[i]);
     const enum vram_status waited = vr_driver_status(vr_cu(device->allocator->driver, stream_synchronize, stream));
     if (status == VRAM_OK) status = waited;
     if (status == VRAM_OK) return VRAM_OK;
     if (waited != VRAM_OK) (void)vr_cu(device->allocator->driver, ctx_synchronize, 0); // copies may still write to what goes now
-    for (size_t i = 0; i < count; i++) vacate(device, sleepers[i]);
+    for (size_t i = 0; i < count; i++) vacate_segments(device, sleepers[i]);
     return status;
 }
 
 // Free memory of other pools goes back, to make room.
-static void make_room(struct vr_device *device) {
+static void make_room_to_wake(struct vr_device *device) {
     (void)!vr_release_all(device, true);
     (void)!vr_paged_release(device, UINT64_MAX);
 }
@@ -92,12 +92,12 @@ static enum vram_status wake_all(struct vr_device *device, struct vr_sleeper *co
                                  struct vram_sleep_result *result, struct vram_error *error) {
     uint64_t needed = 0, copied = 0, stream = 0;
     for (size_t i = 0; i < count; i++) needed += sleepers[i]->away;
-    if (!is_within_limit(device, needed)) make_room(device);
+    if (!is_within_limit(device, needed)) make_room_to_wake(device);
     if (!is_within_limit(device, needed)) return say_short(device, needed, true, error);
     VR_TRY(vr_copy_stream_open(device, &stream));
     enum vram_status status = try_wake(device, stream, sleepers, count, &copied);
     if (status == VRAM_OUT_OF_MEMORY) {
-        make_room(device);
+        make_room_to_wake(device);
         copied = 0;
         status = try_wake(device, stream, sleepers, count, &copied);
     }
@@ -109,7 +109,7 @@ static enum vram_status wake_all(struct vr_device *device, struct vr_sleeper *co
 }
 
 // Making room ends pools that nobody holds: not these.
-static void hold(struct vr_sleeper *const *sleepers, size_t count) {
+static void hold_sleepers(struct vr_sleeper *const *sleepers, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (sleepers[i]->pool != NULL) vr_private_retain(sleepers[i]->pool);
 }
@@ -120,18 +120,18 @@ static enum vram_status wake_these(struct vr_device *device, struct vr_sleeper *
         vr_sleeper_trim(sleepers[i], device);
         sleepers[i]->away = vr_sleeper_away(device, sleepers[i]);
     }
-    hold(sleepers, count);
+    hold_sleepers(sleepers, count);
     const enum vram_status status = wake_all(device, sleepers, count, result, error);
     for (size_t i = 0; i < count; i++) {
         if (sleepers[i]->pool != NULL) vr_private_drop(sleepers[i]->pool);
         if (status != VRAM_OK) continue;
         vr_sleeper_notify(device, sleepers[i]->pool, false, sleepers[i]->away);
-        wake(device, sleepers[i]);
+        wake_sleeper(device, sleepers[i]);
     }
     return status;
 }
 
-static bool contains(struct vr_sleeper *const *sleepers, size_t count, const struct vr_sleeper *sleeper) {
+static bool contains_sleeper(struct vr_sleeper *const *sleepers, size_t count, const struct vr_sleeper *sleeper) {
     for (size_t i = 0; i < count; i++)
         if (sleepers[i] == sleeper) return true;
     return false;
@@ -146,7 +146,7 @@ static enum vram_status wake_with_lenders(struct vr_device *device, struct vr_sl
     if (list == NULL) return VRAM_NO_HOST_MEMORY;
     memcpy(list, sleepers, count * sizeof *list);
     for (struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
-        if (!contains(sleepers, count, sleeper) && vr_has_lent(device, sleeper)) list[all++] = sleeper;
+        if (!contains_sleeper(sleepers, count, sleeper) && vr_has_lent(device, sleeper)) list[all++] = sleeper;
     const enum vram_status status = wake_these(device, list, all, result, error);
     free(list);
     return status;
@@ -154,7 +154,7 @@ static enum vram_status wake_with_lenders(struct vr_device *device, struct vr_sl
 
 enum vram_status vr_sleepers_wake(struct vr_device *device, struct vr_sleeper *const *sleepers, size_t count,
                                   struct vram_sleep_result *result, struct vram_error *error) {
-    const bool with_default = device->default_sleeper != NULL && contains(sleepers, count, device->default_sleeper);
+    const bool with_default = device->default_sleeper != NULL && contains_sleeper(sleepers, count, device->default_sleeper);
     return (with_default ? wake_with_lenders : wake_these)(device, sleepers, count, result, error);
 }
 

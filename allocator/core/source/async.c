@@ -34,7 +34,7 @@ static enum vram_status open_pool(struct vr_device *device) {
     return set_up_pool(device);
 }
 
-static void refresh(struct vr_device *device) {
+static void refresh_counters(struct vr_device *device) {
     uint64_t held = 0;
     const int attribute = VR_CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT;
     if (vr_cu(device->allocator->driver, mem_pool_get_attribute, device->async.driver_pool, attribute, &held) != VR_CU_SUCCESS) return;
@@ -114,7 +114,7 @@ static void note_join(struct vr_device *device, uint64_t stream, uint64_t captur
 }
 
 // The streams on which blocks were freed in the capture join it again. A failure is the driver's to tell at the end of the capture.
-static void rejoin(struct vr_device *device, uint64_t stream) {
+static void rejoin_stream(struct vr_device *device, uint64_t stream) {
     const uint64_t capture = capture_of(device, stream);
     size_t kept = 0;
     for (size_t i = 0; i < device->async.join_count; i++) {
@@ -139,7 +139,7 @@ static struct vr_shard *shard_of(const struct vr_device *device, const struct vr
     return vr_shard_find(device, block->stream);
 }
 
-static void book(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
+static void book_block(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
     const struct vr_delta delta = {{[VR_F_COUNT] = count, [VR_F_BYTES] = count * size, [VR_F_REQUESTED] = requested * size}};
     vr_device_book(shard_of(device, block), VR_LARGE, &delta, waiting, waiting * size);
@@ -201,14 +201,14 @@ static enum vram_status free_locked(struct vr_device *device, struct vr_raw_bloc
         vr_raw_change(allocator, block);
         device->async.postponed_count++;
         vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
-        book(device, block, -1, 0, 1);
+        book_block(device, block, -1, 0, 1);
         return VRAM_OK;
     }
     VR_TRY(give_to_driver(device, block));
     vr_notify_raw(device, VR_RECORD_FREE_REQUESTED, block);
     vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
     vr_raw_forget(allocator, block->address);
-    book(device, block, -1, -1, 0);
+    book_block(device, block, -1, -1, 0);
     forget_uses(allocator, block->uses);
     return VRAM_OK;
 }
@@ -234,7 +234,7 @@ static enum vram_status free_postponed_block(struct vr_device *device, const str
     device->async.postponed_count--;
     vr_notify_raw(device, VR_RECORD_FREE_COMPLETED, block);
     vr_raw_forget(device->allocator, block->address);
-    book(device, block, 0, -1, -1);
+    book_block(device, block, 0, -1, -1);
     forget_uses(device->allocator, block->uses);
     return VRAM_OK;
 }
@@ -269,31 +269,31 @@ static enum vram_status free_postponed_after_change(struct vr_device *device) {
 // --- requests ---------------------------------------------------------------------------------------------------------------------------
 
 // Does the frees that captures put off, where none is in the way any more. Waits for the device and returns what the pool does not need.
-static enum vram_status trim(struct vr_device *device) {
+static enum vram_status trim_driver_pool(struct vr_device *device) {
     struct vram_driver *driver = device->allocator->driver;
     enum vram_status first = free_postponed(device);
     if (vr_device_captures(device)) return first;
     vr_cu_result result = vr_cu(driver, ctx_synchronize, 0);
     device->stats.num_sync_all_streams++;
     if (result == VR_CU_SUCCESS) result = vr_cu(driver, mem_pool_trim_to, device->async.driver_pool, 0);
-    refresh(device);
+    refresh_counters(device);
     return first != VRAM_OK ? first : vr_driver_status(result);
 }
 
 // What the driver says, after the device was waited for and the pool trimmed if it said that there is no memory.
-static vr_cu_result ask(struct vr_device *device, uint64_t size_bytes, uint64_t stream, bool capturing, uint64_t *address) {
+static vr_cu_result ask_driver_pool(struct vr_device *device, uint64_t size_bytes, uint64_t stream, bool capturing, uint64_t *address) {
     struct vram_driver *driver = device->allocator->driver;
     vr_cu_result result = vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->async.driver_pool, stream);
     if (result != VR_CU_OUT_OF_MEMORY || capturing || vr_device_captures(device)) return result;
-    if (trim(device) != VRAM_OK) return result;
+    if (trim_driver_pool(device) != VRAM_OK) return result;
     device->stats.num_alloc_retries++;
     return vr_cu(driver, mem_alloc_from_pool_async, address, size_bytes, device->async.driver_pool, stream);
 }
 
-static enum vram_status fail(const struct vr_alloc_request *request, vr_cu_result result, bool limit_hit, struct vram_oom *oom) {
+static enum vram_status fail_request(const struct vr_alloc_request *request, vr_cu_result result, bool limit_hit, struct vram_oom *oom) {
     struct vr_device *device = request->shard->device;
     if (!limit_hit && result != VR_CU_OUT_OF_MEMORY) return VRAM_DRIVER;
-    refresh(device);
+    refresh_counters(device);
     vr_oom_describe(request, request->size_bytes, false, limit_hit, oom);
     const uint64_t held = oom->reserved_bytes, used = oom->allocated_bytes + oom->pending_bytes;
     oom->cached_bytes = held > used ? held - used : 0;
@@ -316,16 +316,16 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     const struct vr_totals *totals = &device->stats.totals;
     const uint64_t used = (uint64_t)totals->pool[VR_LARGE].current[VR_F_BYTES] + (uint64_t)totals->pool[VR_LARGE].pending_bytes;
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
-        return fail(request, VR_CU_OUT_OF_MEMORY, true, oom);
-    const vr_cu_result result = ask(device, request->size_bytes, stream, block.capture != 0, &block.address);
-    if (result != VR_CU_SUCCESS) return fail(request, result, false, oom);
+        return fail_request(request, VR_CU_OUT_OF_MEMORY, true, oom);
+    const vr_cu_result result = ask_driver_pool(device, request->size_bytes, stream, block.capture != 0, &block.address);
+    if (result != VR_CU_SUCCESS) return fail_request(request, result, false, oom);
     const enum vram_status status = vr_raw_remember(allocator, &block);
     if (status != VRAM_OK) {
         VR_CU_INSIST(allocator->driver, mem_free_async, block.address, stream);
         return status;
     }
-    book(device, &block, 1, 1, 0);
-    refresh(device);
+    book_block(device, &block, 1, 1, 0);
+    refresh_counters(device);
     vr_notify_raw(device, VR_RECORD_ALLOC, &block);
     *address = block.address;
     return VRAM_OK;
@@ -393,7 +393,7 @@ static void close_pool(struct vr_device *device) {
 
 // --- the check --------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status check(const struct vr_device *device, struct vram_error *error) {
+static enum vram_status check_async(const struct vr_device *device, struct vram_error *error) {
     struct vr_raw_sums sums;
     vr_raw_sum(device, &sums);
     const int64_t *current = device->stats.totals.pool[VR_LARGE].current;
@@ -410,8 +410,8 @@ const struct vr_backend_ops vr_backend_async = {
     .malloc = async_malloc,
     .free = async_free,
     .record_stream = record_stream,
-    .trim = trim,
-    .refresh = refresh,
-    .before_capture_end = rejoin,
-    .check = check,
+    .trim = trim_driver_pool,
+    .refresh = refresh_counters,
+    .before_capture_end = rejoin_stream,
+    .check = check_async,
 };

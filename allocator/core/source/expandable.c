@@ -198,7 +198,7 @@ enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uin
 
 // --- growing --------------------------------------------------------------------------------------------------------------
 
-static uint32_t ready(const struct vr_shard *shard, bool small, uint64_t rounded) {
+static uint32_t ready_run(const struct vr_shard *shard, bool small, uint64_t rounded) {
     const struct vram_allocator *allocator = shard->device->allocator;
     const uint32_t start = vr_hole_run(shard, small, rounded);
     return vr_is_free(allocator, start) && vr_block_at(allocator, start)->size >= rounded ? start : 0;
@@ -216,20 +216,20 @@ static enum vram_status find_or_reserve(struct vr_shard *shard, bool small, uint
     return VRAM_OK;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t smaller_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 // Pages the hole can hold are a whole number: a missing size rounded up to pages never exceeds it.
-static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
+static enum vram_status grow_expandable(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
     struct vram_allocator *allocator = shard->device->allocator;
     uint32_t at = 0;
     VR_TRY(find_or_reserve(shard, small, rounded, &at));
     enum vram_status status = VRAM_OK;
     if (vr_block_at(allocator, at)->state == VR_HOLE) {
-        status = map_hole(shard, at, smaller(vr_block_at(allocator, at)->size, rounded), &at);
+        status = map_hole(shard, at, smaller_of(vr_block_at(allocator, at)->size, rounded), &at);
     }
     while (status == VRAM_OK && vr_block_at(allocator, at)->size < rounded) {
         const struct vr_block *have = vr_block_at(allocator, at);
-        status = map_hole(shard, have->next, smaller(rounded - have->size, vr_block_at(allocator, have->next)->size), &at);
+        status = map_hole(shard, have->next, smaller_of(rounded - have->size, vr_block_at(allocator, have->next)->size), &at);
     }
     VR_TRY(status);
     vr_pool_remove(shard, at);
@@ -290,7 +290,7 @@ uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64
 }
 
 // Unmaps the whole pages of a free block in the index; what is left of it stays free. The reservation goes when nothing is mapped.
-static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
+static enum vram_status give_back_pages(struct vr_shard *shard, uint32_t block) {
     struct vr_device *device = shard->device;
     struct vram_allocator *allocator = device->allocator;
     const struct vr_block *item = vr_block_at(allocator, block);
@@ -330,7 +330,7 @@ static void book_sleep(struct vr_device *device, struct vr_segment *segment, boo
     vr_notify_sleep(shard, asleep, segment, segment->address + first * segment->page_size, (uint64_t)bytes);
 }
 
-static void vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
+static void vacate_pages(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
     uint64_t left = segment->mapped - segment->away;
     uint64_t first = 0, end = 0; // pages that went and were not told yet
     for (uint64_t page = 0; left != 0; page++) {
@@ -376,7 +376,7 @@ static enum vram_status allow_all(struct vr_device *device, const struct vr_segm
     return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, address, (end - first) * segment->page_size, access, count));
 }
 
-static enum vram_status populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
+static enum vram_status populate_pages(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
     const uint64_t first = (address - segment->address) / segment->page_size;
     const uint64_t end = (address + size - segment->address + segment->page_size - 1) / segment->page_size;
     for (uint64_t page = first; page < end;) {
@@ -390,7 +390,7 @@ static enum vram_status populate(struct vr_device *device, struct vr_segment *se
 
 // --- the table ------------------------------------------------------------------------------------------------------------
 
-static void drop(struct vr_device *device, struct vr_segment *segment) {
+static void drop_expandable(struct vr_device *device, struct vr_segment *segment) {
     uint64_t left = segment->mapped - segment->away, page = 0;
     for (; left > 0; page++) {
         if (segment->pages[page] == 0) continue;
@@ -405,7 +405,7 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
 }
 
 // Every run of mapped pages.
-static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
+static enum vram_status allow_peer(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
     const struct vr_cu_access_desc access = vr_access_of(peer);
     const uint64_t pages = segment->size / segment->page_size;
     for (uint64_t page = 0; page < pages;) {
@@ -418,7 +418,8 @@ static enum vram_status allow(struct vr_device *device, const struct vr_segment 
     return VRAM_OK;
 }
 
-static enum vram_status check(const struct vram_allocator *allocator, const struct vr_segment *segment, struct vram_error *error) {
+static enum vram_status check_expandable(const struct vram_allocator *allocator, const struct vr_segment *segment,
+                                         struct vram_error *error) {
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(allocator, at)->next) {
         const struct vr_block *block = vr_block_at(allocator, at);
         const uint64_t first = (block->address - segment->address) / segment->page_size;
@@ -438,13 +439,13 @@ const struct vr_source_ops vr_source_expandable = {
     .name = "expandable segments",
     .expandable = true,
     .sharing = VR_SHARING_PAGES,
-    .grow = grow,
-    .ready = ready,
-    .give_back = give_back,
+    .grow = grow_expandable,
+    .ready = ready_run,
+    .give_back = give_back_pages,
     .abandon = unreserve,
-    .drop = drop,
-    .allow = allow,
-    .check = check,
-    .vacate = vacate,
-    .populate = populate,
+    .drop = drop_expandable,
+    .allow = allow_peer,
+    .check = check_expandable,
+    .vacate = vacate_pages,
+    .populate = populate_pages,
 };

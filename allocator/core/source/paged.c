@@ -80,7 +80,7 @@ struct assembly {
     size_t first_made, made;
 };
 
-static enum vram_status push(struct assembly *pages, uint32_t page) {
+static enum vram_status push_page(struct assembly *pages, uint32_t page) {
     VR_TRY(VR_GROW(pages, items, pages->count + 1));
     pages->items[pages->count++] = page;
     return VRAM_OK;
@@ -125,7 +125,7 @@ static uint64_t page_size_for(const struct vr_paged_device *device, uint64_t mis
     return size;
 }
 
-static enum vram_status create(struct vr_paged_shard *own, uint64_t size, uint32_t *page) {
+static enum vram_status create_page(struct vr_paged_shard *own, uint64_t size, uint32_t *page) {
     struct vr_paged_device *device = own->device;
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device->device);
     VR_TRY(vr_paged_page_take(device, page));
@@ -168,7 +168,7 @@ static enum vram_status create_missing(struct vr_paged_shard *own, uint64_t miss
         uint32_t page = 0;
         const uint64_t size = page_size_for(own->device, missing, most);
         VR_TRY(VR_GROW(pages, items, pages->count + 1));
-        VR_TRY(create(own, size, &page));
+        VR_TRY(create_page(own, size, &page));
         pages->items[pages->count++] = page;
         pages->made++;
         missing -= size;
@@ -210,7 +210,7 @@ static enum vram_status add_whole_pages(struct vr_paged_shard *own, uint64_t byt
     for (uint32_t page = own->first[VR_PAGED_FREE]; page != 0 && bytes != 0; page = vr_paged_page_at(device, page)->next) {
         const uint64_t size = vr_paged_page_at(device, page)->size;
         if (size <= bytes) {
-            VR_TRY(push(pages, page));
+            VR_TRY(push_page(pages, page));
             bytes -= size;
         }
     }
@@ -223,7 +223,7 @@ static enum vram_status add_whole_pages(struct vr_paged_shard *own, uint64_t byt
     }
     if (larger != 0) {
         leave_out(device, pages, vr_paged_page_at(device, larger)->size - bytes);
-        return push(pages, larger);
+        return push_page(pages, larger);
     }
     return create_missing(own, bytes, pages);
 }
@@ -235,8 +235,8 @@ static uint64_t sum_of(const struct vr_paged_device *device, const struct assemb
 }
 
 // Head, whole pages, tail, without an end that turns out not to be needed; *offset is where the block begins.
-static enum vram_status assemble(struct vr_paged_shard *own, uint64_t size, const struct vr_paged_plan *plan, struct assembly *pages,
-                                 uint64_t *offset) {
+static enum vram_status assemble_pages(struct vr_paged_shard *own, uint64_t size, const struct vr_paged_plan *plan, struct assembly *pages,
+                                       uint64_t *offset) {
     const struct vr_paged_device *device = own->device;
     VR_TRY(add_whole_pages(own, plan->units * device->unit, pages));
     const uint64_t whole = sum_of(device, pages);
@@ -271,7 +271,7 @@ static enum vram_status build_window(struct vr_paged_shard *own, uint64_t size, 
     VR_TRY(vr_paged_plan(own, size, scarce, &plan));
     struct assembly pages = {0};
     uint64_t offset = 0, address = 0;
-    enum vram_status status = assemble(own, size, &plan, &pages, &offset);
+    enum vram_status status = assemble_pages(own, size, &plan, &pages, &offset);
     if (status == VRAM_OK) status = vr_paged_addresses(own, sum_of(own->device, &pages), is_shown(own, &pages), &address);
     if (status == VRAM_OK) status = map_and_book(own, &pages, address);
     destroy_made(own, &pages);
@@ -308,7 +308,7 @@ static bool can_extend(const struct vr_paged_shard *own, uint64_t size, struct v
     return region->end + missing + own->device->unit <= region->address + region->size;
 }
 
-static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct vr_paged_range hole, uint32_t *block) {
+static enum vram_status extend_hole(struct vr_paged_shard *own, uint64_t size, struct vr_paged_range hole, uint32_t *block) {
     struct assembly pages = {0};
     while (hole.high - hole.low < size && own->first[VR_PAGED_AHEAD] != 0 && end_of(own) == hole.high) {
         uint32_t page = 0;
@@ -326,10 +326,10 @@ static enum vram_status extend(struct vr_paged_shard *own, uint64_t size, struct
     return status == VRAM_OK ? vr_paged_slot_make(own, hole.low, size, block) : status;
 }
 
-static enum vram_status build(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
+static enum vram_status build_slot(struct vr_paged_shard *own, uint64_t size, uint32_t *block) {
     struct vr_paged_range hole;
     const bool growing = own->free_bytes < vr_round_up(size, own->device->unit);
-    return growing && can_extend(own, size, &hole) ? extend(own, size, hole, block) : build_window(own, size, growing, block);
+    return growing && can_extend(own, size, &hole) ? extend_hole(own, size, hole, block) : build_window(own, size, growing, block);
 }
 
 // --- the ladder -------------------------------------------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, ui
     VR_TRY(grow_from_others(own, size, false, block));
     if (*block == 0 && reclaims) VR_TRY(grow_from_others(own, size, true, block));
     if (*block != 0) return VRAM_OK;
-    enum vram_status status = build(own, size, block);
+    enum vram_status status = build_slot(own, size, block);
     if (status == VRAM_OK) {
         vr_paged_warm(own);
         vr_paged_ahead_wake(own);
@@ -383,11 +383,11 @@ static enum vram_status grow_large(struct vr_paged_shard *own, uint64_t size, ui
     if (status == VRAM_OUT_OF_MEMORY || status == VRAM_REJECTED) {
         VR_TRY(grow_from_small(own, size, block));
         if (*block != 0) return VRAM_OK;
-        status = build(own, size, block);
+        status = build_slot(own, size, block);
     }
     if ((status != VRAM_OUT_OF_MEMORY && status != VRAM_REJECTED) || vr_any_captures(device)) return status;
     VR_TRY(grow_from_others(own, size, true, block));
-    return *block != 0 ? VRAM_OK : build(own, size, block);
+    return *block != 0 ? VRAM_OK : build_slot(own, size, block);
 }
 
 // --- the small pool ---------------------------------------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ static enum vram_status grow_small(struct vr_paged_shard *own, uint64_t size, ui
     return VRAM_OK;
 }
 
-static enum vram_status grow(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
+static enum vram_status grow_paged(struct vr_shard *shard, bool small, uint64_t rounded, uint32_t *block) {
     struct vr_paged_shard *own = NULL;
     uint32_t found = 0;
     VR_TRY(vr_paged_shard_of(shard, &own));
@@ -508,7 +508,7 @@ static const struct vr_paged_window *window_at(const struct vr_paged_page *page,
     return window;
 }
 
-static void drop(struct vr_device *device, struct vr_segment *segment) {
+static void drop_paged(struct vr_device *device, struct vr_segment *segment) {
     struct vr_paged_shard *own = NULL;
     const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
     for (uint64_t at = region->address; at < region->end; at += own->device->unit) {
@@ -525,7 +525,7 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
     vr_drop_range(device, segment->address, segment->size);
 }
 
-static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
+static enum vram_status allow_paged(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
     const struct vr_cu_access_desc access = vr_access_of(peer);
     struct vr_paged_shard *own = NULL;
     const struct vr_paged_region *region = vr_paged_region_of_segment(device, segment, &own);
@@ -549,7 +549,7 @@ static uint64_t page_at(const struct vr_device *device, const struct vr_segment 
 }
 
 // A slot goes with its pages: vr_paged_release().
-static enum vram_status give_back(struct vr_shard *shard, uint32_t block) {
+static enum vram_status give_back_pages(struct vr_shard *shard, uint32_t block) {
     (void)shard;
     (void)block;
     return VRAM_OK;
@@ -561,12 +561,12 @@ const struct vr_source_ops vr_source_paged = {
     .has_slots = true,
     .sharing = VR_SHARING_PAGES,
     .page_at = page_at,
-    .grow = grow,
-    .give_back = give_back,
+    .grow = grow_paged,
+    .give_back = give_back_pages,
     .take_slot = vr_paged_take,
     .give_slot = vr_paged_give,
-    .drop = drop,
-    .allow = allow,
+    .drop = drop_paged,
+    .allow = allow_paged,
     .blocks = vr_paged_blocks,
     .vacate = vr_paged_vacate,
     .populate = vr_paged_populate,
@@ -579,10 +579,10 @@ const struct vr_source_ops vr_source_paged_small = {
     .expandable = true,
     .sharing = VR_SHARING_PAGES,
     .page_at = page_at,
-    .grow = grow,
-    .give_back = give_back,
-    .drop = drop,
-    .allow = allow,
+    .grow = grow_paged,
+    .give_back = give_back_pages,
+    .drop = drop_paged,
+    .allow = allow_paged,
     .vacate = vr_paged_vacate,
     .populate = vr_paged_populate,
 };

@@ -35,7 +35,7 @@ static _Atomic uint64_t generation = 1;
 static struct vr_mutex at_work; // a thread has it while it holds other locks
 static struct vr_once watches;
 
-static void before_fork(void) { vr_mutex_lock(&at_work); }
+static void before_fork_ahead(void) { vr_mutex_lock(&at_work); }
 static void in_parent(void) { vr_mutex_unlock(&at_work); }
 static void in_child(void) {
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
@@ -44,7 +44,7 @@ static void in_child(void) {
 
 static void watch_forks(void) {
     vr_mutex_init(&at_work);
-    vr_os_at_fork(before_fork, in_parent, in_child);
+    vr_os_at_fork(before_fork_ahead, in_parent, in_child);
 }
 
 // --- how much ---------------------------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ static uint64_t wanted_at_first(const struct vr_device *device) {
     return warm->bytes != 0 ? warm->bytes : (uint64_t)(warm->fraction * (double)device->total_bytes);
 }
 
-static uint64_t target(const struct vr_paged_device *paged, uint64_t in_use) {
+static uint64_t target_bytes(const struct vr_paged_device *paged, uint64_t in_use) {
     uint64_t share = vr_round_up(in_use / PART + 1, paged->unit), first = wanted_at_first(paged->device);
     if (share > MOST_AHEAD) share = MOST_AHEAD;
     if (!paged->device->options.grow_ahead) share = 0;
@@ -73,11 +73,11 @@ static bool has_room(const struct vr_device *device, uint64_t bytes, uint64_t sp
 }
 
 // Pages as large as the ladder of growth would make them for what will be held; behind the end of the last region, where it has room.
-static bool plan(const struct vr_device *device, struct batch *batch) {
+static bool plan_batch(const struct vr_device *device, struct batch *batch) {
     struct vr_paged_device *paged = device->paged;
     struct vr_paged_shard *own = paged == NULL ? NULL : paged->grown;
     if (own == NULL || own->region_count == 0 || own->shard->asleep || vr_any_captures(device)) return false;
-    const uint64_t in_use = paged->held_bytes - paged->ahead_bytes, wanted = target(paged, in_use);
+    const uint64_t in_use = paged->held_bytes - paged->ahead_bytes, wanted = target_bytes(paged, in_use);
     if (paged->ahead_bytes * 2 > wanted && !paged->fills) return false;
     paged->fills = true;
     uint64_t page = paged->unit, largest = (in_use + wanted) / VR_PAGED_LADDER;
@@ -97,7 +97,7 @@ static bool plan(const struct vr_device *device, struct batch *batch) {
 
 // --- pages ------------------------------------------------------------------------------------------------------------------------------
 
-static void unmake(struct vr_device *device, const struct batch *batch, size_t created, size_t mapped) {
+static void unmake_batch(struct vr_device *device, const struct batch *batch, size_t created, size_t mapped) {
     for (size_t i = 0; i < mapped; i++) vr_drop_mapping(device, batch->address + i * batch->page_bytes, batch->page_bytes);
     for (size_t i = 0; i < created; i++) vr_drop_handle(device, batch->handles[i]);
     if (mapped != 0) batch->own->regions[batch->own->region_count - 1].end += batch->count * batch->page_bytes; // as vr_paged_map()
@@ -105,7 +105,7 @@ static void unmake(struct vr_device *device, const struct batch *batch, size_t c
 }
 
 // What the driver does, no books: *created and *mapped say how far it came.
-static bool make(const struct vr_device *device, struct batch *batch, size_t *created, size_t *mapped) {
+static bool make_batch(const struct vr_device *device, struct batch *batch, size_t *created, size_t *mapped) {
     struct vram_driver *driver = device->allocator->driver;
     const struct vr_cu_allocation_prop prop = vr_device_allocation_prop(device);
     for (*created = 0; *created < batch->count; ++*created)
@@ -120,7 +120,7 @@ static bool make(const struct vr_device *device, struct batch *batch, size_t *cr
     return vr_cu(driver, mem_set_access, batch->address, batch->count * batch->page_bytes, access, parties) == VR_CU_SUCCESS;
 }
 
-static enum vram_status book(struct vr_device *device, const struct batch *batch) {
+static enum vram_status book_batch(struct vr_device *device, const struct batch *batch) {
     struct vr_paged_device *paged = device->paged;
     struct vr_paged_shard *own = batch->own;
     uint32_t pages[MOST_PAGES];
@@ -159,9 +159,9 @@ static enum vram_status book(struct vr_device *device, const struct batch *batch
 }
 
 // Under all locks.
-static bool finish(struct vr_device *device, const struct batch *batch, bool made, size_t created, size_t mapped) {
-    if (made && book(device, batch) == VRAM_OK) return true;
-    unmake(device, batch, created, mapped);
+static bool finish_batch(struct vr_device *device, const struct batch *batch, bool made, size_t created, size_t mapped) {
+    if (made && book_batch(device, batch) == VRAM_OK) return true;
+    unmake_batch(device, batch, created, mapped);
     return false;
 }
 
@@ -170,12 +170,12 @@ bool vr_paged_ahead_step(struct vr_device *device) {
     struct batch batch;
     if (vr_context_enter(device, &guard) != VRAM_OK) return false;
     vr_mutex_lock(&device->mutex);
-    bool made = plan(device, &batch);
+    bool made = plan_batch(device, &batch);
     if (made) {
         size_t created = 0, mapped = 0;
-        made = make(device, &batch, &created, &mapped);
+        made = make_batch(device, &batch, &created, &mapped);
         vr_device_lock_rest(device);
-        made = finish(device, &batch, made, created, mapped);
+        made = finish_batch(device, &batch, made, created, mapped);
         vr_device_unlock(device);
     } else {
         vr_mutex_unlock(&device->mutex);
@@ -191,10 +191,10 @@ void vr_paged_warm(struct vr_paged_shard *own) {
     for (bool made = true; made;) {
         struct batch batch;
         size_t created = 0, mapped = 0;
-        made = plan(device, &batch);
+        made = plan_batch(device, &batch);
         if (!made) break;
-        made = make(device, &batch, &created, &mapped);
-        made = finish(device, &batch, made, created, mapped);
+        made = make_batch(device, &batch, &created, &mapped);
+        made = finish_batch(device, &batch, made, created, mapped);
     }
     own->device->is_warm = true;
 }
@@ -221,7 +221,7 @@ enum vram_status vr_paged_claim_all(struct vr_paged_shard *own) {
 
 // --- the thread -------------------------------------------------------------------------------------------------------------------------
 
-static void serve(void *argument) {
+static void serve_ahead(void *argument) {
     struct vr_paged_ahead *ahead = argument;
     int mode = VR_CU_STREAM_CAPTURE_MODE_RELAXED; // calls of this thread are no part of anybody's capture
     vr_mutex_lock(&at_work);
@@ -245,7 +245,7 @@ static void serve(void *argument) {
     vr_mutex_unlock(&ahead->mutex);
 }
 
-static struct vr_paged_ahead *start(struct vr_device *device) {
+static struct vr_paged_ahead *start_thread(struct vr_device *device) {
     struct vr_paged_ahead *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
     vr_once(&watches, watch_forks); // who comes second finds the lock made
@@ -253,7 +253,7 @@ static struct vr_paged_ahead *start(struct vr_device *device) {
     made->generation = atomic_load_explicit(&generation, memory_order_relaxed);
     vr_mutex_init(&made->mutex);
     vr_signal_init(&made->work);
-    if (vr_thread_start(&made->thread, serve, made) == VRAM_OK) return made;
+    if (vr_thread_start(&made->thread, serve_ahead, made) == VRAM_OK) return made;
     vr_signal_destroy(&made->work);
     vr_mutex_destroy(&made->mutex);
     free(made);
@@ -266,7 +266,7 @@ void vr_paged_ahead_wake(struct vr_paged_shard *own) {
     if (own->shard->owner != NULL) return; // a pool may end at any time
     paged->grown = own;
     if (!device->options.grow_ahead || device->allocator->without_threads) return;
-    if (paged->ahead == NULL) paged->ahead = start(device);
+    if (paged->ahead == NULL) paged->ahead = start_thread(device);
     struct vr_paged_ahead *ahead = paged->ahead;
     if (ahead == NULL || ahead->generation != atomic_load_explicit(&generation, memory_order_relaxed)) return;
     vr_mutex_lock(&ahead->mutex);

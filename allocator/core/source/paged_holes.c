@@ -20,7 +20,7 @@ static unsigned class_of(uint64_t length) {
 
 static uint32_t priority_of(const struct vr_paged_shard *own, uint32_t number) { return own->holes[number].priority; }
 
-static bool precedes(const struct vr_paged_hole *one, const struct vr_paged_hole *other, enum vr_paged_hole_order order) {
+static bool hole_precedes(const struct vr_paged_hole *one, const struct vr_paged_hole *other, enum vr_paged_hole_order order) {
     if (order == VR_PAGED_BY_LENGTH && length_of(one) != length_of(other)) return length_of(one) < length_of(other);
     return one->range.low < other->range.low;
 }
@@ -28,12 +28,12 @@ static bool precedes(const struct vr_paged_hole *one, const struct vr_paged_hole
 static void tree_insert(struct vr_paged_shard *own, uint32_t *link, uint32_t number, enum vr_paged_hole_order order) {
     struct vr_paged_hole *hole = hole_at(own, number);
     while (*link != 0 && priority_of(own, *link) >= hole->priority)
-        link = &hole_at(own, *link)->children[order][precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
+        link = &hole_at(own, *link)->children[order][hole_precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
     uint32_t rest = *link, *links[2] = {&hole->children[order][BELOW], &hole->children[order][ABOVE]};
     *link = number;
     while (rest != 0) { // what was there goes to either side
         struct vr_paged_hole *other = hole_at(own, rest);
-        const bool below = precedes(other, hole, order);
+        const bool below = hole_precedes(other, hole, order);
         uint32_t **side = &links[below ? BELOW : ABOVE];
         **side = rest;
         *side = &other->children[order][below ? ABOVE : BELOW];
@@ -46,7 +46,7 @@ static void tree_remove(struct vr_paged_shard *own, uint32_t *link, uint32_t num
     const struct vr_paged_hole *hole = hole_at(own, number);
     while (*link != number) {
         assert(*link != 0);
-        link = &hole_at(own, *link)->children[order][precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
+        link = &hole_at(own, *link)->children[order][hole_precedes(hole_at(own, *link), hole, order) ? ABOVE : BELOW];
     }
     uint32_t below = hole->children[order][BELOW], above = hole->children[order][ABOVE];
     while (below != 0 && above != 0) {
@@ -75,7 +75,7 @@ static void leave_length(struct vr_paged_shard *own, uint32_t number) {
     if (*root == 0) own->hole_classes->some[class / 64] &= ~((uint64_t)1 << class % 64);
 }
 
-static void insert(struct vr_paged_shard *own, uint64_t low, uint64_t high) {
+static void insert_hole(struct vr_paged_shard *own, uint64_t low, uint64_t high) {
     uint32_t number = own->spare_hole;
     if (number != 0) {
         own->spare_hole = hole_at(own, number)->children[VR_PAGED_BY_ADDRESS][BELOW];
@@ -90,7 +90,7 @@ static void insert(struct vr_paged_shard *own, uint64_t low, uint64_t high) {
     own->hole_count++;
 }
 
-static void erase(struct vr_paged_shard *own, uint32_t number) {
+static void erase_hole(struct vr_paged_shard *own, uint32_t number) {
     leave_length(own, number);
     tree_remove(own, &own->hole_root, number, VR_PAGED_BY_ADDRESS);
     hole_at(own, number)->children[VR_PAGED_BY_ADDRESS][BELOW] = own->spare_hole;
@@ -99,7 +99,7 @@ static void erase(struct vr_paged_shard *own, uint32_t number) {
 }
 
 // A hole that stays where it is among its neighbours.
-static void resize(struct vr_paged_shard *own, uint32_t number, uint64_t low, uint64_t high) {
+static void resize_hole(struct vr_paged_shard *own, uint32_t number, uint64_t low, uint64_t high) {
     leave_length(own, number);
     hole_at(own, number)->range = (struct vr_paged_range){low, high};
     enter_length(own, number);
@@ -134,12 +134,12 @@ void vr_paged_hole_cut(struct vr_paged_shard *own, uint64_t low, uint64_t high) 
     assert(number != 0 && high <= hole_at(own, number)->range.high);
     const struct vr_paged_range before = hole_at(own, number)->range;
     if (before.low == low && before.high == high) {
-        erase(own, number);
+        erase_hole(own, number);
     } else if (before.low == low) {
-        resize(own, number, high, before.high);
+        resize_hole(own, number, high, before.high);
     } else {
-        resize(own, number, before.low, low);
-        if (before.high != high) insert(own, high, before.high);
+        resize_hole(own, number, before.low, low);
+        if (before.high != high) insert_hole(own, high, before.high);
     }
 }
 
@@ -151,14 +151,14 @@ void vr_paged_hole_add(struct vr_paged_shard *own, uint64_t low, uint64_t high) 
     const bool joins_above = above != 0 && hole_at(own, above)->range.low == high;
     if (joins_below && joins_above) {
         const uint64_t end = hole_at(own, above)->range.high;
-        erase(own, above);
-        resize(own, below, hole_at(own, below)->range.low, end);
+        erase_hole(own, above);
+        resize_hole(own, below, hole_at(own, below)->range.low, end);
     } else if (joins_below) {
-        resize(own, below, hole_at(own, below)->range.low, high);
+        resize_hole(own, below, hole_at(own, below)->range.low, high);
     } else if (joins_above) {
-        resize(own, above, low, hole_at(own, above)->range.high);
+        resize_hole(own, above, low, hole_at(own, above)->range.high);
     } else {
-        insert(own, low, high);
+        insert_hole(own, low, high);
     }
 }
 

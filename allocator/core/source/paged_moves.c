@@ -7,7 +7,7 @@
 enum { MOST_LOOKED_AT = 256 }; // slots of a size whose pages are looked for
 
 // The shard may lend what is free in it: its addresses are no graph's, and it has memory.
-static bool lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->asleep && !vr_paged_is_kept(own); }
+static bool shard_lends(const struct vr_paged_shard *own) { return !own->is_small && !own->shard->asleep && !vr_paged_is_kept(own); }
 
 static enum vram_status take_free(struct vr_paged_shard *from, struct vr_paged_shard *to, uint64_t until, uint64_t enough) {
     for (uint32_t page = from->first[VR_PAGED_FREE]; page != 0 && to->free_bytes < enough;) {
@@ -49,7 +49,7 @@ enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t 
     struct vr_device *device = own->device->device;
     for (size_t i = own->device->numbered_count; i-- > 0 && own->free_bytes < enough;) {
         struct vr_paged_shard *other = own->device->numbered[i];
-        if (other->is_small || other == own || !may_have_free(other, wait) || !lends(other)) continue;
+        if (other->is_small || other == own || !may_have_free(other, wait) || !shard_lends(other)) continue;
         VR_TRY(vr_paged_small_return(other));
         if (wait) VR_TRY(vr_paged_claim_all(other));
         if (other->free_bytes == 0) continue;
@@ -72,7 +72,7 @@ enum vram_status vr_paged_take_from_others(struct vr_paged_shard *own, uint64_t 
 static enum vram_status can_have(struct vr_paged_shard *own, const struct vr_paged_page *page, bool *can) {
     struct vr_paged_shard *other = page->own;
     *can = other == own;
-    if (*can || !lends(other) || page->list != VR_PAGED_FREE) return VRAM_OK;
+    if (*can || !shard_lends(other) || page->list != VR_PAGED_FREE) return VRAM_OK;
     *can = other->shard->stream == own->shard->stream && !vr_is_capturing(own->device->device, own->shard->stream);
     if (*can) return VRAM_OK;
     if (page->freed > other->passed && other->asked != own->device->rounds) {

@@ -52,7 +52,7 @@ void vr_paged_list_remove(struct vr_paged_device *device, uint32_t page) {
     if (item->list == VR_PAGED_FREE) own->free_bytes -= item->size;
 }
 
-static void relist(struct vr_paged_device *device, uint32_t page) {
+static void relist_page(struct vr_paged_device *device, uint32_t page) {
     const struct vr_paged_page *item = vr_paged_page_at(device, page);
     const enum vr_paged_list list = item->used_bytes == 0            ? VR_PAGED_FREE
                                     : item->used_bytes == item->size ? VR_PAGED_FULL
@@ -64,7 +64,7 @@ static void relist(struct vr_paged_device *device, uint32_t page) {
 
 // --- what is used -----------------------------------------------------------------------------------------------------------------------
 
-static void use(struct vr_paged_page *page, uint64_t low, uint64_t high) {
+static void use_range(struct vr_paged_page *page, uint64_t low, uint64_t high) {
     size_t at;
     VR_LOWER_BOUND(at, i, 0, page->used_count, page->used[i].low < low);
     assert((at == 0 || page->used[at - 1].high <= low) && (at == page->used_count || high <= page->used[at].low));
@@ -75,7 +75,7 @@ static void use(struct vr_paged_page *page, uint64_t low, uint64_t high) {
     page->used_bytes += high - low;
 }
 
-static void unuse(struct vr_paged_page *page, uint64_t low, uint64_t high) {
+static void unuse_range(struct vr_paged_page *page, uint64_t low, uint64_t high) {
     size_t at;
     VR_LOWER_BOUND(at, i, 0, page->used_count, page->used[i].low < low);
     assert(at < page->used_count && page->used[at].low == low && page->used[at].high == high);
@@ -130,20 +130,20 @@ static void add_to_runs(struct touching_ranges *runs, const struct vr_paged_walk
     memcpy(runs->items, next.items, next.count * sizeof *next.items);
 }
 
-static void apply(struct vr_paged_shard *own, uint32_t number) {
+static void apply_slot(struct vr_paged_shard *own, uint32_t number) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
     struct touching_ranges runs = {.own = own, .live = vr_paged_is_live(device, number)};
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_paged_block_of(slot));
     while (vr_paged_walk_next(&walk)) {
         if (runs.live) {
-            use(walk.page, walk.low, walk.high);
+            use_range(walk.page, walk.low, walk.high);
             vr_paged_show(walk.page, walk.low, walk.high, walk.base);
         } else {
-            unuse(walk.page, walk.low, walk.high);
+            unuse_range(walk.page, walk.low, walk.high);
         }
         add_to_runs(&runs, &walk);
-        relist(device, walk.number);
+        relist_page(device, walk.number);
     }
     close_runs(&runs);
     slot->applied = runs.live;
@@ -152,7 +152,7 @@ static void apply(struct vr_paged_shard *own, uint32_t number) {
 }
 
 // A range that is cut out of a hole leaves one more at most, one that is added makes one: per window that shows it.
-static enum vram_status make_room(struct vr_paged_shard *own) {
+static enum vram_status make_room_for_ranges(struct vr_paged_shard *own) {
     const struct vr_paged_device *device = own->device;
     size_t most = 0;
     for (size_t i = 0; i < own->dirty_count; i++) {
@@ -175,15 +175,15 @@ static void use_anew(struct vr_paged_shard *own, const struct vr_paged_slot *slo
 }
 
 // What became free first: the bytes may be in use again.
-static enum vram_status settle(struct vr_paged_shard *own) {
+static enum vram_status settle_shard(struct vr_paged_shard *own) {
     if (own->dirty_count == 0) return VRAM_OK;
-    VR_TRY(make_room(own));
+    VR_TRY(make_room_for_ranges(own));
     for (int live = 0; live < 2; live++) {
         for (size_t i = 0; i < own->dirty_count; i++) {
             const struct vr_paged_slot *slot = &own->device->slots[own->dirty[i]];
             if (vr_paged_is_live(own->device, own->dirty[i]) != (live != 0)) continue;
             if (slot->applied != (live != 0)) {
-                apply(own, own->dirty[i]);
+                apply_slot(own, own->dirty[i]);
             } else if (live == 0) {
                 use_anew(own, slot);
                 if (slot->covers) vr_paged_uncover(own, own->dirty[i]);
@@ -205,7 +205,7 @@ static bool may_be_taken(const struct vr_paged_shard *own, const struct vr_paged
 }
 
 // Who listens is told where the bytes are before what lies there.
-static void show(const struct vr_paged_shard *own, uint32_t block) {
+static void show_block(const struct vr_paged_shard *own, uint32_t block) {
     struct vr_paged_walk walk = vr_paged_walk_block(own, vr_block_at(own->shard->device->allocator, block));
     while (vr_paged_walk_next(&walk)) vr_paged_show(walk.page, walk.low, walk.high, walk.base);
 }
@@ -216,7 +216,7 @@ void vr_paged_take_found(struct vr_shard *shard, const struct vr_paged_found *fo
     assert(VRAM_CHECK < 2 || may_be_taken(own, found));
     *found->ready &= ~found->bit;
     vr_paged_mark(own, found->slot, true);
-    if (vr_has_listener(shard->device)) show(own, found->block);
+    if (vr_has_listener(shard->device)) show_block(own, found->block);
 }
 
 void vr_paged_take(struct vr_shard *shard, uint32_t block) {
@@ -240,7 +240,7 @@ enum vram_status vr_paged_settle(struct vr_paged_device *device) {
         while (left != 0) {
             const unsigned bit = vr_log2_floor(left);
             left &= ~((uint64_t)1 << bit);
-            VR_TRY(settle(device->numbered[word * 64 + bit]));
+            VR_TRY(settle_shard(device->numbered[word * 64 + bit]));
             atomic_fetch_and_explicit(&device->unsettled[word], ~((uint64_t)1 << bit), memory_order_relaxed);
         }
     }

@@ -12,7 +12,7 @@ static uint32_t chain_of(const struct vr_paged_shard *own, size_t region) {
 }
 
 // Records and segments belong to this shard from now on. No slot is live, and of the small pool nothing is mapped.
-static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
+static void rehome_records(struct vr_paged_shard *own, struct vr_shard *to) {
     struct vr_paged_device *device = own->device;
     const struct vram_allocator *allocator = device->device->allocator;
     for (size_t i = 0; i < own->region_count; i++) {
@@ -31,7 +31,7 @@ static void rehome(struct vr_paged_shard *own, struct vr_shard *to) {
 }
 
 // While they were parked they fell asleep with the default pools, which will not wake them any more.
-static void wake(struct vr_paged_shard *own) {
+static void wake_shard(struct vr_paged_shard *own) {
     for (size_t i = 0; own != NULL && i < own->region_count; i++) {
         struct vr_segment *segment = vr_segment_at(own->shard->device->allocator, own->regions[i].segment);
         if (segment->asleep) vr_blocks_wake(own->shard->device, segment);
@@ -46,10 +46,10 @@ struct vr_paged_shard *vr_paged_unpark(struct vr_shard *shard) {
         if (best == NULL || own->shard->stream == shard->stream) best = own;
     }
     if (best == NULL) return NULL;
-    wake(best);
-    wake(best->small);
-    rehome(best, shard);
-    if (best->small != NULL) rehome(best->small, shard);
+    wake_shard(best);
+    wake_shard(best->small);
+    rehome_records(best, shard);
+    if (best->small != NULL) rehome_records(best->small, shard);
     best->parked = false;
     if (best->small != NULL) best->small->parked = false;
     return best;
@@ -59,10 +59,10 @@ void vr_paged_park(struct vr_shard *shard) {
     struct vr_paged_shard *own = shard->paged;
     if (own == NULL) return;
     struct vr_shard *home = vr_shard_find(shard->device, shard->stream);
-    rehome(own, home);
+    rehome_records(own, home);
     own->parked = true;
     if (own->small != NULL) {
-        rehome(own->small, home);
+        rehome_records(own->small, home);
         own->small->parked = true;
     }
     if (own->device->grown == own) own->device->grown = NULL;

@@ -10,12 +10,12 @@ struct block_list {
     size_t count, items_capacity;
 };
 
-static int by_address(const void *a, const void *b) {
+static int blocks_by_address(const void *a, const void *b) {
     const struct vr_block *x = a, *y = b;
     return VR_ORDER(x->address, y->address);
 }
 
-static enum vram_status push(struct block_list *list, const struct vr_block *block) {
+static enum vram_status push_block(struct block_list *list, const struct vr_block *block) {
     VR_TRY(VR_GROW(list, items, list->count + 1));
     list->items[list->count++] = *block;
     return VRAM_OK;
@@ -27,7 +27,7 @@ static enum vram_status collect_live(const struct vr_device *device, const struc
         const struct vr_paged_slot *slot = &paged->slots[i];
         if (slot->own == NULL || !vr_paged_is_live(paged, i)) continue;
         const struct vr_block *item = vr_block_at(device->allocator, slot->block);
-        if (item->address - segment->address < segment->size) VR_TRY(push(list, item));
+        if (item->address - segment->address < segment->size) VR_TRY(push_block(list, item));
     }
     return VRAM_OK;
 }
@@ -37,7 +37,7 @@ static enum vram_status collect_chain(const struct vr_device *device, const stru
     for (uint32_t at = segment->first; at != 0; at = vr_block_at(device->allocator, at)->next) {
         const struct vr_block *item = vr_block_at(device->allocator, at);
         if (item->state == VR_HOLE) continue;
-        VR_TRY(push(list, item));
+        VR_TRY(push_block(list, item));
         if (item->state == VR_ASLEEP) list->items[list->count - 1].state = VR_FREE;
     }
     return VRAM_OK;
@@ -56,7 +56,7 @@ static enum vram_status collect_page(const struct vr_paged_page *page, uint64_t 
     for (size_t i = 0; i < page->shown_count; i++) {
         if (page->shown[i].base != base) continue;
         const struct vr_block piece = piece_of(pattern, base + page->shown[i].low, base + page->shown[i].high, VR_FREE);
-        VR_TRY(push(list, &piece));
+        VR_TRY(push_block(list, &piece));
     }
     return VRAM_OK;
 }
@@ -79,18 +79,18 @@ static enum vram_status lay_out(const struct block_list *blocks, const struct bl
         const uint64_t high = low + shown->items[i].size;
         if (at != 0 && at < low) {
             const struct vr_block hole = piece_of(&shown->items[i], at, low, VR_HOLE);
-            VR_TRY(push(list, &hole));
+            VR_TRY(push_block(list, &hole));
         }
         if (at > low) low = at;
         for (; next < blocks->count && blocks->items[next].address < high; next++) {
             const struct vr_block *block = &blocks->items[next];
             const struct vr_block before = piece_of(block, low, block->address, VR_FREE);
-            if (before.size != 0) VR_TRY(push(list, &before));
-            VR_TRY(push(list, block));
+            if (before.size != 0) VR_TRY(push_block(list, &before));
+            VR_TRY(push_block(list, block));
             low = block->address + block->size;
         }
         const struct vr_block rest = piece_of(&shown->items[i], low, high, VR_FREE);
-        if (low < high) VR_TRY(push(list, &rest));
+        if (low < high) VR_TRY(push_block(list, &rest));
         at = low < high ? high : low;
     }
     return VRAM_OK;
@@ -120,8 +120,8 @@ enum vram_status vr_paged_blocks(const struct vr_device *device, const struct vr
     if (status == VRAM_OK) status = own->is_small ? collect_chain(device, segment, &live) : collect_live(device, segment, &live);
     if (status == VRAM_OK) status = collect_shown(own->device, region, vr_block_at(device->allocator, segment->first), &shown);
     if (status == VRAM_OK) {
-        if (live.count != 0) qsort(live.items, live.count, sizeof *live.items, by_address);
-        if (shown.count != 0) qsort(shown.items, shown.count, sizeof *shown.items, by_address);
+        if (live.count != 0) qsort(live.items, live.count, sizeof *live.items, blocks_by_address);
+        if (shown.count != 0) qsort(shown.items, shown.count, sizeof *shown.items, blocks_by_address);
         status = lay_out(&live, &shown, &list);
     }
     free(live.items);

@@ -19,20 +19,20 @@ static int by_bytes(const void *a, const void *b) {
     return x->bytes != y->bytes ? VR_ORDER(x->bytes, y->bytes) : VR_ORDER(x->page, y->page);
 }
 
-static enum vram_status add(struct page_ends *ends, uint64_t bytes, uint32_t page) {
+static enum vram_status add_end(struct page_ends *ends, uint64_t bytes, uint32_t page) {
     if (bytes == 0 && page != 0) return VRAM_OK;
     VR_TRY(VR_GROW(ends, items, ends->count + 1));
     ends->items[ends->count++] = (struct page_end){bytes, page};
     return VRAM_OK;
 }
 
-static enum vram_status collect(const struct vr_paged_shard *own, struct page_ends *high, struct page_ends *low) {
-    VR_TRY(add(high, 0, 0));
-    VR_TRY(add(low, 0, 0));
+static enum vram_status collect_ends(const struct vr_paged_shard *own, struct page_ends *high, struct page_ends *low) {
+    VR_TRY(add_end(high, 0, 0));
+    VR_TRY(add_end(low, 0, 0));
     for (uint32_t page = own->first[VR_PAGED_PARTIAL]; page != 0; page = vr_paged_page_at(own->device, page)->next) {
         const struct vr_paged_page *item = vr_paged_page_at(own->device, page);
-        VR_TRY(add(high, item->size - item->used[item->used_count - 1].high, page));
-        VR_TRY(add(low, item->used[0].low, page));
+        VR_TRY(add_end(high, item->size - item->used[item->used_count - 1].high, page));
+        VR_TRY(add_end(low, item->used[0].low, page));
     }
     qsort(low->items, low->count, sizeof *low->items, by_bytes);
     return VRAM_OK;
@@ -40,8 +40,8 @@ static enum vram_status collect(const struct vr_paged_shard *own, struct page_en
 
 // The pair with the fewest bytes that has at least `need`, of two different pages; of equal ones the one with the shortest head. False if
 // no pair is long enough. Low ends are sorted by length.
-static bool tightest(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
-                     struct page_end *tail) {
+static bool tightest_pair(const struct page_ends *high, const struct page_ends *low, uint64_t need, struct page_end *head,
+                          struct page_end *tail) {
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < high->count; i++) {
         const struct page_end *one = &high->items[i];
@@ -82,14 +82,14 @@ static uint64_t most_of(const struct page_ends *high, const struct page_ends *lo
     return most;
 }
 
-static void choose(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool few,
-                   struct vr_paged_plan *plan) {
+static void choose_ends(const struct page_ends *high, const struct page_ends *low, uint64_t size, uint64_t unit, bool few,
+                        struct vr_paged_plan *plan) {
     const uint64_t whole = vr_round_up(size, unit) / unit, most = most_of(high, low);
     struct page_end head = {0}, tail = {0};
     const uint64_t units = !few ? whole - 1 : most >= size ? 0 : vr_round_up(size - most, unit) / unit;
     const uint64_t need = size - (units < whole ? units : whole - 1) * unit;
     *plan = (struct vr_paged_plan){.units = whole};
-    const bool found = units < whole && tightest(high, low, need, &head, &tail);
+    const bool found = units < whole && tightest_pair(high, low, need, &head, &tail);
     if (found && (few || head.bytes + tail.bytes - need <= BORROW_MOST)) {
         *plan = (struct vr_paged_plan){
             .head = head.page, .tail = tail.page, .head_bytes = head.bytes, .tail_bytes = tail.bytes, .units = units};
@@ -98,9 +98,9 @@ static void choose(const struct page_ends *high, const struct page_ends *low, ui
 
 enum vram_status vr_paged_plan(const struct vr_paged_shard *own, uint64_t size, bool few, struct vr_paged_plan *plan) {
     struct page_ends high = {0}, low = {0};
-    const enum vram_status status = collect(own, &high, &low);
+    const enum vram_status status = collect_ends(own, &high, &low);
     if (status == VRAM_OK) longest_last(&high);
-    if (status == VRAM_OK) choose(&high, &low, size, own->device->unit, few, plan);
+    if (status == VRAM_OK) choose_ends(&high, &low, size, own->device->unit, few, plan);
     free(high.items);
     free(low.items);
     return status;

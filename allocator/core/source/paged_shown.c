@@ -17,12 +17,12 @@ static void notify_piece(const struct vr_paged_page *page, enum vr_record_action
     }
 }
 
-static void erase(struct vr_paged_page *page, size_t at, size_t count) {
+static void erase_shown(struct vr_paged_page *page, size_t at, size_t count) {
     page->shown_count -= count;
     memmove(&page->shown[at], &page->shown[at + count], (page->shown_count - at) * sizeof *page->shown);
 }
 
-static void insert(struct vr_paged_page *page, size_t at, uint64_t low, uint64_t high, uint64_t base) {
+static void insert_shown(struct vr_paged_page *page, size_t at, uint64_t low, uint64_t high, uint64_t base) {
     if (low == high) return;
     assert(page->shown_count < page->shown_capacity);
     memmove(&page->shown[at + 1], &page->shown[at], (page->shown_count - at) * sizeof *page->shown);
@@ -30,10 +30,10 @@ static void insert(struct vr_paged_page *page, size_t at, uint64_t low, uint64_t
     page->shown_count++;
 }
 
-static void join(struct vr_paged_page *page, size_t at) {
+static void join_shown(struct vr_paged_page *page, size_t at) {
     if (at + 1 >= page->shown_count || page->shown[at].base != page->shown[at + 1].base) return;
     page->shown[at].high = page->shown[at + 1].high;
-    erase(page, at + 1, 1);
+    erase_shown(page, at + 1, 1);
 }
 
 void vr_paged_show(struct vr_paged_page *page, uint64_t low, uint64_t high, uint64_t base) {
@@ -56,13 +56,13 @@ void vr_paged_show(struct vr_paged_page *page, uint64_t low, uint64_t high, uint
     if (first == end) notify_piece(page, VR_RECORD_SEGMENT_MAP, base, low, high);
     const struct vr_paged_shown below = first < end ? page->shown[first] : (struct vr_paged_shown){low, low, 0};
     const struct vr_paged_shown above = first < end ? page->shown[end - 1] : (struct vr_paged_shown){high, high, 0};
-    erase(page, first, end - first);
+    erase_shown(page, first, end - first);
     size_t at = first;
-    if (below.low < low) insert(page, at++, below.low, low, below.base);
-    insert(page, at, low, high, base);
-    if (above.high > high) insert(page, at + 1, high, above.high, above.base);
-    join(page, at);
-    if (at > 0) join(page, at - 1);
+    if (below.low < low) insert_shown(page, at++, below.low, low, below.base);
+    insert_shown(page, at, low, high, base);
+    if (above.high > high) insert_shown(page, at + 1, high, above.high, above.base);
+    join_shown(page, at);
+    if (at > 0) join_shown(page, at - 1);
 }
 
 void vr_paged_show_elsewhere(struct vr_paged_page *page, size_t window) {
@@ -73,7 +73,7 @@ void vr_paged_show_elsewhere(struct vr_paged_page *page, size_t window) {
             i++;
         } else if (page->window_count == 1) {
             notify_piece(page, VR_RECORD_SEGMENT_UNMAP, base, piece.low, piece.high);
-            erase(page, i, 1);
+            erase_shown(page, i, 1);
         } else {
             vr_paged_show(page, piece.low, piece.high, page->windows[window == 0 ? 1 : 0].address);
             i = 0;

@@ -8,7 +8,7 @@ static struct vr_paged_hint *hint_of(struct vr_paged_shard *own, uint64_t bytes)
 }
 
 // The entry of a size; 0: it has none.
-static uint64_t number_of(struct vr_paged_shard *own, uint64_t bytes) {
+static uint64_t number_of_size(struct vr_paged_shard *own, uint64_t bytes) {
     struct vr_paged_hint *hint = hint_of(own, bytes);
     if (VR_LIKELY(hint->bytes == bytes)) return hint->number;
     const uint64_t number = vr_map_get(&own->numbers, bytes);
@@ -17,7 +17,7 @@ static uint64_t number_of(struct vr_paged_shard *own, uint64_t bytes) {
 }
 
 // Not looked at again before that one is freed.
-static void hide(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
+static void hide_slot(struct vr_paged_shard *own, uint32_t number, uint32_t blocker) {
     struct vr_paged_slot *slot = &own->device->slots[number], *other = &own->device->slots[blocker];
     slot->blocker = blocker;
     slot->next_waiting = other->first_waiting;
@@ -39,7 +39,7 @@ static bool ready_in(struct vr_paged_shard *own, const struct vr_paged_look *loo
             *found = (struct vr_paged_found){look->block, look->slot, &word->ready, ready & (~ready + 1)};
             return true;
         }
-        if (VR_UNLIKELY(*passed == PATIENCE)) hide(own, look->slot, blocker);
+        if (VR_UNLIKELY(*passed == PATIENCE)) hide_slot(own, look->slot, blocker);
         *passed += *passed != PATIENCE;
     }
     return false;
@@ -60,7 +60,7 @@ VR_NOINLINE static bool find_further(struct vr_paged_shard *own, struct vr_paged
 bool vr_paged_find(const struct vr_shard *shard, uint64_t rounded, struct vr_paged_found *found) {
     if (VR_UNLIKELY(shard->asleep)) return false;
     struct vr_paged_shard *own = shard->paged;
-    const uint64_t number = number_of(own, rounded);
+    const uint64_t number = number_of_size(own, rounded);
     if (number == 0) return false;
     struct vr_paged_size *size = &own->sizes[number];
     unsigned passed = 0;

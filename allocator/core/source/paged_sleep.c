@@ -22,7 +22,7 @@ bool vr_paged_is_own(const struct vr_device *device, const struct vr_segment *se
     return page != 0 && vr_paged_page_at(own->device, page)->own->shard->owner == own->shard->owner;
 }
 
-static void count(struct vr_paged_page *page, bool asleep) {
+static void count_page(struct vr_paged_page *page, bool asleep) {
     struct vr_paged_shard *own = page->own;
     struct vr_device *device = own->device->device;
     const int64_t size = (int64_t)page->size;
@@ -64,7 +64,7 @@ static void vacate_page(struct vr_device *device, struct vr_paged_page *page, ui
     }
     vr_drop_handle(device, page->handle);
     page->handle = 0;
-    count(page, true);
+    count_page(page, true);
 }
 
 // A page may have windows in several segments: all its windows go at once, in vr_paged_vacate_pages().
@@ -85,7 +85,7 @@ static enum vram_status populate_page(struct vr_device *device, struct vr_paged_
         const vr_cu_result result = vr_cu(driver, mem_create, &page->handle, page->size, &prop, 0);
         if (result == VR_CU_OUT_OF_MEMORY) return VRAM_OUT_OF_MEMORY;
         VR_TRY(vr_driver_status(result));
-        count(page, false);
+        count_page(page, false);
         page->uncertain = true;
     }
     for (size_t i = 0; i < page->window_count; i++) {

@@ -84,7 +84,7 @@ static enum vram_status prepare_view(struct vr_paged_page *page) {
     return vr_paged_shown_room(page, page->view_count + 1);
 }
 
-static void commit(struct vr_paged_shard *own, uint32_t number, struct vr_paged_walk walk, uint32_t record) {
+static void commit_slot(struct vr_paged_shard *own, uint32_t number, struct vr_paged_walk walk, uint32_t record) {
     struct vr_paged_device *device = own->device;
     struct vr_paged_slot *slot = &device->slots[number];
     while (vr_paged_walk_next(&walk))
@@ -257,7 +257,7 @@ void vr_paged_slots_prune(struct vr_paged_device *device) {
 static int by_number(const void *a, const void *b) { return VR_ORDER(*(const uint64_t *)a, *(const uint64_t *)b); }
 
 // Makes room among the views of a page: half of those that nobody uses go, those that were used longest ago.
-static void thin(struct vr_paged_device *device, uint32_t number) {
+static void thin_views(struct vr_paged_device *device, uint32_t number) {
     const struct vr_paged_page *page = vr_paged_page_at(device, number);
     uint64_t uses[MOST_VIEWS];
     size_t count = 0;
@@ -285,7 +285,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     const struct vr_paged_walk start = vr_paged_walk_range(own, region, address, address + size);
     struct vr_paged_walk walk = start;
     while (vr_paged_walk_next(&walk)) {
-        thin(device, walk.number);
+        thin_views(device, walk.number);
         VR_TRY(prepare_view(walk.page));
     }
     VR_TRY(vr_shard_reserve_records(shard, 2));
@@ -299,7 +299,7 @@ enum vram_status vr_paged_slot_make(struct vr_paged_shard *own, uint64_t address
     atomic_store_explicit(&item->shard, (uint16_t)shard->number, memory_order_release);
     item->previous = number; // it has no neighbours
     item->state = VR_FREE;
-    commit(own, number, start, record);
+    commit_slot(own, number, start, record);
     *block = record;
     return VRAM_OK;
 }

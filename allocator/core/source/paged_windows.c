@@ -20,7 +20,7 @@ static uint64_t sum_of(const struct vr_paged_device *device, const uint32_t *pag
     return sum;
 }
 
-static enum vram_status make_room(struct vr_paged_shard *own, const uint32_t *pages, size_t count) {
+static enum vram_status make_room_for_windows(struct vr_paged_shard *own, const uint32_t *pages, size_t count) {
     size_t holes = 1;
     for (size_t i = 0; i < count; i++) {
         struct vr_paged_page *page = vr_paged_page_at(own->device, pages[i]);
@@ -46,7 +46,7 @@ static enum vram_status map_all(struct vr_paged_shard *own, const uint32_t *page
     return vr_driver_status(vr_cu(driver, mem_set_access, address, at - address, access, parties));
 }
 
-static void undo(struct vr_paged_shard *own, const uint32_t *pages, size_t mapped, uint64_t address) {
+static void undo_mappings(struct vr_paged_shard *own, const uint32_t *pages, size_t mapped, uint64_t address) {
     for (size_t i = 0; i < mapped; i++) {
         const uint64_t size = vr_paged_page_at(own->device, pages[i])->size;
         vr_drop_mapping(own->device->device, address, size);
@@ -76,12 +76,12 @@ enum vram_status vr_paged_map(struct vr_paged_shard *own, const uint32_t *pages,
     struct vr_paged_region *region = vr_paged_region_of(own, address);
     const uint64_t size = sum_of(own->device, pages, count);
     vr_orphaned_mappings_retry(device); // one may be here
-    VR_TRY(make_room(own, pages, count));
+    VR_TRY(make_room_for_windows(own, pages, count));
     VR_TRY(vr_address_map_prepare(addresses, address, size, own->is_small));
     size_t mapped = 0;
     const enum vram_status status = map_all(own, pages, count, address, &mapped);
     if (status != VRAM_OK) {
-        undo(own, pages, mapped, address);
+        undo_mappings(own, pages, mapped, address);
         vr_address_map_retire(addresses, address, size, own->is_small);
         // A mapping that the driver keeps is not in the way of the next one.
         if (mapped != 0) region->end = address + size;

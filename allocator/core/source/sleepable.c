@@ -28,7 +28,7 @@ static enum vram_status give_range(struct vr_device *device, uint64_t address, u
     return gone ? VRAM_OK : VRAM_DRIVER;
 }
 
-static vr_cu_result take(struct vr_shard *shard, uint64_t size, uint64_t *address) {
+static vr_cu_result take_sleepable(struct vr_shard *shard, uint64_t size, uint64_t *address) {
     struct vr_device *device = shard->device;
     if (size % device->physical.granularity != 0) return VR_CU_NOT_SUPPORTED;
     uint64_t made = 0;
@@ -48,9 +48,11 @@ static vr_cu_result take(struct vr_shard *shard, uint64_t size, uint64_t *addres
     return VR_CU_SUCCESS;
 }
 
-static enum vram_status give(struct vr_shard *shard, uint64_t address, uint64_t size) { return give_range(shard->device, address, size); }
+static enum vram_status give_sleepable(struct vr_shard *shard, uint64_t address, uint64_t size) {
+    return give_range(shard->device, address, size);
+}
 
-static void drop(struct vr_device *device, struct vr_segment *segment) {
+static void drop_sleepable(struct vr_device *device, struct vr_segment *segment) {
     if (segment->away == 0) {
         (void)give_range(device, segment->address, segment->size);
     } else {
@@ -58,7 +60,7 @@ static void drop(struct vr_device *device, struct vr_segment *segment) {
     }
 }
 
-static enum vram_status allow(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
+static enum vram_status allow_sleepable(struct vr_device *device, const struct vr_segment *segment, uint32_t peer) {
     const struct vr_cu_access_desc access = vr_access_of(peer);
     if (segment->away != 0) return VRAM_OK; // waking lets it in
     return vr_driver_status(vr_cu(device->allocator->driver, mem_set_access, segment->address, segment->size, &access, 1));
@@ -66,7 +68,7 @@ static enum vram_status allow(struct vr_device *device, const struct vr_segment 
 
 // --- sleep ----------------------------------------------------------------------------------------------------------------------------
 
-static void count(struct vr_device *device, struct vr_segment *segment, bool asleep) {
+static void count_asleep(struct vr_device *device, struct vr_segment *segment, bool asleep) {
     struct vr_shard *shard = device->allocator->shards[segment->shard];
     segment->away = asleep ? segment->size : 0;
     vr_reserved_add(shard, segment->small, asleep ? -(int64_t)segment->size : (int64_t)segment->size);
@@ -74,17 +76,17 @@ static void count(struct vr_device *device, struct vr_segment *segment, bool asl
     vr_notify_sleep(shard, asleep, segment, segment->address, segment->size);
 }
 
-static void vacate(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
+static void vacate_sleepable(struct vr_device *device, struct vr_segment *segment, uint64_t *held) {
     if (segment->away != 0) return;
     if (vr_cu(device->allocator->driver, mem_unmap, segment->address, segment->size) == VR_CU_SUCCESS) {
-        count(device, segment, true);
+        count_asleep(device, segment, true);
     } else {
         *held += segment->size;
         segment->uncertain = 1;
     }
 }
 
-static enum vram_status populate(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
+static enum vram_status populate_sleepable(struct vr_device *device, struct vr_segment *segment, uint64_t address, uint64_t size) {
     (void)address;
     (void)size;
     if (segment->away == 0 && !segment->uncertain) return VRAM_OK;
@@ -92,7 +94,7 @@ static enum vram_status populate(struct vr_device *device, struct vr_segment *se
         const vr_cu_result result = map_new(device, segment->address, segment->size);
         if (result == VR_CU_OUT_OF_MEMORY) return VRAM_OUT_OF_MEMORY;
         VR_TRY(vr_driver_status(result));
-        count(device, segment, false);
+        count_asleep(device, segment, false);
         segment->uncertain = 1;
     }
     VR_TRY(vr_driver_status(open_to_all(device, segment->address, segment->size)));
@@ -101,7 +103,7 @@ static enum vram_status populate(struct vr_device *device, struct vr_segment *se
 }
 
 // Of a segment that sleeps: nothing lives in it.
-static void abandon(struct vr_shard *shard, uint32_t number) {
+static void abandon_segment(struct vr_shard *shard, uint32_t number) {
     struct vr_device *device = shard->device;
     const struct vr_segment facts = *vr_segment_at(device->allocator, number);
     assert(facts.away == facts.size);
@@ -117,11 +119,11 @@ const struct vr_source_ops vr_source_sleepable = {
     .grow = vr_whole_grow,
     .returnable = vr_whole_returnable,
     .give_back = vr_whole_give_back,
-    .abandon = abandon,
-    .drop = drop,
-    .allow = allow,
-    .take = take,
-    .give = give,
-    .vacate = vacate,
-    .populate = populate,
+    .abandon = abandon_segment,
+    .drop = drop_sleepable,
+    .allow = allow_sleepable,
+    .take = take_sleepable,
+    .give = give_sleepable,
+    .vacate = vacate_sleepable,
+    .populate = populate_sleepable,
 };
