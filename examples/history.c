@@ -75,7 +75,7 @@ int main(void) {
     if (vram_annotation_pairs(allocator, 0, pairs, 2) != VRAM_OK) return 1;
 
     struct vram_history_counts counts;
-    vram_history_counts(allocator, &counts);
+    vram_get_history_counts(allocator, &counts);
     printf("%llu events, %llu kept, %llu lost\n", (unsigned long long)counts.events, (unsigned long long)counts.kept,
            (unsigned long long)counts.lost);
     if (vram_snapshot_write(allocator, NULL, VRAM_FORMAT_PICKLE, append, &bytes, &error) != VRAM_OK)

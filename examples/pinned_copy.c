@@ -28,7 +28,7 @@ int main(void) {
     }
 
     struct vram_host_stats stats;
-    vram_host_stats(host, &stats);
+    vram_get_host_stats(host, &stats);
     printf("%d batches of %llu MiB went through %lld pinned blocks of %lld MiB in all\n", BATCHES, BATCH_BYTES >> 20,
            (long long)stats.allocations.current, (long long)stats.allocated_bytes.peak >> 20);
     printf("pinning them took %.1f ms; without the cache it would have been %.1f ms\n", (double)stats.host_alloc_time.total_ns / 1e6,

@@ -9,13 +9,13 @@ enum { BUFFERS = 8 };
 
 static int held_mib(struct vram_host_pool *pool) {
     struct vram_host_pool_stats stats;
-    vram_host_pool_stats(pool, &stats);
+    vram_get_host_pool_stats(pool, &stats);
     return (int)(stats.allocated_bytes >> 20);
 }
 
 static void print_stats(struct vram_host *host) {
     struct vram_host_stats stats;
-    vram_host_stats(host, &stats);
+    vram_get_host_stats(host, &stats);
     const size_t length = vram_host_stats_json(&stats, NULL, 0);
     char *text = malloc(length + 1);
     if (text != NULL) (void)vram_host_stats_json(&stats, text, length + 1);
@@ -48,7 +48,7 @@ int main(void) {
         if (vram_host_free(host, buffer[i]) != VRAM_OK) return 1;
     }
     // The phase is over: its cached buffers go back, and no other pool's.
-    if (vram_host_pool_trim(staging) != VRAM_OK) return 1;
+    if (vram_host_pool_empty_cache(staging) != VRAM_OK) return 1;
     printf("pool (%llu, %llu): %d MiB pinned during the phase, %d MiB after it, %u references\n", (unsigned long long)id.first,
            (unsigned long long)id.second, during, held_mib(staging), vram_host_pool_references(staging));
     print_stats(host);

@@ -10,7 +10,7 @@ enum { LAYERS = 24, STEPS = 10 };
 
 static int held_mib(struct vram_pool *pool) {
     struct vram_pool_stats stats;
-    return vram_pool_stats(pool, &stats) == VRAM_OK ? (int)(stats.reserved_bytes[VRAM_STAT_ALL].current >> 20) : -1;
+    return vram_get_pool_stats(pool, &stats) == VRAM_OK ? (int)(stats.reserved_bytes[VRAM_STAT_ALL].current >> 20) : -1;
 }
 
 static bool count_live(const struct vram_block_view *view, void *live) {
@@ -44,7 +44,7 @@ int main(void) {
     if (vram_pool_end(scratch, &mine) != VRAM_OK) return 1;
 
     const int before = held_mib(scratch), kept = held_mib(weights);
-    if (vram_pool_trim(scratch) != VRAM_OK) return 1; // gives its free memory back, and nobody else's
+    if (vram_pool_empty_cache(scratch) != VRAM_OK) return 1; // gives its free memory back, and nobody else's
     printf("weights hold %d MiB; scratch held %d MiB, after a trim %d MiB\n", kept, before, held_mib(scratch));
 
     int wrong = 0, live = 0;

@@ -29,7 +29,7 @@ static int test_failures(struct vram_driver *inner) {
         const enum vram_status status = take_two(allocator, buffer);
         const bool failed = vram_driver_fault_count(driver) != failed_before;
         struct vram_stats stats;
-        if (vram_driver_fault_set(driver, NULL, 0, 0) != VRAM_OK || vram_stats(allocator, 0, &stats) != VRAM_OK) return 1;
+        if (vram_driver_fault_set(driver, NULL, 0, 0) != VRAM_OK || vram_get_stats(allocator, 0, &stats) != VRAM_OK) return 1;
         const int64_t live = stats.allocated_bytes[VRAM_STAT_ALL].current;
         if (live != (status == VRAM_OK ? (int64_t)(80 * MIB) : 0))
             return printf("call %llu: live %lld\n", (unsigned long long)nth, (long long)live), 1;

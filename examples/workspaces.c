@@ -27,7 +27,7 @@ static int use_workspaces(struct vram_allocator *allocator, const uint64_t strea
     struct vram_workspace_sizes sizes;
     struct vram_cublas *cublas = NULL;
     uint64_t count, bytes;
-    vram_workspace_sizes(NULL, 9, 0, &sizes); // PyTorch's, on compute capability 9.0
+    vram_get_workspace_sizes(NULL, 9, 0, &sizes); // PyTorch's, on compute capability 9.0
     if (vram_workspaces_create(allocator, &workspaces) != VRAM_OK) return 1;
     // With cuBLAS: vram_cublas_set(cublas, workspaces, device, handle, stream, &error) before each use of a cublasHandle_t.
     const enum vram_status has_cublas = vram_cublas_open(NULL, &cublas, NULL);
@@ -79,7 +79,7 @@ static int use_plans(struct vram_allocator *allocator, uint64_t stream) {
         if (run_plan(cache, cufft, 1024 << i % SIZES, stream) != VRAM_OK) return 1;
         if (run_plan(cache, cufft, 1024 << i % SIZES, stream) != VRAM_OK) return 1; // a hit
     }
-    if (vram_plan_cache_stats(cache, 0, &stats) != VRAM_OK) return 1;
+    if (vram_get_plan_cache_stats(cache, 0, &stats) != VRAM_OK) return 1;
     printf("%llu plans made, %llu given up, %llu found again, %lld held\n", (unsigned long long)stats.misses,
            (unsigned long long)stats.evictions, (unsigned long long)stats.hits, (long long)stats.size);
     const int wrong = stats.size != HELD || stats.hits != 2 * SIZES || stats.misses != 2 * SIZES;

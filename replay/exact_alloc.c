@@ -142,7 +142,7 @@ static enum vram_status bound_length(struct vr_exact *exact, uint64_t base, bool
 static enum vram_status bound_by_room(struct vr_exact *exact, size_t event, uint64_t address, struct exact_claim claim) {
     const uint64_t rounded = vr_start_round(exact->recorded->options, event_size(exact, event));
     struct vram_block_info found;
-    if (vram_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return VRAM_OK;
+    if (vram_get_block_info(exact->stage.allocator, address, &found) != VRAM_OK || !found.expandable) return VRAM_OK;
     if (found.segment_address == address_of(exact, exact->pending[claim.first])) return VRAM_OK; // we made it, too
     return bound_length(exact, found.segment_address, vr_is_small(rounded), found.address - found.segment_address + rounded - 1);
 }

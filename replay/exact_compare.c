@@ -77,7 +77,7 @@ static enum vram_status pass_extra(struct vr_exact *exact, const struct views *v
 }
 
 static bool pool_agrees(const struct vr_exact *exact, struct vram_pool_id ours, uint32_t pool) {
-    const struct vram_pool_id wanted = pool == 0 ? (struct vram_pool_id){0, 0} : vram_pool_id(exact->stage.pools[pool]);
+    const struct vram_pool_id wanted = pool == 0 ? (struct vram_pool_id){0, 0} : vram_get_pool_id(exact->stage.pools[pool]);
     return ours.first == wanted.first && ours.second == wanted.second;
 }
 

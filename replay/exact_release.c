@@ -456,7 +456,7 @@ static enum vram_status let_go(struct vr_exact *exact, const struct kept_cache *
 static enum vram_status try_to_fail_keeping(struct vr_exact *exact, size_t event, bool *alike) {
     const uint32_t pool = exact->stage.entered;
     struct kept_cache kept = {.options = exact->recorded->options,
-                              .asked = pool == 0 ? (struct vram_pool_id){0, 0} : vram_pool_id(exact->stage.pools[pool])};
+                              .asked = pool == 0 ? (struct vram_pool_id){0, 0} : vram_get_pool_id(exact->stage.pools[pool])};
     const struct vr_history *history = exact->recorded->history;
     uint64_t address = 0;
     size_t held = 0;

@@ -277,7 +277,7 @@ enum vram_status vr_stage_enter_other(struct vr_replay_stage *stage, uint32_t po
 }
 
 enum vram_status vr_stage_trim(struct vr_replay_stage *stage, uint32_t pool) {
-    return stage->pools[pool] == NULL ? VRAM_OK : vram_pool_trim(stage->pools[pool]);
+    return stage->pools[pool] == NULL ? VRAM_OK : vram_pool_empty_cache(stage->pools[pool]);
 }
 
 void vr_stage_give_up(struct vr_replay_stage *stage, uint32_t pool) {

@@ -177,7 +177,7 @@ static enum vram_status start_recorded(struct whatif *whatif, const struct vr_st
     for (size_t i = 0; i < start->block_count; i++) whatif->ours[i] = start->blocks[i].address;
     struct vram_stats stats;
     VR_TRY(vram_reset_peak_stats(whatif->stage.allocator, DEVICE));
-    VR_TRY(vram_stats(whatif->stage.allocator, DEVICE, &stats));
+    VR_TRY(vram_get_stats(whatif->stage.allocator, DEVICE, &stats));
     whatif->reserved_bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
     whatif->device->peak_reserved_bytes = whatif->reserved_bytes;
     return VRAM_OK;
@@ -204,7 +204,7 @@ static enum vram_status take_results(struct whatif *whatif, const struct meter *
     struct vram_whatif_device *device = whatif->device;
     struct vram_stats stats;
     struct meter after;
-    VR_TRY(vram_stats(whatif->stage.allocator, DEVICE, &stats));
+    VR_TRY(vram_get_stats(whatif->stage.allocator, DEVICE, &stats));
     device->peak_allocated_bytes = (uint64_t)stats.allocated_bytes[VRAM_STAT_ALL].peak;
     device->peak_active_bytes = (uint64_t)stats.active_bytes[VRAM_STAT_ALL].peak;
     device->peak_reserved_bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].peak;

@@ -16,7 +16,7 @@ const char *vr_torch_environment_options(void);
 int vr_torch_answer(enum vram_status status, const char *what);
 // The same with the sentence of a function that gives one.
 int vr_torch_answer_error(enum vram_status status, const struct vram_error *error);
-// What is free in the pools of tags (vram_torch_tag_begin()) goes back, with the rest of the cache. Statuses of vram_pool_trim().
+// What is free in the pools of tags (vram_torch_tag_begin()) goes back, with the rest of the cache. Statuses of vram_pool_empty_cache().
 enum vram_status vr_torch_trim_tags(void);
 // What torch.OutOfMemoryError says: PyTorch's first sentences, which programs and readers of logs look for, and vram's report. At most
 // `capacity` bytes with the NUL.

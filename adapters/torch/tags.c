@@ -68,7 +68,7 @@ int vram_torch_tag_end(int device, const char *tag) {
     const struct tagged *tagged = find(device, tag);
     const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_pool_end(tagged->pool, &by_thread);
     // What was freed inside of the region need not wait for the next one. What the driver refuses is offered again later.
-    if (status == VRAM_OK) (void)!vram_pool_trim(tagged->pool);
+    if (status == VRAM_OK) (void)!vram_pool_empty_cache(tagged->pool);
     pthread_mutex_unlock(&lock);
     return vr_torch_answer(status, "end of a tag");
 }
@@ -77,7 +77,7 @@ enum vram_status vr_torch_trim_tags(void) {
     enum vram_status status = VRAM_OK;
     pthread_mutex_lock(&lock);
     for (const struct tagged *tagged = all; tagged != NULL; tagged = tagged->next) {
-        const enum vram_status trimmed = vram_pool_trim(tagged->pool);
+        const enum vram_status trimmed = vram_pool_empty_cache(tagged->pool);
         if (status == VRAM_OK) status = trimmed;
     }
     pthread_mutex_unlock(&lock);
@@ -163,7 +163,7 @@ int vram_torch_tag_bytes(int device, const char *tag, uint64_t *bytes) {
     struct vram_pool_stats stats = {0};
     pthread_mutex_lock(&lock);
     const struct tagged *tagged = find(device, tag);
-    const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_pool_stats(tagged->pool, &stats);
+    const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_get_pool_stats(tagged->pool, &stats);
     pthread_mutex_unlock(&lock);
     if (status == VRAM_OK) *bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
     return vr_torch_answer(status, "memory of a tag");

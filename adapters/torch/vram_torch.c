@@ -277,7 +277,7 @@ int vram_torch_set_metadata(const char *text) { return vr_torch_answer(vram_set_
 static bool read_stats(int device, struct vram_stats *stats, char *text, size_t capacity) {
     struct vram_allocator *allocator = NULL;
     if (vr_torch_first_use(&allocator) == VRAM_OK &&
-        vr_torch_answer(vram_stats(allocator, (uint32_t)device, stats), "statistics") == VRAM_OK)
+        vr_torch_answer(vram_get_stats(allocator, (uint32_t)device, stats), "statistics") == VRAM_OK)
         return true;
     if (capacity != 0) text[0] = '\0';
     return false;

@@ -26,7 +26,7 @@ int devices;
 // What PyTorch's profiler is told of a block that came (bytes > 0) or went.
 void report_to_profiler(void *pointer, int64_t bytes, Device device) {
     struct vram_stats stats;
-    if (vram_stats(made, static_cast<uint32_t>(device), &stats) != VRAM_OK) return;
+    if (vram_get_stats(made, static_cast<uint32_t>(device), &stats) != VRAM_OK) return;
     c10::reportMemoryUsageToProfiler(pointer, bytes, static_cast<size_t>(stats.allocated_bytes[VRAM_STAT_ALL].current),
                                      static_cast<size_t>(stats.reserved_bytes[VRAM_STAT_ALL].current),
                                      c10::Device(c10::DeviceType::CUDA, device));
@@ -62,7 +62,7 @@ void take_back(uint64_t address) {
 
 void delete_profiled(uint64_t address) {
     struct vram_block_info block = {};
-    const bool known = vram_block_info(made, address, &block) == VRAM_OK;
+    const bool known = vram_get_block_info(made, address, &block) == VRAM_OK;
     take_back(address);
     if (known) report_to_profiler(pointer_to(address), -static_cast<int64_t>(block.size_bytes), static_cast<Device>(block.device));
 }

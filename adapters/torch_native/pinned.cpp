@@ -141,7 +141,7 @@ class Pinned final : public at::HostAllocator {
     at::HostStats get_stats() override {
         at::HostStats to;
         struct vram_host_stats from = {};
-        if (host != nullptr) vram_host_stats(host, &from);
+        if (host != nullptr) vram_get_host_stats(host, &from);
         copy_host_stats(to, from);
         return to;
     }

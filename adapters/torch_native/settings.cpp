@@ -58,7 +58,7 @@ void Native::emptyCache() {
 void Native::emptyCache(PoolId pool) {
     if (pool.first == 0 && pool.second == 0) return emptyCache();
     for (int device = 0; device < device_count(); device++)
-        check(vram_pool_empty_cache(made, static_cast<uint32_t>(device), id_of(pool)), "empty_cache of a pool");
+        check(vram_empty_cache_pool(made, static_cast<uint32_t>(device), id_of(pool)), "empty_cache of a pool");
 }
 
 // *largest comes as the caller's guess; 0: none.
@@ -70,7 +70,7 @@ void Native::cacheInfo(Device device, size_t *largest) {
         *largest = free_bytes;
     }
     struct vram_cache_info cache = {};
-    check(vram_cache_info(made, static_cast<uint32_t>(device), &cache), "cache");
+    check(vram_get_cache_info(made, static_cast<uint32_t>(device), &cache), "cache");
     *largest = std::max<size_t>(*largest, cache.largest_free_bytes);
 }
 

@@ -33,7 +33,7 @@ template <typename Made> void copy_private_pools(Made &to, Device device) {
         size_t count = pools.size();
         do {
             pools.resize(count);
-            check(vram_private_pool_stats(made, static_cast<uint32_t>(device), pools.data(), pools.size(), &count), "statistics of pools");
+            check(vram_get_private_pool_stats(made, static_cast<uint32_t>(device), pools.data(), pools.size(), &count), "statistics of pools");
         } while (count > pools.size());
         for (size_t i = 0; i < count; i++) copy_pools(to.reserved_bytes_by_private_pools[id_of(pools[i].id)], pools[i].reserved_bytes);
     }
@@ -45,7 +45,7 @@ Stats Native::getDeviceStats(Device device) {
     check_device(device);
     struct vram_stats from;
     Stats to;
-    check(vram_stats(made, static_cast<uint32_t>(device), &from), "statistics");
+    check(vram_get_stats(made, static_cast<uint32_t>(device), &from), "statistics");
 #define VRAM_COPY_FAMILY(name, is_bytes, text) copy_pools(to.name, from.name);
     VRAM_STAT_FAMILIES(VRAM_COPY_FAMILY)
 #undef VRAM_COPY_FAMILY

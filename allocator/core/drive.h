@@ -36,8 +36,8 @@ enum vram_status vr_drive_free_request(struct vram_allocator *allocator, uint64_
 // The second half, for a block that vr_drive_free_request() took: merged and reusable.
 enum vram_status vr_drive_free_complete(struct vram_allocator *allocator, uint64_t address);
 
-// The cudaMalloc segments that vram_empty_cache_device() or, with a pool, vram_pool_trim() would give back, in that order, until visit()
-// says false. *walked grows by the free blocks that were looked at. visit() is called under the device's locks.
+// The cudaMalloc segments that vram_empty_cache_device() or, with a pool, vram_pool_empty_cache() would give back, in that order, until
+// visit() says false. *walked grows by the free blocks that were looked at. visit() is called under the device's locks.
 enum vram_status vr_drive_walk_cached(struct vram_allocator *allocator, uint32_t device, const struct vram_pool *pool,
                                       bool (*visit)(uint64_t address, uint64_t size_bytes, void *user), void *user, size_t *walked);
 

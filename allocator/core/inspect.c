@@ -37,7 +37,7 @@ static void fill_stats(const struct vr_device_stats *from, struct vram_stats *st
     stats->moved_bytes = from->moved_bytes;
 }
 
-enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
+enum vram_status vram_get_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_stats *stats) {
     VR_REQUIRE(allocator && stats);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);
@@ -126,7 +126,7 @@ static struct vram_block_info describe_raw(const struct vr_raw_block *raw) {
     };
 }
 
-enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
+enum vram_status vram_get_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info) {
     VR_REQUIRE(allocator && info);
     struct vr_raw_block raw;
     struct vr_device *device = NULL;
@@ -186,7 +186,7 @@ enum vram_status vram_expandable_segments(struct vram_allocator *allocator, uint
     return VRAM_OK;
 }
 
-enum vram_status vram_cache_info(struct vram_allocator *allocator, uint32_t ordinal, struct vram_cache_info *info) {
+enum vram_status vram_get_cache_info(struct vram_allocator *allocator, uint32_t ordinal, struct vram_cache_info *info) {
     VR_REQUIRE(allocator && info);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);

@@ -166,7 +166,7 @@ enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *err
 enum vram_status vram_graph_add_static(struct vram_graph *graph, uint64_t address) {
     VR_REQUIRE(graph);
     struct vram_block_info info;
-    VR_TRY(vram_block_info(graph->device->allocator, address, &info));
+    VR_TRY(vram_get_block_info(graph->device->allocator, address, &info));
     VR_TRY(VR_GROW(graph, fixtures, graph->fixture_count + 1));
     graph->fixtures[graph->fixture_count++] = (struct fixture){address, info.size_bytes};
     return VRAM_OK;

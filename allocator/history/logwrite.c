@@ -500,7 +500,7 @@ enum vram_status vram_log_flush(struct vram_log *log) {
     return status;
 }
 
-void vram_log_counts(struct vram_log *log, struct vram_log_counts *counts) {
+void vram_get_log_counts(struct vram_log *log, struct vram_log_counts *counts) {
     if (log == NULL || counts == NULL) return;
     enter(log);
     counts->events = log->events;

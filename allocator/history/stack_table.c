@@ -247,7 +247,7 @@ void vram_stacks_destroy(struct vram_stacks *stacks) {
     free(stacks);
 }
 
-void vram_stacks_counts(struct vram_stacks *stacks, struct vram_stacks_counts *counts) {
+void vram_get_stacks_counts(struct vram_stacks *stacks, struct vram_stacks_counts *counts) {
     if (stacks == NULL || counts == NULL) return;
     vr_mutex_lock(&stacks->mutex);
     counts->stacks = atomic_load(&stacks->count) - 1;

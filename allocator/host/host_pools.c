@@ -77,7 +77,7 @@ uint32_t vram_host_pool_references(struct vram_host_pool *pool) {
     return references;
 }
 
-enum vram_status vram_host_pool_trim(struct vram_host_pool *pool) {
+enum vram_status vram_host_pool_empty_cache(struct vram_host_pool *pool) {
     VR_REQUIRE(pool);
     struct vram_host *host = pool->host;
     vr_host_gather(host, true);

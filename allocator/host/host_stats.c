@@ -4,7 +4,7 @@
 #include "base/sink.h"
 #include "host/host_state.h"
 
-void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
+void vram_get_host_stats(struct vram_host *host, struct vram_host_stats *stats) {
     if (host == NULL || stats == NULL) return;
     vr_host_lock(host);
     *stats = host->stats;
@@ -99,7 +99,7 @@ static uint32_t count_uses(const struct vr_host_block *block) {
     return count;
 }
 
-enum vram_status vram_host_block_info(struct vram_host *host, const void *pointer, struct vram_host_block_info *info) {
+enum vram_status vram_get_host_block_info(struct vram_host *host, const void *pointer, struct vram_host_block_info *info) {
     VR_REQUIRE(host && info);
     vr_host_lock(host);
     const struct vr_host_block *block = vr_host_table_find(&host->table, (uint64_t)(uintptr_t)pointer);
@@ -120,7 +120,7 @@ enum vram_status vram_host_block_info(struct vram_host *host, const void *pointe
 uint64_t vram_host_allocated_size(struct vram_host *host, const void *pointer) {
     if (host == NULL) return 0;
     struct vram_host_block_info info;
-    return vram_host_block_info(host, pointer, &info) == VRAM_OK ? info.size_bytes : 0;
+    return vram_get_host_block_info(host, pointer, &info) == VRAM_OK ? info.size_bytes : 0;
 }
 
 static void count_block(const struct vr_host_block *block, struct vram_host_pool_stats *stats) {
@@ -134,7 +134,7 @@ static void count_block(const struct vr_host_block *block, struct vram_host_pool
     }
 }
 
-void vram_host_pool_stats(struct vram_host_pool *pool, struct vram_host_pool_stats *stats) {
+void vram_get_host_pool_stats(struct vram_host_pool *pool, struct vram_host_pool_stats *stats) {
     if (pool == NULL || stats == NULL) return;
     struct vram_host *host = pool->host;
     *stats = (struct vram_host_pool_stats){.blocks = 0};

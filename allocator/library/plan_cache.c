@@ -169,7 +169,7 @@ enum vram_status vram_plan_cache_set_max(struct vram_plan_cache *cache, uint32_t
     return VRAM_OK;
 }
 
-enum vram_status vram_plan_cache_stats(struct vram_plan_cache *cache, uint32_t device, struct vram_plan_cache_stats *stats) {
+enum vram_status vram_get_plan_cache_stats(struct vram_plan_cache *cache, uint32_t device, struct vram_plan_cache_stats *stats) {
     VR_REQUIRE(cache && stats);
     if (device >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
     struct shelf *shelf = &cache->shelves[device];

@@ -60,7 +60,7 @@ static bool read_kib(const char *text, uint64_t *size_bytes) {
 
 static bool says(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 
-void vram_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes) {
+void vram_get_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes) {
     if (sizes == NULL) return;
     const struct vram_workspace_env process = {
         .cublas = vr_os_getenv("CUBLAS_WORKSPACE_CONFIG"),
@@ -245,7 +245,7 @@ static enum vram_status sizes_of(struct vr_device *device, struct vram_workspace
     const int ordinal = (int)device->ordinal;
     VR_TRY(vr_driver_status(vr_cu(driver, device_get_attribute, &major, VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal)));
     VR_TRY(vr_driver_status(vr_cu(driver, device_get_attribute, &minor, VR_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal)));
-    vram_workspace_sizes(NULL, major, minor, sizes);
+    vram_get_workspace_sizes(NULL, major, minor, sizes);
     return VRAM_OK;
 }
 

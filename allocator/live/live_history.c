@@ -215,7 +215,7 @@ enum vram_status vr_history_at_oom(struct vram_allocator *allocator, const struc
     return status;
 }
 
-void vram_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts) {
+void vram_get_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts) {
     if (allocator == NULL || counts == NULL) return;
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     *counts = (struct vram_history_counts){0};

@@ -108,7 +108,7 @@ enum vram_status vram_prometheus_write(struct vram_allocator *allocator, vram_wr
     enum vram_status status = devices.stats == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES && status == VRAM_OK; i++) {
         if (vr_device_if_used(allocator, i) == NULL) continue;
-        status = vram_stats(allocator, i, &devices.stats[devices.count]);
+        status = vram_get_stats(allocator, i, &devices.stats[devices.count]);
         devices.ordinal[devices.count++] = i;
     }
     if (status == VRAM_OK) {

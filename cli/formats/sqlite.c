@@ -93,7 +93,7 @@ static void put_names(struct database *db, const struct vram_recording *recordin
     (void)begin_table(db, "INSERT INTO meta VALUES(?,?)");
     (void)add_row(db, "ss", "format", "vram 1");
     (void)add_row(db, "ss", "input", input);
-    (void)add_row(db, "ss", "ending", endings[vram_recording_ending(recording)]);
+    (void)add_row(db, "ss", "ending", endings[vram_get_recording_ending(recording)]);
     (void)add_row(db, "si", "devices", N(vram_recording_device_count(recording)));
     (void)begin_table(db, "INSERT INTO settings VALUES(?,?)");
     for (uint64_t i = 0; vram_recording_setting_at(recording, i, &key, &value) && add_row(db, "ss", key, value);) i++;

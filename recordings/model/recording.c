@@ -15,12 +15,12 @@ void vram_recording_destroy(struct vram_recording *recording) {
     free(recording);
 }
 
-enum vram_recording_form vram_recording_form(const struct vram_recording *recording) {
+enum vram_recording_form vram_get_recording_form(const struct vram_recording *recording) {
     if (recording == NULL) return VRAM_RECORDING_DICT;
     return recording->model.form == VR_FORM_DICT ? VRAM_RECORDING_DICT : VRAM_RECORDING_SEGMENT_LIST;
 }
 
-enum vram_recording_ending vram_recording_ending(const struct vram_recording *recording) {
+enum vram_recording_ending vram_get_recording_ending(const struct vram_recording *recording) {
     if (recording == NULL) return VRAM_RECORDING_WHOLE;
     static const enum vram_recording_ending endings[] = {
         [VR_ENDING_WHOLE] = VRAM_RECORDING_WHOLE, [VR_ENDING_OPEN] = VRAM_RECORDING_OPEN, [VR_ENDING_CUT] = VRAM_RECORDING_CUT};

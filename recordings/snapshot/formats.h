@@ -11,8 +11,9 @@
 
 // ---- From what a machine holds when its input is read to a model.
 
-// build_model.c. Makes *model (which must be zeroed, and is when it fails) of the value on top of the machine's stack, and moves the tables into it. The
-// machine is of no use afterwards but for vr_machine_release(). BAD_INPUT when the value is no recording; LIMIT, NO_HOST_MEMORY.
+// build_model.c. Makes *model (which must be zeroed, and is when it fails) of the value on top of the machine's stack, and moves the tables
+// into it. The machine is of no use afterwards but for vr_machine_release(). BAD_INPUT when the value is no recording; LIMIT,
+// NO_HOST_MEMORY.
 enum vram_status vr_finish(struct vr_machine *machine, struct vr_model *model);
 
 // ---- Reads the opcodes of Python's pickles. Only data: whatever would make Python call or import something is refused.

@@ -117,7 +117,7 @@ static void pool(struct attack *attack) {
     if (attack->pool == NULL) {
         (void)passed(attack, vram_pool_create(attack->allocator, 0, &options, &attack->pool));
     } else if (attack_draw(attack, 3) == 0) {
-        (void)passed(attack, vram_pool_trim(attack->pool));
+        (void)passed(attack, vram_pool_empty_cache(attack->pool));
     } else if (!attack->routed) {
         vram_pool_release(attack->pool);
         attack->pool = NULL;
@@ -206,8 +206,8 @@ static void look(struct attack *attack) {
     struct vram_recording *recording = NULL;
     struct vram_stats stats;
     struct vram_cache_info info;
-    (void)passed(attack, vram_stats(attack->allocator, 0, &stats));
-    (void)passed(attack, vram_cache_info(attack->allocator, 0, &info));
+    (void)passed(attack, vram_get_stats(attack->allocator, 0, &stats));
+    (void)passed(attack, vram_get_cache_info(attack->allocator, 0, &info));
     if (passed(attack, vram_snapshot(attack->allocator, NULL, &recording, NULL))) vram_recording_destroy(recording);
 }
 

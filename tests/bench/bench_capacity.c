@@ -238,7 +238,7 @@ struct taken {
 
 static uint64_t reserved_at_peak(const struct play *play) {
     struct vram_stats stats;
-    return vram_stats(play->allocator, 0, &stats) == VRAM_OK ? (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].peak : 0;
+    return vram_get_stats(play->allocator, 0, &stats) == VRAM_OK ? (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].peak : 0;
 }
 
 // Whether so many passes complete.

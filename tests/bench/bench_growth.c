@@ -97,7 +97,7 @@ static void end_pools(struct run *run) {
 
 static void find_pool(struct run *run) {
     struct vram_pool *pool = NULL;
-    must(vram_pool_find(run->allocator, 0, vram_pool_id(run->pools[random_below(run, run->count)]), &pool), "a pool");
+    must(vram_pool_find(run->allocator, 0, vram_get_pool_id(run->pools[random_below(run, run->count)]), &pool), "a pool");
     vram_pool_release(pool);
 }
 

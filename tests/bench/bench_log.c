@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
         if (vram_log_append(log, &event, 1) != VRAM_OK) return 1;
     }
     double appended = seconds() - begin - made;
-    vram_log_counts(log, &counts);
+    vram_get_log_counts(log, &counts);
     double peak = peak_mib();
     if (vram_log_close(log) != VRAM_OK) return 1;
     (void)printf("%s: %llu events, %.2f bytes each; append and pack %.1f ns each; peak of memory %.1f MiB\n", random ? "random" : "loop",

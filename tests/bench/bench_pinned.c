@@ -94,7 +94,7 @@ static bool measure(size_t program, const char *conf) {
     if (vram_host_create(&info, &run.host, NULL) != VRAM_OK) return false;
     programs[program].run(&run);
     struct vram_host_stats stats;
-    vram_host_stats(run.host, &stats);
+    vram_get_host_stats(run.host, &stats);
     printf("  %5.2f x %5llu in %6.1f s", (double)stats.allocated_bytes.peak / (double)stats.requested_bytes.peak,
            (unsigned long long)stats.host_alloc_time.count, (double)(stats.host_alloc_time.total_ns + stats.host_free_time.total_ns) / 1e9);
     vram_host_destroy(run.host);

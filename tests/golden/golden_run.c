@@ -51,7 +51,7 @@ static bool equal_number(struct run *run, uint32_t line, const char *name, int64
 
 static bool equal_answer(struct run *run, const struct golden_operation *operation, uint64_t address, enum vram_status status) {
     struct vram_stats stats;
-    if (vram_stats(run->world.allocator, 0, &stats) != VRAM_OK) return false;
+    if (vram_get_stats(run->world.allocator, 0, &stats) != VRAM_OK) return false;
     bool equal = true;
     if (operation->result == GOLDEN_OOM && status != VRAM_OUT_OF_MEMORY) {
         differ(run, operation->line, "expected OOM, found %s at 0x%" PRIx64, vram_status_name(status), address);
@@ -95,7 +95,7 @@ static enum vram_status begin_capture(struct run *run, const struct golden_opera
     struct pool *pool = &run->pool[operation->pool];
     if (pool->references == 0) {
         VR_TRY(vram_pool_create(run->world.allocator, 0, &for_graph, &pool->handle));
-        pool->id = vram_pool_id(pool->handle);
+        pool->id = vram_get_pool_id(pool->handle);
     } else {
         vram_pool_retain(pool->handle);
     }
@@ -226,7 +226,7 @@ static enum vram_status compare_due_maps(struct run *run, size_t done) {
 static enum vram_status compare_peaks(struct run *run) {
     if (!run->trace->has_peaks) return VRAM_OK;
     struct vram_stats stats;
-    VR_TRY(vram_stats(run->world.allocator, 0, &stats));
+    VR_TRY(vram_get_stats(run->world.allocator, 0, &stats));
     const int64_t *expected = run->trace->peak;
 #define COMPARE(name)                                                                                                                      \
     run->report->peaks++;                                                                                                                  \

@@ -112,7 +112,7 @@ int main(int count, char **arguments) {
     if (strstr(arguments[2], "cudaMallocAsync") == NULL) capture(driver, allocator, streams[1]);
     pinned(driver, streams[2]);
     expect("too much", vram_malloc(allocator, 0, UINT64_C(1) << 45, 0, &address) == VRAM_OUT_OF_MEMORY);
-    expect("stats", vram_stats(allocator, 0, &stats) == VRAM_OK && vram_stats_json(&stats, text, sizeof text) < sizeof text);
+    expect("stats", vram_get_stats(allocator, 0, &stats) == VRAM_OK && vram_stats_json(&stats, text, sizeof text) < sizeof text);
     expect("check", vram_check(allocator, &error) == VRAM_OK);
     puts(text);
     vram_destroy(allocator);

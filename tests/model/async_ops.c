@@ -176,7 +176,7 @@ static bool do_malloc(struct run *run) {
     if (status != VRAM_OK || limited) return differ(run, "malloc", status, limited ? VRAM_OUT_OF_MEMORY : VRAM_OK);
     if (!check_new(run, &fresh)) return false;
     for (size_t i = 0; i < CAPTURES; i++)
-        if (fresh.capture != 0 && run->captures[i].number == fresh.capture) fresh.pool = vram_pool_id(run->captures[i].pool);
+        if (fresh.capture != 0 && run->captures[i].number == fresh.capture) fresh.pool = vram_get_pool_id(run->captures[i].pool);
     run->live[run->live_count++] = fresh;
     run->told[0]++;
     if (fresh.direct) return true;
@@ -312,7 +312,7 @@ static bool visit(const struct vram_block_view *view, void *user) {
 static bool equal_device(struct run *run, uint32_t device) {
     struct vram_stats stats;
     const struct expected *expected = &run->expected[device];
-    if (vram_stats(run->world.allocator, device, &stats) != VRAM_OK) return differ(run, "stats", 1, 0);
+    if (vram_get_stats(run->world.allocator, device, &stats) != VRAM_OK) return differ(run, "stats", 1, 0);
     struct walk walk = {.run = run, .device = device};
     if (vram_walk(run->world.allocator, device, visit, &walk) != VRAM_OK || run->failed) return false;
     size_t count = 0;

@@ -127,7 +127,7 @@ static bool do_trim(struct both *both) {
     if (!pool) return true;
     both_say(both, "trim pool %u", number_of(both, pool));
     naive_pool_trim(both->naive, pool->naive);
-    return compare_status(both, vram_pool_trim(pool->core), VRAM_OK);
+    return compare_status(both, vram_pool_empty_cache(pool->core), VRAM_OK);
 }
 
 // --- routes ------------------------------------------------------------------------------------------------------------------

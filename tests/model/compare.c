@@ -142,9 +142,9 @@ static bool equal_stat(struct both *both, const char *family, int pool, const st
 static bool equal_stats(struct both *both, uint32_t device) {
     struct vram_stats found;
     const struct vram_stats *expected = naive_stats(both->naive, device);
-    const enum vram_status status = vram_stats(both->world.allocator, device, &found);
+    const enum vram_status status = vram_get_stats(both->world.allocator, device, &found);
     if (status != VRAM_OK) {
-        both_differ(both, "vram_stats: %s", vram_status_name(status));
+        both_differ(both, "vram_get_stats: %s", vram_status_name(status));
         return false;
     }
 #define COMPARE(name, is_bytes, text)                                                                                                      \
@@ -240,11 +240,11 @@ static bool equal_answers(struct both *both, uint32_t device) {
     const uint64_t inside = view->block.address + vr_random_below(&both->check_random, view->block.size_bytes);
     const enum vram_status wanted = view->state == VRAM_BLOCK_ALLOCATED ? VRAM_OK : VRAM_INVALID_POINTER;
     struct vram_block_info info = {0}, found = {0};
-    const enum vram_status by_start = vram_block_info(both->world.allocator, view->block.address, &info);
+    const enum vram_status by_start = vram_get_block_info(both->world.allocator, view->block.address, &info);
     const enum vram_status by_byte = vram_find_block(both->world.allocator, inside, &found);
     if (by_start != wanted || by_byte != wanted) {
-        both_differ(both, "block 0x%" PRIx64 ": vram_block_info %s, vram_find_block(0x%" PRIx64 ") %s, expected %s", view->block.address,
-                    vram_status_name(by_start), inside, vram_status_name(by_byte), vram_status_name(wanted));
+        both_differ(both, "block 0x%" PRIx64 ": vram_get_block_info %s, vram_find_block(0x%" PRIx64 ") %s, expected %s",
+                    view->block.address, vram_status_name(by_start), inside, vram_status_name(by_byte), vram_status_name(wanted));
         return false;
     }
     const uint64_t size = vram_allocated_size(both->world.allocator, view->block.address);
@@ -271,10 +271,10 @@ static bool equal_device(struct both *both, uint32_t device) {
 
 static bool equal_pool(struct both *both, const struct both_pool *pool) {
     struct vram_pool_stats found, expected;
-    const enum vram_status status = vram_pool_stats(pool->core, &found);
-    if (status != VRAM_OK) both_differ(both, "vram_pool_stats: %s", vram_status_name(status));
+    const enum vram_status status = vram_get_pool_stats(pool->core, &found);
+    if (status != VRAM_OK) both_differ(both, "vram_get_pool_stats: %s", vram_status_name(status));
     naive_pool_stats(both->naive, pool->naive, &expected);
-    const struct vram_pool_id a = vram_pool_id(pool->core), b = naive_pool_id(pool->naive);
+    const struct vram_pool_id a = vram_get_pool_id(pool->core), b = naive_pool_id(pool->naive);
     for (int view = 0; view < VRAM_STAT_POOLS; view++)
         if (!equal_stat(both, "reserved_bytes of a pool", view, &found.reserved_bytes[view], &expected.reserved_bytes[view])) return false;
 #define COMPARE(name, found, expected) equal_field(both, "pool." name, 0, "value", (int64_t)(found), (int64_t)(expected))

@@ -91,7 +91,7 @@ static void empty_all(struct run *run) {
 static void check_sums(struct run *run) {
     struct vram_stats stats;
     oracle_check_mapped(&run->oracle);
-    must(run, vram_stats(run->world.allocator, 0, &stats) == VRAM_OK, "statistics");
+    must(run, vram_get_stats(run->world.allocator, 0, &stats) == VRAM_OK, "statistics");
     must(run, stats.allocated_bytes[VRAM_STAT_ALL].current == (int64_t)oracle_live_bytes(&run->oracle), "allocated_bytes");
     must(run, stats.reserved_bytes[VRAM_STAT_ALL].current == (int64_t)oracle_page_bytes(&run->oracle), "reserved_bytes");
     must(run, vram_sim_memory_used(run->world.sim, 0) == oracle_page_bytes(&run->oracle), "what the device says is used");

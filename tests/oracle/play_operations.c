@@ -117,7 +117,7 @@ static enum vram_status do_join(struct play *play, const struct words *words) {
 // ----------------------------------------------------------------------------------------------------------------------
 static enum vram_status make_pool(struct play *play, struct play_pool *pool, const struct vram_pool_options *options) {
     VR_TRY(vram_pool_create(play->world.allocator, here(play)->device, options, &pool->handle));
-    pool->id = vram_pool_id(pool->handle);
+    pool->id = vram_get_pool_id(pool->handle);
     pool->device = here(play)->device;
     pool->references = 1;
     return VRAM_OK;
@@ -144,7 +144,7 @@ static enum vram_status release_pool(struct play *play, uint64_t number) {
 static enum vram_status do_droppool(struct play *play, const struct words *words) {
     const struct play_pool *pool = &play->pools[words->number[1] % PLAY_POOLS];
     VR_TRY(release_pool(play, words->number[1]));
-    return play->captures ? vram_pool_empty_cache(play->world.allocator, pool->device, pool->id) : VRAM_OK;
+    return play->captures ? vram_empty_cache_pool(play->world.allocator, pool->device, pool->id) : VRAM_OK;
 }
 
 // Before 2.8 a pool that is used takes the requests of all threads.

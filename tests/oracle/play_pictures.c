@@ -38,7 +38,7 @@ static void say_stats(struct play *play, uint32_t device, const struct vram_stat
 enum vram_status play_stats(struct play *play) {
     for (uint32_t device = 0; device < play->world.device_count; device++) {
         struct vram_stats now;
-        VR_TRY(vram_stats(play->world.allocator, device, &now));
+        VR_TRY(vram_get_stats(play->world.allocator, device, &now));
         say_stats(play, device, &now, &play->known[device]);
         play->known[device] = now;
     }

@@ -59,7 +59,7 @@ static int play(const char *conf, struct vram_driver *driver) {
     }
     struct vram_stats stats;
     char text[16384];
-    failed |= vram_stats(allocator, 0, &stats) != VRAM_OK || vram_check(allocator, &error) != VRAM_OK;
+    failed |= vram_get_stats(allocator, 0, &stats) != VRAM_OK || vram_check(allocator, &error) != VRAM_OK;
     if (failed) fprintf(stderr, "%s: %s\n", conf, error.message);
     if (!failed && vram_stats_json(&stats, text, sizeof text) < sizeof text) printf("%s: %016" PRIx64 "\n%s", conf, sum, text);
     vram_destroy(allocator);

@@ -98,7 +98,7 @@ static void play_malloc(struct player *player) {
     // Half of the requests are for private pools, while there are any.
     const size_t pool = player->pool_count == 0 ? SIZE_MAX : below(player, 2 * player->pool_count);
     const bool is_private = pool < player->pool_count;
-    player->asking = is_private ? vram_pool_id(player->pools[pool]) : (struct vram_pool_id){0, 0};
+    player->asking = is_private ? vram_get_pool_id(player->pools[pool]) : (struct vram_pool_id){0, 0};
     const enum vram_status status = is_private ? vram_pool_malloc(player->pools[pool], size, stream, &address)
                                                : vram_malloc(player->allocator, DEVICE, size, stream, &address);
     need(status == VRAM_OK || status == VRAM_OUT_OF_MEMORY, "vram_malloc");
@@ -135,7 +135,7 @@ static void play_pool(struct player *player) {
         need(vram_pool_create(player->allocator, DEVICE, &pool, &player->pools[player->pool_count++]) == VRAM_OK, "vram_pool_create");
     } else if (player->pool_count > 0) {
         const size_t at = below(player, player->pool_count);
-        if (below(player, 2) == 0) need(vram_pool_trim(player->pools[at]) == VRAM_OK, "vram_pool_trim");
+        if (below(player, 2) == 0) need(vram_pool_empty_cache(player->pools[at]) == VRAM_OK, "vram_pool_empty_cache");
         vram_pool_release(player->pools[at]);
         player->pools[at] = player->pools[--player->pool_count];
     }
@@ -185,7 +185,7 @@ void selfmade_run(struct selfmade *made, const struct selfmade_options *options)
     while (options->ends_empty && player.live_count > 0) play_free(&player);
     vr_allocator_set_recorder(player.allocator, NULL, NULL);
     need(vram_walk(player.allocator, DEVICE, keep_block, made) == VRAM_OK, "vram_walk");
-    need(vram_stats(player.allocator, DEVICE, &made->stats) == VRAM_OK, "vram_stats");
+    need(vram_get_stats(player.allocator, DEVICE, &made->stats) == VRAM_OK, "vram_get_stats");
     need(vram_check(player.allocator, NULL) == VRAM_OK, "vram_check");
     while (player.pool_count > 0) vram_pool_release(player.pools[--player.pool_count]);
     vram_destroy(player.allocator);

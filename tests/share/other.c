@@ -68,7 +68,7 @@ static enum vram_status carry_out(struct vr_world *world, const struct other_ord
     case OTHER_WRITE: other_write(order->address, order->size_bytes, order->seed); return VRAM_OK;
     case OTHER_READ: return other_is(order->address, order->size_bytes, order->seed) ? VRAM_OK : VRAM_MISMATCH;
     case OTHER_STATS:
-        vram_share_stats(allocator, &reply->stats);
+        vram_get_share_stats(allocator, &reply->stats);
         reply->used_bytes = vram_sim_memory_used(world->sim, 0);
         return VRAM_OK;
     case OTHER_END: reply->left = vr_world_close(world); return VRAM_OK;

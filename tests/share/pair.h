@@ -47,7 +47,7 @@ VR_INLINE struct vram_imported import_here(struct pair *pair, const struct other
 
 VR_INLINE struct vram_share_stats stats_here(struct pair *pair) {
     struct vram_share_stats stats;
-    vram_share_stats(pair->here.allocator, &stats);
+    vram_get_share_stats(pair->here.allocator, &stats);
     return stats;
 }
 

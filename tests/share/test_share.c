@@ -563,13 +563,13 @@ static void calls_of_an_export_fail(uint64_t then_nth) {
             status = vram_export(world.allocator, address, handle, sizeof handle, &size, NULL);
             EXPECT_OK(vram_driver_fault_set(world.driver, NULL, 0, 0));
             assert_true(status == VRAM_OK || status == VRAM_DRIVER);
-            vram_share_stats(world.allocator, &stats);
+            vram_get_share_stats(world.allocator, &stats);
             assert_int_equal(stats.descriptors, status == VRAM_OK && c == 1 ? 4 : 0);
         }
         expect_free(&world, address);
         EXPECT_OK(vram_empty_cache(world.allocator));
         assert_int_equal(vram_sim_memory_used(world.sim, 0), 0);
-        vram_share_stats(world.allocator, &stats);
+        vram_get_share_stats(world.allocator, &stats);
         assert_int_equal(stats.descriptors, 0);
         expect_end(&world);
     }

@@ -126,7 +126,7 @@ static void equal_stacks_have_one_number(void **state) {
     assert_int_equal(vram_stack_take(stacks, VRAM_STACK_C, 100000), 0);
     assert_int_equal(vram_stack_take(stacks, VRAM_STACK_PYTHON, 0), 0); // there is none in here
     struct vram_stacks_counts counts;
-    vram_stacks_counts(stacks, &counts);
+    vram_get_stacks_counts(stacks, &counts);
     assert_true(counts.stacks >= 2 && counts.frames > 2 && counts.bytes > 1000);
 }
 

@@ -36,7 +36,7 @@ struct expected_record {
 
 VR_INLINE struct vram_stats expect_stats(const struct vr_world *world) {
     struct vram_stats stats;
-    EXPECT_OK(vram_stats(world->allocator, 0, &stats));
+    EXPECT_OK(vram_get_stats(world->allocator, 0, &stats));
     return stats;
 }
 

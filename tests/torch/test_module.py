@@ -177,7 +177,7 @@ class Library:
 
     def stats(self, device):
         stats, text = ctypes.create_string_buffer(1 << 16), ctypes.create_string_buffer(1 << 16)
-        assert self.library.vram_stats(self.allocator, device, stats) == 0
+        assert self.library.vram_get_stats(self.allocator, device, stats) == 0
         assert 0 < self.library.vram_stats_json(stats, text, ctypes.c_size_t(len(text))) < len(text)
         return text.value.decode()
 

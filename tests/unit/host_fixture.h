@@ -53,7 +53,7 @@ static inline void put(const struct fixture *fixture, void *pointer) {
 
 static inline struct vram_host_stats stats_of(const struct fixture *fixture) {
     struct vram_host_stats stats;
-    vram_host_stats(fixture->host, &stats);
+    vram_get_host_stats(fixture->host, &stats);
     return stats;
 }
 

@@ -96,8 +96,8 @@ static void refused_arguments(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_malloc(world.allocator, 1, 100, 0, &address));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_malloc(world.allocator, UINT32_MAX, 100, 0, &address));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_empty_cache_device(world.allocator, 1));
-    EXPECT_STATUS(INVALID_ARGUMENT, vram_stats(world.allocator, 1, &stats));
-    EXPECT_STATUS(INVALID_ARGUMENT, vram_stats(world.allocator, VRAM_MAX_DEVICES, &stats));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_get_stats(world.allocator, 1, &stats));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_get_stats(world.allocator, VRAM_MAX_DEVICES, &stats));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_reset_peak_stats(world.allocator, 1));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_reset_accumulated_stats(world.allocator, 1));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_set_memory_fraction(world.allocator, 1, 0.5));
@@ -154,7 +154,7 @@ static void bad_pointers(void **state) {
         struct vram_block_info info = {.address = 9};
         if (vram_free(world.allocator, bad[i]) != VRAM_INVALID_POINTER) fail_msg("0x%llx was freed", (unsigned long long)bad[i]);
         EXPECT_STATUS(INVALID_POINTER, vram_record_stream(world.allocator, bad[i], other));
-        EXPECT_STATUS(INVALID_POINTER, vram_block_info(world.allocator, bad[i], &info));
+        EXPECT_STATUS(INVALID_POINTER, vram_get_block_info(world.allocator, bad[i], &info));
         assert_int_equal(info.address, 9);
         assert_int_equal(vram_allocated_size(world.allocator, bad[i]), 0);
     }
@@ -192,12 +192,12 @@ static void two_devices(void **state) {
     assert_true(vram_last_oom(&oom));
     assert_int_equal(oom.device, 1);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, second, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, second, &info));
     assert_int_equal(info.device, 1);
     expect_free(&world, first);
     expect_free(&world, second);
     struct vram_stats stats;
-    EXPECT_OK(vram_stats(world.allocator, 1, &stats));
+    EXPECT_OK(vram_get_stats(world.allocator, 1, &stats));
     assert_int_equal(stats.num_ooms, 1);
     EXPECT_SCALAR(&world, num_ooms, 0);
     EXPECT_OK(vram_empty_cache_device(world.allocator, 1));
@@ -273,7 +273,7 @@ static void facts_about_a_block(void **state) {
     const uint64_t stream = world.stream[0][1];
     const uint64_t first = expect_malloc(&world, 3 * VR_MIB, stream), block = expect_malloc(&world, 5 * VR_MIB - 100, stream);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, block, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, block, &info));
     assert_int_equal(info.address, block);
     assert_int_equal(info.size_bytes, 5 * VR_MIB);
     assert_int_equal(info.requested_bytes, 5 * VR_MIB - 100);

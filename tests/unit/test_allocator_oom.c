@@ -59,7 +59,7 @@ static void watch(const struct vram_oom *oom, void *user) {
     witness->oom = *oom;
     // No lock is held: the allocator may be used.
     struct vram_stats stats;
-    EXPECT_OK(vram_stats(witness->world->allocator, 0, &stats));
+    EXPECT_OK(vram_get_stats(witness->world->allocator, 0, &stats));
     uint64_t small = 0;
     EXPECT_OK(vram_malloc(witness->world->allocator, 0, 100, 0, &small));
     EXPECT_OK(vram_free(witness->world->allocator, small));

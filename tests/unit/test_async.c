@@ -167,8 +167,8 @@ static void frees_in_captures(void **state) {
     EXPECT_OK(vram_capture_begin(other, three, VRAM_CAPTURE_THREAD_LOCAL, NULL));
     const uint64_t a = get(&world, 2 * VR_MIB, one), kept = get(&world, 3 * VR_MIB, one), c = get(&world, VR_MIB, three);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, a, &info));
-    assert_int_equal(info.pool.second, vram_pool_id(pool).second);
+    EXPECT_OK(vram_get_block_info(world.allocator, a, &info));
+    assert_int_equal(info.pool.second, vram_get_pool_id(pool).second);
     EXPECT_OK(vram_free(world.allocator, elsewhere)); // of a stream that captures nothing: at once
     EXPECT_OK(vram_free(world.allocator, before));
     EXPECT_STATUS(INVALID_POINTER, vram_free(world.allocator, before));

@@ -37,7 +37,7 @@ static void a_segment_changes_streams(void **state) {
     EXPECT_OK(vram_sim_advance(world.sim, 51 * MILLISECOND));
     assert_true(is_idle(&world, b));
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, fits, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, fits, &info));
     assert_int_equal(info.stream, b);
     // A segment of which a piece lives stays, and the other size class has its own.
     (void)expect_malloc(&world, 1000, b);
@@ -107,8 +107,8 @@ static void a_live_pool_gives_back(void **state) {
         if (shared) {
             EXPECT_OK(vram_malloc(world.allocator, 0, 28 * MIB, 0, &address));
             struct vram_block_info info;
-            EXPECT_OK(vram_block_info(world.allocator, address, &info));
-            assert_int_equal(info.pool.second, vram_pool_id(pool).second);
+            EXPECT_OK(vram_get_block_info(world.allocator, address, &info));
+            assert_int_equal(info.pool.second, vram_get_pool_id(pool).second);
             expect_free(&world, address);
             EXPECT_OK(vram_malloc(world.allocator, 0, 50 * MIB, 0, &address));
             expect_free(&world, address);
@@ -170,11 +170,11 @@ static void a_live_pool_gives_its_pages(void **state) {
     const uint64_t lent = expect_malloc(&world, 28 * MIB, 0);
     assert_int_equal(vram_sim_calls(world.sim, "cuMemCreate"), created);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, lent, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, lent, &info));
     assert_int_equal(info.pool.second, 0);
     assert_int_equal(expect_stats(&world).moved_bytes, 28 * MIB);
     struct vram_pool_stats figures;
-    EXPECT_OK(vram_pool_stats(pool, &figures));
+    EXPECT_OK(vram_get_pool_stats(pool, &figures));
     assert_int_equal(figures.reserved_bytes[VRAM_STAT_ALL].current, 12 * MIB);
     assert_int_equal(figures.free_bytes, 12 * MIB);
     EXPECT_OK(vram_check(world.allocator, NULL));
@@ -188,7 +188,7 @@ static void a_live_pool_gives_its_pages(void **state) {
 
 static struct vram_pool_id pool_of(const struct vr_world *world, uint64_t address) {
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, address, &info));
+    EXPECT_OK(vram_get_block_info(world->allocator, address, &info));
     return info.pool;
 }
 
@@ -209,7 +209,7 @@ static void free_pages_go_before_a_loan(void **state) {
     assert_int_equal(pool_of(&world, paged).second, 0);
     // 12 MiB of pages are left, which is too little.
     const uint64_t lent = expect_malloc(&world, 28 * MIB, 0);
-    assert_int_equal(pool_of(&world, lent).second, vram_pool_id(pool).second);
+    assert_int_equal(pool_of(&world, lent).second, vram_get_pool_id(pool).second);
     EXPECT_OK(vram_check(world.allocator, NULL));
     expect_free(&world, paged);
     expect_free(&world, lent);

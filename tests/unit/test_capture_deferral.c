@@ -133,7 +133,7 @@ static void expect_as_before(struct scene *scene, uint64_t stream) {
     struct vr_world *world = &scene->world;
     const uint64_t block = expect_malloc(world, 100, stream);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, block, &info));
+    EXPECT_OK(vram_get_block_info(world->allocator, block, &info));
     assert_int_equal(info.pool.first, 0);
     assert_int_equal(expect_blocks_in(world, 0, VRAM_BLOCK_PENDING), 0);
     assert_int_equal(vram_pool_references(scene->pool), 1);
@@ -248,12 +248,12 @@ static void a_trim_sees_what_a_capture_put_off(void **state) {
         EXPECT_OK(vram_record_stream(world.allocator, block, b));
         expect_free(&world, block);
         struct vram_checkpoint *saved = NULL;
-        EXPECT_OK(vram_pool_trim(beside));
+        EXPECT_OK(vram_pool_empty_cache(beside));
         EXPECT_CURRENT(&world, reserved_bytes, 30 * VR_MIB);
         expect_wait_stream(&world, a, b);
         end(&world, pool, a);
         if (checkpoint) EXPECT_OK(vram_pool_checkpoint(beside, &saved));
-        EXPECT_OK(vram_pool_trim(beside));
+        EXPECT_OK(vram_pool_empty_cache(beside));
         EXPECT_CURRENT(&world, reserved_bytes, 0);
         vram_checkpoint_destroy(saved);
         vram_pool_release(beside);
@@ -298,8 +298,8 @@ static void capture_beside(struct vr_world *world) {
         for (int step = 0; step < STEPS; step++) {
             const uint64_t block = expect_malloc(world, (uint64_t)(1 + step % 5) * VR_MIB, a);
             struct vram_block_info info;
-            EXPECT_OK(vram_block_info(world->allocator, block, &info));
-            assert_int_equal(info.pool.first, vram_pool_id(pool).first);
+            EXPECT_OK(vram_get_block_info(world->allocator, block, &info));
+            assert_int_equal(info.pool.first, vram_get_pool_id(pool).first);
             EXPECT_OK(vram_record_stream(world->allocator, block, b));
             kernel(world, b);
             expect_free(world, block);

@@ -24,8 +24,8 @@ static uint64_t expect_malloc_on(struct vr_world *world, uint32_t device, uint64
 
 static bool is_of_pool(struct vr_world *world, uint64_t address, const struct vram_pool *pool) {
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, address, &info));
-    return info.pool.first == vram_pool_id(pool).first && info.pool.second == vram_pool_id(pool).second;
+    EXPECT_OK(vram_get_block_info(world->allocator, address, &info));
+    return info.pool.first == vram_get_pool_id(pool).first && info.pool.second == vram_get_pool_id(pool).second;
 }
 
 static void driver_begin(struct vr_world *world, uint64_t stream, int mode) {
@@ -85,9 +85,9 @@ static void it_is_as_if_we_had_begun_it(void **state) {
     assert_int_equal(vram_pool_references(pool), 1);
     look(&world, 0, c);
     assert_int_equal(pending_on(&world, 0), 0);
-    EXPECT_OK(vram_pool_trim(pool)); // a graph knows its addresses
+    EXPECT_OK(vram_pool_empty_cache(pool)); // a graph knows its addresses
     struct vram_pool_stats stats;
-    EXPECT_OK(vram_pool_stats(pool, &stats));
+    EXPECT_OK(vram_get_pool_stats(pool, &stats));
     assert_true(stats.free_bytes != 0);
     vram_pool_release(pool);
     expect_end(&world);
@@ -211,7 +211,7 @@ static void a_device_that_was_forgotten_does_no_harm(void **state) {
     EXPECT_OK(vram_sim_complete_all(world.sim));
     EXPECT_OK(vram_empty_cache(world.allocator));
     struct vram_stats stats;
-    EXPECT_OK(vram_stats(world.allocator, 1, &stats));
+    EXPECT_OK(vram_get_stats(world.allocator, 1, &stats));
     assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 0);
     vram_pool_release(pool);
     expect_end(&world);
@@ -231,7 +231,7 @@ static void a_device_that_takes_no_part_goes_on(void **state) {
     EXPECT_OK(vr_world_complete(&world, 1, aside));
     EXPECT_OK(vram_empty_cache_device(world.allocator, 1));
     struct vram_stats stats;
-    EXPECT_OK(vram_stats(world.allocator, 1, &stats));
+    EXPECT_OK(vram_get_stats(world.allocator, 1, &stats));
     assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 0);
     uint64_t graph = 0;
     EXPECT_OK(vram_capture_end(pool, a, &graph, NULL));

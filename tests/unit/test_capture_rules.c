@@ -38,11 +38,11 @@ static void a_request_beside_a_capture_empties_the_cache(void **state) {
         expect_free(&scene.world, expect_malloc(&scene.world, 30 * VR_MIB, scene.c));
         begin(scene.pool, scene.a, VRAM_CAPTURE_GLOBAL);
         EXPECT_STATUS(OUT_OF_MEMORY, vram_malloc(allocator, 0, 40 * VR_MIB, scene.a, &address));
-        EXPECT_OK(vram_stats(allocator, 0, &stats));
+        EXPECT_OK(vram_get_stats(allocator, 0, &stats));
         assert_int_equal(stats.num_alloc_retries, 0);
         const enum vram_status status = vram_malloc(allocator, 0, 40 * VR_MIB, scene.c, &address);
         assert_int_equal(status, scene.streams_capture ? VRAM_OK : VRAM_OUT_OF_MEMORY);
-        EXPECT_OK(vram_stats(allocator, 0, &stats));
+        EXPECT_OK(vram_get_stats(allocator, 0, &stats));
         assert_int_equal(stats.num_alloc_retries, scene.streams_capture);
         if (status == VRAM_OK) expect_free(&scene.world, address);
         close_scene(&scene);
@@ -114,7 +114,7 @@ static void pages_beside_a_capture_are_unmapped(void **state) {
     expect_free(&world, expect_malloc(&world, 20 * VR_MIB, c));
     begin(pool, a, VRAM_CAPTURE_GLOBAL);
     const uint64_t other = world.stream[0][2], block = expect_malloc(&world, 60 * VR_MIB, other);
-    EXPECT_OK(vram_stats(world.allocator, 0, &stats));
+    EXPECT_OK(vram_get_stats(world.allocator, 0, &stats));
     assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 80 * VR_MIB); // that of a stays
     expect_free(&world, block);
     end(&world, pool, a);

@@ -310,7 +310,7 @@ static void item_12_an_empty_string_resets_some_options(void **state) {
     block = expect_malloc(&world, 1200 * 1024, 0);
     assert_int_equal(expect_size(&world, block), 1200 * 1024);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, block, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, block, &info));
     assert_true(info.expandable);
     const uint64_t big = expect_malloc(&world, 40 * VR_MIB, 0);
     assert_int_equal(expect_stats(&world).oversize_allocations.allocated, 0);

@@ -20,7 +20,7 @@ static struct vram_graph *begin(struct vr_world *world, uint64_t stream) { retur
 
 static uint64_t pool_of(struct vr_world *world, uint64_t block) {
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, block, &info));
+    EXPECT_OK(vram_get_block_info(world->allocator, block, &info));
     return info.pool.first;
 }
 

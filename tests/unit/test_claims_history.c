@@ -24,7 +24,7 @@ static void state_alone_knows_who_made_what_lives(void **state) {
     for (size_t i = 0; i < VR_COUNT_OF(block); i++) block[i] = take_here(&world, 3 * VR_MIB);
     for (size_t i = 1; i < VR_COUNT_OF(block); i++) give(&world, block[i]);
     struct vram_history_counts counts;
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_true(counts.recording && counts.kept <= 1);
     struct vram_recording *recording = snap(&world, NULL);
     assert_true(vram_recording_event_count(recording, 0) <= 1);

@@ -229,7 +229,7 @@ static void destroy(uint32_t device, uint64_t plan, void *user) { (void)device, 
 
 static uint64_t plans_on(struct vram_plan_cache *cache, uint32_t device) {
     struct vram_plan_cache_stats stats;
-    EXPECT_OK(vram_plan_cache_stats(cache, device, &stats));
+    EXPECT_OK(vram_get_plan_cache_stats(cache, device, &stats));
     return (uint64_t)stats.size;
 }
 

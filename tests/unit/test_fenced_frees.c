@@ -344,7 +344,7 @@ static void *work(void *argument) {
         failures += vram_free(allocator, address) != VRAM_OK;
         if (drawn == 63) {
             struct vram_stats stats;
-            failures += vram_stats(allocator, 0, &stats) != VRAM_OK;
+            failures += vram_get_stats(allocator, 0, &stats) != VRAM_OK;
         }
         if (drawn == 62) failures += vram_sim_complete_all(worker->world->sim) != VRAM_OK;
         atomic_fetch_add(worker->failures, failures);

@@ -162,8 +162,8 @@ static void an_unjoined_stream_is_named(void **state) {
     // A joined stream allocates from the graph's pool.
     const uint64_t block = expect_malloc(&world, 1000, side);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, block, &info));
-    assert_int_equal(info.pool.first, vram_pool_id(vram_graph_pool(graph)).first);
+    EXPECT_OK(vram_get_block_info(world.allocator, block, &info));
+    assert_int_equal(info.pool.first, vram_get_pool_id(vram_graph_pool(graph)).first);
     EXPECT_OK(vram_sim_launch(world.sim, 0, side, NULL, NULL, 10));
     EXPECT_REFUSED(DRIVER, "not waited for", vram_graph_end(graph, &error_));
     vram_graph_destroy(graph);
@@ -252,7 +252,7 @@ static void memory_stays_while_a_graph_lives(void **state) {
     expect_free(&world, expect_malloc(&world, 50 * VR_MIB, stream));
     EXPECT_OK(vram_graph_end(graph, NULL));
     EXPECT_OK(vram_empty_cache(world.allocator));
-    EXPECT_OK(vram_pool_trim(vram_graph_pool(graph)));
+    EXPECT_OK(vram_pool_empty_cache(vram_graph_pool(graph)));
     EXPECT_CURRENT(&world, reserved_bytes, 50 * VR_MIB);
     EXPECT_OK(vram_graph_launch(graph, stream, NULL));
     vram_graph_destroy(graph);
@@ -292,7 +292,7 @@ static void callables_share_one_pool(void **state) {
     EXPECT_OK(vram_graph_capture_all(world.allocator, 0, stream, callables, 3, 2, graphs, NULL));
     for (int i = 0; i < 3; i++) assert_int_equal(regions[i].runs, 3);
     struct vram_pool_stats stats;
-    EXPECT_OK(vram_pool_stats(vram_graph_pool(graphs[2]), &stats));
+    EXPECT_OK(vram_get_pool_stats(vram_graph_pool(graphs[2]), &stats));
     // Three outputs, and one temporary that all of them use in turn.
     assert_int_equal(stats.reserved_bytes[VRAM_STAT_ALL].current, 90 * VR_MIB);
     for (int i = 0; i < 3; i++) EXPECT_OK(vram_graph_launch(graphs[i], stream, NULL));
@@ -379,7 +379,7 @@ static void the_caches_are_emptied_before(void **state) {
     const struct vram_graph_options options = {.host = host};
     EXPECT_OK(vram_graph_begin(world.allocator, 0, world.stream[0][1], &options, &graph, NULL));
     struct vram_host_stats stats;
-    vram_host_stats(host, &stats);
+    vram_get_host_stats(host, &stats);
     assert_int_equal(stats.allocated_bytes.current, 0);
     EXPECT_CURRENT(&world, reserved_bytes, 0);
     EXPECT_OK(vram_graph_end(graph, NULL));

@@ -102,7 +102,7 @@ static void events_name_their_private_pool(void **state) {
     give(&world, inside);
     struct vram_recording *recording = snap(&world, NULL);
     const struct vr_history *history = &model_of(recording)->histories[0];
-    const uint64_t id = vram_pool_id(pool).second;
+    const uint64_t id = vram_get_pool_id(pool).second;
     assert_int_equal(history->count, 6);
     for (size_t i = 0; i < history->count; i++) {
         const bool ours = i != 2 && i != 3;
@@ -134,7 +134,7 @@ static void the_newest_events_stay(void **state) {
     assert_string_equal(vram_recording_setting(recording, "trace_alloc_max_entries"), "4");
     vram_recording_destroy(recording);
     struct vram_history_counts counts;
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_int_equal(counts.events, 8); // three of the two allocations, four of the frees, and the snapshot's own
     assert_int_equal(counts.kept, 4);
     assert_int_equal(counts.lost, 0);
@@ -234,15 +234,15 @@ static void nothing_is_recorded_before_and_after(void **state) {
     assert_int_equal(vram_recording_event_count(recording, VRAM_ALL_DEVICES), 0);
     vram_recording_destroy(recording);
     struct vram_history_counts counts;
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_false(counts.recording);
     assert_int_equal(counts.events, 0);
     start(&world, &(struct vram_history_options){.no_device_memory = true});
     give(&world, take(&world, 100, 0));
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_true(counts.recording && counts.events == 0);
     start(&world, &(struct vram_history_options){.enabled = VRAM_HISTORY_NONE});
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_false(counts.recording);
     history_end(&world);
 }

@@ -149,7 +149,7 @@ static void state_of_file(const char *conf, bool caching) {
         struct vram_error error = {.message = ""};
         if (closed) OK(vram_history_stop(world.allocator));
         if (vram_recording_read_file(path, &recording, &error) != VRAM_OK) fail_msg("%s", error.message);
-        assert_int_equal(vram_recording_ending(recording), closed ? VRAM_RECORDING_WHOLE : VRAM_RECORDING_OPEN);
+        assert_int_equal(vram_get_recording_ending(recording), closed ? VRAM_RECORDING_WHOLE : VRAM_RECORDING_OPEN);
         const struct vr_segments *found = &model_of(recording)->segments, *wanted = &model_of(snapshot)->segments;
         assert_int_equal(found->count, wanted->count);
         for (size_t i = 0; i < found->count; i++) {

@@ -31,7 +31,7 @@ static struct vram_recording *read_file(const char *path, enum vram_recording_en
     struct vram_recording *recording = NULL;
     struct vram_error error = {.message = ""};
     if (vram_recording_read_file(path, &recording, &error) != VRAM_OK) fail_msg("%s: %s", path, error.message);
-    assert_int_equal(vram_recording_ending(recording), ending);
+    assert_int_equal(vram_get_recording_ending(recording), ending);
     OK(vr_model_check(model_of(recording), &error));
     return recording;
 }
@@ -195,14 +195,14 @@ static void allocate_and_stop(struct vr_world *world) {
 
 static void records_nothing(struct vr_world *world) {
     struct vram_history_counts counts;
-    vram_history_counts(world->allocator, &counts);
+    vram_get_history_counts(world->allocator, &counts);
     MUST(!counts.recording && counts.events == 0);
     allocate_and_stop(world);
     // It may start one of its own.
     MUST(vram_history_start(world->allocator, NULL, NULL) == VRAM_OK);
     uint64_t address = 0;
     MUST(vram_malloc(world->allocator, 0, 7000, 0, &address) == VRAM_OK);
-    vram_history_counts(world->allocator, &counts);
+    vram_get_history_counts(world->allocator, &counts);
     MUST(counts.recording && counts.events != 0);
 }
 

@@ -82,7 +82,7 @@ static void a_trim_has_a_stack_of_its_own(void **state) {
     start(&world, &(struct vram_history_options){.host = host});
     OK(vram_host_pool_malloc(pool, 100000, 0, &pointer));
     OK(vram_host_free(host, pointer));
-    OK(vram_host_pool_trim(pool));
+    OK(vram_host_pool_empty_cache(pool));
     struct vram_recording *recording = snap(&world, NULL);
     const struct vr_history *history = events_of(recording);
     assert_int_equal(history->count, 5);

@@ -58,7 +58,7 @@ static void the_environment_starts_a_history(void **state) {
     OK(with_environment(&world, text, NULL, &error));
     for (uint64_t i = 0; i < 5; i++) give(&world, take(&world, 100 + i, 0));
     struct vram_history_counts counts;
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_int_equal(counts.events, 10);
     assert_int_equal(counts.kept, 3);
     history_end(&world);
@@ -69,7 +69,7 @@ static void the_environment_starts_a_history(void **state) {
     (void)remove(dump);
 
     OK(with_environment(&world, "off", "off", &error));
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_false(counts.recording);
     history_end(&world);
 }
@@ -111,16 +111,16 @@ static void a_text_starts_and_stops(void **state) {
     OK(vram_history_start_text(world.allocator, "all,context=none,max_entries=7", &error));
     give(&world, take(&world, 100, 0));
     OK(vram_history_start_text(world.allocator, "context=none,clear_history", &error));
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_true(counts.recording && counts.events == 0);
     assert_int_equal(vram_history_start_text(world.allocator, "all,dump=x.pickle", &error), VRAM_BAD_OPTION);
     assert_int_equal(vram_history_start_text(world.allocator, "all,context=some", &error), VRAM_BAD_OPTION);
     assert_int_equal(error.offset, 4);
     assert_int_equal(vram_history_start_text(world.allocator, "all,file=/no/such/folder/x.vram", &error), VRAM_IO);
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_true(counts.recording);
     OK(vram_history_start_text(world.allocator, "off", &error));
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_false(counts.recording);
     history_end(&world);
 }

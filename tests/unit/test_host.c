@@ -120,7 +120,7 @@ static void strange_pointers_are_refused(void **state) {
     assert_int_equal(vram_host_free(fixture.host, pointer + 1), VRAM_INVALID_POINTER);
     assert_int_equal(vram_host_free(fixture.host, &fixture), VRAM_INVALID_POINTER);
     assert_int_equal(vram_host_record_stream(fixture.host, pointer + 8, 0), VRAM_INVALID_POINTER);
-    assert_int_equal(vram_host_block_info(fixture.host, pointer + 8, &info), VRAM_INVALID_POINTER);
+    assert_int_equal(vram_get_host_block_info(fixture.host, pointer + 8, &info), VRAM_INVALID_POINTER);
     assert_int_equal(vram_host_record_stream(fixture.host, pointer, VR_CU_STREAM_PER_THREAD), VRAM_INVALID_ARGUMENT);
     assert_int_equal(vram_host_record_stream(fixture.host, pointer, 0xdead0000), VRAM_DRIVER);
     put(&fixture, pointer);
@@ -165,7 +165,7 @@ static void every_stream_is_waited_for(void **state) {
     expect_ok(vram_host_record_stream(fixture.host, pointer, second));
     expect_ok(vram_host_record_stream(fixture.host, pointer, first)); // a use that is there already is enough
     struct vram_host_block_info info;
-    expect_ok(vram_host_block_info(fixture.host, pointer, &info));
+    expect_ok(vram_get_host_block_info(fixture.host, pointer, &info));
     assert_int_equal(info.streams, 2);
     put(&fixture, pointer);
     assert_int_equal(calls(&fixture, "cuEventRecord"), 2);
@@ -325,9 +325,9 @@ static void registered_memory_goes_back_as_it_came(void **state) {
     expect_ok(vram_host_configure(fixture.host, "pinned_use_cuda_host_register:False", NULL));
     void *allocated = get(&fixture, VR_MIB);
     struct vram_host_block_info info;
-    expect_ok(vram_host_block_info(fixture.host, registered, &info));
+    expect_ok(vram_get_host_block_info(fixture.host, registered, &info));
     assert_int_equal(info.origin, VRAM_HOST_REGISTERED);
-    expect_ok(vram_host_block_info(fixture.host, allocated, &info));
+    expect_ok(vram_get_host_block_info(fixture.host, allocated, &info));
     assert_int_equal(info.origin, VRAM_HOST_ALLOCATED);
     put(&fixture, registered);
     put(&fixture, small);
@@ -366,12 +366,12 @@ static void the_reserve_is_cut_and_kept(void **state) {
         char *a = get(&fixture, 1), *b = get(&fixture, 5000);
         assert_ptr_equal(a + 4096, b);
         struct vram_host_block_info info;
-        expect_ok(vram_host_block_info(fixture.host, b, &info));
+        expect_ok(vram_get_host_block_info(fixture.host, b, &info));
         assert_int_equal(info.origin, VRAM_HOST_RESERVED);
         assert_int_equal(info.size_bytes, 8192);
         assert_int_equal(stats_of(&fixture).reserve_used_bytes, 12288);
         void *outside = get(&fixture, VR_MIB); // no room left for it
-        expect_ok(vram_host_block_info(fixture.host, outside, &info));
+        expect_ok(vram_get_host_block_info(fixture.host, outside, &info));
         assert_int_not_equal(info.origin, VRAM_HOST_RESERVED);
         put(&fixture, a);
         put(&fixture, b);

@@ -13,7 +13,7 @@ static struct vram_host_pool *new_pool(const struct fixture *fixture, bool for_g
 
 static uint64_t pool_of(const struct fixture *fixture, const void *pointer) {
     struct vram_host_block_info info;
-    expect_ok(vram_host_block_info(fixture->host, pointer, &info));
+    expect_ok(vram_get_host_block_info(fixture->host, pointer, &info));
     return info.pool.first != 0 ? info.pool.first : info.pool.second;
 }
 
@@ -58,12 +58,12 @@ static void pools_keep_apart(void **state) {
     put(&fixture, inside);
     assert_ptr_equal(get(&fixture, 4096), outside);
     struct vram_host_pool_stats stats;
-    vram_host_pool_stats(pool, &stats);
+    vram_get_host_pool_stats(pool, &stats);
     assert_int_equal(stats.blocks, 1);
     assert_int_equal(stats.free_bytes, 4096);
     expect_ok(vram_host_empty_cache(fixture.host)); // has references: kept
     assert_int_equal(stats_of(&fixture).allocations.current, 2);
-    expect_ok(vram_host_pool_trim(pool));
+    expect_ok(vram_host_pool_empty_cache(pool));
     assert_int_equal(stats_of(&fixture).allocations.current, 1);
     vram_host_pool_release(user);
     vram_host_pool_release(pool);
@@ -198,9 +198,9 @@ static void a_captured_block_is_kept_until_its_pool_is_released(void **state) {
     assert_true(again != pointer);
     assert_int_equal(stats_of(&fixture).kept_bytes, 4096);
     struct vram_host_pool_stats stats;
-    vram_host_pool_stats(pool, &stats);
+    vram_get_host_pool_stats(pool, &stats);
     assert_int_equal(stats.kept_bytes, 4096);
-    expect_ok(vram_host_pool_trim(pool));
+    expect_ok(vram_host_pool_empty_cache(pool));
     assert_int_equal(stats_of(&fixture).allocations.current, 3);
     vram_host_pool_release(pool);
     assert_int_equal(stats_of(&fixture).kept_bytes, 0);
@@ -223,7 +223,7 @@ static void a_block_used_in_a_capture_is_captured(void **state) {
     expect_ok(vram_host_record_stream(fixture.host, pointer, stream));
     end_capture(&fixture, stream);
     struct vram_host_block_info info;
-    expect_ok(vram_host_block_info(fixture.host, pointer, &info));
+    expect_ok(vram_get_host_block_info(fixture.host, pointer, &info));
     assert_true(info.captured);
     put(&fixture, pointer);
     expect_ok(vram_sim_complete_all(fixture.sim));

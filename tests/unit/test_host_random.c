@@ -189,7 +189,7 @@ static void op_malloc(struct pair *pair) {
     look(pair);
     assert_false(is_taken(pair, pointer));
     struct vram_host_block_info info;
-    expect_ok(vram_host_block_info(pair->real.host, pointer, &info));
+    expect_ok(vram_get_host_block_info(pair->real.host, pointer, &info));
     const uint64_t cached = cached_size(pair, pool, size);
     if (cached == 0) make_room(pair, requested, size);
     struct naive_block *block =
@@ -258,7 +258,7 @@ static void op_release(struct pair *pair) {
     if (pool == 0)
         expect_ok(vram_host_empty_cache(pair->real.host));
     else
-        expect_ok(vram_host_pool_trim(pair->pools[pool]));
+        expect_ok(vram_host_pool_empty_cache(pair->pools[pool]));
     look(pair);
     release(pair, pool);
 }

@@ -74,11 +74,11 @@ static void disturb(struct worker *worker) {
     struct vram_host_stats stats;
     switch (draw(worker, 7)) {
     case 0: must(worker, vram_host_empty_cache(host) == VRAM_OK); break;
-    case 1: must(worker, vram_host_pool_trim(shared->pool) == VRAM_OK); break;
+    case 1: must(worker, vram_host_pool_empty_cache(shared->pool) == VRAM_OK); break;
     case 2: must(worker, vram_host_check(host, NULL) == VRAM_OK); break;
     case 3: must(worker, vram_host_configure(host, draw(worker, 2) ? "pinned_max_cached_size_mb:1" : "", NULL) == VRAM_OK); break;
     case 4:
-        vram_host_stats(host, &stats);
+        vram_get_host_stats(host, &stats);
         must(worker, stats.active_bytes.current <= stats.allocated_bytes.current && stats.active_bytes.peak >= stats.active_bytes.current);
         break;
     case 5: must(worker, vram_host_free(host, &stats) == VRAM_INVALID_POINTER); break;

@@ -97,7 +97,7 @@ static void test_events_come_back(void **state) {
         struct vram_log *log = open_log(256);
         append(log, 0, count, 0);
         struct vram_log_counts counts;
-        vram_log_counts(log, &counts);
+        vram_get_log_counts(log, &counts);
         assert_int_equal(counts.events, count);
         assert_int_equal(vram_log_close(log), VRAM_OK);
         struct vram_recording *recording = read_back();
@@ -326,7 +326,7 @@ static void test_killed(void **state) {
         (void)close(told[0]);
         (void)close(told[1]);
         struct vram_recording *recording = read_back();
-        assert_int_equal(vram_recording_ending(recording), VRAM_RECORDING_OPEN);
+        assert_int_equal(vram_get_recording_ending(recording), VRAM_RECORDING_OPEN);
         check_events(vr_recording_model(recording), 0, count);
         vram_recording_destroy(recording);
     }
@@ -407,7 +407,7 @@ static void test_damage(void **state) {
         if (status != VRAM_OK) continue;
         const uint64_t events = vram_recording_event_count(recording, VRAM_ALL_DEVICES);
         if (events != 0) check_events(vr_recording_model(recording), 0, events);
-        const enum vram_recording_ending ending = vram_recording_ending(recording);
+        const enum vram_recording_ending ending = vram_get_recording_ending(recording);
         if (ending == VRAM_RECORDING_WHOLE) {
             assert_int_equal(events, 50);
         } else {
@@ -474,7 +474,7 @@ static void test_room_comes_late(void **state) {
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(vram_log_close(log), VRAM_OK);
     struct vram_recording *recording = read_back();
-    assert_int_equal(vram_recording_ending(recording), VRAM_RECORDING_WHOLE);
+    assert_int_equal(vram_get_recording_ending(recording), VRAM_RECORDING_WHOLE);
     check_events(vr_recording_model(recording), 0, count);
     vram_recording_destroy(recording);
 }

@@ -149,7 +149,7 @@ static void f_pages_are_mapped_behind_a_free_block(void **state) {
     EXPECT_SCALAR(&world, num_device_alloc, 2);
 
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, second, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, second, &info));
     assert_true(info.expandable);
     assert_int_equal(info.segment_address, first);
     assert_int_equal(info.segment_bytes, 60 * VR_MIB);

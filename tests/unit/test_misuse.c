@@ -156,8 +156,8 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(record_foreign, INVALID_POINTER, vram_record_stream(w->mine, w->foreign, w->stream))                                                 \
     X(empty_no_device, INVALID_ARGUMENT, vram_empty_cache_device(w->mine, NO_DEVICE))                                                      \
     X(empty_far_device, INVALID_ARGUMENT, vram_empty_cache_device(w->mine, FAR_DEVICE))                                                    \
-    X(info_freed, INVALID_POINTER, vram_block_info(w->mine, w->freed, &o->info))                                                           \
-    X(info_null, INVALID_POINTER, vram_block_info(w->mine, 0, &o->info))                                                                   \
+    X(info_freed, INVALID_POINTER, vram_get_block_info(w->mine, w->freed, &o->info))                                                       \
+    X(info_null, INVALID_POINTER, vram_get_block_info(w->mine, 0, &o->info))                                                               \
     X(find_foreign, INVALID_POINTER, vram_find_block(w->mine, w->foreign, &o->info))                                                       \
     X(find_last, INVALID_POINTER, vram_find_block(w->mine, UINT64_MAX, &o->info))                                                          \
     X(fraction_negative, INVALID_ARGUMENT, vram_set_memory_fraction(w->mine, 0, -0.1))                                                     \
@@ -167,7 +167,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(fraction_of_none, INVALID_ARGUMENT, vram_memory_fraction(w->mine, NO_DEVICE, &o->fraction))                                          \
     X(limit_no_device, INVALID_ARGUMENT, vram_set_memory_limit(w->mine, NO_DEVICE, 1))                                                     \
     X(class_too_long, INVALID_ARGUMENT, vram_set_stream_class(w->mine, 0, LONG_NAME))                                                      \
-    X(stats_no_device, INVALID_ARGUMENT, vram_stats(w->mine, NO_DEVICE, &o->stats))                                                        \
+    X(stats_no_device, INVALID_ARGUMENT, vram_get_stats(w->mine, NO_DEVICE, &o->stats))                                                    \
     X(reset_peak_no_device, INVALID_ARGUMENT, vram_reset_peak_stats(w->mine, NO_DEVICE))                                                   \
     X(reset_sums_no_device, INVALID_ARGUMENT, vram_reset_accumulated_stats(w->mine, FAR_DEVICE))                                           \
     X(memory_no_device, INVALID_ARGUMENT, vram_memory_info(w->mine, NO_DEVICE, &o->word, &o->word))                                        \
@@ -199,7 +199,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(host_free_inside, INVALID_POINTER, vram_host_free(w->host, (char *)w->pinned + 1))                                                   \
     X(host_record_foreign, INVALID_POINTER, vram_host_record_stream(w->host, w, 0))                                                        \
     X(host_record_per_thread, INVALID_ARGUMENT, vram_host_record_stream(w->host, w->pinned, 2))                                            \
-    X(host_info_foreign, INVALID_POINTER, vram_host_block_info(w->host, w, &o->host_info))                                                 \
+    X(host_info_foreign, INVALID_POINTER, vram_get_host_block_info(w->host, w, &o->host_info))                                             \
     X(host_end_not_begun, INVALID_ARGUMENT, vram_host_pool_end(w->host_pool, THREAD_ROUTE))                                                \
     X(host_begin_no_kind, INVALID_ARGUMENT,                                                                                                \
       vram_host_pool_begin(w->host_pool, &(struct vram_route){.kind = (enum vram_route_kind)NO_VALUE}))                                    \
@@ -230,7 +230,7 @@ static const struct vram_graph_callable fail_second[] = {{run_nothing, NULL}, {r
     X(plan_no_device, INVALID_ARGUMENT, vram_plan_acquire(w->plans, NO_DEVICE, 0, "key", 3, &o->plan))                                     \
     X(plans_negative, INVALID_ARGUMENT, vram_plan_cache_set_max(w->plans, 0, -1))                                                          \
     X(plans_clear_far, INVALID_ARGUMENT, vram_plan_cache_clear(w->plans, VRAM_MAX_DEVICES))                                                \
-    X(plans_stats_far, INVALID_ARGUMENT, vram_plan_cache_stats(w->plans, FAR_DEVICE, &o->plan_stats))                                      \
+    X(plans_stats_far, INVALID_ARGUMENT, vram_get_plan_cache_stats(w->plans, FAR_DEVICE, &o->plan_stats))                                  \
     X(log_frame_no_string, INVALID_ARGUMENT, vram_log_frame(w->log, 77, 78, 1, &o->number))                                                \
     X(log_stack_no_frame, INVALID_ARGUMENT, vram_log_stack(w->log, (const uint32_t[]){77}, 1, &o->number))                                 \
     X(log_code_no_module, INVALID_ARGUMENT, vram_log_code(w->log, 77, 1, &o->number))                                                      \

@@ -76,7 +76,7 @@ static void workload(struct round *round) {
     put(round, direct);
     struct vram_stats stats;
     uint64_t free_bytes = 0, total_bytes = 0;
-    (void)passed(round, vram_stats(allocator, 0, &stats));
+    (void)passed(round, vram_get_stats(allocator, 0, &stats));
     (void)passed(round, vram_memory_info(allocator, 0, &free_bytes, &total_bytes));
 }
 
@@ -85,7 +85,7 @@ static void expect_history(struct vram_allocator *allocator) {
     struct vram_recording *recording = NULL;
     struct vram_stats stats;
     EXPECT_OK(vram_snapshot(allocator, NULL, &recording, NULL));
-    EXPECT_OK(vram_stats(allocator, 0, &stats));
+    EXPECT_OK(vram_get_stats(allocator, 0, &stats));
     const struct vr_history *history = &vr_recording_model(recording)->histories[0];
     int64_t live = 0, reserved = 0;
     for (size_t i = 0; i < history->count; i++) {
@@ -261,7 +261,7 @@ static void chaos_malloc(struct chaos *chaos) {
     struct vram_block_info info;
     const uint64_t address = get(&chaos->round, size, chaos->round.world.stream[0][draw(chaos, 3)]);
     if (address == 0) return;
-    EXPECT_OK(vram_block_info(chaos->round.world.allocator, address, &info));
+    EXPECT_OK(vram_get_block_info(chaos->round.world.allocator, address, &info));
     for (size_t i = 0; i < chaos->live_count; i++) {
         const struct vram_block_info *other = &chaos->live[i];
         assert_false(info.address < other->address + other->size_bytes && other->address < info.address + info.size_bytes);

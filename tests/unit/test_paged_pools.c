@@ -35,7 +35,7 @@ static void expect_sound(const struct vr_world *world) {
 
 static int64_t held_by(struct vram_pool *pool) {
     struct vram_pool_stats stats;
-    EXPECT_OK(vram_pool_stats(pool, &stats));
+    EXPECT_OK(vram_get_pool_stats(pool, &stats));
     return stats.reserved_bytes[VRAM_STAT_ALL].current;
 }
 
@@ -201,7 +201,7 @@ static void a_trimmed_pool_gives_back(void **state) {
     const uint64_t kept = expect_pool_malloc(pool, 10 * MIB, 0), other = expect_malloc(&world, 8 * MIB, 0);
     expect_free(&world, expect_pool_malloc(pool, 20 * MIB, 0));
     expect_free(&world, other);
-    EXPECT_OK(vram_pool_trim(pool));
+    EXPECT_OK(vram_pool_empty_cache(pool));
     assert_int_equal(held_by(pool), 10 * MIB);
     EXPECT_CURRENT(&world, reserved_bytes, 18 * MIB);
     struct vram_checkpoint *checkpoint = NULL;
@@ -238,7 +238,7 @@ static void a_graph_keeps_its_pages(void **state) {
     assert_int_equal(vram_malloc(world.allocator, 0, 40 * MIB, 0, &address), VRAM_OUT_OF_MEMORY);
     assert_int_equal(vram_malloc(world.allocator, 0, 40 * MIB, stream, &address), VRAM_OUT_OF_MEMORY);
     EXPECT_OK(vram_empty_cache(world.allocator));
-    EXPECT_OK(vram_pool_trim(pool));
+    EXPECT_OK(vram_pool_empty_cache(pool));
     assert_int_equal(held_by(pool), held);
     expect_sound(&world);
     assert_int_equal(vr_cu(world.sim, graph_destroy, graph), VR_CU_SUCCESS);

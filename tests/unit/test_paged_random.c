@@ -332,7 +332,7 @@ static bool answered(struct program *program, struct pool_state *pool, enum vram
     size_t count = 0;
     struct vram_sleeper list[64];
     EXPECT_OK(vram_sleepers(program->world.allocator, 0, list, VR_COUNT_OF(list), &count));
-    const struct vram_pool_id id = pool->pool == NULL ? (struct vram_pool_id){0} : vram_pool_id(pool->pool);
+    const struct vram_pool_id id = pool->pool == NULL ? (struct vram_pool_id){0} : vram_get_pool_id(pool->pool);
     for (size_t i = 0; i < count; i++)
         if (list[i].pool.first == id.first && list[i].pool.second == id.second) return status != VRAM_OK;
     woke(program, pool->number, false);
@@ -416,7 +416,7 @@ static void switch_mem_pool(struct program *program) {
         passed(program, status);
         if (status == VRAM_OK) *state = (struct pool_state){.pool = pool, .number = ++program->last_number};
     } else if (draw(program, 2) == 0) {
-        passed(program, vram_pool_trim(state->pool));
+        passed(program, vram_pool_empty_cache(state->pool));
     } else {
         vram_pool_release(state->pool);
         *state = (struct pool_state){.number = ++program->last_number};

@@ -57,7 +57,7 @@ static void use(struct vram_plan_cache *cache, uint32_t key) {
 
 static struct vram_plan_cache_stats stats_of(struct vram_plan_cache *cache) {
     struct vram_plan_cache_stats stats;
-    EXPECT_OK(vram_plan_cache_stats(cache, 0, &stats));
+    EXPECT_OK(vram_get_plan_cache_stats(cache, 0, &stats));
     return stats;
 }
 
@@ -126,7 +126,7 @@ static void what_makes_no_sense_is_refused(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_cache_set_max(cache, 0, -1));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_cache_set_max(cache, VRAM_MAX_DEVICES, 1));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_cache_clear(cache, VRAM_MAX_DEVICES));
-    EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_cache_stats(cache, VRAM_MAX_DEVICES, &stats));
+    EXPECT_STATUS(INVALID_ARGUMENT, vram_get_plan_cache_stats(cache, VRAM_MAX_DEVICES, &stats));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, 0, 0, "", 0, &plan));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, VRAM_MAX_DEVICES, 0, "abcd", 4, &plan));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_plan_acquire(cache, 0, 0, "abc", 3, &plan)); // of build

@@ -18,7 +18,7 @@ static uint64_t expect_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, 
 
 static struct vram_pool_stats expect_pool_stats(struct vram_pool *pool) {
     struct vram_pool_stats stats;
-    EXPECT_OK(vram_pool_stats(pool, &stats));
+    EXPECT_OK(vram_get_pool_stats(pool, &stats));
     return stats;
 }
 
@@ -32,11 +32,11 @@ static void ids_as_pytorch_gives_them(void **state) {
     expect_world(&world, "", 0);
     const struct vram_pool_options graph = {.for_graph = true};
     struct vram_pool *user = expect_pool(&world, NULL), *first = expect_pool(&world, &graph), *second = expect_pool(&world, &graph);
-    assert_int_equal(vram_pool_id(user).first, 0);
-    assert_int_equal(vram_pool_id(user).second, 1);
-    assert_int_equal(vram_pool_id(first).first, 1);
-    assert_int_equal(vram_pool_id(second).first, 2);
-    assert_int_equal(vram_pool_id(second).second, 0);
+    assert_int_equal(vram_get_pool_id(user).first, 0);
+    assert_int_equal(vram_get_pool_id(user).second, 1);
+    assert_int_equal(vram_get_pool_id(first).first, 1);
+    assert_int_equal(vram_get_pool_id(second).first, 2);
+    assert_int_equal(vram_get_pool_id(second).second, 0);
     vram_pool_release(user);
     vram_pool_release(first);
     vram_pool_release(second);
@@ -56,19 +56,19 @@ static void the_newest_route_that_accepts_wins(void **state) {
     assert_int_equal(vram_pool_references(one), 2);
     struct vram_block_info info;
     const uint64_t in_two = expect_malloc(&world, 100, a), in_one = expect_malloc(&world, 100, b);
-    EXPECT_OK(vram_block_info(world.allocator, in_two, &info));
-    assert_int_equal(info.pool.second, vram_pool_id(two).second);
-    EXPECT_OK(vram_block_info(world.allocator, in_one, &info));
-    assert_int_equal(info.pool.second, vram_pool_id(one).second);
+    EXPECT_OK(vram_get_block_info(world.allocator, in_two, &info));
+    assert_int_equal(info.pool.second, vram_get_pool_id(two).second);
+    EXPECT_OK(vram_get_block_info(world.allocator, in_one, &info));
+    assert_int_equal(info.pool.second, vram_get_pool_id(one).second);
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_end(one, &on_a));
     EXPECT_OK(vram_pool_end(two, &on_a));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_end(two, &on_a));
     const uint64_t also_one = expect_malloc(&world, 100, a);
-    EXPECT_OK(vram_block_info(world.allocator, also_one, &info));
-    assert_int_equal(info.pool.second, vram_pool_id(one).second);
+    EXPECT_OK(vram_get_block_info(world.allocator, also_one, &info));
+    assert_int_equal(info.pool.second, vram_get_pool_id(one).second);
     EXPECT_OK(vram_pool_end(one, &by_thread));
     const uint64_t default_pool = expect_malloc(&world, 100, a);
-    EXPECT_OK(vram_block_info(world.allocator, default_pool, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, default_pool, &info));
     assert_int_equal(info.pool.second, 0);
     assert_int_not_equal(default_pool, also_one);
     for (size_t i = 0; i < 4; i++) expect_free(&world, (uint64_t[]){in_two, in_one, also_one, default_pool}[i]);
@@ -170,7 +170,7 @@ static void trim_returns_what_is_free(void **state) {
     const uint64_t other = expect_malloc(&world, 70 * VR_MIB, 0);
     expect_free(&world, freed);
     expect_free(&world, other);
-    EXPECT_OK(vram_pool_trim(pool));
+    EXPECT_OK(vram_pool_empty_cache(pool));
     assert_int_equal(expect_pool_stats(pool).reserved_bytes[VRAM_STAT_LARGE_POOL].current, 30 * VR_MIB);
     EXPECT_CURRENT(&world, reserved_bytes, 100 * VR_MIB);
     expect_free(&world, live);
@@ -324,8 +324,8 @@ static void a_pool_lends_when_memory_is_short(void **state) {
     assert_true(vram_last_oom(&oom));
     assert_int_equal(oom.private_pool_bytes, 42 * VR_MIB);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, cached, &info));
-    assert_int_equal(info.pool.second, vram_pool_id(lender).second);
+    EXPECT_OK(vram_get_block_info(world.allocator, cached, &info));
+    assert_int_equal(info.pool.second, vram_get_pool_id(lender).second);
     expect_free(&world, cached);
     vram_pool_release(lender);
     vram_pool_release(miser);
@@ -436,7 +436,7 @@ static void a_checkpoint_needs_its_memory(void **state) {
     EXPECT_OK(vram_pool_checkpoint(pool, &checkpoint));
     expect_free(&world, block);
     EXPECT_OK(vram_sim_complete_all(world.sim));
-    EXPECT_OK(vram_pool_trim(pool));
+    EXPECT_OK(vram_pool_empty_cache(pool));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_restore(pool, checkpoint, NULL));
     vram_checkpoint_destroy(checkpoint);
     vram_pool_release(pool);

@@ -19,7 +19,7 @@ static void ids_from_outside(void **state) {
     const struct vram_pool_options again = {.id = {0, 7}};
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_create(world.allocator, 0, &again, &next));
     EXPECT_OK(vram_pool_create(world.allocator, 0, NULL, &next));
-    assert_int_equal(vram_pool_id(next).second, 8); // above those that were given
+    assert_int_equal(vram_get_pool_id(next).second, 8); // above those that were given
     EXPECT_OK(vram_pool_find(world.allocator, 0, (struct vram_pool_id){0, 7}, &found));
     assert_ptr_equal(found, seven);
     assert_int_equal(vram_pool_references(seven), 2);
@@ -35,10 +35,10 @@ static void ids_from_outside(void **state) {
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_find(world.allocator, 0, (struct vram_pool_id){0, 7}, &found));
     EXPECT_STATUS(INVALID_ARGUMENT, vram_pool_create(world.allocator, 0, &again, &next));
     int64_t waits = expect_stats(&world).num_sync_all_streams;
-    EXPECT_OK(vram_pool_empty_cache(world.allocator, 0, (struct vram_pool_id){0, 6})); // one that ended empty: only counted
+    EXPECT_OK(vram_empty_cache_pool(world.allocator, 0, (struct vram_pool_id){0, 6})); // one that ended empty: only counted
     EXPECT_SCALAR(&world, num_sync_all_streams, ++waits);
     EXPECT_CURRENT(&world, reserved_bytes, 2 * MIB);
-    EXPECT_OK(vram_pool_empty_cache(world.allocator, 0, (struct vram_pool_id){0, 7}));
+    EXPECT_OK(vram_empty_cache_pool(world.allocator, 0, (struct vram_pool_id){0, 7}));
     EXPECT_CURRENT(&world, reserved_bytes, 0);
     EXPECT_SCALAR(&world, num_sync_all_streams, waits + 1);
     seven = pool_with_id(&world, 0, 7);
@@ -59,7 +59,7 @@ static bool is_stream(uint64_t stream, void *user) {
 
 static uint64_t pool_of(struct vr_world *world, uint64_t address) {
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, address, &info));
+    EXPECT_OK(vram_get_block_info(world->allocator, address, &info));
     return info.pool.second;
 }
 
@@ -193,17 +193,17 @@ static void statistics_outlive_their_pool(void **state) {
     expect_world(&world, "", 0);
     struct vram_private_pool_stats stats[4];
     size_t count = 9;
-    EXPECT_OK(vram_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 0);
     struct vram_pool *two = pool_with_id(&world, 0, 2), *graph = pool_with_id(&world, 1, 0);
     uint64_t address = 0;
     EXPECT_OK(vram_pool_malloc(two, 30 * MIB, 0, &address));
     expect_free(&world, address);
-    EXPECT_OK(vram_private_pool_stats(world.allocator, 0, stats, 1, &count));
+    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 1, &count));
     assert_int_equal(count, 1); // the other never held anything
     EXPECT_OK(vram_pool_malloc(graph, 100, 0, &address));
     expect_free(&world, address);
-    EXPECT_OK(vram_private_pool_stats(world.allocator, 0, stats, 1, &count));
+    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 1, &count));
     assert_int_equal(count, 2);
     assert_int_equal(stats[0].id.second, 2); // (0, 2) is below (1, 0)
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].current, 30 * MIB);
@@ -211,7 +211,7 @@ static void statistics_outlive_their_pool(void **state) {
     vram_pool_release(two);
     vram_pool_release(graph);
     EXPECT_OK(vram_empty_cache(world.allocator));
-    EXPECT_OK(vram_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2);
     assert_true(stats[0].ended);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].current, 0);
@@ -219,14 +219,14 @@ static void statistics_outlive_their_pool(void **state) {
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_LARGE_POOL].freed, 30 * MIB);
     // A pool of the same id goes on with them.
     two = pool_with_id(&world, 0, 2);
-    EXPECT_OK(vram_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2);
     assert_false(stats[0].ended);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].peak, 30 * MIB);
     vram_pool_release(two);
     EXPECT_OK(vram_reset_peak_stats(world.allocator, 0));
     EXPECT_OK(vram_reset_accumulated_stats(world.allocator, 0));
-    EXPECT_OK(vram_private_pool_stats(world.allocator, 0, stats, 4, &count));
+    EXPECT_OK(vram_get_private_pool_stats(world.allocator, 0, stats, 4, &count));
     assert_int_equal(count, 2); // they stay, with zeros
     assert_true(stats[0].ended);
     assert_int_equal(stats[0].reserved_bytes[VRAM_STAT_ALL].peak, 0);
@@ -250,7 +250,7 @@ static void expandable_segments_and_the_cache(void **state) {
     assert_int_equal(large->mapped_bytes, 40 * MIB);
     assert_true(large->reserved_bytes >= (uint64_t)1 << 30);
     struct vram_cache_info info;
-    EXPECT_OK(vram_cache_info(world.allocator, 0, &info));
+    EXPECT_OK(vram_get_cache_info(world.allocator, 0, &info));
     assert_int_equal(info.largest_free_bytes, 10 * MIB);
     assert_int_equal(info.cached_bytes, 12 * MIB - 1024);
     assert_int_equal(info.free_blocks, 2);

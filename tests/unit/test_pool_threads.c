@@ -37,7 +37,7 @@ static void work(void *argument) {
         }
         worker->failures += vram_free(allocator, *slot) != VRAM_OK;
         worker->failures += get(worker, 1 + draw(worker, 3 * VR_MIB), slot) != VRAM_OK;
-        if (worker->pool != NULL && draw(worker, 500) == 0) worker->failures += vram_pool_trim(worker->pool) != VRAM_OK;
+        if (worker->pool != NULL && draw(worker, 500) == 0) worker->failures += vram_pool_empty_cache(worker->pool) != VRAM_OK;
     }
     for (int i = 0; i < HELD; i++) worker->failures += vram_free(allocator, held[i]) != VRAM_OK;
 }

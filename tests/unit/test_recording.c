@@ -122,7 +122,7 @@ static void what_old_files_lack_is_filled_in(void **state) {
     assert_int_equal(model->histories[1].address[0], 77);
     assert_int_equal(vr_entry_has(&model->histories[1], 0) & VR_HAS_DEVICE_FREE, VR_HAS_DEVICE_FREE);
     assert_int_equal(model->history_count, 3);
-    assert_int_equal(vram_recording_form(recording), VRAM_RECORDING_DICT);
+    assert_int_equal(vram_get_recording_form(recording), VRAM_RECORDING_DICT);
     assert_int_equal(vram_recording_device_count(recording), 2);
     assert_int_equal(vram_recording_event_count(recording, 1), 1);
     assert_int_equal(vram_recording_event_count(recording, 9), 0);
@@ -136,7 +136,7 @@ static void a_bare_list_is_segments(void **state) {
     static const char list[] = "[{\"device\": 2, \"address\": 1, \"total_size\": 0, \"blocks\": []}]";
     (void)state;
     struct vram_recording *recording = read_bytes(list, sizeof list - 1);
-    assert_int_equal(vram_recording_form(recording), VRAM_RECORDING_SEGMENT_LIST);
+    assert_int_equal(vram_get_recording_form(recording), VRAM_RECORDING_SEGMENT_LIST);
     assert_int_equal(vram_recording_device_count(recording), 3);
     vram_recording_destroy(recording);
     recording = read_bytes("[]", 2);

@@ -59,7 +59,7 @@ static struct vram_pool_id open_scene(struct scene *scene, const char *conf, boo
     expect_free(&scene->world, large);
     scene->lent = expect_malloc(&scene->world, LENT, 0);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(scene->world.allocator, scene->lent, &info));
+    EXPECT_OK(vram_get_block_info(scene->world.allocator, scene->lent, &info));
     write_bytes(scene->lent, LENT, 0x5a);
     write_bytes(scene->own, 2048, 0x33);
     return info.pool;
@@ -77,7 +77,7 @@ static void each_way(void (*play)(struct scene *scene)) {
     for (size_t i = 0; i < VR_COUNT_OF(ways); i++) {
         struct scene scene = {0};
         const struct vram_pool_id pool = open_scene(&scene, ways[i].conf, ways[i].use_on_oom);
-        if (pool.second != vram_pool_id(scene.pool).second) fail_msg("\"%s\": nothing was lent", ways[i].conf);
+        if (pool.second != vram_get_pool_id(scene.pool).second) fail_msg("\"%s\": nothing was lent", ways[i].conf);
         play(&scene);
         close_scene(&scene);
     }

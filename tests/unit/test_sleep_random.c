@@ -138,9 +138,9 @@ static enum vram_status ask(struct run *run, unsigned domain, uint64_t size, uin
 static unsigned lender_of(struct run *run, const struct block *block) {
     struct vram_block_info info;
     if (block->domain != 0) return 0;
-    EXPECT_OK(vram_block_info(run->world.allocator, block->address, &info));
+    EXPECT_OK(vram_get_block_info(run->world.allocator, block->address, &info));
     for (unsigned i = 1; i < DOMAINS; i++) {
-        const struct vram_pool_id id = vram_pool_id(run->domains[i].pool);
+        const struct vram_pool_id id = vram_get_pool_id(run->domains[i].pool);
         if (id.first != info.pool.first || id.second != info.pool.second) continue;
         run->lent++;
         return i;
@@ -210,7 +210,7 @@ static uint64_t reserved_of(struct run *run, unsigned domain) {
     uint64_t others = 0;
     for (unsigned i = 1; i < DOMAINS; i++) {
         struct vram_pool_stats stats;
-        EXPECT_OK(vram_pool_stats(run->domains[i].pool, &stats));
+        EXPECT_OK(vram_get_pool_stats(run->domains[i].pool, &stats));
         if (i == domain) return (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
         others += (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;
     }

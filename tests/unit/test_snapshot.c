@@ -85,7 +85,7 @@ static void expect_sums(const struct vr_model *model, struct vr_world *world) {
     for (uint32_t d = 0; d < world->device_count; d++) {
         struct vram_stats stats;
         int64_t reserved = 0, allocated = 0, active = 0, requested = 0;
-        OK(vram_stats(world->allocator, d, &stats));
+        OK(vram_get_stats(world->allocator, d, &stats));
         for (size_t i = 0; i < model->segments.count; i++) {
             if (model->segments.device[i] != d) continue;
             reserved += (int64_t)model->segments.total_bytes[i];
@@ -207,7 +207,7 @@ static void a_snapshot_may_be_of_less(void **state) {
     assert_int_equal(vram_recording_event_count(recording, VRAM_ALL_DEVICES), 0);
     vram_recording_destroy(recording);
     recording = snap(&world, &(struct vram_snapshot_options){.segments_only = true});
-    assert_int_equal(vram_recording_form(recording), VRAM_RECORDING_SEGMENT_LIST);
+    assert_int_equal(vram_get_recording_form(recording), VRAM_RECORDING_SEGMENT_LIST);
     assert_int_equal(vram_recording_segment_count(recording), 3);
     vram_recording_destroy(recording);
     give(&world, outside);
@@ -310,7 +310,7 @@ static void a_streamed_history_comes_back(void **state) {
     vram_pop_tag();
     OK(vram_set_metadata(NULL));
     struct vram_history_counts counts;
-    vram_history_counts(world.allocator, &counts);
+    vram_get_history_counts(world.allocator, &counts);
     assert_true(counts.events > 2000);
     assert_int_equal(counts.kept, 0);
     assert_int_equal(counts.lost, 0);

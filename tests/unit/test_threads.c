@@ -81,7 +81,7 @@ static void use_elsewhere(struct worker *worker) {
 static void ask(struct worker *worker) {
     struct vram_allocator *allocator = worker->shared->world.allocator;
     struct vram_stats stats;
-    must(worker, vram_stats(allocator, 0, &stats));
+    must(worker, vram_get_stats(allocator, 0, &stats));
     // One moment's counters agree with each other.
     if (stats.active_bytes[0].current < stats.allocated_bytes[0].current ||
         stats.reserved_bytes[0].current < stats.active_bytes[0].current ||
@@ -91,7 +91,7 @@ static void ask(struct worker *worker) {
     if (worker->own_count == 0) return;
     struct vram_block_info info;
     const uint64_t address = worker->own[draw(worker, worker->own_count)];
-    must(worker, vram_block_info(allocator, address, &info));
+    must(worker, vram_get_block_info(allocator, address, &info));
     must(worker, vram_find_block(allocator, address + info.size_bytes - 1, &info));
     if (info.address != address || vram_allocated_size(allocator, address) != info.size_bytes)
         atomic_fetch_add(&worker->shared->failures, 1);

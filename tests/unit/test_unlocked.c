@@ -16,7 +16,7 @@ static struct vram_pool *expect_pool(struct vr_world *world) {
 
 static struct vram_block_info expect_info(struct vr_world *world, uint64_t address) {
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, address, &info));
+    EXPECT_OK(vram_get_block_info(world->allocator, address, &info));
     return info;
 }
 

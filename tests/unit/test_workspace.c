@@ -17,7 +17,7 @@ static int without_environment(void **state) {
 
 static uint64_t cublas_of(const char *config) {
     struct vram_workspace_sizes sizes;
-    vram_workspace_sizes(&(struct vram_workspace_env){.cublas = config}, 8, 0, &sizes);
+    vram_get_workspace_sizes(&(struct vram_workspace_env){.cublas = config}, 8, 0, &sizes);
     return sizes.cublas_unreadable ? UINT64_MAX : sizes.cublas_bytes;
 }
 
@@ -51,21 +51,21 @@ static void only_9_0_gets_more(void **state) {
     (void)state;
     static const struct vram_workspace_env env;
     struct vram_workspace_sizes sizes;
-    vram_workspace_sizes(&env, 9, 0, &sizes);
+    vram_get_workspace_sizes(&env, 9, 0, &sizes);
     assert_int_equal(sizes.cublas_bytes, 32 * MIB);
     assert_int_equal(sizes.cublaslt_bytes, MIB);
-    vram_workspace_sizes(&env, 10, 0, &sizes);
+    vram_get_workspace_sizes(&env, 10, 0, &sizes);
     assert_int_equal(sizes.cublas_bytes, DEFAULT);
-    vram_workspace_sizes(&env, 9, 1, &sizes);
+    vram_get_workspace_sizes(&env, 9, 1, &sizes);
     assert_int_equal(sizes.cublas_bytes, DEFAULT);
-    vram_workspace_sizes(&(struct vram_workspace_env){.cublas = "nonsense"}, 9, 0, &sizes);
+    vram_get_workspace_sizes(&(struct vram_workspace_env){.cublas = "nonsense"}, 9, 0, &sizes);
     assert_int_equal(sizes.cublas_bytes, 32 * MIB);
     assert_true(sizes.cublas_unreadable);
 }
 
 static struct vram_workspace_sizes lt_of(const char *cublaslt, const char *unified) {
     struct vram_workspace_sizes sizes;
-    vram_workspace_sizes(&(struct vram_workspace_env){.cublaslt = cublaslt, .unified = unified}, 8, 0, &sizes);
+    vram_get_workspace_sizes(&(struct vram_workspace_env){.cublaslt = cublaslt, .unified = unified}, 8, 0, &sizes);
     return sizes;
 }
 
@@ -125,7 +125,7 @@ static void pairs_have_their_own_until_they_are_cleared(void **state) {
     assert_int_not_equal(lt.address, first.address);
     assert_int_equal(lt.size_bytes, MIB);
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world.allocator, first.address, &info));
+    EXPECT_OK(vram_get_block_info(world.allocator, first.address, &info));
     assert_int_equal(info.stream, a);
     uint64_t count = 0, bytes = 0;
     vram_workspaces_count(workspaces, &count, &bytes);
@@ -198,7 +198,7 @@ static struct vram_graph *expect_graph(struct vr_world *world, uint64_t stream, 
 
 static uint64_t pool_of(struct vr_world *world, uint64_t address) {
     struct vram_block_info info;
-    EXPECT_OK(vram_block_info(world->allocator, address, &info));
+    EXPECT_OK(vram_get_block_info(world->allocator, address, &info));
     return info.pool.first;
 }
 
@@ -214,7 +214,7 @@ static void a_graph_works_in_a_workspace_of_its_own(void **state) {
     assert_true(inside.captured);
     assert_int_not_equal(inside.address, before.address);
     assert_int_equal(expect_workspace(workspaces, 1, stream).address, inside.address);
-    assert_int_equal(pool_of(&world, inside.address), vram_pool_id(vram_graph_pool(graph)).first);
+    assert_int_equal(pool_of(&world, inside.address), vram_get_pool_id(vram_graph_pool(graph)).first);
     EXPECT_OK(vram_sim_busy(world.sim, 0, stream, 1000));
     // Another stream's requests are none of the capture.
     assert_false(expect_workspace(workspaces, 1, world.stream[0][2]).captured);

@@ -163,7 +163,7 @@ type Stats struct{ Allocation, Segment, AllocatedBytes, ReservedBytes, ActiveByt
 // Stats of a device, a consistent picture.
 func (a *Allocator) Stats(device int) (Stats, error) {
 	var stats C.struct_vram_stats
-	err := check(C.vram_stats(a.c, C.uint32_t(device), &stats))
+	err := check(C.vram_get_stats(a.c, C.uint32_t(device), &stats))
 	of := func(stat [C.VRAM_STAT_POOLS]C.struct_vram_stat) Stat {
 		all := stat[C.VRAM_STAT_ALL]
 		return Stat{int64(all.current), int64(all.peak), int64(all.allocated), int64(all.freed)}
@@ -193,7 +193,7 @@ func (p *Pool) Malloc(bytes uint64, stream Stream) (*Block, error) {
 }
 
 // Trim gives the pool's wholly free segments back to the driver.
-func (p *Pool) Trim() error { return check(C.vram_pool_trim(p.c)) }
+func (p *Pool) Trim() error { return check(C.vram_pool_empty_cache(p.c)) }
 
 // Release ends the pool; its live blocks stay good until they are freed.
 func (p *Pool) Release() {

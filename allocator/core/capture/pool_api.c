@@ -151,7 +151,7 @@ void vram_pool_release(struct vram_pool *pool) {
     if (may_empty) vr_context_leave(&guard);
 }
 
-struct vram_pool_id vram_pool_id(const struct vram_pool *pool) {
+struct vram_pool_id vram_get_pool_id(const struct vram_pool *pool) {
     if (pool == NULL) return (struct vram_pool_id){0, 0};
     return pool->id;
 }
@@ -221,7 +221,7 @@ enum vram_status vram_pool_end(struct vram_pool *pool, const struct vram_route *
 
 // --- giving back ------------------------------------------------------------------------------------------------------------------------
 
-enum vram_status vram_pool_trim(struct vram_pool *pool) {
+enum vram_status vram_pool_empty_cache(struct vram_pool *pool) {
     VR_REQUIRE(pool);
     struct vr_device *device = pool->device;
     struct vr_context_guard guard;
@@ -241,7 +241,7 @@ enum vram_status vram_pool_trim(struct vram_pool *pool) {
     return status;
 }
 
-enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t ordinal, struct vram_pool_id id) {
+enum vram_status vram_empty_cache_pool(struct vram_allocator *allocator, uint32_t ordinal, struct vram_pool_id id) {
     VR_REQUIRE(allocator);
     if (is_default(id)) return vram_empty_cache_device(allocator, ordinal);
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
@@ -293,7 +293,7 @@ static void count_slots(const struct vram_pool *pool, struct vram_pool_stats *st
     stats->free_bytes += bytes - used;
 }
 
-enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
+enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats) {
     VR_REQUIRE(pool && stats);
     struct vr_device *device = pool->device;
     const struct vram_allocator *allocator = device->allocator;
@@ -323,8 +323,8 @@ static int by_id(const void *a, const void *b) {
     return x.first != y.first ? VR_ORDER(x.first, y.first) : VR_ORDER(x.second, y.second);
 }
 
-enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_private_pool_stats *stats,
-                                         size_t capacity, size_t *count) {
+enum vram_status vram_get_private_pool_stats(struct vram_allocator *allocator, uint32_t ordinal, struct vram_private_pool_stats *stats,
+                                             size_t capacity, size_t *count) {
     VR_REQUIRE(allocator && count && (stats || capacity == 0));
     if (ordinal >= (uint32_t)allocator->device_count) return VRAM_INVALID_ARGUMENT;
     struct vr_device *device = vr_device_if_used(allocator, ordinal);

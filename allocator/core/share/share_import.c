@@ -344,7 +344,7 @@ static uint64_t count_descriptors(struct vr_device *device) {
     return count;
 }
 
-void vram_share_stats(struct vram_allocator *allocator, struct vram_share_stats *stats) {
+void vram_get_share_stats(struct vram_allocator *allocator, struct vram_share_stats *stats) {
     if (allocator == NULL || stats == NULL) return;
     struct vr_imports *imports = &allocator->imports;
     *stats = (struct vram_share_stats){.descriptors = 0};

@@ -97,7 +97,8 @@ struct vram_block_info {
     struct vram_pool_id pool; // (0, 0): a default pool
 };
 // Facts about a live block, by its first address. INVALID_POINTER otherwise.
-VRAM_API VRAM_NODISCARD enum vram_status vram_block_info(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_block_info(struct vram_allocator *allocator, uint64_t address,
+                                                             struct vram_block_info *info);
 // The size of a live block (at least what was asked for), 0 for anything else.
 VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t address);
 // Finds the live block that contains `address` (any byte of it). INVALID_POINTER when none does. Takes all locks of each device: not for
@@ -126,7 +127,8 @@ struct vram_cache_info {
     uint64_t free_blocks;
 };
 // All zeros for a device never used. INVALID_ARGUMENT.
-VRAM_API VRAM_NODISCARD enum vram_status vram_cache_info(struct vram_allocator *allocator, uint32_t device, struct vram_cache_info *info);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_cache_info(struct vram_allocator *allocator, uint32_t device,
+                                                             struct vram_cache_info *info);
 
 // --- settings -----------------------------------------------------------------------------------------------------------
 // Reads an option string as PyTorch does at run time (some options reset, some only apply to later segments). conf: NULL is "". BAD_OPTION
@@ -160,7 +162,7 @@ VRAM_API bool vram_caching(struct vram_allocator *allocator);
 // --- statistics -----------------------------------------------------------------------------------------------------------
 // A consistent picture of one device's counters. A device never used has all zeros, and max_split_size -1. INVALID_ARGUMENT here and in
 // both resets for a device that the driver has not.
-VRAM_API VRAM_NODISCARD enum vram_status vram_stats(struct vram_allocator *allocator, uint32_t device, struct vram_stats *stats);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_stats(struct vram_allocator *allocator, uint32_t device, struct vram_stats *stats);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_peak_stats(struct vram_allocator *allocator, uint32_t device);
 VRAM_API VRAM_NODISCARD enum vram_status vram_reset_accumulated_stats(struct vram_allocator *allocator, uint32_t device);
 // Driver's free and total bytes of the device. INVALID_ARGUMENT, DRIVER, NO_HOST_MEMORY.

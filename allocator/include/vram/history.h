@@ -64,7 +64,7 @@ struct vram_history_counts {
     uint64_t lost;   // for lack of host memory, or because the file could not take them
     bool recording;  // now
 };
-VRAM_API void vram_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts);
+VRAM_API void vram_get_history_counts(struct vram_allocator *allocator, struct vram_history_counts *counts);
 
 // --- words of the calling thread: they stand in every event that it causes, on all allocators -----------------------------------------
 // Each distinct text is kept until the process ends; beyond 2^20 of them, or 64 MiB, LIMIT, and nothing changes. NO_HOST_MEMORY.

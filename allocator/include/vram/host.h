@@ -77,8 +77,8 @@ struct vram_host_block_info {
     struct vram_pool_id pool; // (0, 0): the default pool
 };
 // Facts about a live block, by its first byte. INVALID_POINTER otherwise.
-VRAM_API VRAM_NODISCARD enum vram_status vram_host_block_info(struct vram_host *host, const void *pointer,
-                                                              struct vram_host_block_info *info);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_host_block_info(struct vram_host *host, const void *pointer,
+                                                                  struct vram_host_block_info *info);
 // The size of a live block (at least what was asked for), 0 for anything else.
 VRAM_API uint64_t vram_host_allocated_size(struct vram_host *host, const void *pointer);
 // Verifies every invariant of the allocator's state; for tests and debugging. MISMATCH with the first broken one in *error (may be NULL).
@@ -112,7 +112,7 @@ struct vram_host_stats {
     uint64_t reserve_bytes;                        // of the reserve segment; blocks in it are counted above
     uint64_t reserve_used_bytes;                   // cut from it so far
 };
-VRAM_API void vram_host_stats(struct vram_host *host, struct vram_host_stats *stats);
+VRAM_API void vram_get_host_stats(struct vram_host *host, struct vram_host_stats *stats);
 // Peaks fall to what is current.
 VRAM_API void vram_host_reset_peak_stats(struct vram_host *host);
 // Sums, times, buckets and counts fall to 0; what is current and the peaks stay.
@@ -147,7 +147,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_end(struct vram_host_poo
 VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_malloc(struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream,
                                                                void **pointer);
 // Returns the pool's free blocks to the driver. Kept blocks stay. Statuses of vram_host_empty_cache().
-VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_trim(struct vram_host_pool *pool);
+VRAM_API VRAM_NODISCARD enum vram_status vram_host_pool_empty_cache(struct vram_host_pool *pool);
 
 struct vram_host_pool_stats {
     uint64_t blocks;          // held
@@ -159,7 +159,7 @@ struct vram_host_pool_stats {
     uint64_t free_bytes;      // cached
 };
 // Looks at every block of the allocator.
-VRAM_API void vram_host_pool_stats(struct vram_host_pool *pool, struct vram_host_pool_stats *stats);
+VRAM_API void vram_get_host_pool_stats(struct vram_host_pool *pool, struct vram_host_pool_stats *stats);
 
 #ifdef __cplusplus
 }

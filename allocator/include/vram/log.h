@@ -134,7 +134,7 @@ struct vram_log_counts {
     uint64_t bytes; // of the file
     uint64_t stacks;
 };
-VRAM_API void vram_log_counts(struct vram_log *log, struct vram_log_counts *counts);
+VRAM_API void vram_get_log_counts(struct vram_log *log, struct vram_log_counts *counts);
 
 // --- reading while it grows --------------------------------------------------------------------------------------------------------------
 // Reads a recording file (.vram) while another program writes it.

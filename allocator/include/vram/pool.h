@@ -30,7 +30,7 @@ struct vram_pool_options {
     bool for_graph;         // its id is (n, 0)
     bool use_on_oom;        // requests for the default pool may take cached blocks of this one before they fail
     bool no_split;          // blocks are handed out whole
-    bool keep_cache;        // the last release gives nothing back: vram_empty_cache() and vram_pool_empty_cache() do later
+    bool keep_cache;        // the last release gives nothing back: vram_empty_cache() and vram_empty_cache_pool() do later
     const char *tag;        // its name for vram_sleep() (vram/sleep.h), copied: its segments are made of pages then; NULL: none
     struct vram_pool_id id; // its id, for programs that give the numbers themselves; (0, 0): the next one
 };
@@ -44,7 +44,7 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_create(struct vram_allocator 
 // ignored by release. The allocator's end is that of all its pools, whatever references they have: no release after vram_destroy().
 VRAM_API void vram_pool_retain(struct vram_pool *pool);
 VRAM_API void vram_pool_release(struct vram_pool *pool);
-VRAM_API struct vram_pool_id vram_pool_id(const struct vram_pool *pool);
+VRAM_API struct vram_pool_id vram_get_pool_id(const struct vram_pool *pool);
 VRAM_API uint32_t vram_pool_references(const struct vram_pool *pool);
 // The pool of this id that somebody holds, with one reference more, which is given to the caller: vram_pool_release(). INVALID_ARGUMENT
 // when the device has none.
@@ -82,11 +82,11 @@ VRAM_API VRAM_NODISCARD enum vram_status vram_pool_malloc(struct vram_pool *pool
 
 // Returns the pool's wholly free segments. A pool that a capture used keeps them while it has references: graphs know the addresses.
 // Statuses of vram_empty_cache().
-VRAM_API VRAM_NODISCARD enum vram_status vram_pool_trim(struct vram_pool *pool);
+VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_pool *pool);
 // vram_empty_cache_device() for the private pool of this id alone, where nobody holds it any more: waits for its pending frees and returns
 // its free memory, also of a graph's pool. An id that no pool has is that of one that ended empty: the wait is counted, no more. For (0, 0)
 // vram_empty_cache_device() itself. Statuses as there.
-VRAM_API VRAM_NODISCARD enum vram_status vram_pool_empty_cache(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
+VRAM_API VRAM_NODISCARD enum vram_status vram_empty_cache_pool(struct vram_allocator *allocator, uint32_t device, struct vram_pool_id id);
 
 struct vram_pool_stats {
     struct vram_stat reserved_bytes[VRAM_STAT_POOLS];
@@ -96,7 +96,7 @@ struct vram_pool_stats {
     uint64_t blocks;          // live
     uint64_t segments;
 };
-VRAM_API VRAM_NODISCARD enum vram_status vram_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_pool_stats(struct vram_pool *pool, struct vram_pool_stats *stats);
 // What a private pool of the device held from the driver. One that is gone stays in the list, also after peaks and sums were reset: its
 // current value is 0. One that never held anything is not in it.
 struct vram_private_pool_stats {
@@ -106,8 +106,8 @@ struct vram_private_pool_stats {
 };
 // Writes those of the device's private pools, ended ones too, by ascending id into stats[0, capacity); *count is how many there are, which
 // may be more. A device never used has none. INVALID_ARGUMENT, NO_HOST_MEMORY.
-VRAM_API VRAM_NODISCARD enum vram_status vram_private_pool_stats(struct vram_allocator *allocator, uint32_t device,
-                                                                 struct vram_private_pool_stats *stats, size_t capacity, size_t *count);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_private_pool_stats(struct vram_allocator *allocator, uint32_t device,
+                                                                     struct vram_private_pool_stats *stats, size_t capacity, size_t *count);
 // vram_walk() over the blocks of one pool.
 VRAM_API VRAM_NODISCARD enum vram_status vram_pool_walk(struct vram_pool *pool, vram_block_visitor visit, void *user);
 

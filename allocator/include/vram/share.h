@@ -84,7 +84,7 @@ struct vram_share_stats {
     uint64_t unreleased;        // imports that the driver would not take back yet
 };
 // All devices. Cannot fail.
-VRAM_API void vram_share_stats(struct vram_allocator *allocator, struct vram_share_stats *stats);
+VRAM_API void vram_get_share_stats(struct vram_allocator *allocator, struct vram_share_stats *stats);
 
 #ifdef __cplusplus
 }

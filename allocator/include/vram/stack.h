@@ -71,7 +71,7 @@ struct vram_stacks_counts {
     uint64_t frames; // distinct
     uint64_t bytes;  // of host memory
 };
-VRAM_API void vram_stacks_counts(struct vram_stacks *stacks, struct vram_stacks_counts *counts);
+VRAM_API void vram_get_stacks_counts(struct vram_stacks *stacks, struct vram_stacks_counts *counts);
 
 #ifdef __cplusplus
 }

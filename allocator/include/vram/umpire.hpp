@@ -35,7 +35,7 @@ class umpire_strategy : public ::umpire::strategy::AllocationStrategy {
     // What the device's caches hold of the driver, for all who use the process's allocator.
     std::size_t getActualSize() const noexcept override {
         struct vram_stats stats;
-        const bool known = vram_stats(process_allocator(), device_, &stats) == VRAM_OK;
+        const bool known = vram_get_stats(process_allocator(), device_, &stats) == VRAM_OK;
         return known ? static_cast<std::size_t>(stats.reserved_bytes[VRAM_STAT_ALL].current) : 0;
     }
     void release() override { untold(vram_empty_cache_device(process_allocator(), device_)); }

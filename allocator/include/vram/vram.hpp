@@ -141,7 +141,7 @@ class allocator : public owner<vram_allocator, vram_destroy> {
     }
     struct vram_stats stats(std::uint32_t device = 0) const {
         struct vram_stats of {};
-        check(vram_stats(get(), device, &of));
+        check(vram_get_stats(get(), device, &of));
         return of;
     }
     void configure(const char *conf) {

@@ -30,7 +30,7 @@ struct vram_workspace_sizes {
 };
 // The sizes on a device of this compute capability. env may be NULL: the environment of the process, read now. The default for cuBLAS is
 // 32 MiB on 9.0 and 8,519,680 bytes elsewhere, for cuBLASLt 1 MiB (PyTorch's). Any thread.
-VRAM_API void vram_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes);
+VRAM_API void vram_get_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes);
 
 // --- workspaces -------------------------------------------------------------------------------------------------------------------
 struct vram_workspaces;
@@ -129,8 +129,8 @@ struct vram_plan_cache_stats {
     uint64_t misses;
     uint64_t evictions; // given up to make room
 };
-VRAM_API VRAM_NODISCARD enum vram_status vram_plan_cache_stats(struct vram_plan_cache *cache, uint32_t device,
-                                                               struct vram_plan_cache_stats *stats);
+VRAM_API VRAM_NODISCARD enum vram_status vram_get_plan_cache_stats(struct vram_plan_cache *cache, uint32_t device,
+                                                                   struct vram_plan_cache_stats *stats);
 
 // --- cuFFT itself -----------------------------------------------------------------------------------------------------------------
 struct vram_cufft;

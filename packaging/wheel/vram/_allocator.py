@@ -30,7 +30,7 @@ _FUNCTIONS = {  # result, arguments
     "vram_configure": (_INT, _POINTER, _TEXT, _POINTER),
     "vram_set_option": (_INT, _POINTER, _TEXT, _TEXT, _POINTER),
     "vram_set_memory_limit": (_INT, _POINTER, _U32, _U64),
-    "vram_stats": (_INT, _POINTER, _U32, _POINTER),
+    "vram_get_stats": (_INT, _POINTER, _U32, _POINTER),
     "vram_stats_json": (_SIZE, _POINTER, _TEXT, _SIZE),
     "vram_memory_info": (_INT, _POINTER, _U32, _POINTER, _POINTER),
     "vram_device_count": (_INT, _POINTER, _POINTER),
@@ -42,7 +42,7 @@ _FUNCTIONS = {  # result, arguments
     "vram_status_text": (_TEXT, _INT),
     "vram_pool_create": (_INT, _POINTER, _U32, _POINTER, _POINTER),
     "vram_pool_malloc": (_INT, _POINTER, _U64, _U64, _POINTER),
-    "vram_pool_trim": (_INT, _POINTER),
+    "vram_pool_empty_cache": (_INT, _POINTER),
     "vram_pool_release": (None, _POINTER),
 }
 
@@ -184,7 +184,7 @@ class Allocator:
     def memory_stats(self, device=0):
         """Counters under PyTorch's names ("allocated_bytes.all.current")."""
         stats, text = ctypes.create_string_buffer(_STATS_BYTES), ctypes.create_string_buffer(1 << 16)
-        self._must(self._c.vram_stats(self._handle, device, stats))
+        self._must(self._c.vram_get_stats(self._handle, device, stats))
         self._c.vram_stats_json(stats, text, len(text))
         return json.loads(text.value)
 
@@ -238,7 +238,7 @@ class Pool:
 
     def trim(self):
         """Gives segments that are wholly free back to the driver."""
-        self._allocator._must(self._c.vram_pool_trim(self._handle))
+        self._allocator._must(self._c.vram_pool_empty_cache(self._handle))
 
     def release(self):
         handle, self._handle = self._handle, None

@@ -49,14 +49,14 @@ VRAM_API void vram_recording_destroy(struct vram_recording *recording);
 
 // The two shapes: a dictionary with history and settings, or a bare list of segments.
 enum vram_recording_form { VRAM_RECORDING_DICT, VRAM_RECORDING_SEGMENT_LIST };
-VRAM_API enum vram_recording_form vram_recording_form(const struct vram_recording *recording);
+VRAM_API enum vram_recording_form vram_get_recording_form(const struct vram_recording *recording);
 // How the file ended. OPEN and CUT are only of vram's own files (docs/reference/formats/recording.md).
 enum vram_recording_ending {
     VRAM_RECORDING_WHOLE, // as it should
     VRAM_RECORDING_OPEN,  // not closed: the program was killed or writes still; everything recorded until then is there
     VRAM_RECORDING_CUT    // in the middle, or damaged there: what stood before that is there
 };
-VRAM_API enum vram_recording_ending vram_recording_ending(const struct vram_recording *recording);
+VRAM_API enum vram_recording_ending vram_get_recording_ending(const struct vram_recording *recording);
 // One more than the largest device ordinal that has a segment or an event; 0 for an empty recording.
 VRAM_API uint32_t vram_recording_device_count(const struct vram_recording *recording);
 // Whether a device number of this recording stands for pinned host memory, not for a GPU. False for a device that is not there.

@@ -30,7 +30,7 @@ static void give_sync(device_ref to, void *place, size_t bytes) { to.deallocate(
 
 static uint64_t live_bytes() {
     struct vram_stats stats;
-    EXPECT(vram_stats(vram::process_allocator(), 0, &stats) == VRAM_OK);
+    EXPECT(vram_get_stats(vram::process_allocator(), 0, &stats) == VRAM_OK);
     return (uint64_t)stats.allocated_bytes[VRAM_STAT_ALL].current;
 }
 

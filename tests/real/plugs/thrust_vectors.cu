@@ -8,7 +8,7 @@
 
 static struct vram_stats stats() {
     struct vram_stats now;
-    EXPECT(vram_stats(vram::process_allocator(), 0, &now) == VRAM_OK);
+    EXPECT(vram_get_stats(vram::process_allocator(), 0, &now) == VRAM_OK);
     return now;
 }
 

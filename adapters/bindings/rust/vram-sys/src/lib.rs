@@ -527,14 +527,8 @@ pub struct vram_history_options {
 }
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub union vram_history_counts_union {
-    pub events: u64,
-    pub told: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy)]
 pub struct vram_history_counts {
-    pub either: vram_history_counts_union,
+    pub events: u64,
     pub kept: u64,
     pub lost: u64,
     pub recording: bool,
@@ -676,7 +670,6 @@ pub struct vram_cufft_key {
 extern "C" {
     pub fn vram_status_name(status: vram_status) -> *const c_char;
     pub fn vram_status_text(status: vram_status) -> *const c_char;
-    pub fn vram_status_exit_code(status: vram_status) -> c_int;
     pub fn vram_driver_cuda(driver: *mut *mut vram_driver, error: *mut vram_error) -> vram_status;
     pub fn vram_driver_hip(driver: *mut *mut vram_driver, error: *mut vram_error) -> vram_status;
     pub fn vram_driver_system(driver: *mut *mut vram_driver, error: *mut vram_error) -> vram_status;
@@ -723,12 +716,12 @@ extern "C" {
     pub fn vram_record_stream(allocator: *mut vram_allocator, address: u64, stream: u64) -> vram_status;
     pub fn vram_empty_cache(allocator: *mut vram_allocator) -> vram_status;
     pub fn vram_empty_cache_device(allocator: *mut vram_allocator, device: u32) -> vram_status;
-    pub fn vram_block_info(allocator: *mut vram_allocator, address: u64, info: *mut vram_block_info) -> vram_status;
+    pub fn vram_get_block_info(allocator: *mut vram_allocator, address: u64, info: *mut vram_block_info) -> vram_status;
     pub fn vram_allocated_size(allocator: *mut vram_allocator, address: u64) -> u64;
     pub fn vram_find_block(allocator: *mut vram_allocator, address: u64, info: *mut vram_block_info) -> vram_status;
     pub fn vram_is_expandable(allocator: *mut vram_allocator, address: u64) -> bool;
     pub fn vram_expandable_segments(allocator: *mut vram_allocator, device: u32, segments: *mut vram_expandable_segment, capacity: usize, count: *mut usize) -> vram_status;
-    pub fn vram_cache_info(allocator: *mut vram_allocator, device: u32, info: *mut vram_cache_info) -> vram_status;
+    pub fn vram_get_cache_info(allocator: *mut vram_allocator, device: u32, info: *mut vram_cache_info) -> vram_status;
     pub fn vram_configure(allocator: *mut vram_allocator, conf: *const c_char, error: *mut vram_error) -> vram_status;
     pub fn vram_set_option(allocator: *mut vram_allocator, key: *const c_char, value: *const c_char, error: *mut vram_error) -> vram_status;
     pub fn vram_configuration(allocator: *mut vram_allocator, text: *mut c_char, capacity: usize) -> usize;
@@ -739,7 +732,7 @@ extern "C" {
     pub fn vram_set_stream_class(allocator: *mut vram_allocator, stream: u64, name: *const c_char) -> vram_status;
     pub fn vram_set_caching(allocator: *mut vram_allocator, enabled: bool);
     pub fn vram_caching(allocator: *mut vram_allocator) -> bool;
-    pub fn vram_stats(allocator: *mut vram_allocator, device: u32, stats: *mut vram_stats) -> vram_status;
+    pub fn vram_get_stats(allocator: *mut vram_allocator, device: u32, stats: *mut vram_stats) -> vram_status;
     pub fn vram_reset_peak_stats(allocator: *mut vram_allocator, device: u32) -> vram_status;
     pub fn vram_reset_accumulated_stats(allocator: *mut vram_allocator, device: u32) -> vram_status;
     pub fn vram_memory_info(allocator: *mut vram_allocator, device: u32, free_bytes: *mut u64, total_bytes: *mut u64) -> vram_status;
@@ -755,7 +748,7 @@ extern "C" {
     pub fn vram_pool_create(allocator: *mut vram_allocator, device: u32, options: *const vram_pool_options, pool: *mut *mut vram_pool) -> vram_status;
     pub fn vram_pool_retain(pool: *mut vram_pool);
     pub fn vram_pool_release(pool: *mut vram_pool);
-    pub fn vram_pool_id(pool: *const vram_pool) -> vram_pool_id;
+    pub fn vram_get_pool_id(pool: *const vram_pool) -> vram_pool_id;
     pub fn vram_pool_references(pool: *const vram_pool) -> u32;
     pub fn vram_pool_find(allocator: *mut vram_allocator, device: u32, id: vram_pool_id, pool: *mut *mut vram_pool) -> vram_status;
     pub fn vram_pool_set_use_on_oom(pool: *mut vram_pool, use_on_oom: bool);
@@ -763,10 +756,10 @@ extern "C" {
     pub fn vram_pool_begin(pool: *mut vram_pool, route: *const vram_route) -> vram_status;
     pub fn vram_pool_end(pool: *mut vram_pool, route: *const vram_route) -> vram_status;
     pub fn vram_pool_malloc(pool: *mut vram_pool, size_bytes: u64, stream: u64, address: *mut u64) -> vram_status;
-    pub fn vram_pool_trim(pool: *mut vram_pool) -> vram_status;
-    pub fn vram_pool_empty_cache(allocator: *mut vram_allocator, device: u32, id: vram_pool_id) -> vram_status;
-    pub fn vram_pool_stats(pool: *mut vram_pool, stats: *mut vram_pool_stats) -> vram_status;
-    pub fn vram_private_pool_stats(allocator: *mut vram_allocator, device: u32, stats: *mut vram_private_pool_stats, capacity: usize, count: *mut usize) -> vram_status;
+    pub fn vram_pool_empty_cache(pool: *mut vram_pool) -> vram_status;
+    pub fn vram_empty_cache_pool(allocator: *mut vram_allocator, device: u32, id: vram_pool_id) -> vram_status;
+    pub fn vram_get_pool_stats(pool: *mut vram_pool, stats: *mut vram_pool_stats) -> vram_status;
+    pub fn vram_get_private_pool_stats(allocator: *mut vram_allocator, device: u32, stats: *mut vram_private_pool_stats, capacity: usize, count: *mut usize) -> vram_status;
     pub fn vram_pool_walk(pool: *mut vram_pool, visit: vram_block_visitor, user: *mut c_void) -> vram_status;
     pub fn vram_pool_checkpoint(pool: *mut vram_pool, checkpoint: *mut *mut vram_checkpoint) -> vram_status;
     pub fn vram_checkpoint_destroy(checkpoint: *mut vram_checkpoint);
@@ -794,10 +787,10 @@ extern "C" {
     pub fn vram_host_free(host: *mut vram_host, pointer: *mut c_void) -> vram_status;
     pub fn vram_host_record_stream(host: *mut vram_host, pointer: *mut c_void, stream: u64) -> vram_status;
     pub fn vram_host_empty_cache(host: *mut vram_host) -> vram_status;
-    pub fn vram_host_block_info(host: *mut vram_host, pointer: *const c_void, info: *mut vram_host_block_info) -> vram_status;
+    pub fn vram_get_host_block_info(host: *mut vram_host, pointer: *const c_void, info: *mut vram_host_block_info) -> vram_status;
     pub fn vram_host_allocated_size(host: *mut vram_host, pointer: *const c_void) -> u64;
     pub fn vram_host_check(host: *mut vram_host, error: *mut vram_error) -> vram_status;
-    pub fn vram_host_stats(host: *mut vram_host, stats: *mut vram_host_stats);
+    pub fn vram_get_host_stats(host: *mut vram_host, stats: *mut vram_host_stats);
     pub fn vram_host_reset_peak_stats(host: *mut vram_host);
     pub fn vram_host_reset_accumulated_stats(host: *mut vram_host);
     pub fn vram_host_stats_json(stats: *const vram_host_stats, text: *mut c_char, capacity: usize) -> usize;
@@ -809,8 +802,8 @@ extern "C" {
     pub fn vram_host_pool_begin(pool: *mut vram_host_pool, route: *const vram_route) -> vram_status;
     pub fn vram_host_pool_end(pool: *mut vram_host_pool, route: *const vram_route) -> vram_status;
     pub fn vram_host_pool_malloc(pool: *mut vram_host_pool, size_bytes: u64, stream: u64, pointer: *mut *mut c_void) -> vram_status;
-    pub fn vram_host_pool_trim(pool: *mut vram_host_pool) -> vram_status;
-    pub fn vram_host_pool_stats(pool: *mut vram_host_pool, stats: *mut vram_host_pool_stats);
+    pub fn vram_host_pool_empty_cache(pool: *mut vram_host_pool) -> vram_status;
+    pub fn vram_get_host_pool_stats(pool: *mut vram_host_pool, stats: *mut vram_host_pool_stats);
     pub fn vram_set_event_listener(allocator: *mut vram_allocator, listener: *const vram_event_listener) -> vram_status;
     pub fn vram_block_context(allocator: *mut vram_allocator, address: u64, context: *mut *mut c_void) -> vram_status;
     pub fn vram_host_set_event_listener(host: *mut vram_host, event: vram_host_event_function, user: *mut c_void);
@@ -818,7 +811,7 @@ extern "C" {
     pub fn vram_history_start(allocator: *mut vram_allocator, options: *const vram_history_options, error: *mut vram_error) -> vram_status;
     pub fn vram_history_start_text(allocator: *mut vram_allocator, text: *const c_char, error: *mut vram_error) -> vram_status;
     pub fn vram_history_stop(allocator: *mut vram_allocator) -> vram_status;
-    pub fn vram_history_counts(allocator: *mut vram_allocator, counts: *mut vram_history_counts);
+    pub fn vram_get_history_counts(allocator: *mut vram_allocator, counts: *mut vram_history_counts);
     pub fn vram_set_metadata(text: *const c_char) -> vram_status;
     pub fn vram_metadata(text: *mut c_char, capacity: usize) -> usize;
     pub fn vram_push_tag(tag: *const c_char) -> vram_status;
@@ -843,14 +836,14 @@ extern "C" {
     pub fn vram_import_release(allocator: *mut vram_allocator, address: u64) -> vram_status;
     pub fn vram_export_send(allocator: *mut vram_allocator, address: u64, socket: c_int, error: *mut vram_error) -> vram_status;
     pub fn vram_import_receive(allocator: *mut vram_allocator, socket: c_int, imported: *mut vram_imported, error: *mut vram_error) -> vram_status;
-    pub fn vram_share_stats(allocator: *mut vram_allocator, stats: *mut vram_share_stats);
+    pub fn vram_get_share_stats(allocator: *mut vram_allocator, stats: *mut vram_share_stats);
     pub fn vram_sleep(allocator: *mut vram_allocator, device: u32, choices: *const vram_sleep_choice, count: usize, result: *mut vram_sleep_result, error: *mut vram_error) -> vram_status;
     pub fn vram_wake(allocator: *mut vram_allocator, device: u32, choices: *const vram_sleep_choice, count: usize, result: *mut vram_sleep_result, error: *mut vram_error) -> vram_status;
     pub fn vram_sleepers(allocator: *mut vram_allocator, device: u32, sleepers: *mut vram_sleeper, capacity: usize, count: *mut usize) -> vram_status;
     pub fn vram_sleep_read(allocator: *mut vram_allocator, address: u64, size_bytes: u64, to: *mut c_void) -> vram_status;
     pub fn vram_pool_set_tag(pool: *mut vram_pool, tag: *const c_char) -> vram_status;
     pub fn vram_pool_tag(pool: *const vram_pool, tag: *mut c_char, capacity: usize) -> usize;
-    pub fn vram_workspace_sizes(env: *const vram_workspace_env, major: c_int, minor: c_int, sizes: *mut vram_workspace_sizes);
+    pub fn vram_get_workspace_sizes(env: *const vram_workspace_env, major: c_int, minor: c_int, sizes: *mut vram_workspace_sizes);
     pub fn vram_workspaces_create(allocator: *mut vram_allocator, workspaces: *mut *mut vram_workspaces) -> vram_status;
     pub fn vram_workspaces_destroy(workspaces: *mut vram_workspaces);
     pub fn vram_workspace_get(workspaces: *mut vram_workspaces, device: u32, handle: u64, stream: u64, kind: vram_workspace_kind, workspace: *mut vram_workspace) -> vram_status;
@@ -866,7 +859,7 @@ extern "C" {
     pub fn vram_plan_release(cache: *mut vram_plan_cache, plan: *const vram_plan) -> vram_status;
     pub fn vram_plan_cache_set_max(cache: *mut vram_plan_cache, device: u32, max_plans: i64) -> vram_status;
     pub fn vram_plan_cache_clear(cache: *mut vram_plan_cache, device: u32) -> vram_status;
-    pub fn vram_plan_cache_stats(cache: *mut vram_plan_cache, device: u32, stats: *mut vram_plan_cache_stats) -> vram_status;
+    pub fn vram_get_plan_cache_stats(cache: *mut vram_plan_cache, device: u32, stats: *mut vram_plan_cache_stats) -> vram_status;
     pub fn vram_cufft_open(path: *const c_char, cufft: *mut *mut vram_cufft, error: *mut vram_error) -> vram_status;
     pub fn vram_cufft_close(cufft: *mut vram_cufft);
     pub fn vram_cufft_functions(cufft: *mut vram_cufft, functions: *mut vram_plan_functions);

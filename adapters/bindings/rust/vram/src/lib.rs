@@ -151,7 +151,7 @@ impl Device {
     pub fn stats(&self) -> Result<sys::vram_stats> {
         // SAFETY: numbers.
         let mut stats: sys::vram_stats = unsafe { std::mem::zeroed() };
-        check(unsafe { sys::vram_stats(self.shared.allocator, self.ordinal, &mut stats) })?;
+        check(unsafe { sys::vram_get_stats(self.shared.allocator, self.ordinal, &mut stats) })?;
         Ok(stats)
     }
     /// The most bytes that may be held of the device.

@@ -37,12 +37,12 @@ impl Pool {
     }
     /// Gives its wholly free segments back to the driver.
     pub fn trim(&self) -> Result<()> {
-        check(unsafe { sys::vram_pool_trim(self.pool) })
+        check(unsafe { sys::vram_pool_empty_cache(self.pool) })
     }
     pub fn stats(&self) -> Result<sys::vram_pool_stats> {
         // SAFETY: numbers.
         let mut stats: sys::vram_pool_stats = unsafe { std::mem::zeroed() };
-        check(unsafe { sys::vram_pool_stats(self.pool, &mut stats) })?;
+        check(unsafe { sys::vram_get_pool_stats(self.pool, &mut stats) })?;
         Ok(stats)
     }
     /// For functions of `vram::sys`; borrowed.
