@@ -30,20 +30,15 @@ struct vr_alloc_request {
 // Hands out as much of a free block as the split rules give the request, and books it. loose: the block is in no index. Needs two spare
 // records. Returns the block handed out.
 uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, bool loose);
-// The same of the first `block_size` bytes of it. Needs one.
-void vr_alloc_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose);
-
-// Splits a free block, which is in no index, at `address`: what lies below goes into the index; the block from there on is returned, in
-// none. Needs a spare record.
-uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address);
 
 // Whether [address, address + size) lies in the block.
 VR_INLINE bool vr_block_holds(const struct vr_block *block, uint64_t address, uint64_t size) {
     return size != 0 && address >= block->address && size <= block->size && address - block->address <= block->size - size;
 }
-// Hands out exactly [address, address + block_size): it must lie in one free block of the request's shard and kind, aligned to 512. What is
-// before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. With the whole device locked and 8 spare records.
-enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint64_t address, uint64_t block_size);
+// Hands out exactly [address, address + block_size): it must lie in `block` (0: there is none), a free one of the request's shard and kind,
+// aligned to 512. What is before and after stays free, whatever the split rules say. INVALID_ARGUMENT otherwise. With the whole device
+// locked and 8 spare records.
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block, uint64_t address, uint64_t block_size);
 
 // What can be completed before a request on `stream` looks for memory (allocator.md §the-ladder). With the whole device locked, context
 // current.

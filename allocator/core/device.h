@@ -39,12 +39,10 @@ void vr_device_unlock(struct vr_device *device);
 // The second half of it, for a thread that has the mutex.
 void vr_device_lock_rest(struct vr_device *device);
 
-// Books a change of a pool of the shard. `pending` blocks and bytes begin (+) or cease (-) to wait for fences: those that begin are taken
-// from what is allocated by the same change.
-VR_INLINE void vr_device_book(const struct vr_shard *shard, unsigned kind, const struct vr_delta *delta, int64_t pending,
-                              int64_t pending_bytes) {
+// Books a change of a pool of the shard.
+VR_INLINE void vr_device_book(const struct vr_shard *shard, unsigned kind, const struct vr_delta *delta) {
     assert(VRAM_CHECK < 2 || (vr_device_is_locked(shard->device) && shard->device->front.counted == NULL));
-    vr_totals_book(&shard->device->stats.totals, kind, delta, pending, pending_bytes);
+    vr_totals_book(&shard->device->stats.totals, kind, delta);
 }
 
 // --- contexts -----------------------------------------------------------------------------------------------------------------------

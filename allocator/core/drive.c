@@ -143,7 +143,7 @@ enum vram_status vr_drive_malloc_at(struct vram_allocator *allocator, uint32_t d
     VR_TRY(open_session(allocator, device, stream, &session));
     const struct vr_alloc_request request = {
         .shard = session.shard, .size_bytes = requested_bytes, .rounded = size_bytes, .kind = small_pool ? VR_SMALL : VR_LARGE};
-    const enum vram_status status = vr_alloc_at(&request, address, size_bytes);
+    const enum vram_status status = vr_alloc_at(&request, vr_block_containing(request.shard->device, address), address, size_bytes);
     close_session(&session);
     return status;
 }

@@ -17,18 +17,44 @@
 #define VRAM_FRONT 1 // 0: every call goes through the policy
 #endif
 
-// The block was handed out for this request, as it was found in the cache: a pair may begin. The pool is settled.
-void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t block, uint64_t size_bytes);
-// Books the rounds that are counted.
-void vr_front_book(struct vr_device *device);
-// Before the policy changes anything in a pool: books what is counted, does the merge that was left undone, and closes the pool's pair. The
-// same of all pools.
-void vr_front_settle(struct vr_device *device, struct vr_pool *pool);
+// Books the rounds that the pool's pair counted, and its last free.
+void vr_front_book_counted(struct vr_device *device, const struct vr_pool *pool);
+// Ends the counting, and books it.
+VR_INLINE void vr_front_book(struct vr_device *device) {
+    const struct vr_pool *pool = device->front.counted;
+    device->front.counted = NULL;
+    if (pool != NULL && (device->front.rounds != 0 || pool->pair.back)) vr_front_book_counted(device, pool);
+}
+// Does the merge that the free of the block left undone.
+void vr_front_merge(struct vr_device *device, uint32_t block);
+// Before the policy changes anything in a pool: books what is counted, does the merge that was left undone, and closes the pool's pair.
+VR_INLINE void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
+    const struct vr_open_pair pair = pool->pair;
+    vr_front_book(device);
+    pool->pair.block = 0;
+    pool->pair.back = false;
+    if (pair.back) vr_front_merge(device, pair.block);
+}
+// The same of all pools.
 void vr_front_settle_all(struct vr_device *device);
 
 // What is in force looks at every request, or counts it; but a listener may hear of a pair.
 VR_INLINE bool vr_front_may_repeat(const struct vr_device *device) {
     return VRAM_FRONT && (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_LISTENER) == 0;
+}
+
+// The block was handed out for this request, as it was found in the cache: a pair may begin. The pool is settled.
+VR_INLINE void vr_front_open(struct vr_device *device, struct vr_pool *pool, uint32_t block, uint64_t size_bytes) {
+    struct vr_open_pair *pair = &pool->pair;
+    if (!vr_front_may_repeat(device)) return;
+    assert(pair->block == 0 && !pair->back && device->front.counted == NULL);
+    pair->block = block;
+    pair->size_bytes = size_bytes;
+    device->front.counted = pool;
+    if (pair->listed) return;
+    pair->listed = true;
+    pair->next = device->front.listed;
+    device->front.listed = pool;
 }
 
 // Books a call of a pair that is not counted. After the malloc it is: the state with the block back was there a moment ago.

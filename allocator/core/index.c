@@ -116,7 +116,7 @@ VR_INLINE uint32_t tree_first_at_least(uint32_t root, const struct vr_index_aren
 }
 
 // The first non-empty bin from `bin` on, or VR_BINS.
-static unsigned next_bin(const struct vr_index *index, unsigned bin) {
+VR_INLINE unsigned next_bin(const struct vr_index *index, unsigned bin) {
     if (bin >= VR_BINS) return VR_BINS;
     unsigned word = bin / 64;
     uint64_t bits = index->bitmap[word] >> (bin % 64);
@@ -175,12 +175,17 @@ VR_NOINLINE static void remove_from_tree(struct vr_bin *bin, const struct vr_ind
     *bin = (struct vr_bin){root, (item->child[0] | item->child[1]) == 0 ? 1 : VR_BIN_TREE};
 }
 
-// Into a list that is not empty, behind those that are less.
+// Whether a block of a list goes before another one.
+VR_INLINE bool is_before(const struct vr_block *one, const struct vr_block *other) {
+    if (one->size != other->size) return one->size < other->size;
+    return one->age != other->age ? one->age < other->age : one->address < other->address;
+}
+
+// Into a list that is not empty, behind those that go before it.
 VR_INLINE void insert_into_list(struct vr_bin *bin, const struct vr_index_arena *arena, uint32_t block) {
     struct vr_block *blocks = arena->blocks;
-    const struct tree_key key = tree_key_of(arena, BY_SIZE, block);
     uint32_t before = 0, after = bin->head;
-    while (after != 0 && is_less(tree_key_of(arena, BY_SIZE, after), key)) before = after, after = blocks[after].child[1];
+    while (after != 0 && is_before(&blocks[after], &blocks[block])) before = after, after = blocks[after].child[1];
     blocks[block].child[0] = before;
     blocks[block].child[1] = after;
     if (after != 0) blocks[after].child[0] = block;

@@ -146,15 +146,16 @@ static enum vram_status check_segment(const struct vram_allocator *allocator, co
 
 static enum vram_status check_counters(const struct vr_device *device, const struct block_census *census, struct vram_error *error) {
     for (unsigned p = 0; p < VR_POOLS; p++) {
-        const int64_t *current = device->stats.totals.pool[p].current;
+        const struct vr_totals *totals = &device->stats.totals;
         const enum vram_stat_pool view = p == VR_SMALL ? VRAM_STAT_SMALL_POOL : VRAM_STAT_LARGE_POOL;
-        VR_INVARIANT(current[VR_F_COUNT] == census->count[p] && current[VR_F_BYTES] == census->bytes[p], "allocated blocks are miscounted",
-                     p);
-        VR_INVARIANT(current[VR_F_REQUESTED] == census->requested[p], "requested bytes are miscounted", p);
-        VR_INVARIANT(current[VR_F_SPLITS] == census->splits[p] && current[VR_F_SPLIT_BYTES] == census->split_bytes[p],
+        VR_INVARIANT(vr_totals_current(totals, p, VR_F_COUNT) == census->count[p] &&
+                         vr_totals_current(totals, p, VR_F_BYTES) == census->bytes[p],
+                     "allocated blocks are miscounted", p);
+        VR_INVARIANT(vr_totals_current(totals, p, VR_F_REQUESTED) == census->requested[p], "requested bytes are miscounted", p);
+        VR_INVARIANT(vr_totals_current(totals, p, VR_F_SPLITS) == census->splits[p] &&
+                         vr_totals_current(totals, p, VR_F_SPLIT_BYTES) == census->split_bytes[p],
                      "inactive splits are miscounted", p);
-        VR_INVARIANT(device->stats.totals.pool[p].pending == census->pending[p] &&
-                         device->stats.totals.pool[p].pending_bytes == census->pending_bytes[p],
+        VR_INVARIANT(vr_totals_pending(totals, p) == census->pending[p] && vr_totals_pending_bytes(totals, p) == census->pending_bytes[p],
                      "waiting blocks are miscounted", p);
         VR_INVARIANT(device->stats.reserved[view].current == census->mapped[p], "reserved bytes are miscounted", p);
         VR_INVARIANT(device->stats.segment[view].current == census->segments[p], "segments are miscounted", p);

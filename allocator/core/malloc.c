@@ -1,7 +1,9 @@
 // vram_malloc() and vram_pool_malloc(): what the front or the cache serves, under the device's lock and without asking the driver for
-// memory. Everything else goes on in slow.c.
+// memory. Everything else goes on in slow.c. And vram_malloc_at().
 #include "core/alloc.h"
 #include "core/front.h"
+#include "core/sleep/sleepers.h"
+#include "core/source/backend.h"
 
 // The shard of the stream in a private pool, or in the default pools (NULL). NULL: it is not made yet.
 VR_INLINE struct vr_shard *find_shard(const struct vr_device *device, const struct vram_pool *pool, uint64_t stream) {
@@ -33,8 +35,8 @@ VR_NOINLINE static enum vram_status malloc_cached(struct vr_shard *shard, const 
     return VRAM_OK;
 }
 
-static enum vram_status malloc_on(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
-                                  uint64_t *address) {
+VR_INLINE enum vram_status malloc_on(struct vr_device *device, struct vram_pool *pool, uint64_t size_bytes, uint64_t stream,
+                                     uint64_t *address) {
     enum vram_status status = VRAM_OK;
     uint64_t found = 0;
     vr_device_lock_short(device);
@@ -59,4 +61,44 @@ enum vram_status vram_pool_malloc(struct vram_pool *pool, uint64_t size_bytes, u
     struct vr_device *device = pool->device;
     if (VR_UNLIKELY(vr_has_listener(device))) vr_gather(device, VR_LEVEL_STATE, 0);
     return vr_verify_if_enabled(device->allocator, malloc_on(device, pool, size_bytes, stream, address));
+}
+
+// --- at an address that the caller chose ----------------------------------------------------------------------------------------------
+
+// What the split rules give a request at this address: its rounded size, or all that is there.
+static enum vram_status malloc_locked_at(struct vr_alloc_request *request, uint64_t address) {
+    const struct vr_device *device = request->shard->device;
+    struct vram_pool *pool = device->routes.count == 0 ? NULL : vr_route(request->shard->device, request->shard->stream);
+    if (pool != NULL) VR_TRY(vr_shard_of_pool(pool, request->shard->stream, &request->shard));
+    if (device->sleepers != NULL) VR_TRY(vr_sleeper_request(request->shard->device, request->shard->owner));
+    VR_TRY(vr_shard_reserve_records(request->shard, 8));
+    const uint32_t found = vr_block_containing(device, address);
+    if (found == 0 || vr_block_at(device->allocator, found)->state != VR_FREE) return VRAM_INVALID_ARGUMENT;
+    struct vr_block rest = *vr_block_at(device->allocator, found);
+    if (!vr_block_holds(&rest, address, request->rounded)) return VRAM_INVALID_ARGUMENT;
+    rest.size -= address - rest.address;
+    return vr_alloc_at(request, found, address, vr_pool_splits(request->shard, &rest, request->rounded) ? request->rounded : rest.size);
+}
+
+enum vram_status vram_malloc_at(struct vram_allocator *allocator, uint32_t ordinal, uint64_t size_bytes, uint64_t stream,
+                                uint64_t address) {
+    VR_REQUIRE(allocator);
+    if (size_bytes == 0 || size_bytes >= VR_REQUEST_LIMIT || address % VR_MIN_BLOCK != 0 || !vram_caching(allocator))
+        return VRAM_INVALID_ARGUMENT;
+    if (!allocator->backend->has_blocks) return VRAM_UNSUPPORTED;
+    struct vr_device *device = NULL;
+    struct vr_shard *shard = NULL;
+    VR_TRY(vr_device_get(allocator, ordinal, &device));
+    VR_TRY(vr_shard_get(device, stream, &shard));
+    struct vr_context_guard guard;
+    VR_TRY(vr_context_enter(device, &guard));
+    vr_gather(device, VR_LEVEL_STATE, 0);
+    vr_device_lock_guarded(device, &guard);
+    struct vr_alloc_request request = {.shard = shard, .size_bytes = size_bytes, .rounded = vr_round_for(device, size_bytes)};
+    request.kind = vr_pool_kind(request.rounded);
+    enum vram_status status = vr_complete_frees(device, stream);
+    if (status == VRAM_OK) status = malloc_locked_at(&request, address);
+    vr_device_unlock(device);
+    vr_context_leave(&guard);
+    return vr_verify_if_enabled(allocator, status);
 }

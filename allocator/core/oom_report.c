@@ -37,9 +37,9 @@ void vr_oom_describe(const struct vr_alloc_request *request, uint64_t segment_by
     uint64_t total = 0, free_bytes = 0;
     if (vr_driver_memory_info(allocator->driver, &free_bytes, &total) == VR_CU_SUCCESS) oom->device_free_bytes = free_bytes;
     const struct vr_totals *totals = &request->shard->device->stats.totals;
-    for (int p = 0; p < VR_POOLS; p++) {
-        oom->allocated_bytes += (uint64_t)totals->pool[p].current[VR_F_BYTES];
-        oom->pending_bytes += (uint64_t)totals->pool[p].pending_bytes;
+    for (unsigned p = 0; p < VR_POOLS; p++) {
+        oom->allocated_bytes += (uint64_t)vr_totals_current(totals, p, VR_F_BYTES);
+        oom->pending_bytes += (uint64_t)vr_totals_pending_bytes(totals, p);
     }
     for (const struct vr_sleeper *sleeper = device->sleepers; sleeper != NULL; sleeper = sleeper->next)
         oom->asleep_bytes += vr_sleeper_live(device, sleeper);

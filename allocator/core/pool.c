@@ -38,17 +38,17 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
     const struct vr_device *device = shard->device;
     const struct vram_allocator *allocator = device->allocator;
     const struct vr_pool *pool = &shard->pool[kind];
-    const bool has_slots = VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE;
-    if (has_slots && vr_index_is_empty(&pool->index)) return vr_paged_ready(shard, rounded);
     uint32_t found = vr_index_first_at_least(&pool->index, &allocator->arena, rounded);
-    if (found == 0) return has_slots ? vr_paged_ready(shard, rounded) : 0;
-    if (VR_UNLIKELY(vr_block_at(allocator, found)->expandable)) {
+    if (found == 0) return VR_UNLIKELY(shard->paged != NULL) && kind == VR_LARGE ? vr_paged_ready(shard, rounded) : 0;
+    const struct vr_block *item = vr_block_at(allocator, found);
+    if (VR_UNLIKELY(item->expandable)) {
         found = with_expandable ? tightest_expandable(allocator, pool, found) : first_ordinary(allocator, pool, found);
         if (found == 0) return 0;
+        item = vr_block_at(allocator, found);
     }
-    const uint64_t size = vr_block_at(allocator, found)->size, limit = device->options.max_split_bytes;
-    if (rounded < limit) return size >= limit && !reuses_oversize(device, vr_block_at(allocator, found)) ? 0 : found;
-    return size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
+    const uint64_t limit = device->options.max_split_bytes;
+    if (VR_LIKELY(rounded < limit)) return item->size >= limit && !reuses_oversize(device, item) ? 0 : found;
+    return item->size - rounded >= device->options.max_non_split_rounding_bytes ? 0 : found;
 }
 
 bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded) {
@@ -139,33 +139,6 @@ void vr_pool_remove(struct vr_shard *shard, uint32_t block) {
     vr_index_remove(&shard->pool[vr_block_at(allocator, block)->small].index, &allocator->arena, block);
 }
 
-// --- statistics ---------------------------------------------------------------------------------------------------------------------
-
-struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested) {
-    struct vr_delta delta = {{[VR_F_COUNT] = 1, [VR_F_BYTES] = (int64_t)block_size, [VR_F_REQUESTED] = (int64_t)requested}};
-    if (VR_UNLIKELY(block->expandable)) return delta;
-    const bool was_split = (block->previous | block->next) != 0, is_split = block_size != block->size;
-    delta.of[VR_F_SPLITS] = (int64_t)is_split - (int64_t)was_split;
-    if (was_split) {
-        delta.of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
-    } else if (is_split) {
-        delta.of[VR_F_SPLIT_BYTES] = (int64_t)(block->size - block_size);
-    }
-    return delta;
-}
-
-struct vr_delta vr_delta_of_free(const struct vram_allocator *allocator, const struct vr_block *block) {
-    struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -(int64_t)block->size, [VR_F_REQUESTED] = -(int64_t)block->requested}};
-    if (VR_UNLIKELY(block->expandable)) return delta;
-    const struct vr_block *previous = vr_block_at(allocator, block->previous), *next = vr_block_at(allocator, block->next);
-    const bool merges_previous = previous->state == VR_FREE, merges_next = next->state == VR_FREE; // block 0 is never free
-    const uint32_t outer = (merges_previous ? previous->previous : block->previous) | (merges_next ? next->next : block->next);
-    const uint64_t absorbed = (merges_previous ? previous->size : 0) + (merges_next ? next->size : 0);
-    delta.of[VR_F_SPLITS] = (int64_t)(outer != 0) - (int64_t)merges_previous - (int64_t)merges_next;
-    delta.of[VR_F_SPLIT_BYTES] = outer != 0 ? (int64_t)block->size : -(int64_t)absorbed;
-    return delta;
-}
-
 // --- merging ------------------------------------------------------------------------------------------------------------------------
 
 // In a segment that sleeps, where free blocks are in no index (sleep/sleepers.h).
@@ -213,12 +186,13 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
 
 // --- handing out --------------------------------------------------------------------------------------------------------------------
 
-void vr_alloc_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
+// Hands out the first `block_size` bytes of a free block. loose: it is in no index.
+VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t block, uint64_t block_size, bool loose) {
     struct vr_shard *shard = request->shard;
     struct vr_device *device = shard->device;
     struct vr_block *item = vr_block_at(device->allocator, block);
     const struct vr_delta delta = vr_delta_of_malloc(item, block_size, request->size_bytes);
-    vr_device_book(shard, request->kind, &delta, 0, 0);
+    vr_device_book(shard, request->kind, &delta);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
         source_of(device->allocator, item)->take_slot(shard, block);
     } else if (!loose) {
@@ -239,8 +213,9 @@ void vr_alloc_part(const struct vr_alloc_request *request, uint32_t block, uint6
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_taken(device->allocator, block);
 }
 
-// The piece below is split off as if it had been handed out and freed: two free neighbours for a moment.
-uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
+// Splits a free block, which is in no index, at `address`, and returns what lies from there on. The piece below goes into the index as if
+// it had been handed out and freed: two free neighbours for a moment.
+static uint32_t split_off_below(const struct vr_alloc_request *request, uint32_t block, uint64_t address) {
     struct vr_shard *shard = request->shard;
     const struct vr_block *item = vr_block_at(shard->device->allocator, block);
     struct vr_delta delta = {{0}};
@@ -249,7 +224,7 @@ uint32_t vr_split_off_below(const struct vr_alloc_request *request, uint32_t blo
         delta.of[VR_F_SPLITS] = was_split ? 1 : 2;
         delta.of[VR_F_SPLIT_BYTES] = was_split ? 0 : (int64_t)item->size;
     }
-    vr_device_book(shard, request->kind, &delta, 0, 0);
+    vr_device_book(shard, request->kind, &delta);
     const uint32_t rest = vr_block_split_numbered(shard, block, address - item->address);
     vr_pool_insert(shard, block);
     return rest;
@@ -262,12 +237,29 @@ uint32_t vr_alloc_block(const struct vr_alloc_request *request, uint32_t block, 
     const uint64_t address = aligns ? vr_pool_address_in(shard, item, request->rounded) : item->address;
     if (VR_UNLIKELY(address != item->address)) {
         if (!loose) vr_pool_remove(shard, block);
-        block = vr_split_off_below(request, block, address);
+        block = split_off_below(request, block, address);
         item = vr_block_at(shard->device->allocator, block);
         loose = true;
     }
-    vr_alloc_part(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
+    hand_out_part(request, block, vr_pool_splits(shard, item, request->rounded) ? request->rounded : item->size, loose);
     return block;
+}
+
+enum vram_status vr_alloc_at(const struct vr_alloc_request *request, uint32_t block, uint64_t address, uint64_t block_size) {
+    struct vr_shard *shard = request->shard;
+    const struct vram_allocator *allocator = shard->device->allocator;
+    if (block == 0) return VRAM_INVALID_ARGUMENT;
+    const struct vr_block *item = vr_block_at(allocator, block);
+    // The address map counts on blocks of the large pool being longer than 1 MiB.
+    if (request->kind == VR_LARGE && block_size <= VR_SMALL_LIMIT) return VRAM_INVALID_ARGUMENT;
+    if (item->state != VR_FREE || vr_shard_of(allocator, item) != shard || item->small != request->kind ||
+        !vr_block_holds(item, address, block_size) || address % VR_MIN_BLOCK != 0 || block_size % VR_MIN_BLOCK != 0) {
+        return VRAM_INVALID_ARGUMENT;
+    }
+    vr_pool_remove(shard, block);
+    if (item->address < address) block = split_off_below(request, block, address);
+    hand_out_part(request, block, block_size, true);
+    return VRAM_OK;
 }
 
 // --- taking back --------------------------------------------------------------------------------------------------------------------
@@ -281,11 +273,12 @@ void vr_request_free(struct vr_device *device, uint32_t block, bool held) {
     struct vr_block *item = vr_block_at(device->allocator, block);
     struct vr_shard *shard = vr_shard_of(device->allocator, item);
     const int64_t size = (int64_t)item->size;
-    const struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    struct vr_delta delta = {{[VR_F_COUNT] = -1, [VR_F_BYTES] = -size}};
+    if (!held) delta.of[VR_F_ACTIVE] = -1, delta.of[VR_F_ACTIVE_BYTES] = -size;
     assert(item->state == VR_ALLOCATED);
     vr_notify_block(shard, VR_RECORD_FREE_REQUESTED, item);
     item->state = VR_PENDING;
-    vr_device_book(shard, item->small, &delta, held ? 1 : 0, held ? size : 0);
+    vr_device_book(shard, item->small, &delta);
     uncount_oversize(device, item);
 }
 
@@ -298,7 +291,8 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     item->stack = vr_stack_end(item->stack);
     struct vr_delta delta = vr_delta_of_free(allocator, item);
     delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // since it waits
-    vr_device_book(shard, item->small, &delta, held ? -1 : 0, held ? -(int64_t)item->size : 0);
+    if (!held) delta.of[VR_F_ACTIVE] = delta.of[VR_F_ACTIVE_BYTES] = 0;
+    vr_device_book(shard, item->small, &delta);
     (void)vr_pool_merge(shard, block);
 }
 
@@ -308,7 +302,7 @@ void vr_free_now(struct vr_device *device, uint32_t block) {
     assert(item->state == VR_ALLOCATED && item->held.uses == 0);
     if (vr_has_listener(device)) vr_notify_freed(shard, item);
     const struct vr_delta delta = vr_delta_of_free(device->allocator, item);
-    vr_device_book(shard, item->small, &delta, 0, 0);
+    vr_device_book(shard, item->small, &delta);
     uncount_oversize(device, item);
     (void)vr_pool_merge(shard, block);
 }

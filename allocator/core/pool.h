@@ -63,9 +63,44 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block);
 void vr_pool_remove(struct vr_shard *shard, uint32_t block);
 
 // What handing out `block_size` bytes of a free block changes (allocator.md §counters). requested: the client's size.
-struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested);
+VR_INLINE struct vr_delta vr_delta_of_malloc(const struct vr_block *block, uint64_t block_size, uint64_t requested) {
+    const int64_t bytes = (int64_t)block_size;
+    struct vr_delta delta = {{
+        [VR_F_COUNT] = 1,
+        [VR_F_BYTES] = bytes,
+        [VR_F_REQUESTED] = (int64_t)requested,
+        [VR_F_ACTIVE] = 1,
+        [VR_F_ACTIVE_BYTES] = bytes,
+    }};
+    if (VR_UNLIKELY(block->expandable)) return delta;
+    const bool was_split = (block->previous | block->next) != 0, is_split = block_size != block->size;
+    delta.of[VR_F_SPLITS] = (int64_t)is_split - (int64_t)was_split;
+    if (was_split) {
+        delta.of[VR_F_SPLIT_BYTES] = -(int64_t)block_size;
+    } else if (is_split) {
+        delta.of[VR_F_SPLIT_BYTES] = (int64_t)(block->size - block_size);
+    }
+    return delta;
+}
 // What it changes that an allocated block becomes free, and merges with its neighbours.
-struct vr_delta vr_delta_of_free(const struct vram_allocator *allocator, const struct vr_block *block);
+VR_INLINE struct vr_delta vr_delta_of_free(const struct vram_allocator *allocator, const struct vr_block *block) {
+    const int64_t bytes = (int64_t)block->size;
+    struct vr_delta delta = {{
+        [VR_F_COUNT] = -1,
+        [VR_F_BYTES] = -bytes,
+        [VR_F_REQUESTED] = -(int64_t)block->requested,
+        [VR_F_ACTIVE] = -1,
+        [VR_F_ACTIVE_BYTES] = -bytes,
+    }};
+    if (VR_UNLIKELY(block->expandable)) return delta;
+    const struct vr_block *previous = vr_block_at(allocator, block->previous), *next = vr_block_at(allocator, block->next);
+    const bool merges_previous = previous->state == VR_FREE, merges_next = next->state == VR_FREE; // block 0 is never free
+    const uint32_t outer = (merges_previous ? previous->previous : block->previous) | (merges_next ? next->next : block->next);
+    const uint64_t absorbed = (merges_previous ? previous->size : 0) + (merges_next ? next->size : 0);
+    delta.of[VR_F_SPLITS] = (int64_t)(outer != 0) - (int64_t)merges_previous - (int64_t)merges_next;
+    delta.of[VR_F_SPLIT_BYTES] = outer != 0 ? (int64_t)block->size : -(int64_t)absorbed;
+    return delta;
+}
 
 // Merges with free neighbours (next, then previous) and puts the result into the index. The block is in no index. Returns the block that
 // remains.

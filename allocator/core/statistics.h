@@ -5,7 +5,8 @@
 
 #include "base/stat.h"
 
-enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES };
+// Families of counters. `active` is `allocation` plus the blocks that wait for fences.
+enum vr_family { VR_F_COUNT, VR_F_BYTES, VR_F_REQUESTED, VR_F_ACTIVE, VR_F_ACTIVE_BYTES, VR_F_SPLITS, VR_F_SPLIT_BYTES, VR_FAMILIES };
 enum vr_pool_kind { VR_LARGE, VR_SMALL, VR_POOLS };
 
 // By how much an operation changes each family.
@@ -13,23 +14,18 @@ struct vr_delta {
     int64_t of[VR_FAMILIES];
 };
 
-// Families of the device-wide view: the five above, then these. `active` is `allocation` plus the blocks that wait for fences.
-enum { VR_F_ACTIVE = VR_FAMILIES, VR_F_ACTIVE_BYTES, VR_VIEW_FAMILIES };
-
-// The families that blocks are counted in, of one size class of a device.
-struct vr_pool_totals {
-    int64_t current[VR_FAMILIES];
-    int64_t increased[VR_FAMILIES]; // the sum of all increases; that of all decreases follows from it
-    int64_t pending, pending_bytes; // blocks that wait for fences
-    int64_t peak[VR_VIEW_FAMILIES];
+// One family, of both size classes of a device. Of both together only the peak is kept: it does not follow from those of each.
+struct vr_family_totals {
+    int64_t current[VR_POOLS];
+    int64_t increased[VR_POOLS]; // the sum of all increases; that of all decreases follows from it
+    int64_t peak[VR_POOLS];
+    int64_t peak_of_both;
 };
 
-// Of both classes together only the peaks are kept: they do not follow from those of each.
 struct vr_totals {
-    struct vr_pool_totals pool[VR_POOLS];
-    int64_t peak_of_both[VR_VIEW_FAMILIES];
-    int64_t base_allocated[VRAM_STAT_POOLS][VR_VIEW_FAMILIES]; // sums at the last reset_accumulated
-    int64_t base_freed[VRAM_STAT_POOLS][VR_VIEW_FAMILIES];
+    struct vr_family_totals of[VR_FAMILIES];
+    int64_t base_allocated[VRAM_STAT_POOLS][VR_FAMILIES]; // sums at the last reset_accumulated
+    int64_t base_freed[VRAM_STAT_POOLS][VR_FAMILIES];
 };
 
 // What is counted of a device.
@@ -43,34 +39,46 @@ struct vr_device_stats {
     int64_t max_split_at_start;
 };
 
-// Books a change and raises the peaks. `pending` blocks and bytes begin (+) or cease (-) to wait for fences. Only what rises can be a peak;
-// `active` rises with `allocation`, for a block that begins to wait was active before.
-VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta, int64_t pending,
-                              int64_t pending_bytes) {
-    struct vr_pool_totals *own = &totals->pool[pool];
-    const struct vr_pool_totals *other = &totals->pool[pool ^ 1];
-    int64_t *peak = own->peak, *both = totals->peak_of_both;
-    for (int f = 0; f < VR_FAMILIES; f++) {
-        const int64_t current = own->current[f] += delta->of[f];
-        if (delta->of[f] <= 0) continue;
-        own->increased[f] += delta->of[f];
-        if (current > peak[f]) peak[f] = current;
-        if (current + other->current[f] > both[f]) both[f] = current + other->current[f];
+// `by` is more than 0: what rises may be a peak.
+VR_INLINE void vr_family_raise(struct vr_family_totals *family, unsigned pool, int64_t by) {
+    const int64_t current = family->current[pool] + by, both = current + family->current[pool ^ 1];
+    family->current[pool] = current;
+    family->increased[pool] += by;
+    if (current > family->peak[pool]) family->peak[pool] = current;
+    if (both > family->peak_of_both) family->peak_of_both = both;
+}
+
+VR_INLINE void vr_family_change(struct vr_family_totals *family, unsigned pool, int64_t by) {
+    if (by > 0) {
+        vr_family_raise(family, pool, by);
+    } else {
+        family->current[pool] += by;
     }
-    own->pending += pending;
-    own->pending_bytes += pending_bytes;
-    if (delta->of[VR_F_COUNT] <= 0) return;
-    const int64_t active = own->current[VR_F_COUNT] + own->pending, bytes = own->current[VR_F_BYTES] + own->pending_bytes;
-    const int64_t all = active + other->current[VR_F_COUNT] + other->pending;
-    const int64_t all_bytes = bytes + other->current[VR_F_BYTES] + other->pending_bytes;
-    if (active > peak[VR_F_ACTIVE]) peak[VR_F_ACTIVE] = active;
-    if (bytes > peak[VR_F_ACTIVE_BYTES]) peak[VR_F_ACTIVE_BYTES] = bytes;
-    if (all > both[VR_F_ACTIVE]) both[VR_F_ACTIVE] = all;
-    if (all_bytes > both[VR_F_ACTIVE_BYTES]) both[VR_F_ACTIVE_BYTES] = all_bytes;
+}
+
+// Books a change. The families of what is handed out rise together, or none of them does.
+VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta) {
+    if (delta->of[VR_F_COUNT] > 0) {
+        for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) vr_family_raise(&totals->of[f], pool, delta->of[f]);
+    } else {
+        for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) totals->of[f].current[pool] += delta->of[f];
+    }
+    for (int f = VR_F_SPLITS; f <= VR_F_SPLIT_BYTES; f++) vr_family_change(&totals->of[f], pool, delta->of[f]);
 }
 
 // Books that a change was made and undone so many times in turn. Both states were there before, so no peak rises.
 void vr_totals_repeat(struct vr_totals *totals, unsigned pool, const struct vr_delta *delta, uint64_t rounds);
+
+VR_INLINE int64_t vr_totals_current(const struct vr_totals *totals, unsigned pool, enum vr_family family) {
+    return totals->of[family].current[pool];
+}
+// Blocks, and bytes, that wait for fences.
+VR_INLINE int64_t vr_totals_pending(const struct vr_totals *totals, unsigned pool) {
+    return totals->of[VR_F_ACTIVE].current[pool] - totals->of[VR_F_COUNT].current[pool];
+}
+VR_INLINE int64_t vr_totals_pending_bytes(const struct vr_totals *totals, unsigned pool) {
+    return totals->of[VR_F_ACTIVE_BYTES].current[pool] - totals->of[VR_F_BYTES].current[pool];
+}
 
 // Fills the families that are counted here.
 void vr_totals_report(const struct vr_totals *totals, struct vram_stats *stats);

@@ -152,7 +152,7 @@ static enum vram_status make_saved(struct vram_pool *pool, const struct saved_bl
     struct vr_alloc_request request = {.size_bytes = saved->size, .rounded = saved->size, .kind = saved->small ? VR_SMALL : VR_LARGE};
     VR_TRY(vr_shard_of_pool(pool, saved->stream, &request.shard));
     VR_TRY(vr_shard_reserve_records(request.shard, 8));
-    return vr_alloc_at(&request, saved->address, saved->size);
+    return vr_alloc_at(&request, vr_block_containing(request.shard->device, saved->address), saved->address, saved->size);
 }
 
 // A free piece is made only where it can be: its memory may have been given back, and a piece of the large pool of 1 MiB or less, left by

@@ -141,8 +141,14 @@ static struct vr_shard *shard_of(const struct vr_device *device, const struct vr
 
 static void book_block(struct vr_device *device, const struct vr_raw_block *block, int64_t count, int64_t requested, int64_t waiting) {
     const int64_t size = (int64_t)block->size;
-    const struct vr_delta delta = {{[VR_F_COUNT] = count, [VR_F_BYTES] = count * size, [VR_F_REQUESTED] = requested * size}};
-    vr_device_book(shard_of(device, block), VR_LARGE, &delta, waiting, waiting * size);
+    const struct vr_delta delta = {{
+        [VR_F_COUNT] = count,
+        [VR_F_BYTES] = count * size,
+        [VR_F_REQUESTED] = requested * size,
+        [VR_F_ACTIVE] = count + waiting,
+        [VR_F_ACTIVE_BYTES] = (count + waiting) * size,
+    }};
+    vr_device_book(shard_of(device, block), VR_LARGE, &delta);
 }
 
 // The stream that is to free the block, after it waited for all that used it. 0 capture: outside of any.
@@ -313,8 +319,7 @@ static enum vram_status serve_locked(const struct vr_alloc_request *request, con
     VR_TRY(ask_capture(device, stream, &block.capture));
     block.stack = vr_has_listener(device) ? vr_current_stack : 0;
     if (pool != NULL) block.pool = pool->id;
-    const struct vr_totals *totals = &device->stats.totals;
-    const uint64_t used = (uint64_t)totals->pool[VR_LARGE].current[VR_F_BYTES] + (uint64_t)totals->pool[VR_LARGE].pending_bytes;
+    const uint64_t used = (uint64_t)vr_totals_current(&device->stats.totals, VR_LARGE, VR_F_ACTIVE_BYTES);
     if (device->limit_bytes != VR_UNLIMITED && (used > device->limit_bytes || request->size_bytes > device->limit_bytes - used))
         return fail_request(request, VR_CU_OUT_OF_MEMORY, true, oom);
     const vr_cu_result result = ask_driver_pool(device, request->size_bytes, stream, block.capture != 0, &block.address);
@@ -396,10 +401,11 @@ static void close_pool(struct vr_device *device) {
 static enum vram_status check_async(const struct vr_device *device, struct vram_error *error) {
     struct vr_raw_sums sums;
     vr_raw_sum(device, &sums);
-    const int64_t *current = device->stats.totals.pool[VR_LARGE].current;
-    if (sums.count != current[VR_F_COUNT] || sums.bytes != current[VR_F_BYTES] || sums.requested != current[VR_F_REQUESTED])
+    const struct vr_totals *totals = &device->stats.totals;
+    if (sums.count != vr_totals_current(totals, VR_LARGE, VR_F_COUNT) || sums.bytes != vr_totals_current(totals, VR_LARGE, VR_F_BYTES) ||
+        sums.requested != vr_totals_current(totals, VR_LARGE, VR_F_REQUESTED))
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the counters are not what the driver pool's blocks add up to");
-    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != device->stats.totals.pool[VR_LARGE].pending)
+    if (sums.postponed != (int64_t)device->async.postponed_count || sums.postponed != vr_totals_pending(totals, VR_LARGE))
         return vr_fail(error, VRAM_MISMATCH, VRAM_NO_OFFSET, "the count of postponed frees is wrong");
     return VRAM_OK;
 }
