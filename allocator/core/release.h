@@ -2,7 +2,7 @@
 #ifndef VR_CORE_RELEASE_H
 #define VR_CORE_RELEASE_H
 
-#include "core/device.h"
+#include "core/alloc.h"
 
 // everything: waits for all fences, then releases everything that is wholly free: the large pools, then the small ones, each in the order
 // (stream, size, tie, address), cudaMalloc segments before pages of expandable ones (allocator.md §release-of-the-cache). Pages whose
@@ -26,5 +26,11 @@ enum vram_status vr_release_pool(struct vram_pool *pool);
 typedef bool (*vr_cached_visitor)(uint64_t address, uint64_t size_bytes, void *user);
 enum vram_status vr_cached_walk(struct vr_device *device, const struct vram_pool *pool, vr_cached_visitor visit, void *user,
                                 size_t *walked);
+
+// The option reclaim_streams. The smallest free segment of another stream, of the same pools and size class, that may serve the request; of
+// equal ones the oldest. It belongs to the request's stream from now on, which waits for all that the other stream has now: *block, free
+// and in no index; 0 when there is none, or while a capture is under way, whose graph the waiting would change. DRIVER. Under all locks,
+// context current.
+enum vram_status vr_reclaim(const struct vr_alloc_request *request, uint32_t *block);
 
 #endif

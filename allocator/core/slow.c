@@ -3,7 +3,6 @@
 #include "core/callbacks.h"
 #include "core/capture/captures.h"
 #include "core/oom_report.h"
-#include "core/reclaim.h"
 #include "core/release.h"
 #include "core/sleep/sleepers.h"
 #include "core/source/backend.h"
