@@ -3,7 +3,7 @@
 // A table with a slot per MiB of address space. An allocated block of the large pool is longer than 1 MiB, so at most one
 // starts in any MiB and the slot names it. MiB that hold small-pool memory, or that a segment covers only in part, have a map
 // with an entry per 512 bytes instead. Which of the two a MiB has is settled when a segment is made, never while blocks in it
-// live. An entry is written under the lock of its block's shard before the address is handed out; it is not erased at the free,
+// live. An entry is written under the device's lock before the address is handed out; it is not erased at the free,
 // so a reader must verify, under that lock, that the block has this address and is allocated.
 #ifndef VR_CORE_ADDRESS_MAP_H
 #define VR_CORE_ADDRESS_MAP_H

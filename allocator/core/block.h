@@ -17,7 +17,7 @@ enum vr_state {
     VR_FREE,      // in its pool's index
     VR_ALLOCATED, // the client's
     VR_PENDING,   // freed by the client, waiting for fences
-    VR_AT_FRONT,  // freed by the client, and that is left undone (front.h): at most one per device
+    VR_AT_FRONT,  // freed by the client; its merge is left undone (front.h): at most one per pool
     VR_HOLE,      // unmapped address range of an expandable segment, in its pool's set of holes
     VR_ASLEEP,    // free in a segment that sleeps: in no index (sleep/sleepers.h)
 };

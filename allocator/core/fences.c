@@ -209,7 +209,7 @@ static void retract_fence(struct vr_device *device, uint64_t stream) {
     return_event(fence->event_device, fence->event);
 }
 
-// Changed by nobody else: under the device's mutex.
+// Under the device's lock, as all changes of VR_GATE_FENCES.
 static void gate_fences(struct vr_device *device) {
     const bool gated = (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_FENCES) != 0,
                wanted = vr_fences_wait_for_any(&device->fences);

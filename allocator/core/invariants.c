@@ -52,7 +52,7 @@ static enum vram_status check_block(const struct vram_allocator *allocator, cons
         VR_INVARIANT(!segment->asleep, "a free block of a segment that sleeps could be handed out", at);
         VR_INVARIANT(in_index(allocator, pool, number), "a free block is not in its pool's index", at);
         VR_INVARIANT(!vr_is_free(allocator, block->next), "two free neighbours are not merged", at);
-        VR_INVARIANT(shard->returns || block->expandable || !vr_is_unsplit(block), "a free segment would not be given back", at);
+        VR_INVARIANT(shard->may_release || block->expandable || !vr_is_unsplit(block), "a free segment would not be given back", at);
         break;
     case VR_HOLE:
         VR_INVARIANT(block->expandable && (at - segment->address) % segment->page_size == 0 && block->size % segment->page_size == 0,

@@ -66,7 +66,7 @@ enum vram_status vr_shard_refill(struct vr_shard *shard) {
     return VRAM_OK;
 }
 
-// Half of them at once: what merges go on to give takes no lock each time.
+// Gives back half at once, so that not every merge takes the slab's lock.
 void vr_shard_give_records(struct vr_shard *shard) {
     shard->spare_count /= 2;
     vr_slab_give_many(&shard->device->allocator->blocks, shard->spare_count, shard->spare + shard->spare_count);
@@ -129,7 +129,7 @@ void vr_pool_insert(struct vr_shard *shard, uint32_t block) {
     struct vr_block *item = vr_block_at(allocator, block);
     item->state = VR_FREE;
     item->age_base = shard->device->clock[item->small];
-    shard->returns = true;
+    shard->may_release = true;
     vr_index_insert(&shard->pool[item->small].index, &allocator->arena, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_CHAIN)) vr_hole_runs_freed(allocator, item);
 }
@@ -290,7 +290,7 @@ void vr_complete_free(struct vr_device *device, uint32_t block, bool held) {
     vr_notify_block(shard, VR_RECORD_FREE_COMPLETED, item);
     item->stack = vr_stack_end(item->stack);
     struct vr_delta delta = vr_delta_of_free(allocator, item);
-    delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // since it waits
+    delta.of[VR_F_COUNT] = delta.of[VR_F_BYTES] = 0; // vr_request_free() took these off when the wait began
     if (!held) delta.of[VR_F_ACTIVE] = delta.of[VR_F_ACTIVE_BYTES] = 0;
     vr_device_book(shard, item->small, &delta);
     (void)vr_pool_merge(shard, block);

@@ -11,8 +11,9 @@ uint32_t vr_pool_search(const struct vr_shard *shard, unsigned kind, uint64_t ro
 // Whether handing out `rounded` bytes of the block splits it (allocator.md §splitting).
 bool vr_pool_splits(const struct vr_shard *shard, const struct vr_block *block, uint64_t rounded);
 
-// Makes sure the shard has `count` (at most 32) spare records. NO_HOST_MEMORY, LIMIT.
+// Takes half an array of spare records (32). Needs that at most half are there. NO_HOST_MEMORY, LIMIT.
 enum vram_status vr_shard_refill(struct vr_shard *shard);
+// Makes sure that the shard has `count` (at most 32) spare records. Statuses as above.
 VR_INLINE enum vram_status vr_shard_reserve_records(struct vr_shard *shard, uint32_t count) {
     return VR_LIKELY(shard->spare_count >= count) ? VRAM_OK : vr_shard_refill(shard);
 }
@@ -31,7 +32,7 @@ uint32_t vr_block_split(struct vr_shard *shard, uint32_t block, uint64_t size);
 // struct vr_index_arena, which must be there for the latter).
 uint32_t vr_block_split_numbered(struct vr_shard *shard, uint32_t block, uint64_t size);
 void vr_number_split(struct vr_shard *shard, uint32_t block);
-// Absorbs the next neighbour, which is in no index. Returns `block`.
+// Absorbs the next neighbour, which is in no index.
 void vr_block_absorb_next(struct vr_shard *shard, uint32_t block);
 
 // A slot (source/paged.h) of exactly this size that is free, which no index knows, and where that is noted.

@@ -38,7 +38,7 @@ struct vr_record {
     bool completed; // FREE_REQUESTED: the block is free at once; FREE_COMPLETED is not told of its own (listeners that take pairs)
 };
 
-// Called under the lock of the block's shard (or all of them): must be quick and must not call the allocator.
+// Called under the device's lock: must be quick and must not call the allocator.
 typedef void (*vr_recorder)(const struct vr_record *record, void *user);
 
 // Which calls take their stack (allocator.md §records); each level includes those before.

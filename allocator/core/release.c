@@ -38,11 +38,11 @@ static enum vram_status release_segments(struct vr_shard *shard, unsigned kind) 
         next = vr_index_next(&pool->index, &allocator->arena, at);
         const bool unsplit = vr_is_unsplit(vr_block_at(allocator, at));
         if (!is_whole_segment(allocator, vr_block_at(allocator, at))) {
-            shard->returns = shard->returns || (unsplit && !vr_block_at(allocator, at)->expandable);
+            shard->may_release = shard->may_release || (unsplit && !vr_block_at(allocator, at)->expandable);
             continue;
         }
         const enum vram_status status = give_back_segment(shard, at);
-        shard->returns = shard->returns || status != VRAM_OK;
+        shard->may_release = shard->may_release || status != VRAM_OK;
         note_failure(&first, status);
     }
     return first;
@@ -58,7 +58,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
     } listed = {0};
     enum vram_status first = VRAM_OK;
     if (!vr_may_wait_for(shard->device, shard->stream)) {
-        shard->returns = true;
+        shard->may_release = true;
         return VRAM_OK;
     }
     for (uint32_t at = vr_index_first_at_least(&pool->index, &allocator->arena, VR_MIN_BLOCK); at != 0;
@@ -69,7 +69,7 @@ static enum vram_status shrink_expandable(struct vr_shard *shard, struct vr_pool
         listed.items[listed.count++] = at;
     }
     for (size_t i = 0; i < listed.count; i++) note_failure(&first, give_back_segment(shard, listed.items[i]));
-    shard->returns = shard->returns || first != VRAM_OK;
+    shard->may_release = shard->may_release || first != VRAM_OK;
     free(listed.items);
     return first;
 }
@@ -89,7 +89,7 @@ enum vram_status vr_release_default_pools(struct vr_device *device) {
     struct vr_shard **shards = NULL;
     size_t count = 0;
     VR_TRY(vr_device_shards_by_stream(device, true, &shards, &count));
-    for (size_t i = 0; i < count; i++) shards[i]->returns = false;
+    for (size_t i = 0; i < count; i++) shards[i]->may_release = false;
     note_failure(&first, vr_release_kind(shards, count, VR_LARGE));
     note_failure(&first, vr_release_kind(shards, count, VR_SMALL));
     free(shards);
@@ -269,7 +269,7 @@ static uint32_t smallest_segment(const struct vr_shard *shard, const struct vr_a
     return 0;
 }
 
-// Whether the shard has a free block that may go back now or later (vr_shard.returns).
+// Whether the shard has a free block that may go back now or later (vr_shard.may_release).
 static bool has_returning(const struct vr_shard *shard) {
     const struct vram_allocator *allocator = shard->device->allocator;
     for (unsigned kind = 0; kind < VR_POOLS; kind++) {
@@ -297,9 +297,9 @@ static uint32_t find_on_stream(const struct vr_alloc_request *request) {
     uint32_t best = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct vr_shard *shard = device->shards.items[i];
-        if (!shard->returns || shard == request->shard || shard->idle || shard->owner != request->shard->owner) continue;
+        if (!shard->may_release || shard == request->shard || shard->idle || shard->owner != request->shard->owner) continue;
         const uint32_t block = smallest_segment(shard, request);
-        if (block == 0) shard->returns = shard->expandable || has_returning(shard);
+        if (block == 0) shard->may_release = shard->expandable || has_returning(shard);
         if (block != 0 && is_better(device->allocator, block, best)) best = block;
     }
     return best;

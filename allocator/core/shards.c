@@ -1,4 +1,4 @@
-// Shards: made at the first use of a stream, dressed with what their pool and the options say.
+// Shards: made at the first use of a stream, with the settings of their pool and the options.
 #include "core/shards.h"
 #include "core/source/source_ops.h"
 
@@ -13,7 +13,7 @@ void vr_pool_apply_options(const struct vram_pool *pool) {
     for (size_t i = 0; i < pool->shard_count; i++) set_source(pool->shards[i]);
 }
 
-static void dress_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t stream) {
+static void init_shard(struct vr_shard *shard, struct vram_pool *owner, uint64_t stream) {
     shard->stream = stream;
     shard->owner = owner;
     shard->idle = false;
@@ -43,7 +43,8 @@ static enum vram_status number_shard(struct vr_device *device, struct vr_shard *
     return VRAM_OK;
 }
 
-// A shard at the end of the device's array, in no table. Zero pages: every list empty.
+// A new shard, which no reader finds yet: the caller publishes it by shards.count. Its memory is zero, so all its lists are empty. Under
+// the device's mutex.
 static enum vram_status make_shard_locked(struct vr_device *device, struct vr_shard **shard) {
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     if (count >= VR_SHARDS_PER_DEVICE) return VRAM_LIMIT;
@@ -65,7 +66,7 @@ static enum vram_status make_shard_locked(struct vr_device *device, struct vr_sh
 
 static enum vram_status make_default_shard_locked(struct vr_device *device, uint64_t stream, struct vr_shard **shard) {
     VR_TRY(make_shard_locked(device, shard));
-    dress_shard(*shard, NULL, stream);
+    init_shard(*shard, NULL, stream);
     const uint32_t count = atomic_load_explicit(&device->shards.count, memory_order_relaxed);
     size_t at = vr_shard_home(stream);
     while (atomic_load_explicit(&device->shards.slots[at], memory_order_relaxed) != NULL) at = (at + 1) % VR_SHARD_SLOTS;
@@ -92,7 +93,7 @@ enum vram_status vr_shard_of_pool(struct vram_pool *pool, uint64_t stream, struc
         VR_TRY(make_shard_locked(device, shard));
         atomic_fetch_add_explicit(&device->shards.count, 1, memory_order_release);
     }
-    dress_shard(*shard, pool, stream);
+    init_shard(*shard, pool, stream);
     // In the order of the streams, as release gives their memory back (allocator.md §release-of-the-cache).
     size_t at = pool->shard_count++;
     for (; at > 0 && pool->shards[at - 1]->stream > stream; at--) pool->shards[at] = pool->shards[at - 1];
@@ -120,14 +121,15 @@ static bool has_free_block(const struct vr_shard *shard) {
     return false;
 }
 
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count) {
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool only_releasable, struct vr_shard ***shards,
+                                            size_t *count) {
     const uint32_t all = device->shards.default_count;
     struct vr_shard **listed = malloc((all + 1) * sizeof *listed);
     if (listed == NULL) return VRAM_NO_HOST_MEMORY;
     *count = 0;
     for (uint32_t i = 0; i < all; i++) {
         struct vr_shard *shard = device->shards.defaults[i];
-        if (that_return ? shard->returns : has_free_block(shard)) listed[(*count)++] = shard;
+        if (only_releasable ? shard->may_release : has_free_block(shard)) listed[(*count)++] = shard;
     }
     qsort(listed, *count, sizeof *listed, by_stream);
     *shards = listed;

@@ -31,7 +31,7 @@ VR_INLINE enum vram_status vr_shard_get(struct vr_device *device, uint64_t strea
 
 // The shards of the default pools that have a free block, or one that may go back (`returns`), ordered by stream. The caller frees *shards.
 // Under all locks. NO_HOST_MEMORY.
-enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool that_return, struct vr_shard ***shards, size_t *count);
+enum vram_status vr_device_shards_by_stream(const struct vr_device *device, bool only_releasable, struct vr_shard ***shards, size_t *count);
 
 // Takes the options into force. Under all locks (or before the device is seen by others).
 void vr_device_apply_options(struct vr_device *device, const struct vr_options *options);

@@ -72,7 +72,7 @@ struct vr_shard {
     bool idle;                          // its private pool is gone; waits for another
     bool whole;                         // blocks are handed out whole (no_split)
     bool asleep;                        // its pool sleeps: what is free in it is in no index
-    bool returns;                       // a free block may go back to the driver: one came since a release found none
+    bool may_release;                   // a release looks here: a block became free since the last one, or one could not go then
     uint32_t spare_count;
     uint32_t spare[64];  // block records that are not in use
     uint32_t spare_uses; // recorded uses that are not in use, a list

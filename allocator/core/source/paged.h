@@ -9,7 +9,7 @@
 //   - no run of windows without a gap shows a page twice.
 // What a hand-out and a free change of pages and holes is caught up on when somebody looks (vr_paged_settle()): the slow way.
 //
-// What a shard's slots say of being live is guarded by the shard's lock, all else by all locks of the device.
+// What slots say of being live is guarded by the device's lock, all else by its mutex as well.
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
@@ -207,7 +207,7 @@ struct vr_paged_device {
     struct vr_paged_shard *shards;
     struct vr_paged_shard **numbered; // the same, by their numbers
     size_t numbered_count, numbered_capacity;
-    _Atomic uint64_t *unsettled; // a bit of each: it may have dirty slots. Set under its shard's lock
+    _Atomic uint64_t *unsettled; // a bit of each: it may have dirty slots. Set under the device's lock
     size_t unsettled_capacity;
     struct vr_paged_page *pages; // [0] is unused
     size_t page_count, pages_capacity;

@@ -105,8 +105,8 @@ VRAM_API uint64_t vram_allocated_size(struct vram_allocator *allocator, uint64_t
 // hot paths.
 VRAM_API VRAM_NODISCARD enum vram_status vram_find_block(struct vram_allocator *allocator, uint64_t address, struct vram_block_info *info);
 
-// Whether the live block that starts at `address` lies in an expandable segment: under one stream's lock, for hot paths. False for anything
-// else.
+// Whether the live block that starts at `address` lies in an expandable segment: under the device's short lock, for hot paths. False for
+// anything else.
 VRAM_API bool vram_is_expandable(struct vram_allocator *allocator, uint64_t address);
 // An expandable segment: a range of address space of one stream that grows by mapping pages.
 struct vram_expandable_segment {
