@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests" / "abi")]
 import api_facts  # noqa: E402
 import check_facts  # noqa: E402
 
-ABI = "../../simulator/sim/sim_abi.h"
+ABI = "../../sim/sim_abi.h"
 # (file of ours, our struct, NVIDIA's, pairs of members whose places are compared)
 STRUCTS = [
     ("runtime.h", "rt_memcpy3d", "struct cudaMemcpy3DParms", [("from", "srcPtr"), ("to_array", "dstArray"), ("kind", "kind")]),
@@ -108,7 +108,7 @@ def problems(folder, major, told):
                     place = told[f"offsetof({struct}, {their})"]
                     lines.append(f'_Static_assert(offsetof(struct {ours}, {our}) == {place}, "{struct}.{their}");')
         lines += [f'_Static_assert({ours} == {told[f"sizeof({struct})"]}, "{struct}");' for of, ours, struct in SIZES if of == file]
-        options = ["-fsyntax-only", f"-DRT_MAJOR={major}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"]
+        options = ["-fsyntax-only", f"-DRT_MAJOR={major}", *(f"-I{ROOT / folder}" for folder in ("allocator", "simulator", "allocator/include", "simulator/include"))]
         yield from (line for line in compiled(folder, "ours", "\n".join(lines), options).splitlines() if "error" in line)
     for name, size, places in members():
         place = told.get(f"offsetof(struct cudaDeviceProp, {name})", "NO")
