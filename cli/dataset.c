@@ -25,7 +25,7 @@ static bool number_at(const char **text, const char *end, uint64_t *number) {
     return good;
 }
 
-// Where "rank" stands in any case, or NULL.
+// The first "rank" in the text, in upper or lower case, or NULL.
 static const char *find_word(const char *text, const char *end) {
     for (; end - text > 4; text++) {
         size_t i = 0;
@@ -38,7 +38,7 @@ static const char *find_word(const char *text, const char *end) {
 bool rank_of_path(const char *path, uint64_t *rank) {
     const char *name = input_base_name(path), *end = strchr(name, '.');
     if (end == NULL || find_word(name, end) == NULL) {
-        // In "job.rank_12.json" it stands in what looks like an extension.
+        // In "job.rank_12.json" it looks like a part of the extension.
         const char *whole = name + strlen(name);
         if (find_word(name, whole) != NULL || end == NULL) end = whole;
     }

@@ -29,7 +29,7 @@ bool browser_open(const char *target) {
     posix_spawn_file_actions_t quiet;
     pid_t pid;
     if (posix_spawn_file_actions_init(&quiet) != 0) return false;
-    // What browsers say belongs to nobody.
+    // Discards the output of browsers.
     (void)posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
     (void)posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
     const int result = posix_spawnp(&pid, opener, &quiet, NULL, arguments, environ);

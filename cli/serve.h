@@ -22,7 +22,7 @@ int serve(struct vram_explorer *explorer, const struct serve_options *options);
 
 // Shows a page to the user.
 
-// Asks the desktop to open a file or an address, without waiting. False where there is nothing to ask, or nobody to see it.
+// Asks the desktop to open a file or an address, without waiting. False where no desktop is reachable.
 bool browser_open(const char *target);
 
 #endif

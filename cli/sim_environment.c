@@ -32,7 +32,7 @@ static const char *folder_of(void) {
     return folder == NULL || folder[0] == '\0' ? "/tmp" : folder;
 }
 
-// The program takes this process's place, so that nobody is there to remove the file at its end: the next `vram sim` does. The number in a
+// The program takes this process's place, so this process cannot remove the file at the end: the next `vram sim` does. The number in a
 // name is the id of the process that made the file, which the program has after it.
 static void remove_ended(const char *folder) {
     DIR *entries = opendir(folder);

@@ -111,7 +111,7 @@ static uint32_t pool_beside(const struct attribution *work, size_t event) {
     uint64_t end = 0;
     if (!vr_add_u64(start, work->history->size_bytes[event], &end)) return VR_POOL_UNKNOWN;
     const struct vr_mapped_range *before = vr_mapped_before(&work->held, start), *after = vr_mapped_after(&work->held, start);
-    if (before != NULL && before->end > start) return before->owner; // a contradiction, which is told later
+    if (before != NULL && before->end > start) return before->owner; // a contradiction, which the comparison reports
     const uint64_t below = distance_to(before, start, end, stream), above = distance_to(after, start, end, stream);
     if (below >= NEARBY_BYTES && above >= NEARBY_BYTES) return VR_POOL_UNKNOWN;
     return below <= above ? before->owner : after->owner;

@@ -44,7 +44,7 @@ struct vr_block {
     uint32_t previous; // neighbours in the same segment, by address; 0 at the ends. Of a slot its number
     uint32_t next;
     uint32_t segment;
-    _Atomic uint16_t shard; // read without a lock by whoever frees (release, acquire); everything else is guarded by the device's lock
+    _Atomic uint16_t shard; // vram_free() reads it without a lock (release, acquire); the device's lock guards the rest
     uint16_t bin;           // in the index (index.h)
     union {
         uint32_t child[2]; // smaller and larger ones, of a tree; those before and after it, of a list (index.h)

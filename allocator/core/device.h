@@ -32,8 +32,8 @@ VR_INLINE bool vr_device_is_locked(const struct vr_device *device) {
     return atomic_load_explicit(&device->lock, memory_order_relaxed) != 0;
 }
 
-// Takes the device's mutex, then its lock, and settles the front: for whoever asks the driver for memory or gives it back, changes what the
-// device has apart from blocks, or looks at all of it. Who waits for the mutex sleeps.
+// Takes the device's mutex, then its lock, and settles the front: for code that asks the driver for memory or gives it back, changes what
+// the device has apart from blocks, or looks at all of it. Who waits for the mutex sleeps.
 void vr_device_lock(struct vr_device *device);
 void vr_device_unlock(struct vr_device *device);
 // The second half of it, for a thread that has the mutex.

@@ -38,7 +38,7 @@ VR_INLINE void vr_front_settle(struct vr_device *device, struct vr_pool *pool) {
 // The same of all pools.
 void vr_front_settle_all(struct vr_device *device);
 
-// Whether pairs may be used: no gate bit is set but that of a listener, who is told of each call.
+// Whether pairs may be used: only the gate bit of a listener may be set, because the front notifies it itself.
 VR_INLINE bool vr_front_may_repeat(const struct vr_device *device) {
     return VRAM_FRONT && (atomic_load_explicit(&device->gate, memory_order_relaxed) & ~(uint32_t)VR_GATE_LISTENER) == 0;
 }

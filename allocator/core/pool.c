@@ -3,10 +3,6 @@
 #include "core/hole_runs.h"
 #include "core/source/source_ops.h"
 
-static const struct vr_source_ops *source_of(const struct vram_allocator *allocator, const struct vr_block *block) {
-    return vr_segment_at(allocator, block->segment)->source;
-}
-
 // A free block that touches unmapped address space counts as being as large as both: taking it would use up room to grow.
 static uint64_t effective_size(const struct vram_allocator *allocator, uint32_t block) {
     const struct vr_block *candidate = vr_block_at(allocator, block);
@@ -166,7 +162,7 @@ uint32_t vr_pool_merge(struct vr_shard *shard, uint32_t block) {
     const struct vr_block *item = vr_block_at(allocator, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_ASLEEP)) return merge_asleep(shard, block);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
-        source_of(allocator, item)->give_slot(shard, block);
+        vr_block_source(allocator, item)->give_slot(shard, block);
         return block;
     }
     const uint32_t previous = item->previous;
@@ -194,7 +190,7 @@ VR_INLINE void hand_out_part(const struct vr_alloc_request *request, uint32_t bl
     const struct vr_delta delta = vr_delta_of_malloc(item, block_size, request->size_bytes);
     vr_device_book(shard, request->kind, &delta);
     if (VR_UNLIKELY(item->expandable == VR_EXPANDABLE_SLOT)) {
-        source_of(device->allocator, item)->take_slot(shard, block);
+        vr_block_source(device->allocator, item)->take_slot(shard, block);
     } else if (!loose) {
         vr_pool_remove(shard, block);
     }

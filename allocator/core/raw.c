@@ -44,7 +44,7 @@ enum vram_status vr_raw_remember(struct vram_allocator *allocator, const struct 
     return status;
 }
 
-// Backward-shift deletion: whoever was pushed past the gap moves into it.
+// Backward-shift deletion: entries that were pushed past the gap move back into it.
 static void erase_locked(struct vr_raw *raw, size_t gap) {
     const size_t mask = raw->capacity - 1;
     for (size_t at = (gap + 1) & mask; raw->slots[at].address != 0; at = (at + 1) & mask) {

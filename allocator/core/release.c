@@ -6,17 +6,13 @@
 #include "core/source/source_ops.h"
 #include "core/capture/captures.h"
 
-static const struct vr_source_ops *source_of(const struct vram_allocator *allocator, const struct vr_block *block) {
-    return vr_segment_at(allocator, block->segment)->source;
-}
-
 static bool is_whole_segment(const struct vram_allocator *allocator, const struct vr_block *block) {
-    return vr_source_takes_back_whole(source_of(allocator, block), block);
+    return vr_source_takes_back_whole(vr_block_source(allocator, block), block);
 }
 
 static enum vram_status give_back_segment(struct vr_shard *shard, uint32_t block) {
     const struct vram_allocator *allocator = shard->device->allocator;
-    return source_of(allocator, vr_block_at(allocator, block))->give_back(shard, block);
+    return vr_block_source(allocator, vr_block_at(allocator, block))->give_back(shard, block);
 }
 
 static void note_failure(enum vram_status *first, enum vram_status status) {
@@ -305,7 +301,7 @@ static uint32_t find_on_stream(const struct vr_alloc_request *request) {
     return best;
 }
 
-// The history shows a segment that goes on one stream and comes on the other: whoever follows it has the right stream for each block.
+// The history shows the segment freed on one stream and allocated on the other, so that a reader has the right stream for each block.
 static void move_block(struct vr_shard *from, struct vr_shard *to, uint32_t block) {
     struct vram_allocator *allocator = to->device->allocator;
     struct vr_block *item = vr_block_at(allocator, block);

@@ -230,6 +230,10 @@ VR_INLINE struct vr_block *vr_block_at(const struct vram_allocator *allocator, u
 VR_INLINE struct vr_segment *vr_segment_at(const struct vram_allocator *allocator, uint32_t segment) {
     return (struct vr_segment *)(void *)allocator->segments.items + segment;
 }
+// The source of a block's segment.
+VR_INLINE const struct vr_source_ops *vr_block_source(const struct vram_allocator *allocator, const struct vr_block *block) {
+    return vr_segment_at(allocator, block->segment)->source;
+}
 VR_INLINE struct vr_use *vr_use_at(const struct vram_allocator *allocator, uint32_t use) {
     return (struct vr_use *)(void *)allocator->uses.items + use;
 }
@@ -237,7 +241,7 @@ VR_INLINE struct vr_shard *vr_shard_of(const struct vram_allocator *allocator, c
     return allocator->shards[atomic_load_explicit(&block->shard, memory_order_acquire)];
 }
 
-// Whether somebody listens. Under a lock of the device. The gate says the same as the listener does.
+// Whether a listener is attached. Under the mutex or the lock of the device. VR_GATE_LISTENER has the same value.
 VR_INLINE bool vr_has_listener(const struct vr_device *device) {
     return (atomic_load_explicit(&device->gate, memory_order_relaxed) & VR_GATE_LISTENER) != 0;
 }

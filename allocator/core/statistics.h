@@ -61,7 +61,10 @@ VR_INLINE void vr_totals_book(struct vr_totals *totals, unsigned pool, const str
     if (delta->of[VR_F_COUNT] > 0) {
         for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) vr_family_raise(&totals->of[f], pool, delta->of[f]);
     } else {
-        for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) totals->of[f].current[pool] += delta->of[f];
+        for (int f = VR_F_COUNT; f <= VR_F_ACTIVE_BYTES; f++) {
+            assert(VRAM_CHECK < 2 || delta->of[f] <= 0);
+            totals->of[f].current[pool] += delta->of[f];
+        }
     }
     for (int f = VR_F_SPLITS; f <= VR_F_SPLIT_BYTES; f++) vr_family_change(&totals->of[f], pool, delta->of[f]);
 }

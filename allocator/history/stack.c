@@ -101,7 +101,7 @@ static enum vram_status gather(struct vram_stacks *stacks, size_t frames, struct
     return VRAM_OK;
 }
 
-// Names for every frame that has none yet: a file's tables are read once for all of its frames.
+// Names every frame that is not named yet. The tables of a file are read once for all of its frames.
 static enum vram_status name_all_locked(struct vram_stacks *stacks) {
     const size_t frames = (size_t)atomic_load_explicit(&stacks->frame_count, memory_order_relaxed);
     if (stacks->names == NULL) VR_TRY(vr_names_create(&stacks->names));
@@ -204,7 +204,7 @@ static enum vram_status log_new_frame_locked(struct vram_stacks *stacks, uint64_
     const uint32_t row = vr_modules_of_word_locked(word);
     const uint64_t bias = row == UINT32_MAX ? 0 : vr_modules_row_locked(row)->bias;
     vr_modules_unlock();
-    if (row == UINT32_MAX) { // code that somebody made at run time
+    if (row == UINT32_MAX) { // code generated at run time
         char name[32];
         (void)snprintf(name, sizeof name, "0x%llx", (unsigned long long)vr_code_address(word));
         return log_named(stacks->log, name, "", 0, id);

@@ -130,8 +130,8 @@ enum vram_status vram_symbolize(const char *module, const char *build_id, const 
     return vr_symbols_find(&places, module, build_id == NULL ? "" : build_id, offsets, count, &sink, NULL);
 }
 
-// Names for the unresolved frames of a recording. Its tables of strings, frames and stacks are made anew, with inlined
-// functions as frames of their own, and take the place of the old ones when all is done.
+// Names the unresolved frames of a recording. Replaces its tables of strings, frames and stacks, with inlined
+// functions as frames of their own, when all of them are made.
 
 // A frame that is an offset in a module.
 struct unresolved {

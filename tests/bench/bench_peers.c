@@ -103,6 +103,8 @@ static void print_threads(void) {
     bench_team("2 threads, own streams", TEAM_OWN_STREAMS);
     bench_team("2 threads, one stream", TEAM_ONE_STREAM);
     bench_team("one thread allocates, another frees", TEAM_HAND_OVER);
+    bench_team("mixed to 64 KiB, one thread", TEAM_MIXED_ALONE);
+    bench_team("the same, 2 threads, own streams", TEAM_MIXED);
 }
 
 static void print_table(void) {

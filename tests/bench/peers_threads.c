@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Chunks are short: the least of them is one during which both threads had a processor.
-enum { CHUNKS = 400, ROUNDS = 4000, BATCHES = 16, BATCH = 50, YIELD_AFTER = 1000 };
+enum { CHUNKS = 400, ROUNDS = 4000, BATCHES = 16, BATCH = 50, YIELD_AFTER = 1000, LIVE = 512, MOST_BYTES = 64 << 10 };
 
 struct team {
     enum team_work work;
@@ -45,6 +45,21 @@ static void work_in_pairs(const struct team *team, const struct peer *peer, int 
     for (int i = 0; i < ROUNDS; i++) peer->give(peer->take(1024, stream));
 }
 
+// Replaces one of LIVE blocks, of 1 byte to 64 KiB, on a stream of its own.
+static void work_mixed(const struct peer *peer, int member) {
+    uint64_t live[LIVE] = {0};
+    uint32_t random = (uint32_t)member + 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        random = random * 1664525u + 1013904223u;
+        uint64_t *block = &live[(random >> 8) % LIVE];
+        if (*block != 0) peer->give(*block);
+        *block = peer->take((random >> 12) % MOST_BYTES + 1, peer_streams[member]);
+    }
+    for (int i = 0; i < LIVE; i++) {
+        if (live[i] != 0) peer->give(live[i]);
+    }
+}
+
 // The first thread allocates, the second frees. They meet once per batch, so that little of it is the harness's.
 static void hand_over(struct team *team, const struct peer *peer, int member) {
     unsigned spins = 0;
@@ -65,6 +80,8 @@ static void hand_over(struct team *team, const struct peer *peer, int member) {
 static void work_on_chunk(struct team *team, int chunk, int member) {
     if (team->work == TEAM_HAND_OVER) {
         hand_over(team, peer_of_chunk(chunk), member);
+    } else if (team->work == TEAM_MIXED || team->work == TEAM_MIXED_ALONE) {
+        if (team->work == TEAM_MIXED || member == 0) work_mixed(peer_of_chunk(chunk), member);
     } else {
         work_in_pairs(team, peer_of_chunk(chunk), member);
     }

@@ -4,14 +4,15 @@
 
 #include "peers.h"
 
-enum team_work { TEAM_OWN_STREAMS, TEAM_ONE_STREAM, TEAM_HAND_OVER };
+// ALONE: the second thread rests, to compare with.
+enum team_work { TEAM_OWN_STREAMS, TEAM_ONE_STREAM, TEAM_HAND_OVER, TEAM_MIXED, TEAM_MIXED_ALONE };
 
 struct team_figure {
     double least;
     double median;
 };
 
-// ns per call of one thread while the other calls too, per peer. Those that are not installed stay at 0.
+// ns per call of one thread while the other calls too (but for ALONE), per peer. Those that are not installed stay at 0.
 void teams_measure(enum team_work work, struct team_figure figures[PEERS]);
 
 #endif

@@ -91,7 +91,7 @@ enum vram_status vr_expandable_reserve(struct vr_shard *shard, bool small, uint6
 // in is in the index.
 enum vram_status vr_expandable_map_at(struct vr_shard *shard, uint32_t hole, uint64_t address, uint64_t size);
 
-// Into the pool's set of holes (hole_runs.h), joined with the holes next to it: gives the one that stands then.
+// Into the pool's set of holes (hole_runs.h), joined with the holes next to it. Returns the joined hole.
 uint32_t vr_hole_join(struct vr_shard *shard, uint32_t hole);
 // Cuts [low, high) out of a free block that is in no index; what is before and after goes back into the index. Two spare records.
 uint32_t vr_cut_out(struct vr_shard *shard, uint32_t block, uint64_t low, uint64_t high);
