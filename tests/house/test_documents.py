@@ -5,6 +5,7 @@ target that does not exist.
 Usage: test_documents.py ROOT
 """
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -54,6 +55,21 @@ class Documents(unittest.TestCase):
         headers = rooms.headers(ROOT)
         self.assertEqual(named, sorted(path.name for path in headers if path.name not in ("vram.h", "recordings.h")))
         self.assertEqual([path.name for path in headers if path.suffix == ".hpp" and path.name != "vram.hpp" and path.read_text(encoding="utf-8").count("\n") > 100], [])
+
+    def test_no_function_hides_a_struct(self):
+        everything = "".join(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8")) for path in rooms.headers(ROOT))
+        types = set(re.findall(r"\b(?:struct|enum|union) (vram_\w+)\s*\{", everything))
+        functions = set(re.findall(r"VRAM_API[^;{]*?\b(vram_\w+)\s*\(", everything))
+        self.assertGreater(min(len(types), len(functions)), 100)
+        self.assertEqual(sorted(types & functions), [], "C++ could not say the struct without its keyword")
+
+    def test_experimental_functions_warn_where_that_is_wanted(self):
+        includes = [f"-I{ROOT / folder}" for folder in rooms.HEADERS]
+        for function, header, warned in (("vram_sleep", "sleep.h", True), ("vram_malloc", "allocator.h", False)):
+            program = f"#include <vram/{header}>\nint main(void) {{ return {function} == 0; }}\n"
+            command = ["cc", "-Werror=deprecated-declarations", "-DVRAM_WARN_EXPERIMENTAL", "-fsyntax-only", *includes, "-x", "c", "-"]
+            compiled = subprocess.run(command, input=program, capture_output=True, text=True, check=False)
+            self.assertEqual("experimental" in compiled.stderr, warned, compiled.stderr)
 
     def test_every_counter_is_described(self):
         rows = re.findall(r"^ +X\((\w+), ", text("allocator/include/vram/stats.h"), re.MULTILINE)
