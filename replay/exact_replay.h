@@ -2,7 +2,7 @@
 #ifndef VR_REPLAY_EXACT_REPLAY_H
 #define VR_REPLAY_EXACT_REPLAY_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/record.h"
 #include "replay/segment_ages.h"
 #include "replay/stage.h"

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/size_rules.h"
 
 // ---- What contradicts itself in a history, counted and in words.

@@ -1,7 +1,7 @@
 // One device of a recording as the replay sees it.
 #include "replay/recorded_device.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/size_rules.h"
 #include "replay/mapped_ranges.h"
 

@@ -1,7 +1,7 @@
 // script.c: see script.h.
 #include "replay/script.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "config/values.h"
 #include "model/recording.h"
 #include "replay/stage.h"

@@ -3,7 +3,7 @@
 #ifndef VR_REPLAY_SEGMENT_AGES_H
 #define VR_REPLAY_SEGMENT_AGES_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "replay/initial_state.h"
 
 // ---- Which segments of the start state are older, as far as the history tells (replay.md §ages).

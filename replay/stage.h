@@ -2,7 +2,7 @@
 #ifndef VR_REPLAY_STAGE_H
 #define VR_REPLAY_STAGE_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/drive.h"
 #include "replay/initial_state.h"
 #include "vram/driver.h"

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 void vr_json_init(struct vr_json *json, struct vr_text *out, bool indented) { *json = (struct vr_json){.out = out, .indented = indented}; }
 

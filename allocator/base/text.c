@@ -1,8 +1,45 @@
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/text.h"
-#include "base/utf8.h"
+size_t vr_utf8_decode(const char *bytes, size_t length, uint32_t *code) {
+    // By the number of leading ones: bits of the first byte that count, and the smallest code point that may need this length.
+    static const struct {
+        unsigned char mask, lead, value;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 0x7F, 0}, {0xE0, 0xC0, 0x1F, 0x80}, {0xF0, 0xE0, 0x0F, 0x800}, {0xF8, 0xF0, 0x07, 0x10000}};
+    const unsigned char *p = (const unsigned char *)bytes;
+    for (size_t form = 0; form < VR_COUNT_OF(forms); form++) {
+        if ((p[0] & forms[form].mask) != forms[form].lead) continue;
+        if (length < form + 1) break;
+        uint32_t value = p[0] & forms[form].value;
+        bool good = true;
+        for (size_t i = 1; i <= form; i++) {
+            good = good && (p[i] & 0xC0) == 0x80;
+            value = value << 6 | (p[i] & 0x3F);
+        }
+        if (!good || value < forms[form].least || value > 0x10FFFF) break;
+        *code = value;
+        return form + 1;
+    }
+    *code = VR_UTF8_MALFORMED;
+    return 1;
+}
+
+struct vr_sink vr_sink_begin(char *text, size_t capacity) {
+    if (capacity != 0) text[0] = '\0';
+    return (struct vr_sink){text, capacity, 0};
+}
+
+void vr_sink_printf(struct vr_sink *sink, const char *format, ...) {
+    const size_t room = sink->length < sink->capacity ? sink->capacity - sink->length : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    const int written = vsnprintf(room == 0 ? NULL : sink->text + sink->length, room, format, arguments);
+    va_end(arguments);
+    if (written > 0) sink->length += (size_t)written;
+}
 
 void vr_text_release(struct vr_text *text) {
     free(text->bytes);

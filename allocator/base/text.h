@@ -1,13 +1,15 @@
-// text.h: text in a growing buffer, and how sizes, counts, times and tables look everywhere in this project.
-//
-// A buffer remembers that it could not grow: writers append without checking and ask vr_text_status() once at the end. Buffers and
-// tables belong to one thread at a time. Text that comes from a recording goes through vr_text_printable(), so that a name in a
-// stranger's file cannot move the cursor or recolour a terminal.
+// text.h: text in a growing buffer or in the caller's buffer, tables, and decoding of UTF-8.
 #ifndef VR_BASE_TEXT_H
 #define VR_BASE_TEXT_H
 
 #include "base/base.h"
 #include "vram/status.h"
+
+// Text in a growing buffer, and how sizes, counts, times and tables look everywhere in this project.
+//
+// A buffer remembers that it could not grow: writers append without checking and ask vr_text_status() once at the end. Buffers and
+// tables belong to one thread at a time. Text that comes from a recording goes through vr_text_printable(), so that a name in a
+// stranger's file cannot move the cursor or recolour a terminal.
 
 // All-zero is an empty buffer. bytes is NUL-terminated once anything was appended; length does not count the NUL.
 struct vr_text {
@@ -93,5 +95,22 @@ void vr_table_cell_bytes(struct vr_table *table, const char *bytes, size_t lengt
 // Prints titles (if any column has one) and complete rows, each line indented by `indent` spaces and without trailing spaces.
 // A failed table prints nothing and fails `text`.
 void vr_table_print(const struct vr_table *table, struct vr_text *text, const struct vram_style *style, unsigned indent);
+
+#define VR_UTF8_MALFORMED UINT32_MAX
+
+// Decodes the code point at bytes (length must not be 0) and returns how many bytes it took, at least 1. Surrogates encoded in three
+// bytes are accepted and returned as such (Python's "surrogatepass"); anything else malformed is VR_UTF8_MALFORMED over one byte.
+size_t vr_utf8_decode(const char *bytes, size_t length, uint32_t *code);
+
+// Writes into the caller's buffer as snprintf() does: text that does not fit is counted but not stored.
+struct vr_sink {
+    char *text; // NUL-terminated where capacity is not 0
+    size_t capacity;
+    size_t length; // that the whole text takes, without the NUL; may be more than fits
+};
+
+// text may be NULL when capacity is 0.
+struct vr_sink vr_sink_begin(char *text, size_t capacity);
+void vr_sink_printf(struct vr_sink *sink, const char *format, ...) VRAM_PRINTF(2, 3);
 
 #endif

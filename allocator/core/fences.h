@@ -4,7 +4,7 @@
 #ifndef VR_CORE_FENCES_H
 #define VR_CORE_FENCES_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/block.h"
 
 struct vr_device;

@@ -1,7 +1,7 @@
 #include "core/oom_report.h"
 #include "core/sleep/sleepers.h"
 
-#include "base/sink.h"
+#include "base/text.h"
 
 static _Thread_local struct vram_oom last_oom;
 static _Thread_local bool has_last_oom;

@@ -1,7 +1,7 @@
 // What the allocator counts, as text: PyTorch's flat keys in JSON, and PyTorch's memory summary.
 #include <stdio.h>
 
-#include "base/sink.h"
+#include "base/text.h"
 #include "os/once.h"
 #include "vram/stats.h"
 

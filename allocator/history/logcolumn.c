@@ -1,6 +1,6 @@
 #include "history/logcolumn.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 
 // Distinct values found so far, and which of them a value is: index + 1.
 struct choices {

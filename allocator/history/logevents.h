@@ -2,7 +2,7 @@
 #ifndef VR_HISTORY_LOGEVENTS_H
 #define VR_HISTORY_LOGEVENTS_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "history/logbytes.h"
 
 // The columns of a batch, by their numbers in the file. From STREAM on they are written as plain columns, in this order.

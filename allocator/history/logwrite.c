@@ -1,7 +1,6 @@
 // The log: ids and events go into the tail of the file, and the tail into a block when it is full.
+#include "base/text.h"
 #include "history/log_inside.h"
-
-#include "base/utf8.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "base/hash_index.h"
+#include "base/hash.h"
 #include "os/once.h"
 
 // Keys to ids: open addressing, at most half full. A slot's id is written before its key. A table that was outgrown stays, for readers

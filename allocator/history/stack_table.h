@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "history/stack_walk.h"
 #include "os/os.h"
 #include "vram/stack.h"

@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "base/hash_index.h"
+#include "base/hash.h"
 #include "history/symbols.h"
 #include "os/os.h"
 

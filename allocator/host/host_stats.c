@@ -1,7 +1,7 @@
 // What is counted, and questions about blocks and pools.
 #include <inttypes.h>
 
-#include "base/sink.h"
+#include "base/text.h"
 #include "host/host_state.h"
 
 void vram_get_host_stats(struct vram_host *host, struct vram_host_stats *stats) {

@@ -3,7 +3,7 @@
 #ifndef VR_HOST_HOST_TABLE_H
 #define VR_HOST_HOST_TABLE_H
 
-#include "base/map.h"
+#include "base/hash.h"
 
 struct vr_host_block;
 

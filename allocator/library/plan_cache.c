@@ -1,7 +1,7 @@
 // Plans by key, least recently used first to go (allocator.md §workspaces-and-plans).
 #include "library/plan_cache.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "os/os.h"
 #include "vram/workspace.h"
 

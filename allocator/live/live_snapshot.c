@@ -2,7 +2,6 @@
 #include "core/device.h"
 #include "live/file.h"
 #include "live/live_model.h"
-#include "live/live_host.h"
 #include "live/recordings_library.h"
 #include "model/recording.h"
 #include "vram/snapshot.h"

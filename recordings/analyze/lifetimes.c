@@ -1,7 +1,7 @@
 // Every allocation of one device with its birth and death, in two passes over its history.
 #include "analyze/lifetimes.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 
 // Most histories have some hundreds of addresses at least: what that takes is not grown into.
 enum { FIRST_ADDRESSES = 1024 };

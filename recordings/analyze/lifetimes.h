@@ -3,7 +3,7 @@
 #define VR_ANALYZE_LIFETIMES_H
 
 #include "analyze/device_view.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "vram/report.h"
 
 // ---- Small numbers for the addresses of one device's allocations, so that passes over a long history index arrays.

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 
 // Kinds of allocations that are told apart: what a loop makes is met early, and more would only be what never repeats.
 enum { GAP_BINS = 2048, BINS_PER_DOUBLING = 48, LEAST_TURNS = 3, MOST_KINDS = 1 << 20, NO_PERIOD = GAP_BINS };

@@ -4,7 +4,7 @@
 
 #include "analyze/lifetimes.h"
 #include "analyze/text_search.h"
-#include "base/hash_index.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "model/model.h"
 #include "vram/roles.h"

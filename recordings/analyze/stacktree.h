@@ -3,7 +3,7 @@
 #define VR_ANALYZE_STACKTREE_H
 
 #include "analyze/profile.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "model/model.h"
 
 // ---- Frames of several recordings as numbers that are the same for the same function, so that stacks can be laid on each other.

@@ -2,7 +2,7 @@
 #include "analyze/steps.h"
 
 #include "analyze/frame_kinds.h"
-#include "base/map.h"
+#include "base/hash.h"
 
 // The Python frames that the stacks seen so far have in common, from the outermost one on.
 struct common_frames {

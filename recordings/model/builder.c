@@ -1,6 +1,6 @@
 #include "model/builder.h"
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 enum { GROW_BY_EIGHTH_FROM = 1 << 16, MOST_AHEAD = 16 };
 

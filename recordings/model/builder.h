@@ -6,7 +6,7 @@
 #ifndef VR_MODEL_BUILDER_H
 #define VR_MODEL_BUILDER_H
 
-#include "base/hash_index.h"
+#include "base/hash.h"
 #include "model/model.h"
 
 // How many bytes of tables may be held. used_bytes counts capacities, not only what is filled.

@@ -2,7 +2,7 @@
 // occurs, its frames copied from the text that was made of each once.
 #include <stdio.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "snapshot/emit.h"
 
 enum { ROW_DEPTH = 3 };

@@ -1,7 +1,7 @@
 // Recordings of events alone: the list of events, and the segments and blocks at the end.
 #include "snapshot/events_alone.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "model/columns.h"
 
 // Sizes that the allocator gives are multiples of this; events say what was asked for.

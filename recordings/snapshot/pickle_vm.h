@@ -7,7 +7,7 @@
 #ifndef VR_SNAPSHOT_PICKLE_VM_H
 #define VR_SNAPSHOT_PICKLE_VM_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "model/columns.h"
 #include "snapshot/value.h"
 #include "snapshot/vocabulary.h"

@@ -1,7 +1,7 @@
 // Reads what PyTorch's profiler writes: traces with memory events, and memory timelines.
 #include <math.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "snapshot/events_alone.h"
 #include "snapshot/formats.h"
 #include "snapshot/scan.h"

@@ -3,7 +3,7 @@
 //   proof_map [length of the sequences]
 #include "proofs/every.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "support/random.h"
 
 enum { KEYS = 6, SLOTS = 64 };

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/invariant.h"
-#include "base/sink.h"
+#include "base/text.h"
 #include "base/stat.h"
 #include "os/once.h"
 #include "support/random.h"

@@ -5,8 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/hash_index.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "support/random.h"
 
 static void map_is_a_map(void **state) {

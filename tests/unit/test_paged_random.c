@@ -8,7 +8,7 @@
 #include "support/captures.h"
 #include "support/random.h"
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "driver/abi.h"
 #include "driver/fault/fault.h"
 #include "sim/sim.h"

@@ -2,7 +2,7 @@
 #ifndef VR_CORE_CAPTURE_PAST_H
 #define VR_CORE_CAPTURE_PAST_H
 
-#include "base/map.h"
+#include "base/hash.h"
 
 struct vr_device;
 

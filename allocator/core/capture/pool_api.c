@@ -1,6 +1,6 @@
 // vram/pool.h: what programs do with private pools.
 #include "core/capture/private.h"
-#include "base/sink.h"
+#include "base/text.h"
 #include "core/capture/captures.h"
 #include "core/release.h"
 #include "core/alloc.h"

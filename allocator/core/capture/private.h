@@ -2,7 +2,7 @@
 #ifndef VR_CORE_CAPTURE_PRIVATE_H
 #define VR_CORE_CAPTURE_PRIVATE_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "base/stat.h"
 #include "config/options.h"
 #include "core/block.h"

@@ -13,7 +13,7 @@
 #ifndef VR_CORE_SOURCE_PAGED_H
 #define VR_CORE_SOURCE_PAGED_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/pool.h"
 
 // The largest page, whatever is held; and a new one is at most this part of what is held (of a huge request: with it).

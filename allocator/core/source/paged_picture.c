@@ -1,6 +1,6 @@
 // Paged memory as others see it: blocks in the order of their addresses, and what must hold.
 #include "base/invariant.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "core/device.h"
 #include "core/source/paged.h"
 #include "core/source/source_ops.h"

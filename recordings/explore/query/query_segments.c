@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/hash_index.h"
+#include "base/hash.h"
 #include "explore/query/drawn_shapes.h"
 #include "explore/query/selection.h"
 #include "explore/tables/lanes.h"

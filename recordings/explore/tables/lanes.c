@@ -1,7 +1,7 @@
 // Segments apart by whom they serve.
 #include "explore/tables/lanes.h"
 
-#include "base/hash_index.h"
+#include "base/hash.h"
 
 // Segments of the small pool, and the smallest ones of the large pool.
 #define SMALL_SEGMENT (2 * VR_MIB)

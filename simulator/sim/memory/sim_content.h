@@ -2,7 +2,7 @@
 #ifndef VR_SIM_MEMORY_SIM_CONTENT_H
 #define VR_SIM_MEMORY_SIM_CONTENT_H
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "sim/sim_ranges.h"
 
 // ---- A memory file, of which only the parts that were written take memory, seen through mappings of a GiB each.

@@ -12,7 +12,7 @@
 #include "../common/read_values.h"
 #include "../common/reads.h"
 #include "../common/shared_file.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "libcuda.h"
 #include "vram/stack.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "runtime.h"
 
 // ---- Kernels and device variables of a program: registered by what nvcc generates, before main() and with each library that is loaded.
