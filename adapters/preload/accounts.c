@@ -170,7 +170,7 @@ static int64_t monotonic_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void ask(const struct pl_driver *driver, uint32_t device) {
+static void ask_driver(const struct pl_driver *driver, uint32_t device) {
     unsigned char uuid[UUID_SIZE];
     char bus_id[32] = "";
     const int32_t ordinal = (int32_t)device;
@@ -188,7 +188,7 @@ static void ask(const struct pl_driver *driver, uint32_t device) {
 
 struct vram_accounts *pl_accounts_take(const struct pl_driver *driver, uint32_t device) {
     if (atomic_flag_test_and_set(&answer.taken)) return NULL;
-    if (!answer.asked || answer.device != device || monotonic_ns() - answer.asked_ns > FRESH_NS) ask(driver, device);
+    if (!answer.asked || answer.device != device || monotonic_ns() - answer.asked_ns > FRESH_NS) ask_driver(driver, device);
     answer.accounts = (struct vram_accounts){.device = device,
                                              .context_bytes = VRAM_NOT_KNOWN,
                                              .module_bytes = VRAM_NOT_KNOWN,

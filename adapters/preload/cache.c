@@ -14,7 +14,7 @@ static _Atomic(struct vram_allocator *) allocator;
 static atomic_bool failed;
 
 // Without a lock: making one loads libraries, and a thread that is at that may come here from a constructor.
-static struct vram_allocator *get(void) {
+static struct vram_allocator *get_allocator(void) {
     struct vram_allocator *made = atomic_load_explicit(&allocator, memory_order_acquire), *none = NULL;
     if (made != NULL || atomic_load(&failed)) return made;
     struct vram_error error = {.status = VRAM_OK};
@@ -30,7 +30,7 @@ static struct vram_allocator *get(void) {
 
 bool pl_cache_serve(const struct pl_call *call, uint64_t size, uint64_t stream, uint64_t *address, int32_t *result) {
     if (size == 0 || !call->has_device || call->context == 0 || call->context != pl_primary_context_of(call->device)) return false;
-    struct vram_allocator *from = get();
+    struct vram_allocator *from = get_allocator();
     if (from == NULL) return false;
     const enum vram_status status = vram_malloc(from, call->device, size, stream, address);
     if (status == VRAM_OUT_OF_MEMORY) *result = PL_OUT_OF_MEMORY;

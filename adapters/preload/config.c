@@ -26,7 +26,7 @@ static enum vram_stack_kind stack_kind(void) {
     return VRAM_STACK_ALL;
 }
 
-static bool has(const char *name, const char *wanted) {
+static bool has_word(const char *name, const char *wanted) {
     const char *value = getenv(name);
     return value != NULL && strcmp(value, wanted) == 0;
 }
@@ -37,8 +37,8 @@ static void read_config(void) {
     const char *limit = getenv("VRAM_RUN_LIMIT");
     config.limit_bytes = limit == NULL ? 0 : strtoull(limit, NULL, 10);
     config.stacks = stack_kind();
-    config.dumps_on_oom = has("VRAM_RUN_ON_OOM", "dump");
-    config.caches = has("VRAM_RUN_CACHE", "1");
+    config.dumps_on_oom = has_word("VRAM_RUN_ON_OOM", "dump");
+    config.caches = has_word("VRAM_RUN_CACHE", "1");
     config.watches = config.records || config.limit_bytes != 0 || config.caches;
     config.takes_stacks = config.records && config.stacks != VRAM_STACK_NONE;
 }

@@ -84,21 +84,21 @@ PL_SELDOM static void fail(const char *why) {
 
 // --- the file -------------------------------------------------------------------------------------------------------------
 
-static void set(const char *key, const char *json) {
+static void set_setting(const char *key, const char *json) {
     if (vram_log_setting(journal.log, key, json) != VRAM_OK) fail("a setting could not be written");
 }
 
 static void write_settings(void) {
     char text[64];
     (void)snprintf(text, sizeof text, "%ld", (long)getpid());
-    set("vram_run_process", text);
+    set_setting("vram_run_process", text);
     (void)snprintf(text, sizeof text, "%ld", (long)getppid());
-    set("vram_run_parent", text);
+    set_setting("vram_run_parent", text);
     if (pl_config()->limit_bytes != 0) {
         (void)snprintf(text, sizeof text, "%llu", (unsigned long long)pl_config()->limit_bytes);
-        set("vram_run_limit_bytes", text);
+        set_setting("vram_run_limit_bytes", text);
     }
-    if (pl_config()->caches) set("vram_run_cache", "true");
+    if (pl_config()->caches) set_setting("vram_run_cache", "true");
 }
 
 static void write_tags(void) {
@@ -110,7 +110,7 @@ static void write_tags(void) {
 }
 
 // A name that is taken is another process's, or what this one was before exec().
-static enum vram_status create(struct vram_error *error) {
+static enum vram_status create_journal(struct vram_error *error) {
     const struct vram_log_options options = {.producer = "vram run", .serialized = true};
     enum vram_status status = VRAM_IO;
     for (unsigned number = 0; number < NAMES_MAX && status == VRAM_IO; number++) {
@@ -124,7 +124,7 @@ static enum vram_status create(struct vram_error *error) {
 static void open_journal(void *unused) {
     (void)unused;
     struct vram_error error = {.status = VRAM_OK};
-    if (create(&error) != VRAM_OK) {
+    if (create_journal(&error) != VRAM_OK) {
         fail(error.message[0] != '\0' ? error.message : "the file could not be made");
         return;
     }
@@ -231,7 +231,7 @@ void pl_journal_total(uint32_t device, uint64_t total_bytes) {
     else
         (void)snprintf(key, sizeof key, "vram_device_%u_total_bytes", (unsigned)device);
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)total_bytes);
-    set(key, text);
+    set_setting(key, text);
 }
 
 bool pl_journal_paused(void) {

@@ -29,7 +29,7 @@ struct record {
 };
 
 // One write per record: processes share the file. False where the process has no descriptor left.
-static bool append(const struct record *record) {
+static bool append_record(const struct record *record) {
     struct stat facts;
     const int file = open(pl_config()->list, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (file < 0) return errno != EMFILE;
@@ -43,7 +43,7 @@ static bool append(const struct record *record) {
 
 static int append_in_child(void *record) {
     (void)close(STDIN_FILENO); // of the child alone
-    (void)append(record);
+    (void)append_record(record);
     return 0;
 }
 
@@ -73,7 +73,7 @@ void pl_list(const char *what, const char *detail, const char *more) {
     }
     if (pl_config()->list[0] == '\0') return;
     const int saved = errno;
-    if (!append(&record)) append_elsewhere(&record);
+    if (!append_record(&record)) append_elsewhere(&record);
     errno = saved;
 }
 

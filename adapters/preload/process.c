@@ -44,7 +44,7 @@ static void in_child(void) {
 }
 
 // A child that was made past fork() and its hooks: nobody unlocked what others held.
-static void renew(void) {
+static void renew_process(void) {
     pl_notices_renew();
     pl_doors_renew();
     pl_session_renew();
@@ -53,7 +53,7 @@ static void renew(void) {
     *mark = 1;
 }
 
-static void setup(void) {
+static void setup_process(void) {
     pl_journal_prepare();
     (void)pthread_atfork(before_fork, in_parent, in_child);
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -70,8 +70,8 @@ static void setup(void) {
 void pl_process_setup_now(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static const char always = 1;
-    (void)pthread_once(&once, setup);
-    if (mark != NULL && *mark == 0) renew();
+    (void)pthread_once(&once, setup_process);
+    if (mark != NULL && *mark == 0) renew_process();
     atomic_store_explicit(&pl_process_mark, mark != NULL ? mark : &always, memory_order_release);
 }
 

@@ -62,7 +62,7 @@ static bool read_dynamic(const struct link_map *map, struct symbols *symbols) {
 
 // The function at this index if it is called `name` and is defined here; versions are not looked at (dlsym@GLIBC_2.2.5 and
 // dlsym@@GLIBC_2.34 are the same).
-static void *take(const struct symbols *symbols, uint32_t index, const char *name) {
+static void *take_symbol(const struct symbols *symbols, uint32_t index, const char *name) {
     const ElfW(Sym) *symbol = &symbols->table[index];
     if (symbol->st_shndx == SHN_UNDEF || (symbol->st_info & 0xf) != STT_FUNC || !pl_same(symbols->strings + symbol->st_name, name))
         return NULL;
@@ -80,7 +80,7 @@ static void *by_gnu_hash(const struct symbols *symbols, const char *name) {
     if (index < first) return NULL;
     for (;; index++) {
         const uint32_t word = chain[index - first];
-        void *found = (word | 1) == (hash | 1) ? take(symbols, index, name) : NULL;
+        void *found = (word | 1) == (hash | 1) ? take_symbol(symbols, index, name) : NULL;
         if (found != NULL || (word & 1) != 0) return found;
     }
 }
@@ -88,13 +88,13 @@ static void *by_gnu_hash(const struct symbols *symbols, const char *name) {
 static void *by_hash(const struct symbols *symbols, const char *name) {
     const uint32_t count = symbols->hash[1]; // as many chain entries as symbols
     for (uint32_t i = 0; i < count; i++) {
-        void *found = take(symbols, i, name);
+        void *found = take_symbol(symbols, i, name);
         if (found != NULL) return found;
     }
     return NULL;
 }
 
-static void *find(const struct symbols *symbols, const char *name) {
+static void *find_symbol(const struct symbols *symbols, const char *name) {
     return symbols->gnu_hash != NULL ? by_gnu_hash(symbols, name) : by_hash(symbols, name);
 }
 
@@ -121,7 +121,7 @@ static void look_at(const struct link_map *map, struct pl_libc *libc) {
                   {"dlmopen", &libc->dlmopen},
                   {"dlclose", &libc->dlclose}};
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        void *found = find(&symbols, wanted[i].name), *known;
+        void *found = find_symbol(&symbols, wanted[i].name), *known;
         memcpy(&known, wanted[i].target, sizeof known);
         if (found != NULL && known == NULL) memcpy(wanted[i].target, &found, sizeof found);
     }
@@ -215,7 +215,7 @@ pl_function *pl_next(const char *name) {
     return entry;
 }
 
-static void fill(struct pl_driver *driver, void *library) {
+static void fill_driver(struct pl_driver *driver, void *library) {
     *driver = (struct pl_driver){.library = library};
     void *found;
 #define FILL(member, name, parameters)                                                                                                     \
@@ -253,7 +253,7 @@ static void find_driver(void *argument) {
     pl_function *entry = question->entry;
     void *library = open_library_of(entry); // not kept: the program decides how long it stays
     struct pl_driver asked;
-    fill(&asked, library);
+    fill_driver(&asked, library);
     pl_doors_lock();
     size_t at = 0;
     while (at < driver_count && drivers[at].library != library) at++;

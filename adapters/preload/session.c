@@ -213,7 +213,7 @@ struct refusal {
 };
 
 // Seldom, and with files that are copied.
-static void refuse(void *argument) {
+static void record_refusal(void *argument) {
     const struct refusal *refusal = argument;
     const struct pl_call *call = refusal->call;
     pl_session_lock();
@@ -230,7 +230,7 @@ PL_SELDOM static bool charge_limit(struct pl_call *call, enum pl_kind kind, uint
     pl_session_unlock();
     if (!call->refused) return true;
     struct refusal refusal = {.call = call, .free_bytes = left, .stack = pl_journal_stack(&call->caller)};
-    vram_stack_spare(refuse, &refusal);
+    vram_stack_spare(record_refusal, &refusal);
     return false;
 }
 

@@ -36,13 +36,13 @@ static const struct {
 };
 
 // The library of this name, if it is loaded already: a handle that is kept.
-static void *loaded(const char *folder, const char *name) {
+static void *find_loaded_library(const char *folder, const char *name) {
     char path[PATH_BYTES];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", name);
     return length < 0 || (size_t)length >= sizeof path ? NULL : dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-static void *find(void *const libraries[3], const char *name) {
+static void *find_symbol(void *const libraries[3], const char *name) {
     void *found = NULL;
     for (int i = 0; i < 3 && found == NULL; i++)
         if (libraries[i] != NULL) found = dlsym(libraries[i], name);
@@ -51,22 +51,23 @@ static void *find(void *const libraries[3], const char *name) {
 
 // POSIX's way from an object's address to a function's.
 static bool find_function(void *const libraries[3], const char *name, void *function) {
-    void *found = find(libraries, name);
+    void *found = find_symbol(libraries, name);
     *(void **)function = found;
     return found != NULL;
 }
 
 int vram_torch_use_oom_error(const char *folder) {
     if (folder == NULL) return false;
-    void *const libraries[3] = {loaded(folder, "libc10.so"), loaded(folder, "libc10_cuda.so"), loaded("", "libstdc++.so.6")};
+    void *const libraries[3] = {find_loaded_library(folder, "libc10.so"), find_loaded_library(folder, "libc10_cuda.so"),
+                                find_loaded_library("", "libstdc++.so.6")};
     bool complete = false;
     for (size_t i = 0; i < sizeof by_abi / sizeof *by_abi && !complete; i++)
         complete = find_function(libraries, by_abi[i].make_error, &oom_class.make_error) &&
                    find_function(libraries, by_abi[i].make_string, &oom_class.make_string);
     complete = complete && find_function(libraries, "__cxa_allocate_exception", &oom_class.allocate) &&
                find_function(libraries, "__cxa_throw", &oom_class.throw_object);
-    oom_class.type = find(libraries, "_ZTIN3c1016OutOfMemoryErrorE");
-    void **const table = find(libraries, "_ZTVN3c1016OutOfMemoryErrorE");
+    oom_class.type = find_symbol(libraries, "_ZTIN3c1016OutOfMemoryErrorE");
+    void **const table = find_symbol(libraries, "_ZTVN3c1016OutOfMemoryErrorE");
     if (!complete || oom_class.type == NULL || table == NULL) return false;
     oom_class.table = table + 2; // after the offset and the type
     return true;

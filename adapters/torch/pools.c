@@ -30,14 +30,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *pools;
 static _Thread_local uint64_t expected_stream;
 
-static struct pool *find(int device, struct vram_torch_pool_id id) {
+static struct pool *find_pool(int device, struct vram_torch_pool_id id) {
     struct pool *pool = pools;
     while (pool != NULL && (pool->device != device || pool->id.first != id.first || pool->id.second != id.second)) pool = pool->next;
     return pool;
 }
 
 // A new pool without PyTorch's references, in the list.
-static enum vram_status make(struct vram_allocator *allocator, int device, struct vram_torch_pool_id id, struct pool **pool) {
+static enum vram_status make_pool(struct vram_allocator *allocator, int device, struct vram_torch_pool_id id, struct pool **pool) {
     struct pool *made = calloc(1, sizeof *made);
     if (made == NULL) return VRAM_NO_HOST_MEMORY;
     const struct vram_pool_options options = {.for_graph = id.first != 0};
@@ -79,8 +79,8 @@ static enum vram_status open_route(struct pool *pool, uint64_t stream) {
 }
 
 static enum vram_status begin_locked(struct vram_allocator *allocator, int device, struct vram_torch_pool_id id, uint64_t stream) {
-    struct pool *pool = find(device, id);
-    enum vram_status status = pool == NULL ? make(allocator, device, id, &pool) : VRAM_OK;
+    struct pool *pool = find_pool(device, id);
+    enum vram_status status = pool == NULL ? make_pool(allocator, device, id, &pool) : VRAM_OK;
     if (status != VRAM_OK) return status;
     status = open_route(pool, stream);
     if (status == VRAM_OK) pool->references++;
@@ -125,14 +125,14 @@ static enum vram_status end_locked(struct pool *pool) {
 
 void vram_torch_end_allocate_to_pool(int device, struct vram_torch_pool_id id) {
     pthread_mutex_lock(&lock);
-    const enum vram_status status = end_locked(find(device, id));
+    const enum vram_status status = end_locked(find_pool(device, id));
     pthread_mutex_unlock(&lock);
     if (vr_torch_answer(status, "end of a private pool") != VRAM_OK) vr_torch_raise_last("vram_torch_end_allocate_to_pool");
 }
 
 void vram_torch_release_pool(int device, struct vram_torch_pool_id id) {
     pthread_mutex_lock(&lock);
-    struct pool *pool = find(device, id);
+    struct pool *pool = find_pool(device, id);
     if (pool != NULL) {
         if (pool->references != 0) pool->references--;
         end_unused(pool);

@@ -26,13 +26,13 @@ static struct tagged *all;
 static uint64_t made_pools;
 static const struct vram_route by_thread = {.kind = VRAM_ROUTE_THREAD};
 
-static struct tagged *find(int device, const char *tag) {
+static struct tagged *find_tagged(int device, const char *tag) {
     struct tagged *tagged = all;
     while (tagged != NULL && (tagged->device != device || strcmp(tagged->tag, tag) != 0)) tagged = tagged->next;
     return tagged;
 }
 
-static enum vram_status make(struct vram_allocator *allocator, int device, const char *tag, struct tagged **tagged) {
+static enum vram_status make_tagged(struct vram_allocator *allocator, int device, const char *tag, struct tagged **tagged) {
     const struct vram_pool_options options = {.tag = tag, .id = {0, FIRST_ID + made_pools}};
     if (strlen(tag) >= VRAM_TAG_BYTES) return VRAM_INVALID_ARGUMENT;
     struct tagged *made = calloc(1, sizeof *made);
@@ -56,8 +56,8 @@ int vram_torch_tag_begin(int device, const char *tag) {
     const int first = vr_torch_first_use(&allocator);
     if (first != VRAM_OK) return first;
     pthread_mutex_lock(&lock);
-    struct tagged *tagged = find(device, tag);
-    enum vram_status status = tagged == NULL ? make(allocator, device, tag, &tagged) : VRAM_OK;
+    struct tagged *tagged = find_tagged(device, tag);
+    enum vram_status status = tagged == NULL ? make_tagged(allocator, device, tag, &tagged) : VRAM_OK;
     if (status == VRAM_OK) status = vram_pool_begin(tagged->pool, &by_thread);
     pthread_mutex_unlock(&lock);
     return vr_torch_answer(status, "begin of a tag");
@@ -65,7 +65,7 @@ int vram_torch_tag_begin(int device, const char *tag) {
 
 int vram_torch_tag_end(int device, const char *tag) {
     pthread_mutex_lock(&lock);
-    const struct tagged *tagged = find(device, tag);
+    const struct tagged *tagged = find_tagged(device, tag);
     const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_pool_end(tagged->pool, &by_thread);
     // What was freed inside of the region need not wait for the next one. What the driver refuses is offered again later.
     if (status == VRAM_OK) (void)!vram_pool_empty_cache(tagged->pool);
@@ -162,7 +162,7 @@ size_t vram_torch_sleepers(int device, char *text, size_t capacity) {
 int vram_torch_tag_bytes(int device, const char *tag, uint64_t *bytes) {
     struct vram_pool_stats stats = {0};
     pthread_mutex_lock(&lock);
-    const struct tagged *tagged = find(device, tag);
+    const struct tagged *tagged = find_tagged(device, tag);
     const enum vram_status status = tagged == NULL ? VRAM_INVALID_ARGUMENT : vram_get_pool_stats(tagged->pool, &stats);
     pthread_mutex_unlock(&lock);
     if (status == VRAM_OK) *bytes = (uint64_t)stats.reserved_bytes[VRAM_STAT_ALL].current;

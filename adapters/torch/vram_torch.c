@@ -86,7 +86,7 @@ static enum vram_status make_by_rules(const struct vram_create_info *info, struc
     return status;
 }
 
-static enum vram_status make(struct vram_allocator **allocator, struct vram_error *error) {
+static enum vram_status make_allocator(struct vram_allocator **allocator, struct vram_error *error) {
     const char *settings = on_process_driver ? NULL : getenv("VRAM_SIM");
     struct vram_create_info info = {0};
     // A mistake is shown where the user made it, and not behind words of ours.
@@ -117,7 +117,7 @@ int vr_torch_first_use(struct vram_allocator **allocator) {
     pthread_mutex_lock(&lock);
     *allocator = atomic_load_explicit(&the_allocator, memory_order_relaxed);
     if (*allocator == NULL) {
-        status = make(allocator, &error);
+        status = make_allocator(allocator, &error);
         if (status == VRAM_OK) atomic_store_explicit(&the_allocator, *allocator, memory_order_release);
     }
     pthread_mutex_unlock(&lock);

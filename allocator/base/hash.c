@@ -33,7 +33,7 @@ size_t vr_hash_index_growth_bytes(const struct vr_hash_index *index) {
     return (capacity_for_one_more(index) - before) * sizeof *index->slots;
 }
 
-static void put(struct vr_hash_index *index, uint64_t slot) {
+static void put_slot(struct vr_hash_index *index, uint64_t slot) {
     size_t at = VR_HASH_INDEX_HOME(index, slot);
     while (index->slots[at] != 0) at = (at + 1) & index->mask;
     index->slots[at] = slot;
@@ -46,7 +46,7 @@ enum vram_status vr_hash_index_reserve(struct vr_hash_index *index) {
     larger.slots = calloc(capacity, sizeof *larger.slots);
     if (larger.slots == NULL) return VRAM_NO_HOST_MEMORY;
     for (size_t i = 0; index->slots != NULL && i <= index->mask; i++) {
-        if (index->slots[i] != 0) put(&larger, index->slots[i]);
+        if (index->slots[i] != 0) put_slot(&larger, index->slots[i]);
     }
     free(index->slots);
     *index = larger;
@@ -86,7 +86,7 @@ static size_t capacity_for(const struct vr_map *map, size_t count) {
     return capacity;
 }
 
-static enum vram_status resize(struct vr_map *map, size_t capacity) {
+static enum vram_status resize_map(struct vr_map *map, size_t capacity) {
     struct vr_map grown = {.mask = capacity - 1, .count = map->count};
     grown.slots = calloc(capacity, sizeof *grown.slots);
     if (grown.slots == NULL) return VRAM_NO_HOST_MEMORY;
@@ -106,7 +106,7 @@ enum vram_status vr_map_reserve(struct vr_map *map, size_t more) {
     if (more > SIZE_MAX - map->count) return VRAM_NO_HOST_MEMORY;
     const size_t capacity = capacity_for(map, map->count + more);
     if (capacity == 0) return VRAM_NO_HOST_MEMORY;
-    return map->slots != NULL && capacity == map->mask + 1 ? VRAM_OK : resize(map, capacity);
+    return map->slots != NULL && capacity == map->mask + 1 ? VRAM_OK : resize_map(map, capacity);
 }
 
 size_t vr_map_growth_bytes(const struct vr_map *map) {

@@ -7,7 +7,7 @@ void vr_json_init(struct vr_json *json, struct vr_text *out, bool indented) { *j
 
 static bool is_plain(char byte) { return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\'; }
 
-static void escape(struct vr_text *out, const char *bytes, size_t length) {
+static void put_escaped(struct vr_text *out, const char *bytes, size_t length) {
     static const char names[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     vr_text_append(out, "\"", 1);
     for (size_t i = 0, step; i < length; i += step) {
@@ -53,11 +53,11 @@ static void begin_value(struct vr_json *json, const char *key) {
     }
     *filled |= bit;
     if (key == NULL) return;
-    escape(json->out, key, strlen(key));
+    put_escaped(json->out, key, strlen(key));
     vr_text_puts(json->out, ": ");
 }
 
-static void open(struct vr_json *json, const char *key, const char *bracket) {
+static void open_value(struct vr_json *json, const char *key, const char *bracket) {
     assert(json->depth + 1 < VR_JSON_DEPTH);
     begin_value(json, key);
     vr_text_puts(json->out, bracket);
@@ -65,7 +65,7 @@ static void open(struct vr_json *json, const char *key, const char *bracket) {
     json->filled[json->depth / 64] &= ~((uint64_t)1 << json->depth % 64);
 }
 
-static void close(struct vr_json *json, const char *bracket) {
+static void close_value(struct vr_json *json, const char *bracket) {
     assert(json->depth != 0);
     const bool filled = (json->filled[json->depth / 64] >> json->depth % 64 & 1) != 0;
     json->depth--;
@@ -73,10 +73,10 @@ static void close(struct vr_json *json, const char *bracket) {
     vr_text_puts(json->out, bracket);
 }
 
-void vr_json_object(struct vr_json *json, const char *key) { open(json, key, "{"); }
-void vr_json_object_end(struct vr_json *json) { close(json, "}"); }
-void vr_json_array(struct vr_json *json, const char *key) { open(json, key, "["); }
-void vr_json_array_end(struct vr_json *json) { close(json, "]"); }
+void vr_json_object(struct vr_json *json, const char *key) { open_value(json, key, "{"); }
+void vr_json_object_end(struct vr_json *json) { close_value(json, "}"); }
+void vr_json_array(struct vr_json *json, const char *key) { open_value(json, key, "["); }
+void vr_json_array_end(struct vr_json *json) { close_value(json, "]"); }
 
 // Answers have tens of thousands of numbers: printf() takes longer for them than what they say took to find.
 static void put_digits(struct vr_text *out, uint64_t value) {
@@ -117,7 +117,7 @@ void vr_json_null(struct vr_json *json, const char *key) { vr_json_raw(json, key
 
 void vr_json_string_bytes(struct vr_json *json, const char *key, const char *bytes, size_t length) {
     begin_value(json, key);
-    escape(json->out, bytes, length);
+    put_escaped(json->out, bytes, length);
 }
 
 void vr_json_string(struct vr_json *json, const char *key, const char *string) {

@@ -51,7 +51,7 @@ enum vram_status vr_text_status(const struct vr_text *text) { return text->faile
 const char *vr_text_string(const struct vr_text *text) { return text->bytes == NULL ? "" : text->bytes; }
 
 // Room for `more` bytes and a NUL.
-static bool reserve(struct vr_text *text, size_t more) {
+static bool reserve_text(struct vr_text *text, size_t more) {
     if (text->failed) return false;
     if (more >= SIZE_MAX - text->length || vr_grow((void **)&text->bytes, &text->capacity, text->length + more + 1, 1) != VRAM_OK) {
         text->failed = true;
@@ -70,7 +70,7 @@ enum vram_status vr_text_copy(const struct vr_text *text, char **copy) {
 }
 
 void vr_text_append(struct vr_text *text, const char *bytes, size_t length) {
-    if (!reserve(text, length)) return;
+    if (!reserve_text(text, length)) return;
     if (length != 0) memcpy(text->bytes + text->length, bytes, length);
     text->length += length;
     text->bytes[text->length] = '\0';
@@ -88,7 +88,7 @@ static void append_format(struct vr_text *text, const char *format, va_list argu
     va_copy(again, arguments);
     const int length = vsnprintf(NULL, 0, format, arguments);
     if (length < 0) text->failed = true;
-    if (length >= 0 && reserve(text, (size_t)length)) {
+    if (length >= 0 && reserve_text(text, (size_t)length)) {
         (void)vsnprintf(text->bytes + text->length, (size_t)length + 1, format, again);
         text->length += (size_t)length;
     }
@@ -272,7 +272,7 @@ static const char *cell_text(const struct vr_table *table, size_t row, size_t co
 #define COLUMN_GAP  2u
 
 // Widths of all columns; the flexible one gives way until the line fits.
-static void measure(const struct vr_table *table, size_t rows, size_t line, size_t *widths) {
+static void measure_columns(const struct vr_table *table, size_t rows, size_t line, size_t *widths) {
     size_t total = 0;
     for (size_t c = 0; c < table->column_count; c++) {
         const char *title = table->columns[c].title == NULL ? "" : table->columns[c].title;
@@ -328,7 +328,7 @@ void vr_table_print(const struct vr_table *table, struct vr_text *text, const st
     const size_t rows = table->cell_count / table->column_count;
     const size_t last = table->column_count - 1;
     bool titled = false;
-    measure(table, rows, vr_style_columns(style) > indent ? vr_style_columns(style) - indent : 0, widths);
+    measure_columns(table, rows, vr_style_columns(style) > indent ? vr_style_columns(style) - indent : 0, widths);
     for (size_t c = 0; c <= last; c++) titled = titled || (table->columns[c].title != NULL && table->columns[c].title[0] != '\0');
     for (size_t r = titled ? 0 : 1; r <= rows; r++) {
         vr_text_repeat(text, " ", indent);

@@ -47,7 +47,7 @@ static enum vram_status read_on_oom(struct environment *environment, const char 
 // --- the history ---------------------------------------------------------------------------------------------------------------------
 
 // With the file's pattern expanded.
-static enum vram_status start(struct vram_allocator *allocator, struct vram_history_options *options, struct vram_error *error) {
+static enum vram_status start_history(struct vram_allocator *allocator, struct vram_history_options *options, struct vram_error *error) {
     char path[VR_PATH_BYTES];
     if (options->file != NULL) {
         size_t length = 0;
@@ -76,7 +76,7 @@ static enum vram_status start_text(struct vram_allocator *allocator, struct vr_h
         VR_TRY(check_pattern("VRAM_HISTORY", pattern, error));
         VR_TRY(copy_text(pattern, dump));
     }
-    return start(allocator, &options, error);
+    return start_history(allocator, &options, error);
 }
 
 enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *value, struct vram_error *error) {
@@ -98,22 +98,22 @@ static enum vram_status read_history(struct environment *environment, const char
     return status;
 }
 
-static void release(struct environment *environment) {
+static void release_environment(struct environment *environment) {
     free(environment->on_oom);
     free(environment->dump);
     free(environment);
 }
 
-static void end(void *value) {
+static void end_environment(void *value) {
     struct environment *environment = value;
     // There is nobody to tell that it failed.
     if (environment->dump != NULL) (void)!vram_snapshot_save(environment->allocator, NULL, environment->dump, NULL);
     (void)!vram_remove_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
-    release(environment);
+    release_environment(environment);
 }
 
 // Before the history, of which the snapshot at the end is.
-static const struct vr_extension_kind extension_kind = {.destroy = end, .order = 1};
+static const struct vr_extension_kind extension_kind = {.destroy = end_environment, .order = 1};
 
 enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct vram_error *error) {
     const char *history = vr_os_getenv("VRAM_HISTORY"), *oom = vr_os_getenv("VRAM_ON_OOM");
@@ -126,7 +126,7 @@ enum vram_status vr_environment_apply(struct vram_allocator *allocator, struct v
     if (status == VRAM_OK) status = read_history(made, history, error);
     if (status != VRAM_OK) {
         (void)!vram_remove_oom_observer(allocator, vr_on_oom, &made->watch);
-        release(made);
+        release_environment(made);
         if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
         return status;
     }

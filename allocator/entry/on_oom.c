@@ -34,11 +34,11 @@ static bool streams_history(struct vram_allocator *allocator) {
     return false;
 }
 
-static bool put(struct vr_file *file, const char *text) { return vr_file_write(file, text, strlen(text)); }
+static bool put_sentence(struct vr_file *file, const char *text) { return vr_file_write(file, text, strlen(text)); }
 
 // What is known without the library for recordings: that it is missing.
 static enum vram_status write_why_not(struct vr_file *file, const struct vram_error *why) {
-    return put(file, "\n  No report: ") && put(file, why->message) && put(file, "\n") ? VRAM_OK : VRAM_IO;
+    return put_sentence(file, "\n  No report: ") && put_sentence(file, why->message) && put_sentence(file, "\n") ? VRAM_OK : VRAM_IO;
 }
 
 static enum vram_status write_report(struct vr_watch *watch, const struct vram_oom *oom, const struct vr_oom_facts *oom_facts,
@@ -46,7 +46,7 @@ static enum vram_status write_report(struct vr_watch *watch, const struct vram_o
     char text[2048];
     struct vram_recording *recording = NULL;
     const size_t length = vram_oom_text(oom, text, sizeof text);
-    if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !put(file, "\n\n")) return VRAM_IO;
+    if (!vr_file_write(file, text, length < sizeof text ? length : sizeof text - 1) || !put_sentence(file, "\n\n")) return VRAM_IO;
     const struct vr_recordings_library *library;
     struct vram_error why;
     if (vr_recordings_library_find(&library, &why) != VRAM_OK) return write_why_not(file, &why);

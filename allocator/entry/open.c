@@ -13,7 +13,7 @@ struct reading {
     char *value; // of the word at hand; NULL: it has none
 };
 
-static bool choose(const char *value, const char *const *names, size_t count, int *index) {
+static bool choose_name(const char *value, const char *const *names, size_t count, int *index) {
     for (size_t i = 0; i < count && value != NULL; i++) {
         if (strcmp(value, names[i]) != 0) continue;
         *index = (int)i;
@@ -25,7 +25,7 @@ static bool choose(const char *value, const char *const *names, size_t count, in
 static bool read_enabled(struct reading *reading) {
     static const char *const names[] = {"all", "alloc", "state"};
     int index = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &index)) return false;
+    if (!choose_name(reading->value, names, VR_COUNT_OF(names), &index)) return false;
     reading->options->enabled = (enum vram_history_level)index;
     return true;
 }
@@ -33,7 +33,7 @@ static bool read_enabled(struct reading *reading) {
 static bool read_context(struct reading *reading) {
     static const char *const names[] = {"all", "alloc", "state", "none"};
     int index = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &index)) return false;
+    if (!choose_name(reading->value, names, VR_COUNT_OF(names), &index)) return false;
     reading->options->context = (enum vram_history_level)index;
     return true;
 }
@@ -41,7 +41,7 @@ static bool read_context(struct reading *reading) {
 static bool read_stacks(struct reading *reading) {
     static const char *const names[] = {"all", "python", "c", "none"};
     int index = 0;
-    if (!choose(reading->value, names, VR_COUNT_OF(names), &index)) return false;
+    if (!choose_name(reading->value, names, VR_COUNT_OF(names), &index)) return false;
     if (index == 3) {
         reading->options->context = VRAM_HISTORY_NONE;
     } else {

@@ -31,7 +31,7 @@ struct vram_graph {
     size_t fixtures_capacity;
 };
 
-static enum vram_status refuse(struct vram_error *error, const char *sentence) {
+static enum vram_status refuse_graph(struct vram_error *error, const char *sentence) {
     return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "%s", sentence);
 }
 
@@ -61,11 +61,11 @@ static bool captures_already(struct vr_device *device) {
     return captures;
 }
 
-static enum vram_status prepare(struct vram_allocator *allocator, struct vr_device *device, uint64_t stream,
-                                const struct vram_graph_options *options, struct vram_error *error) {
-    if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
-    if (options->pool != NULL && options->pool->device != device) return refuse(error, "the pool belongs to another device");
-    if (captures_already(device)) return refuse(error, "another capture is under way on this device: end it first");
+static enum vram_status prepare_capture(struct vram_allocator *allocator, struct vr_device *device, uint64_t stream,
+                                        const struct vram_graph_options *options, struct vram_error *error) {
+    if (stream == 0) return refuse_graph(error, "a graph cannot be captured on the default stream: make a stream for it");
+    if (options->pool != NULL && options->pool->device != device) return refuse_graph(error, "the pool belongs to another device");
+    if (captures_already(device)) return refuse_graph(error, "another capture is under way on this device: end it first");
     if (options->keep_cache) return VRAM_OK;
     if (options->host != NULL) VR_TRY(vram_host_empty_cache(options->host));
     return vram_empty_cache_device(allocator, device->ordinal);
@@ -85,7 +85,7 @@ static enum vram_status attach_rounds(struct vram_pool *pool, struct vram_error 
     return status;
 }
 
-static enum vram_status begin(struct vram_graph *graph, enum vram_capture_mode mode, struct vram_error *error) {
+static enum vram_status begin_capture(struct vram_graph *graph, enum vram_capture_mode mode, struct vram_error *error) {
     assert(!graph->capturing && graph->handle == 0 && graph->exec == 0);
     VR_TRY(attach_rounds(graph->pool, error));
     VR_TRY(vram_capture_begin(graph->pool, graph->stream, mode, error));
@@ -100,14 +100,14 @@ static enum vram_status begin_graph(struct vram_allocator *allocator, uint32_t o
                                     const struct vram_graph_options *options, struct vram_graph **graph, struct vram_error *error) {
     struct vr_device *device = NULL;
     VR_TRY(vr_device_get(allocator, ordinal, &device));
-    VR_TRY(prepare(allocator, device, stream, options, error));
+    VR_TRY(prepare_capture(allocator, device, stream, options, error));
     struct vram_graph *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for a graph");
     made->device = device;
     made->stream = stream;
     enum vram_status status = make_pool(allocator, ordinal, options, &made->pool);
     if (status == VRAM_OK) {
-        status = begin(made, options->mode, error);
+        status = begin_capture(made, options->mode, error);
         if (status != VRAM_OK) vram_pool_release(made->pool);
     }
     if (status != VRAM_OK) {
@@ -135,7 +135,7 @@ static enum vram_status instantiate(struct vram_graph *graph, struct vram_error 
 }
 
 // What the driver's code says about the region, for people.
-static enum vram_status explain(struct vram_error *error) {
+static enum vram_status explain_capture(struct vram_error *error) {
     if (error == NULL) return VRAM_DRIVER;
     const int32_t result = error->driver_result;
     const char *why = "the capture gave no graph";
@@ -154,10 +154,10 @@ enum vram_status vram_graph_end(struct vram_graph *graph, struct vram_error *err
     struct vram_error detail;
     if (error == NULL) error = &detail;
     vr_error_clear(error);
-    if (!graph->capturing) return refuse(error, "this graph is not being captured");
+    if (!graph->capturing) return refuse_graph(error, "this graph is not being captured");
     graph->capturing = false;
     const enum vram_status status = vram_capture_end(graph->pool, graph->stream, &graph->handle, error);
-    if (status == VRAM_DRIVER) return explain(error);
+    if (status == VRAM_DRIVER) return explain_capture(error);
     return vr_error_complete(error, status == VRAM_OK ? instantiate(graph, error) : status);
 }
 
@@ -203,7 +203,7 @@ static void give_place_back(struct vram_graph *graph, uint64_t before) {
     vr_device_unlock(graph->device);
 }
 
-static enum vram_status launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
+static enum vram_status launch_graph(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
     struct vr_context_guard guard;
     if (vr_context_enter(graph->device, &guard) != VRAM_OK)
         return vr_fail(error, VRAM_DRIVER, VRAM_NO_OFFSET, "the device's context cannot be made current");
@@ -214,14 +214,14 @@ static enum vram_status launch(struct vram_graph *graph, uint64_t stream, struct
 
 enum vram_status vram_graph_launch(struct vram_graph *graph, uint64_t stream, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, graph);
-    if (graph->exec == 0) return refuse(error, "this graph is not ready: its capture has not ended, or failed");
+    if (graph->exec == 0) return refuse_graph(error, "this graph is not ready: its capture has not ended, or failed");
     VR_TRY(check_fixtures(graph, error));
     uint64_t before = 0;
     if (!take_place(graph, &before)) {
-        return refuse(error, "graphs that share a pool must be launched in the order they were captured in: a later one ran already, "
-                             "start the round again with the first");
+        return refuse_graph(error, "graphs that share a pool must be launched in the order they were captured in: a later one ran already, "
+                                   "start the round again with the first");
     }
-    const enum vram_status status = launch(graph, stream, error);
+    const enum vram_status status = launch_graph(graph, stream, error);
     if (status != VRAM_OK) give_place_back(graph, before);
     return status;
 }
@@ -294,7 +294,7 @@ enum vram_status vram_graph_capture_all(struct vram_allocator *allocator, uint32
                                         const struct vram_graph_callable *callables, size_t count, uint32_t warmups,
                                         struct vram_graph **graphs, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator && (count == 0 || (callables && graphs)));
-    if (stream == 0) return refuse(error, "a graph cannot be captured on the default stream: make a stream for it");
+    if (stream == 0) return refuse_graph(error, "a graph cannot be captured on the default stream: make a stream for it");
     if (count == 0) return VRAM_OK;
     vr_error_clear(error);
     struct vram_graph **made = calloc(count, sizeof(struct vram_graph *));

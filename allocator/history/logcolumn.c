@@ -32,7 +32,7 @@ static bool all_same(const uint64_t *values, size_t count) {
 }
 
 // The choice of each row into `rows`. False when there are `most` or more.
-static bool choose(struct choices *choices, const uint64_t *values, size_t count, size_t most, unsigned char *rows) {
+static bool choose_encoding(struct choices *choices, const uint64_t *values, size_t count, size_t most, unsigned char *rows) {
     for (size_t i = 0; i < count; i++) {
         const size_t choice = i != 0 && values[i] == values[i - 1] ? rows[i - 1] : choice_of(choices, values[i]);
         if (choice >= most) return false;
@@ -48,7 +48,7 @@ static bool write_choice(struct vr_bytes *out, const uint64_t *values, size_t co
     if (!vr_bytes_reserve(out, 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1) + count)) return true;
     // The rows first, behind the most that the values can take; then they move down.
     unsigned char *rows = out->data + begin + 1 + VR_VARINT_MAX * (VR_CHOICE_MAX + 1);
-    const bool few = choose(&choices, values, count, most, rows);
+    const bool few = choose_encoding(&choices, values, count, most, rows);
     const size_t choice_count = choices.index.count;
     vr_map_release(&choices.index);
     if (!few) return false;

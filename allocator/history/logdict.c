@@ -117,7 +117,7 @@ static enum vram_status read_strings(struct vr_log_dictionary *dictionary, struc
     return VRAM_OK;
 }
 
-static bool below(const uint32_t *ids, size_t count, uint32_t limit) {
+static bool ids_below(const uint32_t *ids, size_t count, uint32_t limit) {
     for (size_t i = 0; i < count; i++) {
         if (ids[i] >= limit) return false;
     }
@@ -137,7 +137,7 @@ static enum vram_status read_frames(struct vr_log_dictionary *dictionary, struct
     memmove(rows.filename, rows.filename + skip, fresh * sizeof *rows.filename);
     memmove(rows.line, rows.line + skip, fresh * sizeof *rows.line);
     const uint32_t strings = dictionary->strings.count;
-    if (!below(rows.name, fresh, strings) || !below(rows.filename, fresh, strings)) return VRAM_BAD_INPUT;
+    if (!ids_below(rows.name, fresh, strings) || !ids_below(rows.filename, fresh, strings)) return VRAM_BAD_INPUT;
     frames->count += (uint32_t)fresh;
     return VRAM_OK;
 }
@@ -207,7 +207,7 @@ static enum vram_status stack_record(struct vr_log_dictionary *dictionary, const
     VR_TRY(reserve_stacks(dictionary, 1, count));
     uint32_t *frames = stacks->frame + stacks->offset[stacks->count];
     memcpy(frames, record + 8, count * sizeof *frames);
-    if (!below(frames, count, dictionary->frames.count)) return VRAM_BAD_INPUT;
+    if (!ids_below(frames, count, dictionary->frames.count)) return VRAM_BAD_INPUT;
     stacks->offset[stacks->count + 1] = stacks->offset[stacks->count] + count;
     stacks->count++;
     return VRAM_OK;

@@ -43,7 +43,7 @@ bool vr_log_batch_check(const struct vr_log_batch *batch) {
 
 // The latest event before `index` with its address, which from now on is `index`; `index` where there is none. *slot: where the address of
 // the event before is, NULL at first.
-VR_INLINE size_t meet(struct vr_log_batch *batch, uint64_t address, size_t index, struct vr_map_slot **slot) {
+VR_INLINE size_t meet_address(struct vr_log_batch *batch, uint64_t address, size_t index, struct vr_map_slot **slot) {
     if (*slot == NULL || (*slot)->key != address) *slot = vr_map_slot_of(&batch->latest, address);
     const size_t before = (*slot)->value == 0 ? index : (size_t)(*slot)->value - 1;
     batch->latest.count += (*slot)->value == 0; // there is room for every event
@@ -78,7 +78,7 @@ VR_INLINE struct predicted event_at(const struct vr_log_batch *batch, size_t i) 
 }
 
 // What the first columns hold, per event: its flags into `flags`, the rest into the scratch arrays. counts: of each of those.
-static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
+static void predict_flags(struct vr_log_batch *batch, unsigned char *flags, size_t counts[4]) {
     uint64_t last_of_action[ACTIONS] = {0}, *distances = batch->scratch[DISTANCES], *addresses = batch->scratch[ADDRESSES];
     uint64_t *sizes = batch->scratch[SIZES], *stacks = batch->scratch[STACKS];
     struct vr_map_slot *slot = NULL;
@@ -88,7 +88,7 @@ static void predict(struct vr_log_batch *batch, unsigned char *flags, size_t cou
         unsigned flag = event.action;
         struct predicted from = last; // where size and stack are expected from
         uint64_t expected = last_of_action[event.action];
-        const size_t before = meet(batch, event.address, i, &slot);
+        const size_t before = meet_address(batch, event.address, i, &slot);
         if (before != i) {
             flag |= VR_LOG_FLAG_KNOWN;
             *distances++ = i - before;
@@ -129,7 +129,7 @@ void vr_log_events_write(struct vr_bytes *out, struct vr_log_batch *batch) {
     vr_bytes_varint(out, batch->time_unit_ns);
     if (vr_map_reserve(&batch->latest, batch->count) != VRAM_OK) out->failed = true;
     if (!vr_bytes_reserve(out, batch->count)) return;
-    predict(batch, out->data + out->count, counts);
+    predict_flags(batch, out->data + out->count, counts);
     forget_met(batch, batch->scratch[ADDRESSES], counts[ADDRESSES]);
     out->count += batch->count;
     unsigned shift = common_shift(batch->scratch[ADDRESSES], counts[ADDRESSES]);
@@ -158,7 +158,7 @@ static void count_values(const unsigned char *flags, size_t count, size_t counts
 }
 
 // The other way round of predict(). False for a distance that leaves the batch, or what has no value to repeat.
-static bool restore(struct vr_log_batch *batch, const unsigned char *flags, unsigned shift) {
+static bool restore_flags(struct vr_log_batch *batch, const unsigned char *flags, unsigned shift) {
     uint64_t *addresses = batch->column[VR_LOG_COLUMN_ADDRESS], *sizes = batch->column[VR_LOG_COLUMN_SIZE];
     uint64_t *stacks = batch->column[VR_LOG_COLUMN_STACK], *actions = batch->column[VR_LOG_COLUMN_ACTION];
     const uint64_t *distance = batch->scratch[DISTANCES], *address = batch->scratch[ADDRESSES];
@@ -206,7 +206,7 @@ enum vram_status vr_log_events_read(const unsigned char *data, size_t length, si
     if (flags == NULL || shift > 63 || (batch->time_unit_ns != 1 && batch->time_unit_ns != 1000)) return VRAM_BAD_INPUT;
     count_values(flags, count, counts);
     for (size_t i = DISTANCES; i <= STACKS; i++) vr_column_read(&cursor, batch->scratch[i], counts[i], &largest);
-    if (cursor.failed || !restore(batch, flags, (unsigned)shift)) return VRAM_BAD_INPUT;
+    if (cursor.failed || !restore_flags(batch, flags, (unsigned)shift)) return VRAM_BAD_INPUT;
     vr_column_read(&cursor, batch->column[VR_LOG_COLUMN_TIME], count, &batch->largest[VR_LOG_COLUMN_TIME]);
     for (size_t i = VR_LOG_COLUMN_STREAM; i < VR_LOG_COLUMN_COUNT; i++) {
         // A column of a later version may not be there.

@@ -2,11 +2,11 @@
 
 enum { WINDOW_ALIGNMENT = 1 << 16, WINDOW_AHEAD = 4 << 20 };
 
-static uint64_t align8(uint64_t value) { return vr_round_up(value, 8); }
+static uint64_t align_to_8(uint64_t value) { return vr_round_up(value, 8); }
 
 // The window over the blocks' end: `more` bytes of blocks and a tail after them. The old one goes; the pages of both are the file's.
 static enum vram_status move_window(struct vr_logfile *file, uint64_t more) {
-    uint64_t needed = file->end + align8(more) + file->tail_distance + VR_LOG_TAIL_HEADER_BYTES + file->tail_bytes;
+    uint64_t needed = file->end + align_to_8(more) + file->tail_distance + VR_LOG_TAIL_HEADER_BYTES + file->tail_bytes;
     if (file->window != NULL && needed <= file->window_offset + file->window_bytes) return VRAM_OK;
     uint64_t offset = vr_round_down(file->end, WINDOW_ALIGNMENT), least = vr_round_up(needed - offset, WINDOW_ALIGNMENT), size = 0;
     void *memory;
@@ -66,10 +66,10 @@ enum vram_status vr_logfile_put(struct vr_logfile *file, const struct vr_bytes *
     if (!vr_os_growfile_is_whole(&file->file, file->window, file->window_offset + file->window_bytes)) return VRAM_IO;
     VR_TRY(move_window(file, block->count));
     unsigned char *at = file->window + (file->end - file->window_offset);
-    uint64_t end = file->end + align8(block->count);
+    uint64_t end = file->end + align_to_8(block->count);
     // A block that reaches into the tail (a large state) is put when the tail is empty.
     if (end > file->end + file->tail_distance) __atomic_store_n(&file->tail->magic, 0, __ATOMIC_RELEASE);
-    memset(at + block->count, 0, (size_t)(align8(block->count) - block->count));
+    memset(at + block->count, 0, (size_t)(align_to_8(block->count) - block->count));
     memcpy(at + 4, block->data + 4, block->count - 4);
     __atomic_store_n((uint32_t *)(void *)at, vr_load32(block->data), __ATOMIC_RELEASE);
     file->end = end;

@@ -102,8 +102,8 @@ static enum vram_status find_block(struct vram_follow *follow, struct vr_log_blo
     return VRAM_OK;
 }
 
-static enum vram_status unpack(struct vram_follow *follow, const struct vr_log_part *part, const unsigned char *stored,
-                               const unsigned char **data) {
+static enum vram_status unpack_part(struct vram_follow *follow, const struct vr_log_part *part, const unsigned char *stored,
+                                    const unsigned char **data) {
     follow->unpacked.count = 0;
     if (!vr_bytes_reserve(&follow->unpacked, (size_t)part->length + 1)) return VRAM_NO_HOST_MEMORY;
     *data = vr_log_unpack_part(part, stored, follow->unpacked.data);
@@ -128,11 +128,11 @@ static enum vram_status read_block(struct vram_follow *follow, const struct vr_l
     if (!vr_bytes_reserve(&follow->stored, length + 1)) return VRAM_NO_HOST_MEMORY;
     VR_TRY(read_at(follow, follow->offset + VR_LOG_BLOCK_HEADER_BYTES, follow->stored.data, length, &got));
     if (got != length || vr_log_checksum(follow->stored.data, length) != header->checksum) return VRAM_BAD_INPUT;
-    VR_TRY(unpack(follow, &header->tables, follow->stored.data, &data));
+    VR_TRY(unpack_part(follow, &header->tables, follow->stored.data, &data));
     VR_TRY(read_tables(follow, data, header->tables.length));
     follow->batch.count = follow->next = 0;
     if (header->events != 0 && header->events > follow->taken && header->last_us >= follow->from_us) {
-        VR_TRY(unpack(follow, &header->batch, follow->stored.data + header->tables.stored, &data));
+        VR_TRY(unpack_part(follow, &header->batch, follow->stored.data + header->tables.stored, &data));
         VR_TRY(vr_log_events_read(data, header->batch.length, header->events, &follow->batch));
         follow->next = (size_t)follow->taken;
     }
@@ -194,7 +194,7 @@ static enum vram_status read_tail(struct vram_follow *follow) {
 static uint64_t time_of(const struct vr_log_batch *batch, size_t i) { return batch->column[VR_LOG_COLUMN_TIME][i] * batch->time_unit_ns; }
 
 // Gives what the batch still has. False where an event names what is not there.
-static bool give(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count) {
+static bool give_events(struct vram_follow *follow, struct vram_log_event *events, size_t capacity, size_t *count) {
     struct vr_log_batch *batch = &follow->batch;
     for (; follow->next < batch->count && *count < capacity; follow->next++) {
         size_t i = follow->next;
@@ -231,7 +231,7 @@ static bool is_gone(const struct vr_log_file_header *header) {
 }
 
 // Reads blocks and tail until the batch has something or there is nothing.
-static enum vram_status advance(struct vram_follow *follow, bool *more) {
+static enum vram_status advance_follow(struct vram_follow *follow, bool *more) {
     struct vr_log_block_header header;
     bool there;
     *more = false;
@@ -260,9 +260,9 @@ enum vram_status vram_follow_next(struct vram_follow *follow, struct vram_log_ev
     bool more = true;
     enum vram_status status = VRAM_OK;
     while (status == VRAM_OK && more) {
-        if (!give(follow, events, capacity, &count_out)) status = VRAM_BAD_INPUT;
+        if (!give_events(follow, events, capacity, &count_out)) status = VRAM_BAD_INPUT;
         if (status != VRAM_OK || count_out == capacity) break;
-        status = advance(follow, &more);
+        status = advance_follow(follow, &more);
     }
     if (status != VRAM_OK) return vr_fail(error, status, follow->offset, "the recording cannot be followed: %s", vram_status_text(status));
     *count = count_out;

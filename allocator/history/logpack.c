@@ -63,7 +63,7 @@ size_t vr_pack(struct vr_packer *packer, const unsigned char *data, size_t lengt
 }
 
 // Adds the bytes that extend a length of 15 or more. False at the end of the input.
-static bool extend(const unsigned char **next, const unsigned char *end, size_t *length) {
+static bool extend_match(const unsigned char **next, const unsigned char *end, size_t *length) {
     for (;;) {
         if (*next == end) return false;
         unsigned char byte = *(*next)++;
@@ -90,7 +90,7 @@ bool vr_unpack(const unsigned char *packed, size_t packed_length, unsigned char 
     while (next != end) {
         unsigned char token = *next++;
         size_t literals = token >> 4, match = token & 15;
-        if (literals == 15 && !extend(&next, end, &literals)) return false;
+        if (literals == 15 && !extend_match(&next, end, &literals)) return false;
         if (literals > (size_t)(end - next) || literals > length - made) return false;
         memcpy(out + made, next, literals);
         next += literals;
@@ -99,7 +99,7 @@ bool vr_unpack(const unsigned char *packed, size_t packed_length, unsigned char 
         if (end - next < 2) return false;
         size_t distance = (size_t)next[0] | (size_t)next[1] << 8;
         next += 2;
-        if (match == 15 && !extend(&next, end, &match)) return false;
+        if (match == 15 && !extend_match(&next, end, &match)) return false;
         match += MIN_MATCH;
         if (distance == 0 || distance > made || match > length - made) return false;
         copy_match(out + made, distance, match, length - made);

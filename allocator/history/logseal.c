@@ -200,7 +200,7 @@ struct sealing {
     enum vram_status status;
 };
 
-static enum vram_status seal(struct vram_log *log) {
+static enum vram_status seal_log(struct vram_log *log) {
     write_new_rows(log);
     VR_TRY(vr_log_put_locked(log));
     note_packed(log);
@@ -209,7 +209,7 @@ static enum vram_status seal(struct vram_log *log) {
 
 static void seal_elsewhere(void *argument) {
     struct sealing *sealing = argument;
-    sealing->status = seal(sealing->log);
+    sealing->status = seal_log(sealing->log);
 }
 
 // Seldom, and with tables of columns on the stack: whoever appended may have little.

@@ -10,26 +10,26 @@ static void add_field(struct vr_log_table *table, const void *base, size_t strid
 #define COLUMN(table, array)         add_field((table), (array), sizeof *(array), sizeof *(array))
 #define MEMBER(table, items, member) add_field((table), (items) == NULL ? NULL : &(items)->member, sizeof *(items), sizeof(items)->member)
 
-static void begin(struct vr_log_table *table, size_t varied) {
+static void begin_table(struct vr_log_table *table, size_t varied) {
     table->field_count = 0;
     table->varied = varied;
 }
 
 void vr_log_table_frames(const struct vr_frames *frames, struct vr_log_table *table) {
-    begin(table, 2);
+    begin_table(table, 2);
     COLUMN(table, frames->name);
     COLUMN(table, frames->filename);
     COLUMN(table, frames->line);
 }
 
 void vr_log_table_modules(const struct vr_module *modules, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, modules, path);
     MEMBER(table, modules, build_id);
 }
 
 void vr_log_table_annotations(const struct vr_annotation *annotations, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, annotations, time_us);
     MEMBER(table, annotations, name);
     MEMBER(table, annotations, stage);
@@ -37,18 +37,18 @@ void vr_log_table_annotations(const struct vr_annotation *annotations, struct vr
 }
 
 void vr_log_table_settings(const struct vr_setting *settings, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, settings, key);
     MEMBER(table, settings, value);
 }
 
 void vr_log_table_keys(const uint32_t *keys, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     COLUMN(table, keys);
 }
 
 void vr_log_table_extras(const struct vr_extra *extras, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, extras, row);
     MEMBER(table, extras, owner);
     MEMBER(table, extras, device);
@@ -57,7 +57,7 @@ void vr_log_table_extras(const struct vr_extra *extras, struct vr_log_table *tab
 }
 
 void vr_log_table_segments(const struct vr_segments *segments, const uint64_t *block_counts, struct vr_log_table *table) {
-    begin(table, 1);
+    begin_table(table, 1);
     COLUMN(table, segments->device);
     COLUMN(table, segments->address);
     COLUMN(table, segments->total_bytes);
@@ -76,7 +76,7 @@ void vr_log_table_segments(const struct vr_segments *segments, const uint64_t *b
 }
 
 void vr_log_table_blocks(const struct vr_blocks *blocks, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     COLUMN(table, blocks->address);
     COLUMN(table, blocks->size_bytes);
     COLUMN(table, blocks->requested_bytes);
@@ -86,7 +86,7 @@ void vr_log_table_blocks(const struct vr_blocks *blocks, struct vr_log_table *ta
 }
 
 void vr_log_table_tenants(const struct vr_tenant *tenants, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, tenants, address);
     MEMBER(table, tenants, block);
     MEMBER(table, tenants, size_bytes);
@@ -96,14 +96,14 @@ void vr_log_table_tenants(const struct vr_tenant *tenants, struct vr_log_table *
 }
 
 void vr_log_table_shape(const struct vr_log_shape *shape, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, shape, form);
     MEMBER(table, shape, history_count);
     MEMBER(table, shape, host_count);
 }
 
 void vr_log_table_index(const struct vr_log_span *spans, struct vr_log_table *table) {
-    begin(table, 0);
+    begin_table(table, 0);
     MEMBER(table, spans, offset);
     MEMBER(table, spans, sequence);
     MEMBER(table, spans, events);
@@ -142,7 +142,7 @@ static void end_section(struct vr_log_sections *sections, enum vr_log_section ta
     if (sections->body.failed) sections->out.failed = true;
 }
 
-static void gather(const struct vr_log_field *field, size_t count, uint64_t *values) {
+static void gather_column(const struct vr_log_field *field, size_t count, uint64_t *values) {
     const unsigned char *at = field->base;
     for (size_t i = 0; i < count; i++, at += field->stride) {
         values[i] = field->item_bytes == 1 ? *at : field->item_bytes == 4 ? vr_load32(at) : vr_load64(at);
@@ -155,7 +155,7 @@ void vr_log_write_rows(struct vr_log_sections *sections, enum vr_log_section tag
     if (values == NULL) return;
     begin_section(sections, first, count);
     for (size_t i = 0; i < table->field_count; i++) {
-        gather(&table->field[i], count, values);
+        gather_column(&table->field[i], count, values);
         vr_column_write(&sections->body, values, count, i == table->varied);
     }
     end_section(sections, tag);
@@ -217,7 +217,7 @@ bool vr_log_next_section(struct vr_cursor *cursor, struct vr_log_reading *readin
     return !cursor->failed;
 }
 
-static void scatter(const struct vr_log_field *field, size_t count, const uint64_t *values) {
+static void scatter_column(const struct vr_log_field *field, size_t count, const uint64_t *values) {
     unsigned char *at = (unsigned char *)(uintptr_t)field->base;
     for (size_t i = 0; i < count; i++, at += field->stride) {
         uint32_t narrow = (uint32_t)values[i];
@@ -237,7 +237,7 @@ bool vr_log_read_table(struct vr_log_reading *reading, const struct vr_log_table
         uint64_t largest, limit = field->item_bytes == 8 ? UINT64_MAX : ((uint64_t)1 << (8 * field->item_bytes)) - 1;
         vr_column_read(&reading->body, scratch, count, &largest);
         if (reading->body.failed || largest > limit) return false;
-        scatter(field, count, scratch);
+        scatter_column(field, count, scratch);
     }
     return true;
 }

@@ -39,7 +39,8 @@ static void free_log(struct vram_log *log) {
     free(log);
 }
 
-static enum vram_status create(const char *path, const struct vram_log_options *options, struct vram_log **log, struct vram_error *error) {
+static enum vram_status create_log(const char *path, const struct vram_log_options *options, struct vram_log **log,
+                                   struct vram_error *error) {
     struct vram_log *made = calloc(1, sizeof *made);
     if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "%s", vram_status_text(VRAM_NO_HOST_MEMORY));
     enum vram_status status = vr_builder_init(&made->builder, or_default(options->table_bytes, TABLE_BYTES));
@@ -67,7 +68,7 @@ struct creation {
 
 static void create_elsewhere(void *argument) {
     struct creation *creation = argument;
-    creation->status = create(creation->path, creation->options, creation->log, creation->error);
+    creation->status = create_log(creation->path, creation->options, creation->log, creation->error);
 }
 
 // A program may call the driver for the first time where it has little stack; the file's path alone takes more.
@@ -94,10 +95,10 @@ void vram_log_abandon(struct vram_log *log) {
     free_log(log);
 }
 
-static void enter(struct vram_log *log) {
+static void enter_log(struct vram_log *log) {
     if (!log->serialized) vr_mutex_lock(&log->lock);
 }
-static void leave(struct vram_log *log) {
+static void leave_log(struct vram_log *log) {
     if (!log->serialized) vr_mutex_unlock(&log->lock);
 }
 
@@ -166,9 +167,9 @@ static enum vram_status text_locked(struct vram_log *log, const char *text, uint
 
 enum vram_status vram_log_string(struct vram_log *log, const char *bytes, size_t length, uint32_t *id) {
     VR_REQUIRE(log && id && (bytes || length == 0));
-    enter(log);
+    enter_log(log);
     enum vram_status status = string_locked(log, bytes, length, id);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -186,9 +187,9 @@ static enum vram_status frame_locked(struct vram_log *log, uint32_t name, uint32
 
 enum vram_status vram_log_frame(struct vram_log *log, uint32_t name, uint32_t filename, int64_t line, uint32_t *id) {
     VR_REQUIRE(log && id);
-    enter(log);
+    enter_log(log);
     enum vram_status status = frame_locked(log, name, filename, line, id);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -214,9 +215,9 @@ static enum vram_status module_locked(struct vram_log *log, const char *path, co
 
 enum vram_status vram_log_module(struct vram_log *log, const char *path, const char *build_id, uint32_t *id) {
     VR_REQUIRE(log && path && id);
-    enter(log);
+    enter_log(log);
     enum vram_status status = module_locked(log, path, build_id, id);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -231,9 +232,9 @@ static enum vram_status code_locked(struct vram_log *log, uint32_t module, uint6
 
 enum vram_status vram_log_code(struct vram_log *log, uint32_t module, uint64_t offset, uint32_t *frame) {
     VR_REQUIRE(log && frame);
-    enter(log);
+    enter_log(log);
     enum vram_status status = code_locked(log, module, offset, frame);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -258,16 +259,16 @@ enum vram_status vram_log_stack(struct vram_log *log, const uint32_t *frames, si
     if (count > STACK_FRAMES_MAX) return VRAM_INVALID_ARGUMENT;
     if (count > STACK_FRAMES_USUAL) rows = malloc(count * sizeof *rows);
     if (rows == NULL) return VRAM_NO_HOST_MEMORY;
-    enter(log);
+    enter_log(log);
     enum vram_status status = stack_locked(log, frames, count, rows, id);
-    leave(log);
+    leave_log(log);
     if (rows != usual) free(rows);
     return status;
 }
 
 // ---- events and marks
 
-static bool knows(const struct vram_log *log, const struct vram_log_event *event) {
+static bool knows_event(const struct vram_log *log, const struct vram_log_event *event) {
     const uint32_t strings = log->builder.strings.count;
 #define VR_FIELD(...)
 #define VR_NUMBER(...)
@@ -341,7 +342,7 @@ VR_INLINE struct vr_log_record_event *put_record(struct vram_log *log, unsigned 
     return to;
 }
 
-VR_INLINE void encode(struct vram_log *log, const struct vr_log_record_event *record, bool first) {
+VR_INLINE void encode_event(struct vram_log *log, const struct vr_log_record_event *record, bool first) {
     vr_log_encoder_add(&log->maker.encoder, record->action, record->address, record->size_bytes, record->time_ns, record->stack, first);
 }
 
@@ -357,7 +358,7 @@ VR_NOINLINE static enum vram_status append_changed(struct vram_log *log, const s
     const size_t length = sizeof(struct vr_log_record_event);
     struct vr_log_encoder *encoder = &log->maker.encoder;
     if (log->stopped != VRAM_OK) return log->stopped;
-    if (!knows(log, event)) return VRAM_INVALID_ARGUMENT;
+    if (!knows_event(log, event)) return VRAM_INVALID_ARGUMENT;
     if (encoder->capacity == 0) VR_TRY(vr_log_encoder_reserve(encoder, (size_t)log->block_events));
     unsigned char *record = encoder->count == encoder->capacity ? NULL : vr_logfile_record(&log->file, length);
     if (record == NULL) {
@@ -369,7 +370,7 @@ VR_NOINLINE static enum vram_status append_changed(struct vram_log *log, const s
     const bool turns = event->action == VRAM_LOG_OOM || !log->has_usual || !is_usual(log, event);
     const struct vr_log_record_event *put = put_record(log, record, event);
     if (turns) vr_log_encoder_turn(encoder, put);
-    encode(log, put, encoder->count == 0);
+    encode_event(log, put, encoder->count == 0);
     vr_logfile_publish(&log->file, length);
     log->events++;
     log->usual = *event;
@@ -383,16 +384,16 @@ VR_INLINE enum vram_status append_locked(struct vram_log *log, const struct vram
     if (VR_UNLIKELY(!usual || log->room == 0)) return append_changed(log, event);
     log->room--;
     log->events++;
-    encode(log, put_record(log, log->file.records + log->file.used, event), false);
+    encode_event(log, put_record(log, log->file.records + log->file.used, event), false);
     vr_logfile_publish(&log->file, sizeof(struct vr_log_record_event));
     return VRAM_OK;
 }
 
 static enum vram_status append_all(struct vram_log *log, const struct vram_log_event *events, size_t count) {
     enum vram_status status = VRAM_OK;
-    enter(log);
+    enter_log(log);
     for (size_t i = 0; i < count && status == VRAM_OK; i++) status = append_locked(log, &events[i]);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -419,7 +420,7 @@ VR_INLINE enum vram_status append_free_locked(struct vram_log *log, const struct
     struct vr_log_record_event *put = put_record(log, log->file.records + log->file.used, event);
     put[1] = put[0];
     put[1].action = VRAM_LOG_FREE_COMPLETED;
-    encode(log, put, false);
+    encode_event(log, put, false);
     vr_log_encoder_add_completion(&log->maker.encoder, VRAM_LOG_FREE_COMPLETED);
     vr_logfile_publish(&log->file, 2 * sizeof *put);
     return VRAM_OK;
@@ -427,9 +428,9 @@ VR_INLINE enum vram_status append_free_locked(struct vram_log *log, const struct
 
 enum vram_status vram_log_append_free(struct vram_log *log, const struct vram_log_event *event) {
     VR_REQUIRE(log && event && event->action == VRAM_LOG_FREE_REQUESTED);
-    enter(log);
+    enter_log(log);
     const enum vram_status status = append_free_locked(log, event);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -451,9 +452,9 @@ static enum vram_status annotation_locked(struct vram_log *log, uint32_t device,
 
 enum vram_status vram_log_annotation(struct vram_log *log, uint32_t device, const char *stage, const char *name, uint64_t time_ns) {
     VR_REQUIRE(log && stage && name);
-    enter(log);
+    enter_log(log);
     enum vram_status status = annotation_locked(log, device, stage, name, time_ns == 0 ? vr_os_epoch_ns() : time_ns);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -471,9 +472,9 @@ static enum vram_status setting_locked(struct vram_log *log, const char *key, co
 
 enum vram_status vram_log_setting(struct vram_log *log, const char *key, const char *json) {
     VR_REQUIRE(log && key && json);
-    enter(log);
+    enter_log(log);
     enum vram_status status = setting_locked(log, key, json);
-    leave(log);
+    leave_log(log);
     return status;
 }
 
@@ -481,29 +482,29 @@ enum vram_status vram_log_setting(struct vram_log *log, const char *key, const c
 
 enum vram_status vram_log_state(struct vram_log *log, const struct vram_log_segment *segments, size_t count) {
     VR_REQUIRE(log && (segments || count == 0));
-    enter(log);
+    enter_log(log);
     enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
     if (status == VRAM_OK) status = vr_log_state_sections(log, segments, count);
     if (status == VRAM_OK) status = vr_log_put_locked(log);
     log->maker.tables.out.count = 0;
     log->maker.tables.rows = 0;
-    leave(log);
+    leave_log(log);
     return status;
 }
 
 enum vram_status vram_log_flush(struct vram_log *log) {
     VR_REQUIRE(log);
-    enter(log);
+    enter_log(log);
     enum vram_status status = log->stopped == VRAM_OK ? vr_log_seal_locked(log) : log->stopped;
-    leave(log);
+    leave_log(log);
     return status;
 }
 
 void vram_get_log_counts(struct vram_log *log, struct vram_log_counts *counts) {
     if (log == NULL || counts == NULL) return;
-    enter(log);
+    enter_log(log);
     counts->events = log->events;
     counts->bytes = log->file.end + log->file.used;
     counts->stacks = log->builder.stacks.count - 1;
-    leave(log);
+    leave_log(log);
 }

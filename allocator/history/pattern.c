@@ -3,7 +3,7 @@
 #include "os/os.h"
 #include "vram/history.h"
 
-static const char *rank(void) {
+static const char *rank_of_process(void) {
     static const char *const variables[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
     for (size_t i = 0; i < VR_COUNT_OF(variables); i++) {
         const char *value = vr_os_getenv(variables[i]);
@@ -13,12 +13,12 @@ static const char *rank(void) {
     return "0";
 }
 
-static bool expand(char letter, struct vr_text *path) {
+static bool expand_letter(char letter, struct vr_text *path) {
     char text[256];
     switch (letter) {
     case '%': vr_text_puts(path, "%"); return true;
     case 'p': vr_text_printf(path, "%llu", (unsigned long long)vr_os_process_id()); return true;
-    case 'r': vr_text_puts(path, rank()); return true;
+    case 'r': vr_text_puts(path, rank_of_process()); return true;
     case 'h':
         vr_os_host_name(text, sizeof text);
         vr_text_puts(path, text);
@@ -39,7 +39,7 @@ enum vram_status vram_expand_path(const char *pattern, char *path, size_t capaci
         if (*at != '%') {
             vr_text_append(&text, at, 1);
         } else {
-            good = expand(*++at, &text);
+            good = expand_letter(*++at, &text);
         }
     }
     enum vram_status status = good ? vr_text_status(&text) : VRAM_INVALID_ARGUMENT;

@@ -1,11 +1,11 @@
 #include "history/ring.h"
 
 // What may come while a copy is made without one of the newest getting lost.
-static uint64_t slack(uint64_t capacity) { return (capacity < 4096 ? capacity : 4096) + 64; }
+static uint64_t ring_slack(uint64_t capacity) { return (capacity < 4096 ? capacity : 4096) + 64; }
 
 // Address space may be limited: less room, down to a page of events, is better than none.
-static struct vr_event *reserve(uint64_t capacity, uint64_t *reserved) {
-    for (uint64_t entries = capacity + slack(capacity); entries >= 64; entries /= 2) {
+static struct vr_event *reserve_events(uint64_t capacity, uint64_t *reserved) {
+    for (uint64_t entries = capacity + ring_slack(capacity); entries >= 64; entries /= 2) {
         void *memory = NULL;
         if (entries <= SIZE_MAX / sizeof(struct vr_event) && vr_os_reserve((size_t)entries * sizeof(struct vr_event), &memory) == VRAM_OK) {
             *reserved = entries;
@@ -22,7 +22,7 @@ static void give_back(struct vr_ring *ring) {
 }
 
 bool vr_ring_open_locked(struct vr_ring *ring) {
-    ring->events = reserve(ring->capacity, &ring->reserved);
+    ring->events = reserve_events(ring->capacity, &ring->reserved);
     if (ring->events == NULL) ring->lost++;
     return ring->events != NULL;
 }
@@ -56,7 +56,7 @@ static enum vram_status resize_locked(struct vr_ring *ring, uint64_t capacity) {
         return VRAM_OK;
     }
     uint64_t reserved = 0;
-    struct vr_event *events = reserve(capacity, &reserved);
+    struct vr_event *events = reserve_events(capacity, &reserved);
     if (events == NULL) return VRAM_NO_HOST_MEMORY;
     const uint64_t count = vr_ring_count_locked(ring), room = capacity < reserved ? capacity : reserved;
     const uint64_t kept = count < room ? count : room;

@@ -83,7 +83,7 @@ static enum vram_status name_python(struct vram_stacks *stacks, struct vr_frame_
 }
 
 // Splits the frames without names: Python at once, machine code into `pending`.
-static enum vram_status gather(struct vram_stacks *stacks, size_t frames, struct pending *pending, size_t *count) {
+static enum vram_status gather_frames(struct vram_stacks *stacks, size_t frames, struct pending *pending, size_t *count) {
     *count = 0;
     for (size_t i = 0; i < frames; i++) {
         struct vr_frame_row *row = &stacks->frames[i];
@@ -108,7 +108,7 @@ static enum vram_status name_all_locked(struct vram_stacks *stacks) {
     struct pending *pending = malloc((frames + 1) * sizeof pending[0]);
     if (pending == NULL) return VRAM_NO_HOST_MEMORY;
     size_t count, end;
-    enum vram_status status = gather(stacks, frames, pending, &count);
+    enum vram_status status = gather_frames(stacks, frames, pending, &count);
     if (status == VRAM_OK) qsort(pending, count, sizeof pending[0], by_module);
     for (size_t begin = 0; status == VRAM_OK && begin < count; begin = end) {
         for (end = begin + 1; end < count && pending[end].module == pending[begin].module;) end++;

@@ -17,7 +17,7 @@ struct cursor {
     bool bad;
 };
 
-static uint64_t take(struct cursor *cursor, size_t bytes) {
+static uint64_t take_bytes(struct cursor *cursor, size_t bytes) {
     uint64_t value = 0;
     if (cursor->bad || (size_t)(cursor->end - cursor->at) < bytes) {
         cursor->bad = true;
@@ -31,7 +31,7 @@ static uint64_t take(struct cursor *cursor, size_t bytes) {
 static uint64_t take_uleb(struct cursor *cursor) {
     uint64_t value = 0;
     for (unsigned shift = 0; !cursor->bad; shift += 7) {
-        const uint64_t byte = take(cursor, 1);
+        const uint64_t byte = take_bytes(cursor, 1);
         if (shift < 64) value |= (byte & 0x7f) << shift;
         if ((byte & 0x80) == 0) break;
     }
@@ -42,7 +42,7 @@ static int64_t take_sleb(struct cursor *cursor) {
     uint64_t value = 0, byte = 0x80;
     unsigned shift = 0;
     while (!cursor->bad && (byte & 0x80) != 0) {
-        byte = take(cursor, 1);
+        byte = take_bytes(cursor, 1);
         if (shift < 64) value |= (byte & 0x7f) << shift;
         shift += 7;
     }
@@ -50,7 +50,7 @@ static int64_t take_sleb(struct cursor *cursor) {
     return (int64_t)value;
 }
 
-static void skip(struct cursor *cursor, uint64_t bytes) {
+static void skip_bytes(struct cursor *cursor, uint64_t bytes) {
     if (cursor->bad || (uint64_t)(cursor->end - cursor->at) < bytes) {
         cursor->bad = true;
     } else {
@@ -65,11 +65,11 @@ static uint64_t take_encoded(struct cursor *cursor, unsigned encoding) {
     switch (encoding & 0x0f) {
     case 0x00:
     case 0x04:
-    case 0x0c: value = take(cursor, 8); break;
-    case 0x02: value = take(cursor, 2); break;
-    case 0x03: value = take(cursor, 4); break;
-    case 0x0a: value = (uint64_t)(int64_t)(int16_t)take(cursor, 2); break;
-    case 0x0b: value = (uint64_t)(int64_t)(int32_t)take(cursor, 4); break;
+    case 0x0c: value = take_bytes(cursor, 8); break;
+    case 0x02: value = take_bytes(cursor, 2); break;
+    case 0x03: value = take_bytes(cursor, 4); break;
+    case 0x0a: value = (uint64_t)(int64_t)(int16_t)take_bytes(cursor, 2); break;
+    case 0x0b: value = (uint64_t)(int64_t)(int32_t)take_bytes(cursor, 4); break;
     default: cursor->bad = true; return 0;
     }
     if ((encoding & 0x70) == 0x10) return value + here;
@@ -107,7 +107,7 @@ struct machine {
 static struct cursor take_block(struct cursor *cursor) {
     const uint64_t bytes = take_uleb(cursor);
     struct cursor block = *cursor;
-    skip(cursor, bytes);
+    skip_bytes(cursor, bytes);
     if (!cursor->bad) block.end = cursor->at;
     return block;
 }
@@ -127,7 +127,7 @@ static void put_expression(struct machine *machine, uint64_t number, struct curs
     if (number == REG_BP) machine->row.bp_expression = block;
 }
 
-static void restore(struct machine *machine, uint64_t number) {
+static void restore_rule(struct machine *machine, uint64_t number) {
     if (number == REG_BP) {
         machine->row.bp = machine->initial.bp;
         machine->row.bp_offset = machine->initial.bp_offset;
@@ -165,14 +165,14 @@ static void run_extended(struct machine *machine, struct cursor *cursor, unsigne
     switch (code) {
     case 0x00: break; // nop
     case 0x01: machine->location = take_encoded(cursor, machine->encoding); break;
-    case 0x02: machine->location += take(cursor, 1) * machine->code_align; break;
-    case 0x03: machine->location += take(cursor, 2) * machine->code_align; break;
-    case 0x04: machine->location += take(cursor, 4) * machine->code_align; break;
+    case 0x02: machine->location += take_bytes(cursor, 1) * machine->code_align; break;
+    case 0x03: machine->location += take_bytes(cursor, 2) * machine->code_align; break;
+    case 0x04: machine->location += take_bytes(cursor, 4) * machine->code_align; break;
     case 0x05: // offset_extended
         number = take_uleb(cursor);
         put_register(machine, number, AT_CFA, (int64_t)take_uleb(cursor) * machine->data_align);
         break;
-    case 0x06: restore(machine, take_uleb(cursor)); break;
+    case 0x06: restore_rule(machine, take_uleb(cursor)); break;
     case 0x07: put_register(machine, take_uleb(cursor), UNDEFINED, 0); break;
     case 0x08: put_register(machine, take_uleb(cursor), SAME, 0); break;
     case 0x09: // register
@@ -223,13 +223,13 @@ static void run_extended(struct machine *machine, struct cursor *cursor, unsigne
 }
 
 // Runs instructions until one that comes after `pc`.
-static void run(struct machine *machine, struct cursor *cursor, uint64_t pc) {
+static void run_program(struct machine *machine, struct cursor *cursor, uint64_t pc) {
     while (!cursor->bad && cursor->at < cursor->end && machine->location <= pc) {
-        const unsigned byte = (unsigned)take(cursor, 1), low = byte & 0x3f;
+        const unsigned byte = (unsigned)take_bytes(cursor, 1), low = byte & 0x3f;
         switch (byte >> 6) {
         case 1: machine->location += low * machine->code_align; break;
         case 2: put_register(machine, low, AT_CFA, (int64_t)take_uleb(cursor) * machine->data_align); break;
-        case 3: restore(machine, low); break;
+        case 3: restore_rule(machine, low); break;
         default: run_extended(machine, cursor, low); break;
         }
     }
@@ -239,26 +239,26 @@ static void run(struct machine *machine, struct cursor *cursor, uint64_t pc) {
 
 // An expression of the form `register + offset`, dereferenced or not. False for any other.
 static bool simple_expression(struct cursor block, uint64_t *number, int64_t *offset, bool *dereferenced) {
-    const uint64_t code = take(&block, 1);
+    const uint64_t code = take_bytes(&block, 1);
     if (block.bad || code < 0x70 || code > 0x8f) return false; // DW_OP_breg0..31
     *number = code - 0x70;
     *offset = take_sleb(&block);
     *dereferenced = false;
     if (!block.bad && block.at < block.end) {
-        if (take(&block, 1) != 0x06) return false; // DW_OP_deref
+        if (take_bytes(&block, 1) != 0x06) return false; // DW_OP_deref
         *dereferenced = true;
     }
     return !block.bad && block.at == block.end;
 }
 
-static bool fits(int64_t offset, int64_t limit) { return offset >= -limit && offset < limit; }
+static bool offset_fits(int64_t offset, int64_t limit) { return offset >= -limit && offset < limit; }
 
 static bool find_cfa(const struct unwind_row *row, struct vr_cfi_rule *rule) {
     uint64_t number = row->cfa_register;
     int64_t offset = row->cfa_offset;
     bool dereferenced = false;
     if (number == UINT64_MAX && !simple_expression(row->cfa_expression, &number, &offset, &dereferenced)) return false;
-    if ((number != REG_BP && number != REG_SP) || offset % 8 != 0 || !fits(offset, 1 << 23)) return false;
+    if ((number != REG_BP && number != REG_SP) || offset % 8 != 0 || !offset_fits(offset, 1 << 23)) return false;
     if (number == REG_SP) {
         rule->kind = dereferenced ? VR_CFI_DEREF_SP : VR_CFI_SP;
     } else {
@@ -283,7 +283,7 @@ static bool find_saved(const struct unwind_row *row, struct vr_cfi_rule *rule) {
     default: return false;
     }
     rule->saved = (int32_t)offset;
-    return offset % 8 == 0 && fits(offset, 1 << 17);
+    return offset % 8 == 0 && offset_fits(offset, 1 << 17);
 }
 
 static bool find_return_address(const struct unwind_row *row, struct vr_cfi_rule *rule) {
@@ -292,10 +292,10 @@ static bool find_return_address(const struct unwind_row *row, struct vr_cfi_rule
         rule->in_link = true;
         return true;
     }
-    if (row->ra != AT_CFA || row->ra_offset % 8 != 0 || !fits(row->ra_offset, 1 << 17) || rule->bp == VR_CFI_AT_BP) return false;
+    if (row->ra != AT_CFA || row->ra_offset % 8 != 0 || !offset_fits(row->ra_offset, 1 << 17) || rule->bp == VR_CFI_AT_BP) return false;
     if (rule->bp == VR_CFI_SAME) rule->saved = (int32_t)row->ra_offset;
     rule->beside = ((int32_t)row->ra_offset - rule->saved) / 8;
-    return fits(rule->beside, 4); // what compilers save as a pair lies side by side
+    return offset_fits(rule->beside, 4); // what compilers save as a pair lies side by side
 }
 
 static struct vr_cfi_rule make_rule(const struct machine *machine) {
@@ -326,12 +326,12 @@ static uint64_t relative_at(const unsigned char *at) {
 // The entry of .eh_frame whose code may hold `pc`: binary search in the table of .eh_frame_hdr. 0: none.
 static uint64_t find_entry(const struct vr_cfi_tables *tables, uint64_t pc) {
     struct cursor cursor = {.at = tables->header, .end = tables->header + tables->header_bytes};
-    const uint64_t version = take(&cursor, 1);
-    const unsigned frame_encoding = (unsigned)take(&cursor, 1), count_encoding = (unsigned)take(&cursor, 1);
-    const unsigned table_encoding = (unsigned)take(&cursor, 1);
+    const uint64_t version = take_bytes(&cursor, 1);
+    const unsigned frame_encoding = (unsigned)take_bytes(&cursor, 1), count_encoding = (unsigned)take_bytes(&cursor, 1);
+    const unsigned table_encoding = (unsigned)take_bytes(&cursor, 1);
     (void)take_encoded(&cursor, frame_encoding);
     if (cursor.bad || version != 1 || count_encoding != 0x03 || table_encoding != 0x3b) return 0;
-    const uint64_t count = take(&cursor, 4), base = (uint64_t)(uintptr_t)tables->header;
+    const uint64_t count = take_bytes(&cursor, 4), base = (uint64_t)(uintptr_t)tables->header;
     if (cursor.bad || count > (uint64_t)(cursor.end - cursor.at) / 8) return 0;
     size_t above;
     VR_LOWER_BOUND(above, i, 0, (size_t)count, base + relative_at(cursor.at + i * 8) <= pc);
@@ -341,31 +341,31 @@ static uint64_t find_entry(const struct vr_cfi_tables *tables, uint64_t pc) {
 // The common part of entries: alignments, encoding and the first instructions.
 static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, struct machine *machine, bool *augmented) {
     struct cursor cursor = cursor_at(tables, address);
-    const uint64_t length = take(&cursor, 4);
+    const uint64_t length = take_bytes(&cursor, 4);
     if (cursor.bad || length == 0xffffffff || length > (uint64_t)(cursor.end - cursor.at)) return false;
     cursor.end = cursor.at + length;
-    if (take(&cursor, 4) != 0) return false;
-    const uint64_t version = take(&cursor, 1);
+    if (take_bytes(&cursor, 4) != 0) return false;
+    const uint64_t version = take_bytes(&cursor, 1);
     if (version != 1 && version != 3) return false;
     const char *letters = (const char *)cursor.at;
-    while (!cursor.bad && take(&cursor, 1) != 0) {
+    while (!cursor.bad && take_bytes(&cursor, 1) != 0) {
     }
     if (cursor.bad || (letters[0] != '\0' && letters[0] != 'z')) return false;
     machine->code_align = take_uleb(&cursor);
     machine->data_align = take_sleb(&cursor);
-    if ((version == 1 ? take(&cursor, 1) : take_uleb(&cursor)) != REG_RA) return false;
+    if ((version == 1 ? take_bytes(&cursor, 1) : take_uleb(&cursor)) != REG_RA) return false;
     machine->encoding = 0;
     *augmented = letters[0] == 'z';
     if (*augmented) {
         struct cursor data = take_block(&cursor);
         for (letters++; *letters != '\0' && !data.bad; letters++) {
             if (*letters == 'R') {
-                machine->encoding = (unsigned)take(&data, 1);
+                machine->encoding = (unsigned)take_bytes(&data, 1);
             } else if (*letters == 'P') {
-                const unsigned encoding = (unsigned)take(&data, 1);
+                const unsigned encoding = (unsigned)take_bytes(&data, 1);
                 (void)take_encoded(&data, encoding & 0x0f);
             } else if (*letters == 'L') {
-                (void)take(&data, 1);
+                (void)take_bytes(&data, 1);
             } else if (*letters == 'S') {
                 machine->signal = true;
             } else if (RA_BY_CALL || (*letters != 'B' && *letters != 'G')) { // which key signs return addresses; tagged stacks
@@ -374,7 +374,7 @@ static bool read_common(const struct vr_cfi_tables *tables, uint64_t address, st
         }
         if (data.bad) return false;
     }
-    run(machine, &cursor, UINT64_MAX);
+    run_program(machine, &cursor, UINT64_MAX);
     machine->initial = machine->row;
     return !cursor.bad;
 }
@@ -383,10 +383,10 @@ struct vr_cfi_rule vr_cfi_find(const struct vr_cfi_tables *tables, uint64_t pc) 
 #if defined(__x86_64__) || defined(__aarch64__)
     if (tables->header == NULL) return chain;
     struct cursor cursor = cursor_at(tables, find_entry(tables, pc));
-    const uint64_t length = take(&cursor, 4);
+    const uint64_t length = take_bytes(&cursor, 4);
     if (cursor.bad || length == 0xffffffff || length > (uint64_t)(cursor.end - cursor.at)) return chain;
     cursor.end = cursor.at + length;
-    const uint64_t here = (uint64_t)(uintptr_t)cursor.at, back = take(&cursor, 4);
+    const uint64_t here = (uint64_t)(uintptr_t)cursor.at, back = take_bytes(&cursor, 4);
     struct machine machine = {.row = {.bp = SAME, .ra = SAME}};
     bool augmented;
     if (cursor.bad || back == 0 || !read_common(tables, here - back, &machine, &augmented)) return chain;
@@ -394,7 +394,7 @@ struct vr_cfi_rule vr_cfi_find(const struct vr_cfi_tables *tables, uint64_t pc) 
     const uint64_t code_bytes = take_encoded(&cursor, machine.encoding & 0x0f);
     if (cursor.bad || pc < machine.location || pc - machine.location >= code_bytes) return chain;
     if (augmented) (void)take_block(&cursor);
-    run(&machine, &cursor, pc);
+    run_program(&machine, &cursor, pc);
     return cursor.bad ? chain : make_rule(&machine);
 #else
     (void)tables;

@@ -18,13 +18,13 @@ static struct {
 
 static struct vr_once prepared;
 
-static void prepare(void) {
+static void prepare_modules(void) {
     vr_mutex_init(&modules.mutex);
     vr_os_at_fork(vr_modules_lock, vr_modules_unlock, vr_modules_unlock);
 }
 
 void vr_modules_lock(void) {
-    vr_once(&prepared, prepare);
+    vr_once(&prepared, prepare_modules);
     vr_mutex_lock(&modules.mutex);
 }
 
@@ -69,12 +69,12 @@ static uint32_t next_generation(uint64_t start, uint64_t end) {
     return generation > 0x7fff ? 0x7fff : generation;
 }
 
-static bool contains(const struct vr_os_module *module, const void *address) {
+static bool module_contains(const struct vr_os_module *module, const void *address) {
     const uint64_t value = (uint64_t)(uintptr_t)address;
     return value >= module->start && value < module->end;
 }
 
-static bool visit(void *context, const struct vr_os_module *module) {
+static bool visit_module(void *context, const struct vr_os_module *module) {
     (void)context;
     for (size_t i = 0; i < modules.count; i++) {
         if (is_same(&modules.rows[i], module)) {
@@ -89,7 +89,7 @@ static bool visit(void *context, const struct vr_os_module *module) {
     struct vr_code_module row = {.bias = module->bias, .start = module->start, .end = module->end, .loaded = true};
     // This library is there as long as its code runs.
     static const char ours;
-    row.lasting = module->lasting || contains(module, &ours);
+    row.lasting = module->lasting || module_contains(module, &ours);
     row.generation = next_generation(module->start, module->end);
     row.tables = (struct vr_cfi_tables){.header = module->unwind, .header_bytes = module->unwind_bytes, .start = row.start, .end = row.end};
     if (!copy_names(&row, module)) {
@@ -127,7 +127,7 @@ void vr_modules_refresh_locked(void (*forget)(void)) {
     if (changed) forget();
     modules.failed = false;
     for (size_t i = 0; i < modules.count; i++) modules.rows[i].loaded = false;
-    vr_os_modules(visit, NULL);
+    vr_os_modules(visit_module, NULL);
     // What came or went between the two looks is seen at the next refresh: the counts are those from before.
     atomic_store_explicit(&modules.loads, before.loads, memory_order_release);
     atomic_store_explicit(&modules.unloads, before.unloads, memory_order_release);
@@ -152,14 +152,14 @@ uint32_t vr_modules_of_word_locked(uint64_t word) {
 
 const struct vr_code_module *vr_modules_row_locked(uint32_t row) { return &modules.rows[row]; }
 
-struct hold {
+struct hold_counts {
     void (*inside)(void *context);
     void *context;
     bool done;
 };
 
-static void hold(void *context, uint64_t loads, uint64_t unloads) {
-    struct hold *state = context;
+static void hold_counts(void *context, uint64_t loads, uint64_t unloads) {
+    struct hold_counts *state = context;
     (void)loads;
     if (unloads != atomic_load_explicit(&modules.unloads, memory_order_relaxed)) return;
     state->done = true;
@@ -167,8 +167,8 @@ static void hold(void *context, uint64_t loads, uint64_t unloads) {
 }
 
 bool vr_modules_hold_locked(void (*inside)(void *context), void *context) {
-    struct hold state = {.inside = inside, .context = context};
-    vr_os_modules_hold(hold, &state);
+    struct hold_counts state = {.inside = inside, .context = context};
+    vr_os_modules_hold(hold_counts, &state);
     return state.done;
 }
 

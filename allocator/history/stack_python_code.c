@@ -29,17 +29,17 @@ static _Atomic uint64_t bytes_held;
 static struct vr_once prepared;
 static struct vr_mutex mutex;
 
-static void lock(void);
-static void unlock(void) { vr_mutex_unlock(&mutex); }
+static void lock_codes(void);
+static void unlock_codes(void) { vr_mutex_unlock(&mutex); }
 
-static void prepare(void) {
+static void prepare_codes(void) {
     vr_mutex_init(&mutex);
     vr_hash_index_init(&by_contents);
-    vr_os_at_fork(lock, unlock, unlock);
+    vr_os_at_fork(lock_codes, unlock_codes, unlock_codes);
 }
 
-static void lock(void) {
-    vr_once(&prepared, prepare);
+static void lock_codes(void) {
+    vr_once(&prepared, prepare_codes);
     vr_mutex_lock(&mutex);
 }
 
@@ -84,7 +84,7 @@ static bool add_key(uint64_t key, uint32_t id) {
     return true;
 }
 
-static bool equal(const struct vr_python_code *a, const struct vr_python_code *b) {
+static bool equal_codes(const struct vr_python_code *a, const struct vr_python_code *b) {
     return a->hash == b->hash && a->line_bytes == b->line_bytes && a->first_line == b->first_line && a->form == b->form &&
            strcmp(a->name, b->name) == 0 && strcmp(a->filename, b->filename) == 0 &&
            (a->line_bytes == 0 || memcmp(a->lines, b->lines, a->line_bytes) == 0);
@@ -106,7 +106,7 @@ const struct vr_python_code *vr_codes_get(uint32_t id) {
 static uint32_t find_contents(const struct vr_python_code *code) {
     uint32_t id = UINT32_MAX;
     bool found;
-    VR_HASH_INDEX_FIND(&by_contents, code->hash, id, equal(vr_codes_get(id), code), found);
+    VR_HASH_INDEX_FIND(&by_contents, code->hash, id, equal_codes(vr_codes_get(id), code), found);
     return found ? id : UINT32_MAX;
 }
 
@@ -145,14 +145,14 @@ static uint32_t add_contents(const struct vr_python_code *code) {
 uint32_t vr_codes_add(uint64_t key, const struct vr_python_code *code) {
     assert(key != 0); // means a free slot
     struct vr_python_code hashed = *code;
-    lock();
+    lock_codes();
     hashed.hash = hash_code(by_contents.secret, code);
     uint32_t id = vr_codes_find(key);
     if (id == UINT32_MAX) {
         id = add_contents(&hashed);
         if (id != UINT32_MAX && !add_key(key, id)) id = UINT32_MAX;
     }
-    unlock();
+    unlock_codes();
     return id;
 }
 

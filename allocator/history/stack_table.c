@@ -16,24 +16,25 @@ struct vr_stack *vr_stacks_get(struct vram_stacks *stacks, uint32_t id) {
     return &rows[(uint64_t)id + VR_STACK_FIRST - ((uint64_t)VR_STACK_FIRST << level)];
 }
 
-VR_INLINE bool equal(const uint64_t *a, const uint64_t *b, size_t count) {
+VR_INLINE bool equal_words(const uint64_t *a, const uint64_t *b, size_t count) {
     uint64_t differences = 0;
     for (size_t i = 0; i < count; i++) differences |= a[i] ^ b[i];
     return differences == 0;
 }
 
 // The number of an equal stack in `slots`; 0 for none.
-VR_INLINE uint32_t find(struct vram_stacks *stacks, struct vr_stack_slots *slots, const uint64_t *words, size_t count, uint64_t hash) {
+VR_INLINE uint32_t find_stack(struct vram_stacks *stacks, struct vr_stack_slots *slots, const uint64_t *words, size_t count,
+                              uint64_t hash) {
     for (size_t at = (size_t)hash & (slots->count - 1);; at = (at + 1) & (slots->count - 1)) {
         const uint64_t slot = atomic_load_explicit(&slots->slot[at], memory_order_acquire);
         if (slot == 0) return 0;
         if ((slot ^ hash) >> 32 != 0) continue;
         const struct vr_stack *stack = vr_stacks_get(stacks, (uint32_t)slot);
-        if (stack != NULL && stack->count == count && equal(stack->words, words, count)) return (uint32_t)slot;
+        if (stack != NULL && stack->count == count && equal_words(stack->words, words, count)) return (uint32_t)slot;
     }
 }
 
-static void put(struct vr_stack_slots *slots, uint64_t slot, uint64_t hash) {
+static void put_slot(struct vr_stack_slots *slots, uint64_t slot, uint64_t hash) {
     size_t at = (size_t)hash & (slots->count - 1);
     while (atomic_load_explicit(&slots->slot[at], memory_order_relaxed) != 0) at = (at + 1) & (slots->count - 1);
     atomic_store_explicit(&slots->slot[at], slot, memory_order_release);
@@ -59,7 +60,7 @@ static bool make_slots_locked(struct vram_stacks *stacks, uint32_t count) {
     larger->outgrown = old;
     for (uint32_t id = 1; id < count; id++) {
         const uint64_t hash = hash_of(stacks, vr_stacks_get(stacks, id));
-        put(larger, (hash >> 32 << 32) | id, hash);
+        put_slot(larger, (hash >> 32 << 32) | id, hash);
     }
     count_bytes(stacks, bytes);
     atomic_store_explicit(&stacks->slots, larger, memory_order_release);
@@ -129,13 +130,13 @@ static uint32_t add_locked(struct vram_stacks *stacks, const uint64_t *words, si
     struct vr_stack *rows = atomic_load_explicit(&stacks->levels[level], memory_order_relaxed);
     rows[(uint64_t)id + VR_STACK_FIRST - ((uint64_t)VR_STACK_FIRST << level)] = (struct vr_stack){.words = copy, .count = (uint32_t)count};
     atomic_store_explicit(&stacks->count, id + 1, memory_order_release);
-    put(atomic_load_explicit(&stacks->slots, memory_order_relaxed), (hash >> 32 << 32) | id, hash);
+    put_slot(atomic_load_explicit(&stacks->slots, memory_order_relaxed), (hash >> 32 << 32) | id, hash);
     return id;
 }
 
-VR_NOINLINE static uint32_t add(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash) {
+VR_NOINLINE static uint32_t add_stack(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash) {
     vr_mutex_lock(&stacks->mutex);
-    uint32_t id = find(stacks, atomic_load_explicit(&stacks->slots, memory_order_relaxed), words, count, hash);
+    uint32_t id = find_stack(stacks, atomic_load_explicit(&stacks->slots, memory_order_relaxed), words, count, hash);
     if (id == 0) id = add_locked(stacks, words, count, hash);
     vr_mutex_unlock(&stacks->mutex);
     return id;
@@ -143,8 +144,8 @@ VR_NOINLINE static uint32_t add(struct vram_stacks *stacks, const uint64_t *word
 
 uint32_t vr_stacks_intern(struct vram_stacks *stacks, const uint64_t *words, size_t count, uint64_t hash) {
     assert(count != 0 && count <= VR_STACK_MAX_FRAMES);
-    const uint32_t id = find(stacks, atomic_load_explicit(&stacks->slots, memory_order_acquire), words, count, hash);
-    return VR_LIKELY(id != 0) ? id : add(stacks, words, count, hash);
+    const uint32_t id = find_stack(stacks, atomic_load_explicit(&stacks->slots, memory_order_acquire), words, count, hash);
+    return VR_LIKELY(id != 0) ? id : add_stack(stacks, words, count, hash);
 }
 
 // --- checking ------------------------------------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ static bool stack_is_whole(struct vram_stacks *stacks, uint32_t id) {
         if (row == 0 || stacks->frames[row - 1].word != stack->words[i]) return false;
     }
     struct vr_stack_slots *slots = atomic_load_explicit(&stacks->slots, memory_order_relaxed);
-    return find(stacks, slots, stack->words, stack->count, hash_of(stacks, stack)) == id;
+    return find_stack(stacks, slots, stack->words, stack->count, hash_of(stacks, stack)) == id;
 }
 
 bool vr_stacks_check(struct vram_stacks *stacks) {
@@ -189,7 +190,7 @@ static void after_fork(void) {
     vr_mutex_unlock(&all_mutex);
 }
 
-static void prepare(void) {
+static void prepare_table(void) {
     vr_mutex_init(&all_mutex);
     vr_os_at_fork(before_fork, after_fork, after_fork);
 }
@@ -214,7 +215,7 @@ enum vram_status vram_stacks_create(const struct vram_stack_options *options, st
     // Handlers of forks run in the reverse order of their registration: tables' locks are taken before that of modules.
     vr_modules_lock();
     vr_modules_unlock();
-    vr_once(&prepared, prepare);
+    vr_once(&prepared, prepare_table);
     vr_mutex_lock(&all_mutex);
     made->next = all;
     all = made;

@@ -29,7 +29,7 @@ enum { LINKED = true, ADDRESS_BITS = 48 };
 enum { LINKED = false, ADDRESS_BITS = 47 };
 #endif
 
-static uint64_t pack(struct vr_cfi_rule rule, uint32_t generation, bool unsure) {
+static uint64_t pack_rule(struct vr_cfi_rule rule, uint32_t generation, bool unsure) {
     return (uint64_t)rule.kind | (uint64_t)rule.bp << 4 | (unsure ? UNSURE : 0) | (rule.in_link ? IN_LINK : 0) | (uint64_t)generation << 8 |
            ((uint64_t)(uint16_t)(rule.saved / 8)) << 24 | ((uint64_t)(uint32_t)rule.beside & 7) << 40 |
            ((uint64_t)(uint32_t)(rule.offset / 8) & 0x1fffff) << 43;
@@ -76,7 +76,7 @@ static bool is_signal_return(uint64_t pc) {
     return code[0] == 0xd2801168 && code[1] == 0xd4000001;
 }
 
-static void answer(void *context) {
+static void answer_walk(void *context) {
     struct question *question = context;
     question->rule = vr_cfi_find(&question->module->tables, question->pc - 1);
 }
@@ -94,9 +94,9 @@ static void make_new_rule(void *argument) {
     question.module = vr_modules_find_locked(pc - 1);
     const bool signal = is_signal_return(pc);
     if (signal) question.rule.kind = VR_CFI_SIGNAL;
-    const bool kept = signal || question.module == NULL || vr_modules_hold_locked(answer, &question);
+    const bool kept = signal || question.module == NULL || vr_modules_hold_locked(answer_walk, &question);
     const bool unsure = question.module == NULL || !question.module->lasting;
-    const uint64_t rule = pack(question.rule, question.module == NULL ? 0 : question.module->generation, unsure);
+    const uint64_t rule = pack_rule(question.rule, question.module == NULL ? 0 : question.module->generation, unsure);
     if (kept) {
         const size_t set = set_of(pc);
         size_t way = (size_t)(pc >> 3) % WAYS; // a full set loses one of its entries
@@ -170,11 +170,11 @@ bool vr_walk_begin(struct vr_walk *walk, uint64_t pc, uint64_t sp, uint64_t bp) 
     return true;
 }
 
-VR_UNSANITIZED VR_INLINE uint64_t load(uint64_t address) { return *(const volatile uint64_t *)(uintptr_t)address; }
+VR_UNSANITIZED VR_INLINE uint64_t load_word(uint64_t address) { return *(const volatile uint64_t *)(uintptr_t)address; }
 
 // A word that says where the walk goes.
-VR_UNSANITIZED VR_INLINE uint64_t look(const struct vr_walk *walk, uint64_t address) {
-    const uint64_t word = load(address);
+VR_UNSANITIZED VR_INLINE uint64_t look_up_word(const struct vr_walk *walk, uint64_t address) {
+    const uint64_t word = load_word(address);
     if (walk->memo != NULL) vr_memo_note(walk->memo, walk->base, address, word);
     return word;
 }
@@ -188,7 +188,7 @@ VR_INLINE void use_bp(struct vr_memo *memo, const struct vr_walk *walk, uint64_t
         vr_memo_note(memo, walk->base, bp_at, bp);
 }
 
-VR_INLINE bool readable(const struct vr_walk *walk, uint64_t address) {
+VR_INLINE bool is_readable(const struct vr_walk *walk, uint64_t address) {
     return address >= walk->sp && address <= walk->high - 8 && (address & 7) == 0;
 }
 
@@ -202,11 +202,11 @@ VR_UNSANITIZED VR_NOINLINE static bool leave_signal(struct vr_walk *walk, uint64
     enum { REGISTERS = 40, BP = REGISTERS + 10 * 8, LINK = BP, SP = REGISTERS + 15 * 8, PC = REGISTERS + 16 * 8 };
 #endif
     if (walk->memo != NULL) vr_memo_spoil(walk->memo); // the walk may go on on another stack
-    if (!readable(walk, walk->sp) || walk->high - walk->sp < PC + 8) return false;
-    const uint64_t sp = load(walk->sp + SP);
-    walk->bp = load(walk->sp + BP);
-    walk->link = LINKED ? load(walk->sp + LINK) : 0;
-    walk->pc = load(walk->sp + PC) + 1;
+    if (!is_readable(walk, walk->sp) || walk->high - walk->sp < PC + 8) return false;
+    const uint64_t sp = load_word(walk->sp + SP);
+    walk->bp = load_word(walk->sp + BP);
+    walk->link = LINKED ? load_word(walk->sp + LINK) : 0;
+    walk->pc = load_word(walk->sp + PC) + 1;
     walk->low = false;
     if (!is_in(&stack, sp) && !find_stack(sp)) return false;
     *cfa = walk->sp + PC + 8;
@@ -229,12 +229,12 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
         break;
     case VR_CFI_BP: *cfa = walk->bp + offset; break;
     case VR_CFI_DEREF_SP:
-        if (!readable(walk, walk->sp + offset)) return false;
-        *cfa = look(walk, walk->sp + offset);
+        if (!is_readable(walk, walk->sp + offset)) return false;
+        *cfa = look_up_word(walk, walk->sp + offset);
         break;
     case VR_CFI_DEREF_BP:
-        if (!readable(walk, walk->bp + offset)) return false;
-        *cfa = look(walk, walk->bp + offset);
+        if (!is_readable(walk, walk->bp + offset)) return false;
+        *cfa = look_up_word(walk, walk->bp + offset);
         break;
     case VR_CFI_CHAIN: *cfa = walk->bp + 16; break;
     default: return false;
@@ -247,7 +247,7 @@ VR_UNSANITIZED VR_INLINE bool find_cfa(struct vr_walk *walk, uint64_t rule, uint
 VR_UNSANITIZED VR_INLINE uint64_t find_return(const struct vr_walk *walk, uint64_t rule, uint64_t cfa) {
     if (LINKED && (rule & IN_LINK) != 0) return walk->link;
     const uint64_t at = cfa + (uint64_t)(rule_kind(rule) == VR_CFI_CHAIN ? -8 : rule_return(rule));
-    return readable(walk, at) ? look(walk, at) : 0;
+    return is_readable(walk, at) ? look_up_word(walk, at) : 0;
 }
 
 // Return addresses of aarch64 may be signed, in the bits above an address. The processor knows which those are: with pages of 16 KiB an
@@ -274,8 +274,8 @@ VR_UNSANITIZED VR_INLINE bool find_bp(struct vr_walk *walk, uint64_t rule, uint6
     } else {
         return true;
     }
-    if (!readable(walk, at)) return false;
-    walk->bp = load(at);
+    if (!is_readable(walk, at)) return false;
+    walk->bp = load_word(at);
     walk->bp_at = at;
     return true;
 }
@@ -339,13 +339,13 @@ VR_UNSANITIZED size_t vr_walk_run(struct vr_walk *walk, uint64_t *words, size_t 
         if (rule_bp(rule) == VR_CFI_AT_CFA) {
             const uint64_t at = end + (uint64_t)rule_saved(rule); // a multiple of 8 like both of them
             if (at < sp || at > high - 8) break;
-            bp = load(at);
+            bp = load_word(at);
             bp_at = at;
         }
         const uint64_t back = end + (uint64_t)rule_return(rule);
         if (LINKED && (back < sp || back > high - 8)) break;
         if (LINKED) walk->link = 0;
-        pc = plain_address(look(walk, back));
+        pc = plain_address(look_up_word(walk, back));
         sp = end;
         more = is_code(pc);
     }

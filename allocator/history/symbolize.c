@@ -192,7 +192,7 @@ static enum vram_status map_modules(const struct vr_model *model, uint32_t **mod
     return VRAM_OK;
 }
 
-static enum vram_status gather(struct symbolizing *work) {
+static enum vram_status gather_places(struct symbolizing *work) {
     const struct vr_model *model = work->model;
     uint32_t *modules;
     work->unresolved = malloc(((size_t)model->frames.count + 1) * sizeof work->unresolved[0]);
@@ -265,7 +265,7 @@ static enum vram_status resolve_module(struct symbolizing *work, const struct vr
     return VRAM_OK;
 }
 
-static enum vram_status resolve(struct symbolizing *work, const struct vr_symbol_places *places) {
+static enum vram_status resolve_places(struct symbolizing *work, const struct vr_symbol_places *places) {
     for (size_t begin = 0, end; begin < work->count; begin = end) {
         for (end = begin + 1; end < work->count && work->unresolved[end].module == work->unresolved[begin].module;) end++;
         VR_TRY(resolve_module(work, places, work->unresolved + begin, end - begin));
@@ -339,7 +339,7 @@ static void map_column(const struct symbolizing *work, uint32_t *column, size_t 
 }
 
 // The new tables take the place of the old ones. Cannot fail.
-static void replace(struct symbolizing *work) {
+static void replace_tables(struct symbolizing *work) {
     struct vr_model *model = work->model;
     map_column(work, model->segments.stack, model->segments.count);
     map_column(work, model->blocks.stack, model->blocks.count);
@@ -353,19 +353,19 @@ static void replace(struct symbolizing *work) {
     vr_builder_finish(&work->builder, model);
 }
 
-static enum vram_status run(struct symbolizing *work, const struct vr_symbol_places *places) {
+static enum vram_status run_symbolizing(struct symbolizing *work, const struct vr_symbol_places *places) {
     const struct vr_model *model = work->model;
-    VR_TRY(gather(work));
+    VR_TRY(gather_places(work));
     if (work->count == 0) return VRAM_OK;
     work->became = calloc((size_t)model->frames.count + 1, sizeof work->became[0]);
     work->frames = calloc((size_t)model->frames.count + 1, sizeof work->frames[0]);
     work->stacks = calloc((size_t)model->stacks.count + 1, sizeof work->stacks[0]);
     if (work->became == NULL || work->frames == NULL || work->stacks == NULL) return VRAM_NO_HOST_MEMORY;
     VR_TRY(copy_strings(work));
-    VR_TRY(resolve(work, places));
+    VR_TRY(resolve_places(work, places));
     VR_TRY(map_frames(work));
     VR_TRY(map_stacks(work));
-    replace(work);
+    replace_tables(work);
     return VRAM_OK;
 }
 
@@ -380,7 +380,7 @@ enum vram_status vram_recording_symbolize(struct vram_recording *recording, cons
     }
     struct symbolizing work = {.model = &recording->model};
     VR_TRY(vr_builder_init(&work.builder, UINT64_MAX));
-    const enum vram_status status = run(&work, &places);
+    const enum vram_status status = run_symbolizing(&work, &places);
     vr_builder_release(&work.builder);
     free(work.unresolved);
     free(work.became);

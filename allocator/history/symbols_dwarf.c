@@ -19,7 +19,7 @@ static uint64_t number(const unsigned char *at, size_t bytes) {
     return value;
 }
 
-static bool inside(const struct vr_elf *elf, uint64_t offset, uint64_t bytes) {
+static bool offset_inside(const struct vr_elf *elf, uint64_t offset, uint64_t bytes) {
     return offset <= elf->size_bytes && bytes <= elf->size_bytes - offset;
 }
 
@@ -31,7 +31,7 @@ bool vr_elf_open(struct vr_elf *elf, const unsigned char *bytes, uint64_t size_b
     opened.section_bytes = (uint32_t)number(bytes + 58, 2);
     opened.section_count = (uint32_t)number(bytes + 60, 2);
     if (opened.section_bytes < SECTION_BYTES) opened.section_count = 0;
-    if (!inside(&opened, opened.sections, (uint64_t)opened.section_count * opened.section_bytes)) return false;
+    if (!offset_inside(&opened, opened.sections, (uint64_t)opened.section_count * opened.section_bytes)) return false;
     *elf = opened;
     return true;
 }
@@ -46,7 +46,7 @@ static bool get_section(const struct vr_elf *elf, uint32_t index, struct section
                                 .size = number(at + 32, 8),
                                 .link = (uint32_t)number(at + 40, 4)};
     const bool packed = (number(at + 8, 8) & SECTION_COMPRESSED) != 0;
-    return section->type == SECTION_NO_BYTES || (!packed && inside(elf, section->offset, section->size));
+    return section->type == SECTION_NO_BYTES || (!packed && offset_inside(elf, section->offset, section->size));
 }
 
 // A string of a table of strings; NULL for one that does not end in it.
@@ -210,10 +210,10 @@ static bool load_libdw(void) {
     return true;
 }
 
-static void prepare(void) { have_libdw = load_libdw(); }
+static void prepare_libdw(void) { have_libdw = load_libdw(); }
 
 bool vr_dwarf_load(void) {
-    vr_once(&prepared, prepare);
+    vr_once(&prepared, prepare_libdw);
     return have_libdw;
 }
 
@@ -240,7 +240,7 @@ struct path {
     size_t count;
 };
 
-static bool covers(struct dwarf_die *die, uint64_t address) {
+static bool die_covers(struct dwarf_die *die, uint64_t address) {
     uint64_t base, start, end;
     for (ptrdiff_t at = 0; (at = dw.ranges(die, at, &base, &start, &end)) > 0;) {
         if (address >= start && address < end) return true;
@@ -249,14 +249,14 @@ static bool covers(struct dwarf_die *die, uint64_t address) {
 }
 
 // Extends the path by what is inlined at the address, level by level.
-static void descend(struct path *path, uint64_t address) {
+static void descend_path(struct path *path, uint64_t address) {
     struct dwarf_die scope = path->dies[0], child;
     for (unsigned nesting = 0; nesting < NESTING_MAX && path->count < DEPTH_MAX; nesting++) {
         if (dw.child(&scope, &child) != 0) return;
         bool found = false;
         do {
             const int tag = dw.tag(&child);
-            found = (tag == TAG_INLINED || tag == TAG_BLOCK) && covers(&child, address);
+            found = (tag == TAG_INLINED || tag == TAG_BLOCK) && die_covers(&child, address);
             if (found && tag == TAG_INLINED) path->dies[path->count++] = child;
         } while (!found && dw.siblingof(&child, &child) == 0);
         if (!found) return;
@@ -318,7 +318,7 @@ static enum vram_status emit_function(const struct dwarf_task *task, struct dwar
             if (task->found[i]) continue;
             path.dies[0] = *function;
             path.count = 1;
-            descend(&path, task->offsets[i] - 1);
+            descend_path(&path, task->offsets[i] - 1);
             VR_TRY(emit_path(task, i, &path));
         }
     }
@@ -362,7 +362,7 @@ static bool any_inside(const struct dwarf_task *task, struct dwarf_die *unit) {
     return false;
 }
 
-static enum vram_status find(int file, struct dwarf_task *task, void (*give_up)(void)) {
+static enum vram_status find_places(int file, struct dwarf_task *task, void (*give_up)(void)) {
     void *dwarf = dw.begin(file, 0);
     if (dwarf == NULL) return VRAM_UNSUPPORTED;
     (void)dw.new_oom_handler(dwarf, give_up);
@@ -390,5 +390,5 @@ static enum vram_status find(int file, struct dwarf_task *task, void (*give_up)(
 enum vram_status vr_dwarf_find(int file, const uint64_t *offsets, size_t count, const char *const *names, bool *found,
                                void (*give_up)(void), const struct vr_symbol_sink *sink) {
     struct dwarf_task task = {.offsets = offsets, .count = count, .names = names, .found = found, .sink = sink};
-    return find(file, &task, give_up);
+    return find_places(file, &task, give_up);
 }

@@ -30,15 +30,15 @@ struct sending {
     char bytes[65536];
 };
 
-static bool flush(struct sending *sending) {
+static bool flush_sending(struct sending *sending) {
     const size_t bytes = sending->filled;
     sending->filled = 0;
     sending->sent_ns = vr_os_monotonic_ns();
     return vr_os_helper_write(sending->out, sending->bytes, bytes);
 }
 
-static bool put(struct sending *sending, const void *bytes, size_t size_bytes) {
-    if (size_bytes > sizeof sending->bytes - sending->filled && !flush(sending)) return false;
+static bool put_bytes(struct sending *sending, const void *bytes, size_t size_bytes) {
+    if (size_bytes > sizeof sending->bytes - sending->filled && !flush_sending(sending)) return false;
     if (size_bytes > sizeof sending->bytes) return vr_os_helper_write(sending->out, bytes, size_bytes);
     if (size_bytes != 0) memcpy(sending->bytes + sending->filled, bytes, size_bytes);
     sending->filled += size_bytes;
@@ -53,13 +53,14 @@ static enum vram_status send_frame(void *context, size_t index, const char *name
                                     .name = (uint32_t)name_bytes,
                                     .filename = filename == NULL ? NO_TEXT : (uint32_t)filename_bytes,
                                     .line = line};
-    const bool sent = put(sending, &message, sizeof message) && put(sending, name, name_bytes) && put(sending, filename, filename_bytes);
+    const bool sent = put_bytes(sending, &message, sizeof message) && put_bytes(sending, name, name_bytes) &&
+                      put_bytes(sending, filename, filename_bytes);
     return sent ? VRAM_OK : VRAM_IO;
 }
 
 static void send_message(struct sending *sending, uint32_t what, enum vram_status status) {
     const struct message message = {.index = what, .status = status, .filename = NO_TEXT};
-    if (!put(sending, &message, sizeof message) || !flush(sending)) vr_os_helper_give_up();
+    if (!put_bytes(sending, &message, sizeof message) || !flush_sending(sending)) vr_os_helper_give_up();
 }
 
 static void send_working(void *context) {
@@ -67,7 +68,7 @@ static void send_working(void *context) {
     if (vr_os_monotonic_ns() - sending->sent_ns > TICK_NS) send_message(sending, WORKING, VRAM_OK);
 }
 
-static void work(void *context, int out) {
+static void helper_work(void *context, int out) {
     struct sending *sending = context;
     sending->out = out;
     free(malloc(sizeof sending->bytes)); // hangs where it will later
@@ -128,7 +129,7 @@ static enum vram_status emit_address(struct receiving *receiving) {
 }
 
 // Looks at what came. BAD_INPUT: nothing that a helper in its right mind writes.
-static enum vram_status look(struct receiving *receiving) {
+static enum vram_status read_messages(struct receiving *receiving) {
     struct message message;
     while (!receiving->finished && receiving->count - receiving->at >= sizeof message) {
         memcpy(&message, receiving->bytes + receiving->at, sizeof message);
@@ -152,7 +153,7 @@ static enum vram_status look(struct receiving *receiving) {
     return VRAM_OK;
 }
 
-static enum vram_status receive(struct receiving *receiving) {
+static enum vram_status receive_answer(struct receiving *receiving) {
     enum { PIECE = 65536 };
     size_t got = 1;
     while (!receiving->finished && got != 0) {
@@ -160,7 +161,7 @@ static enum vram_status receive(struct receiving *receiving) {
         const unsigned seconds = receiving->started ? SILENT_SECONDS : START_SECONDS;
         if (vr_os_helper_read(receiving->helper, receiving->bytes + receiving->count, PIECE, seconds, &got) != VRAM_OK) return VRAM_OK;
         receiving->count += got;
-        VR_TRY(look(receiving));
+        VR_TRY(read_messages(receiving));
     }
     return VRAM_OK;
 }
@@ -169,8 +170,8 @@ static enum vram_status receive(struct receiving *receiving) {
 static enum vram_status ask_helper(struct sending *sending, const struct vr_symbol_sink *sink, bool *started) {
     struct vr_os_helper helper;
     struct receiving receiving = {.helper = &helper, .sending = sending, .sink = sink, .index = FINISHED, .status = VRAM_UNSUPPORTED};
-    VR_TRY(vr_os_helper_start(work, sending, &helper));
-    enum vram_status status = receive(&receiving);
+    VR_TRY(vr_os_helper_start(helper_work, sending, &helper));
+    enum vram_status status = receive_answer(&receiving);
     vr_os_helper_end(&helper);
     free(receiving.bytes);
     *started = receiving.started;

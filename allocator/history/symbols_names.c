@@ -6,7 +6,7 @@
 #include "history/symbols.h"
 #include "os/os.h"
 
-static char *demangle(const char *name) {
+static char *demangle_name(const char *name) {
     static char *(*_Atomic function)(const char *, char *, size_t *, int *);
     static _Atomic bool looked;
     if (strncmp(name, "_Z", 2) != 0) return NULL;
@@ -27,7 +27,7 @@ static char *demangle(const char *name) {
 }
 
 enum vram_status vr_symbol_emit(const struct vr_symbol_sink *sink, size_t index, const char *name, const char *filename, int64_t line) {
-    char *plain = demangle(name);
+    char *plain = demangle_name(name);
     const enum vram_status status = sink->frame(sink->context, index, plain != NULL ? plain : name, filename, line);
     free(plain);
     return status;

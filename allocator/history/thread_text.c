@@ -14,14 +14,14 @@ static _Atomic uint32_t held;
 static struct vr_builder texts; // its strings; made with the first one
 static bool made;
 
-static void lock(void) {
+static void lock_texts(void) {
     uint32_t expected = 0;
     while (!atomic_compare_exchange_weak_explicit(&held, &expected, 1, memory_order_acquire, memory_order_relaxed)) {
         expected = 0;
         vr_os_yield();
     }
 }
-static void unlock(void) { atomic_store_explicit(&held, 0, memory_order_release); }
+static void unlock_texts(void) { atomic_store_explicit(&held, 0, memory_order_release); }
 
 static enum vram_status word_locked(const char *text, size_t length, uint32_t *word) {
     if (!made) {
@@ -39,18 +39,18 @@ enum vram_status vr_thread_text_number(const char *text, uint32_t *word) {
         return VRAM_OK;
     }
     if (!vr_utf8_valid(text, length)) return VRAM_INVALID_ARGUMENT;
-    lock();
+    lock_texts();
     const enum vram_status status = word_locked(text, length, word);
-    unlock();
+    unlock_texts();
     return status;
 }
 
 void vr_thread_text_append(uint32_t word, struct vr_text *text) {
     if (word == 0) return;
-    lock();
+    lock_texts();
     const struct vr_strings *strings = &texts.strings;
     vr_text_append(text, strings->bytes + strings->offset[word], (size_t)(strings->offset[word + 1] - strings->offset[word] - 1));
-    unlock();
+    unlock_texts();
 }
 
 // --- what a thread says -------------------------------------------------------------------------------------------------------------
@@ -69,19 +69,19 @@ size_t vram_metadata(char *text, size_t capacity) { return copy_word(vr_thread_t
 size_t vram_tag(char *text, size_t capacity) { return copy_word(vr_thread_text.origin.tag, text, capacity); }
 size_t vram_compile_context(char *text, size_t capacity) { return copy_word(vr_thread_text.origin.context, text, capacity); }
 
-static enum vram_status push(struct vr_thread_text_stack *stack, const char *text, uint32_t *innermost) {
+static enum vram_status push_text(struct vr_thread_text_stack *stack, const char *text, uint32_t *innermost) {
     if (stack->depth == VR_THREAD_TEXT_DEPTH) return VRAM_LIMIT;
     VR_TRY(vr_thread_text_number(text, &stack->word[stack->depth]));
     *innermost = stack->word[stack->depth++];
     return VRAM_OK;
 }
 
-static void pop(struct vr_thread_text_stack *stack, uint32_t *innermost) {
+static void pop_text(struct vr_thread_text_stack *stack, uint32_t *innermost) {
     if (stack->depth != 0) stack->depth--;
     *innermost = stack->depth == 0 ? 0 : stack->word[stack->depth - 1];
 }
 
-enum vram_status vram_push_tag(const char *tag) { return push(&vr_thread_text.tags, tag, &vr_thread_text.origin.tag); }
-void vram_pop_tag(void) { pop(&vr_thread_text.tags, &vr_thread_text.origin.tag); }
-enum vram_status vram_push_context(const char *name) { return push(&vr_thread_text.contexts, name, &vr_thread_text.origin.context); }
-void vram_pop_context(void) { pop(&vr_thread_text.contexts, &vr_thread_text.origin.context); }
+enum vram_status vram_push_tag(const char *tag) { return push_text(&vr_thread_text.tags, tag, &vr_thread_text.origin.tag); }
+void vram_pop_tag(void) { pop_text(&vr_thread_text.tags, &vr_thread_text.origin.tag); }
+enum vram_status vram_push_context(const char *name) { return push_text(&vr_thread_text.contexts, name, &vr_thread_text.origin.context); }
+void vram_pop_context(void) { pop_text(&vr_thread_text.contexts, &vr_thread_text.origin.context); }

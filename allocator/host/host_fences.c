@@ -8,7 +8,7 @@
 // As PyTorch's thread; while nothing waits ours sleeps until there is something.
 enum { PAUSE_NS = 100000 };
 
-static void look(void *argument) {
+static void look_for_passed(void *argument) {
     struct vram_host *host = argument;
     vr_host_lock(host);
     while (!host->ending) {
@@ -36,7 +36,7 @@ void vr_host_background_start(struct vram_host *host) {
     vr_host_lock(host);
     const bool wanted = host->options.pinned_use_background_threads && !host->running;
     vr_host_unlock(host);
-    const bool started = wanted && vr_thread_start(&host->thread, look, host) == VRAM_OK;
+    const bool started = wanted && vr_thread_start(&host->thread, look_for_passed, host) == VRAM_OK;
     vr_host_lock(host);
     if (started) host->running = true;
     vr_host_unlock(host);
@@ -265,7 +265,7 @@ static enum vram_status fence_here(struct vram_host *host, struct vr_host_use *u
     return status;
 }
 
-static enum vram_status fence(struct vram_host *host, struct vr_host_use *use) {
+static enum vram_status fence_use(struct vram_host *host, struct vr_host_use *use) {
     struct vr_host_guard guard;
     VR_TRY(vr_host_enter(host, use->lane->context->handle, &guard));
     const enum vram_status status = fence_here(host, use);
@@ -276,7 +276,7 @@ static enum vram_status fence(struct vram_host *host, struct vr_host_use *use) {
 enum vram_status vr_host_uses_fence(struct vram_host *host, const struct vr_host_block *block) {
     enum vram_status first = VRAM_OK;
     for (struct vr_host_use *use = block->uses; use != NULL; use = use->next) {
-        const enum vram_status status = fence(host, use);
+        const enum vram_status status = fence_use(host, use);
         if (first == VRAM_OK) first = status;
     }
     return first;
@@ -328,7 +328,7 @@ void vr_host_finish(struct vram_host *host, struct vr_host_block *block) {
 }
 
 // The use is over, and in no list any more.
-static void pass(struct vram_host *host, struct vr_host_use *use) {
+static void pass_use(struct vram_host *host, struct vr_host_use *use) {
     struct vr_host_block *block = use->block;
     give_use(host, use);
     host->waiting--;
@@ -338,8 +338,8 @@ static void pass(struct vram_host *host, struct vr_host_use *use) {
 }
 
 // Tries to give a deferred use its event. *passed: waiting for the whole context has settled it instead.
-static enum vram_status settle(struct vram_host *host, struct vr_host_use *use, enum vr_host_poll how, bool *passed) {
-    const enum vram_status status = fence(host, use);
+static enum vram_status settle_use(struct vram_host *host, struct vr_host_use *use, enum vr_host_poll how, bool *passed) {
+    const enum vram_status status = fence_use(host, use);
     if (status == VRAM_OK || how != VR_HOST_POLL_WAIT) return status;
     struct vr_host_guard guard;
     VR_TRY(vr_host_enter(host, use->lane->context->handle, &guard));
@@ -358,11 +358,11 @@ static enum vram_status settle_deferred(struct vram_host *host, enum vr_host_pol
         struct vr_host_use *use = list;
         list = use->next;
         bool passed = false;
-        const enum vram_status status = settle(host, use, how, &passed);
+        const enum vram_status status = settle_use(host, use, how, &passed);
         if (first == VRAM_OK) first = status;
         vr_host_lock(host);
         if (passed)
-            pass(host, use);
+            pass_use(host, use);
         else
             queue_use(host, use);
         vr_host_unlock(host);
@@ -372,7 +372,7 @@ static enum vram_status settle_deferred(struct vram_host *host, enum vr_host_pol
 
 enum answer { PASSED, DIED, NOT_YET, FAILED };
 
-static enum answer ask(struct vram_host *host, uint64_t event, enum vr_host_poll how) {
+static enum answer ask_event(struct vram_host *host, uint64_t event, enum vr_host_poll how) {
     const vr_cu_result result =
         how == VR_HOST_POLL_WAIT ? vr_cu(host->driver, event_synchronize, event) : vr_cu(host->driver, event_query, event);
     switch (result) {
@@ -387,12 +387,12 @@ static enum answer ask(struct vram_host *host, uint64_t event, enum vr_host_poll
 
 // Passes the uses at the head of one lane. The lane cannot go while it has a first use, and only this thread, under the poll lock,
 // takes that away. Returns the lane that follows; entered and left with the state lock.
-static struct vr_host_lane *drain(struct vram_host *host, struct vr_host_lane *lane, enum vr_host_poll how, enum vram_status *status) {
+static struct vr_host_lane *drain_lane(struct vram_host *host, struct vr_host_lane *lane, enum vr_host_poll how, enum vram_status *status) {
     while (lane->first != NULL) {
         struct vr_host_use *use = lane->first;
         const uint64_t event = use->event;
         vr_host_unlock(host);
-        const enum answer answer = ask(host, event, how);
+        const enum answer answer = ask_event(host, event, how);
         vr_host_lock(host);
         if (answer == FAILED) *status = VRAM_DRIVER;
         if (answer == FAILED || answer == NOT_YET) break;
@@ -403,7 +403,7 @@ static struct vr_host_lane *drain(struct vram_host *host, struct vr_host_lane *l
         struct vr_host_lane *next = lane->next;
         const bool last = lane->uses == 1;
         lane->first = use->next;
-        pass(host, use);
+        pass_use(host, use);
         if (last) return next;
     }
     return lane->next;
@@ -412,7 +412,7 @@ static struct vr_host_lane *drain(struct vram_host *host, struct vr_host_lane *l
 static enum vram_status drain_lanes(struct vram_host *host, enum vr_host_poll how) {
     enum vram_status status = VRAM_OK;
     vr_host_lock(host);
-    for (struct vr_host_lane *lane = host->lanes; lane != NULL;) lane = drain(host, lane, how, &status);
+    for (struct vr_host_lane *lane = host->lanes; lane != NULL;) lane = drain_lane(host, lane, how, &status);
     vr_host_unlock(host);
     return status;
 }
@@ -453,7 +453,7 @@ static void destroy_events(struct vram_host *host, struct vr_host_context *conte
 }
 
 // A capture that never ended, or a driver that fails, leaves uses that never pass.
-static void abandon(struct vram_host *host) {
+static void abandon_uses(struct vram_host *host) {
     for (struct vr_host_lane *lane = host->lanes, *next = NULL; lane != NULL; lane = next) {
         next = lane->next;
         while (lane->first != NULL) {
@@ -472,7 +472,7 @@ static void abandon(struct vram_host *host) {
 }
 
 void vr_host_fences_release(struct vram_host *host) {
-    abandon(host);
+    abandon_uses(host);
     assert(host->lanes == NULL);
     while (host->idle_uses != NULL) {
         struct vr_host_use *use = host->idle_uses;

@@ -39,7 +39,7 @@ static bool serve_from_cache(struct vram_host *host, struct request *request) {
     return true;
 }
 
-static void adopt(struct vram_host *host, struct request *request, struct vr_host_block *block) {
+static void adopt_block(struct vram_host *host, struct request *request, struct vr_host_block *block) {
     vr_host_table_insert(&host->table, block->address, block);
     block->pool = request->pool;
     block->pool->blocks++;
@@ -65,7 +65,7 @@ static enum vram_status serve_from_driver(struct vram_host *host, struct request
     status = vr_host_pin(host, block->size, &block->address, &block->origin);
     vr_host_lock(host);
     if (status == VRAM_OK)
-        adopt(host, request, block);
+        adopt_block(host, request, block);
     else
         vr_host_table_forgo(&host->table);
     vr_host_unlock(host);
@@ -139,7 +139,7 @@ static void count_oom(struct vram_host *host, const struct request *request) {
 }
 
 // Also opens the reference to the pool that the request holds until the end.
-static bool begin(struct vram_host *host, struct request *request, uint64_t stream) {
+static bool begin_request(struct vram_host *host, struct request *request, uint64_t stream) {
     vr_host_lock(host);
     if (request->pool == NULL) request->pool = vr_host_route(host, stream);
     vr_host_pool_hold(request->pool);
@@ -150,7 +150,7 @@ static bool begin(struct vram_host *host, struct request *request, uint64_t stre
     return served || (polls && look_again(host, request, VR_HOST_POLL_IF_FREE));
 }
 
-static void end(struct vram_host *host, struct request *request) {
+static void end_request(struct vram_host *host, struct request *request) {
     vr_host_lock(host);
     vr_host_pool_drop(request->pool);
     const bool returns = host->outgoing != NULL;
@@ -159,21 +159,22 @@ static void end(struct vram_host *host, struct request *request) {
 }
 
 // Whether the stream of a request is capturing. A stream that does not answer takes part in no capture. With a context current.
-static bool captures(struct vram_host *host, uint64_t stream) {
+static bool is_capturing(struct vram_host *host, uint64_t stream) {
     bool capturing = false;
     return stream > PER_THREAD && vr_host_is_capturing(host, stream, &capturing, NULL) == VRAM_OK && capturing;
 }
 
-static enum vram_status serve(struct vram_host *host, struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream, void **pointer) {
+static enum vram_status serve_request(struct vram_host *host, struct vram_host_pool *pool, uint64_t size_bytes, uint64_t stream,
+                                      void **pointer) {
     struct request request = {.pool = pool, .requested = size_bytes, .stream = stream};
     struct vr_host_guard guard;
     VR_TRY(vr_host_enter_any(host, &guard));
     vr_host_lock(host);
     request.size = vr_host_round(&host->options, size_bytes);
     vr_host_unlock(host);
-    request.captured = captures(host, stream);
+    request.captured = is_capturing(host, stream);
     enum vram_status status = VRAM_OK;
-    if (!begin(host, &request, stream)) {
+    if (!begin_request(host, &request, stream)) {
         vr_host_background_start(host);
         make_room(host, &request);
         status = serve_from_driver(host, &request);
@@ -181,7 +182,7 @@ static enum vram_status serve(struct vram_host *host, struct vram_host_pool *poo
         if (status == VRAM_OUT_OF_MEMORY) count_oom(host, &request);
     }
     if (status == VRAM_OK) *pointer = (void *)(uintptr_t)request.block->address;
-    end(host, &request);
+    end_request(host, &request);
     vr_host_leave(&guard);
     return vr_host_checked(host, status);
 }
@@ -192,7 +193,7 @@ static enum vram_status host_malloc(struct vram_host *host, struct vram_host_poo
         *pointer = NULL;
         return VRAM_OK;
     }
-    if (size_bytes <= VR_HOST_REQUEST_LIMIT) return serve(host, pool, size_bytes, stream, pointer);
+    if (size_bytes <= VR_HOST_REQUEST_LIMIT) return serve_request(host, pool, size_bytes, stream, pointer);
     count_up(host, &host->stats.num_ooms);
     return VRAM_OUT_OF_MEMORY;
 }

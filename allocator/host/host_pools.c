@@ -165,7 +165,7 @@ enum vram_status vram_host_pool_empty_cache(struct vram_host_pool *pool) {
 // --- routes -------------------------------------------------------------------------------------------------------------------------
 
 // `capture` is the capture that the request's stream takes part in, asked for at the first need.
-static bool accepts(struct vram_host *host, const struct vr_host_route *open, uint64_t stream, uint64_t *capture, bool *asked) {
+static bool route_accepts(struct vram_host *host, const struct vr_host_route *open, uint64_t stream, uint64_t *capture, bool *asked) {
     switch (open->route.kind) {
     case VRAM_ROUTE_THREAD: return open->thread == vr_os_thread_id();
     case VRAM_ROUTE_STREAM: return open->route.stream == stream;
@@ -182,7 +182,7 @@ struct vram_host_pool *vr_host_route(struct vram_host *host, uint64_t stream) {
     uint64_t capture = 0;
     bool asked = false;
     for (size_t i = host->route_count; i-- > 0;) {
-        if (accepts(host, &host->routes[i], stream, &capture, &asked)) return host->routes[i].pool;
+        if (route_accepts(host, &host->routes[i], stream, &capture, &asked)) return host->routes[i].pool;
     }
     return &host->standard;
 }

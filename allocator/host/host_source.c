@@ -18,7 +18,7 @@ struct share {
     uint64_t pages, page_bytes;
 };
 
-static void touch(void *argument) {
+static void touch_share(void *argument) {
     const struct share *share = argument;
     for (uint64_t i = 0; i < share->pages; i++) share->first[i * share->page_bytes] = 0;
 }
@@ -34,8 +34,8 @@ static void touch_pages(uint64_t address, uint64_t size_bytes, uint32_t threads)
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t from = pages * i / count;
         shares[i] = (struct share){(volatile unsigned char *)(uintptr_t)(address + from * page), pages * (i + 1) / count - from, page};
-        if (i + 1 < count) runs[i] = vr_thread_start(&started[i], touch, &shares[i]) == VRAM_OK;
-        if (!runs[i]) touch(&shares[i]);
+        if (i + 1 < count) runs[i] = vr_thread_start(&started[i], touch_share, &shares[i]) == VRAM_OK;
+        if (!runs[i]) touch_share(&shares[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (runs[i]) vr_thread_join(&started[i]);
@@ -71,7 +71,7 @@ static void book_time(struct vram_host_time *time, uint64_t elapsed_ns) {
     time->count++;
 }
 
-static enum vram_status pin(struct vram_host *host, uint64_t size, struct method method, uint64_t *address) {
+static enum vram_status pin_memory(struct vram_host *host, uint64_t size, struct method method, uint64_t *address) {
     uint64_t home = 0;
     VR_TRY(vr_host_home(host, &home));
     struct vr_host_guard guard;
@@ -92,7 +92,7 @@ static enum vram_status pin(struct vram_host *host, uint64_t size, struct method
 }
 
 // As it was made, whatever the options say now. The home context is current.
-static enum vram_status unpin(struct vram_host *host, uint64_t address, enum vram_host_origin origin) {
+static enum vram_status unpin_memory(struct vram_host *host, uint64_t address, enum vram_host_origin origin) {
     if (origin == VRAM_HOST_ALLOCATED) return vr_host_status(vr_cu(host->driver, mem_free_host, address));
     VR_TRY(vr_host_status(vr_cu(host->driver, mem_host_unregister, address)));
     free((void *)(uintptr_t)address);
@@ -108,7 +108,7 @@ static void make_reserve(struct vram_host *host, struct method method) {
     const uint64_t size = host->reserve.tried ? 0 : host->options.pinned_reserve_segment_bytes;
     vr_host_unlock(host);
     uint64_t address = 0;
-    const bool made = size != 0 && pin(host, size, method, &address) == VRAM_OK;
+    const bool made = size != 0 && pin_memory(host, size, method, &address) == VRAM_OK;
     vr_host_lock(host);
     if (size != 0) host->reserve.tried = true;
     if (made) {
@@ -120,7 +120,7 @@ static void make_reserve(struct vram_host *host, struct method method) {
     vr_mutex_unlock(&host->setup);
 }
 
-static bool cut(struct vram_host *host, uint64_t size, uint64_t *address) {
+static bool cut_from_reserve(struct vram_host *host, uint64_t size, uint64_t *address) {
     struct vr_host_reserve *reserve = &host->reserve;
     const uint64_t bytes = vr_round_up(size, CUT_BYTES);
     vr_host_lock(host);
@@ -141,7 +141,7 @@ void vr_host_reserve_release(struct vram_host *host) {
     enum vram_status status = VRAM_DRIVER;
     for (int attempt = 0; attempt < VR_CU_TRIES && status != VRAM_OK; attempt++) {
         if (vr_host_enter(host, atomic_load_explicit(&host->home, memory_order_relaxed), &guard) != VRAM_OK) continue;
-        status = unpin(host, reserve->address, reserve->origin);
+        status = unpin_memory(host, reserve->address, reserve->origin);
         vr_host_leave(&guard);
     }
 }
@@ -159,11 +159,11 @@ enum vram_status vr_host_pin(struct vram_host *host, uint64_t size, uint64_t *ad
         VR_TRY(vr_host_home(host, NULL));
         make_reserve(host, method);
     }
-    if (cut(host, size, address)) {
+    if (cut_from_reserve(host, size, address)) {
         *origin = VRAM_HOST_RESERVED;
         return VRAM_OK;
     }
-    VR_TRY(pin(host, size, method, address));
+    VR_TRY(pin_memory(host, size, method, address));
     *origin = method.origin;
     return VRAM_OK;
 }
@@ -255,7 +255,7 @@ static enum vram_status give_all(struct vram_host *host) {
     enum vram_status first = VRAM_OK;
     for (struct vr_host_block *block = next_out(host); block != NULL; block = next_out(host)) {
         const uint64_t start_ns = vr_host_now_ns(host);
-        const enum vram_status status = unpin(host, block->address, block->origin);
+        const enum vram_status status = unpin_memory(host, block->address, block->origin);
         settle_out(host, block, status, vr_host_now_ns(host) - start_ns);
         if (first == VRAM_OK) first = status;
     }

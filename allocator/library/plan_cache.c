@@ -42,7 +42,7 @@ static struct cached_plan *first_of(const struct shelf *shelf, uint64_t hash) {
     return (struct cached_plan *)(uintptr_t)vr_map_get(&shelf->by_hash, hash);
 }
 
-static struct cached_plan *find(const struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes) {
+static struct cached_plan *find_plan(const struct shelf *shelf, uint64_t hash, const void *key, size_t key_bytes) {
     struct cached_plan *plan = first_of(shelf, hash);
     while (plan != NULL && (plan->key_bytes != key_bytes || memcmp(plan->key, key, key_bytes) != 0)) plan = plan->next;
     return plan;
@@ -60,7 +60,7 @@ static void unlink_plan(struct shelf *shelf, struct cached_plan *plan) {
     *(plan->older == NULL ? &shelf->oldest : &plan->older->newer) = plan->newer;
 }
 
-static enum vram_status hold(struct shelf *shelf, struct cached_plan *plan) {
+static enum vram_status hold_plan(struct shelf *shelf, struct cached_plan *plan) {
     plan->next = first_of(shelf, plan->hash);
     VR_TRY(vr_map_set(&shelf->by_hash, plan->hash, (uintptr_t)plan));
     link_newest(shelf, plan);
@@ -92,7 +92,7 @@ static void give_up(struct shelf *shelf, struct cached_plan *plan, struct cached
     *gone = plan;
 }
 
-static struct cached_plan *shrink(struct shelf *shelf, int64_t size) {
+static struct cached_plan *shrink_shelf(struct shelf *shelf, int64_t size) {
     struct cached_plan *gone = NULL;
     while (shelf->stats.size > size) {
         give_up(shelf, shelf->oldest, &gone);
@@ -130,7 +130,7 @@ enum vram_status vram_plan_cache_create(struct vram_allocator *allocator, const 
     return VRAM_OK;
 }
 
-static void clear(struct vram_plan_cache *cache, uint32_t device) {
+static void clear_plans(struct vram_plan_cache *cache, uint32_t device) {
     struct shelf *shelf = &cache->shelves[device];
     struct cached_plan *gone = NULL;
     vr_mutex_lock(&shelf->mutex);
@@ -142,7 +142,7 @@ static void clear(struct vram_plan_cache *cache, uint32_t device) {
 void vram_plan_cache_destroy(struct vram_plan_cache *cache) {
     if (cache == NULL) return;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
-        clear(cache, i);
+        clear_plans(cache, i);
         vr_map_release(&cache->shelves[i].by_hash);
         vr_signal_destroy(&cache->shelves[i].plan_released);
         vr_mutex_destroy(&cache->shelves[i].mutex);
@@ -153,7 +153,7 @@ void vram_plan_cache_destroy(struct vram_plan_cache *cache) {
 enum vram_status vram_plan_cache_clear(struct vram_plan_cache *cache, uint32_t device) {
     VR_REQUIRE(cache);
     if (device >= VRAM_MAX_DEVICES) return VRAM_INVALID_ARGUMENT;
-    clear(cache, device);
+    clear_plans(cache, device);
     return VRAM_OK;
 }
 
@@ -163,7 +163,7 @@ enum vram_status vram_plan_cache_set_max(struct vram_plan_cache *cache, uint32_t
     struct shelf *shelf = &cache->shelves[device];
     vr_mutex_lock(&shelf->mutex);
     shelf->stats.max_size = max_plans;
-    struct cached_plan *gone = shrink(shelf, max_plans);
+    struct cached_plan *gone = shrink_shelf(shelf, max_plans);
     vr_mutex_unlock(&shelf->mutex);
     end_plans(cache, device, gone);
     return VRAM_OK;
@@ -185,7 +185,7 @@ static bool check_shelf(const struct shelf *shelf) {
     int64_t listed = 0, hashed = 0;
     const struct cached_plan *newer = NULL;
     for (const struct cached_plan *plan = shelf->newest; plan != NULL; newer = plan, plan = plan->older, listed++) {
-        if (!plan->held || plan->newer != newer || find(shelf, plan->hash, plan->key, plan->key_bytes) != plan) return false;
+        if (!plan->held || plan->newer != newer || find_plan(shelf, plan->hash, plan->key, plan->key_bytes) != plan) return false;
     }
     struct vr_map_slot entry;
     for (size_t at = 0; vr_map_next(&shelf->by_hash, &at, &entry);) {
@@ -221,8 +221,8 @@ static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const voi
     memcpy(made->key, key, key_bytes);
     shelf->stats.misses++;
     if (shelf->stats.max_size != 0) {
-        *gone = shrink(shelf, shelf->stats.max_size - 1);
-        const enum vram_status status = hold(shelf, made);
+        *gone = shrink_shelf(shelf, shelf->stats.max_size - 1);
+        const enum vram_status status = hold_plan(shelf, made);
         if (status != VRAM_OK) {
             free(made);
             return status;
@@ -236,10 +236,10 @@ static enum vram_status start_plan(struct shelf *shelf, uint64_t hash, const voi
 static enum vram_status take_locked(struct shelf *shelf, const void *key, size_t key_bytes, struct cached_plan **plan, bool *fresh,
                                     struct cached_plan **gone) {
     const uint64_t hash = vr_hash_bytes(shelf->secret, key, key_bytes);
-    struct cached_plan *found = find(shelf, hash, key, key_bytes);
+    struct cached_plan *found = find_plan(shelf, hash, key, key_bytes);
     while (found != NULL && found->busy) {
         vr_signal_wait(&shelf->plan_released, &shelf->mutex, UINT64_MAX);
-        found = find(shelf, hash, key, key_bytes);
+        found = find_plan(shelf, hash, key, key_bytes);
     }
     *fresh = found == NULL;
     if (found == NULL) return start_plan(shelf, hash, key, key_bytes, plan, gone);

@@ -58,7 +58,7 @@ static bool read_kib(const char *text, uint64_t *size_bytes) {
     return true;
 }
 
-static bool says(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
+static bool text_says(const char *text, const char *word) { return text != NULL && strcmp(text, word) == 0; }
 
 void vram_get_workspace_sizes(const struct vram_workspace_env *env, int major, int minor, struct vram_workspace_sizes *sizes) {
     if (sizes == NULL) return;
@@ -72,11 +72,11 @@ void vram_get_workspace_sizes(const struct vram_workspace_env *env, int major, i
     struct vram_workspace_sizes found = {
         .cublas_bytes = hopper ? 32 * VR_MIB : 2 * 4 * VR_MIB + 8 * 16 * VR_KIB,
         .cublaslt_bytes = VR_MIB,
-        .shared = says(env->unified, "1"),
+        .shared = text_says(env->unified, "1"),
     };
     if (env->cublas != NULL) found.cublas_unreadable = !read_config(env->cublas, &found.cublas_bytes);
     if (env->cublaslt != NULL) found.cublaslt_unreadable = !read_kib(env->cublaslt, &found.cublaslt_bytes);
-    if (!says(env->unified, "0") && found.cublaslt_bytes > found.cublas_bytes) {
+    if (!text_says(env->unified, "0") && found.cublaslt_bytes > found.cublas_bytes) {
         found.cublaslt_bytes = found.cublas_bytes;
         found.cublaslt_cut = true;
     }
@@ -139,14 +139,14 @@ static enum vram_status drop_locked(struct vram_workspaces *workspaces, selector
     return first;
 }
 
-static enum vram_status drop(struct vram_workspaces *workspaces, selector selects, const void *argument) {
+static enum vram_status drop_entries(struct vram_workspaces *workspaces, selector selects, const void *argument) {
     vr_mutex_lock(&workspaces->mutex);
     const enum vram_status status = drop_locked(workspaces, selects, argument);
     vr_mutex_unlock(&workspaces->mutex);
     return status;
 }
 
-static bool every(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument) {
+static bool every_entry(const struct vram_workspaces *workspaces, const struct workspace_entry *entry, const void *argument) {
     (void)workspaces, (void)entry, (void)argument;
     return true;
 }
@@ -164,7 +164,7 @@ static bool of_ended_capture(const struct vram_workspaces *workspaces, const str
 
 void vram_workspaces_destroy(struct vram_workspaces *workspaces) {
     if (workspaces == NULL) return;
-    (void)drop(workspaces, every, NULL); // what cannot be freed is the allocator's to the end
+    (void)drop_entries(workspaces, every_entry, NULL); // what cannot be freed is the allocator's to the end
     vr_mutex_destroy(&workspaces->mutex);
     free(workspaces->entries);
     free(workspaces);
@@ -172,29 +172,29 @@ void vram_workspaces_destroy(struct vram_workspaces *workspaces) {
 
 enum vram_status vram_workspaces_clear(struct vram_workspaces *workspaces) {
     VR_REQUIRE(workspaces);
-    return drop(workspaces, every, NULL);
+    return drop_entries(workspaces, every_entry, NULL);
 }
 
 enum vram_status vram_workspaces_forget(struct vram_workspaces *workspaces, uint64_t handle) {
     VR_REQUIRE(workspaces);
-    return drop(workspaces, of_handle, &handle);
+    return drop_entries(workspaces, of_handle, &handle);
 }
 
 // --- getting ------------------------------------------------------------------------------------------------------------------------
 
-static bool equal(const struct key *a, const struct key *b) {
+static bool equal_keys(const struct key *a, const struct key *b) {
     return a->device == b->device && a->kind == b->kind && a->handle == b->handle && a->stream == b->stream &&
            a->pool.first == b->pool.first && a->pool.second == b->pool.second;
 }
 
 static struct workspace_entry *find_locked(struct vram_workspaces *workspaces, const struct key *key) {
     for (size_t i = 0; i < workspaces->count; i++) {
-        if (equal(&workspaces->entries[i].key, key)) return &workspaces->entries[i];
+        if (equal_keys(&workspaces->entries[i].key, key)) return &workspaces->entries[i];
     }
     return NULL;
 }
 
-static bool find(struct vram_workspaces *workspaces, const struct key *key, uint64_t size_bytes, struct workspace_entry *entry) {
+static bool find_entry(struct vram_workspaces *workspaces, const struct key *key, uint64_t size_bytes, struct workspace_entry *entry) {
     vr_mutex_lock(&workspaces->mutex);
     // A block that could not be freed stays the allocator's.
     (void)drop_locked(workspaces, of_ended_capture, NULL);
@@ -227,7 +227,7 @@ static enum vram_status enter_locked(struct vram_workspaces *workspaces, struct 
     return status;
 }
 
-static enum vram_status make(struct vram_workspaces *workspaces, struct workspace_entry *entry) {
+static enum vram_status make_entry(struct vram_workspaces *workspaces, struct workspace_entry *entry) {
     struct vram_allocator *allocator = workspaces->allocator;
     VR_TRY(vram_malloc(allocator, entry->key.device, entry->size_bytes, entry->key.stream, &entry->address));
     uint64_t unwanted = 0;
@@ -263,7 +263,7 @@ enum vram_status vram_workspace_get(struct vram_workspaces *workspaces, uint32_t
         .size_bytes = own ? sizes.cublaslt_bytes : sizes.cublas_bytes,
     };
     const bool captured = vr_capture_pool(device, stream, &entry.key.pool);
-    if (wanted != 0 && !find(workspaces, &entry.key, entry.size_bytes, &entry)) VR_TRY(make(workspaces, &entry));
+    if (wanted != 0 && !find_entry(workspaces, &entry.key, entry.size_bytes, &entry)) VR_TRY(make_entry(workspaces, &entry));
     *workspace = (struct vram_workspace){.address = wanted != 0 ? entry.address : 0, .size_bytes = wanted, .captured = captured};
     return VRAM_OK;
 }

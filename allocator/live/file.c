@@ -5,7 +5,7 @@
 #include "os/os.h"
 #include "vram/history.h"
 
-static enum vram_status fail(const struct vr_file *file, const char *what, struct vram_error *error) {
+static enum vram_status fail_file(const struct vr_file *file, const char *what, struct vram_error *error) {
     return vr_fail(error, VRAM_IO, VRAM_NO_OFFSET, "%s: %s: %s", file->path, what, strerror(errno));
 }
 
@@ -22,7 +22,7 @@ enum vram_status vr_file_open(struct vr_file *file, const char *pattern, struct 
         // Threads may write under one name at once: the last one stands there in the end, whole.
         if (vr_os_file_create_beside(file->path, file->partial, sizeof file->partial, &file->stream) == VRAM_OK) return VRAM_OK;
     }
-    return device != VRAM_OK ? fail(file, "cannot be written", error) : VRAM_OK;
+    return device != VRAM_OK ? fail_file(file, "cannot be written", error) : VRAM_OK;
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -41,9 +41,10 @@ bool vr_file_write(void *user, const char *bytes, size_t length) {
 
 enum vram_status vr_file_close(struct vr_file *file, enum vram_status status, struct vram_error *error) {
     const bool bad = ferror(file->stream) != 0;
-    if ((fclose(file->stream) != 0 || bad) && (status == VRAM_OK || status == VRAM_IO)) status = fail(file, "cannot be written", error);
+    if ((fclose(file->stream) != 0 || bad) && (status == VRAM_OK || status == VRAM_IO))
+        status = fail_file(file, "cannot be written", error);
     if (file->partial[0] == '\0') return status;
-    if (status == VRAM_OK && rename(file->partial, file->path) != 0) status = fail(file, "cannot be put in place", error);
+    if (status == VRAM_OK && rename(file->partial, file->path) != 0) status = fail_file(file, "cannot be put in place", error);
     if (status != VRAM_OK) (void)remove(file->partial);
     return status;
 }

@@ -35,7 +35,7 @@ static enum vram_status find_device(const struct vr_nvml *nvml, const unsigned c
 
 // --- the processes ------------------------------------------------------------------------------------------------------------
 
-static void add(struct vram_processes *out, const struct vr_nvml_process *process) {
+static void add_process(struct vram_processes *out, const struct vr_nvml_process *process) {
     if (process->id == vr_os_process_id()) {
         const bool better = !out->has_self || out->self_bytes == VRAM_NOT_KNOWN;
         if (better || (process->bytes != VRAM_NOT_KNOWN && process->bytes > out->self_bytes)) out->self_bytes = process->bytes;
@@ -89,7 +89,7 @@ static enum vram_status list_all(const struct vr_nvml *nvml, void *device, struc
         // Only programs that compute are always told; the other lists may be missing.
         if (list == 0) first_result = result;
         const size_t listed = result == VR_NVML_OK ? (count < VR_COUNT_OF(found) ? count : VR_COUNT_OF(found)) : 0;
-        for (size_t i = 0; i < listed; i++) add(out, &found[i]);
+        for (size_t i = 0; i < listed; i++) add_process(out, &found[i]);
         out->left_out += count - listed;
     }
     if (first_result != VR_NVML_OK && first_result != VR_NVML_INSUFFICIENT_SIZE)
@@ -131,7 +131,7 @@ bool vram_main_memory(uint64_t *available_bytes, uint64_t *total_bytes) {
 
 // --- in a recording -------------------------------------------------------------------------------------------------------------
 
-static void put(struct vr_json *json, const char *key, uint64_t bytes) {
+static void put_bytes(struct vr_json *json, const char *key, uint64_t bytes) {
     if (bytes == VRAM_NOT_KNOWN) {
         vr_json_null(json, key);
     } else {
@@ -141,14 +141,14 @@ static void put(struct vr_json *json, const char *key, uint64_t bytes) {
 
 static void put_processes(struct vr_json *json, const struct vram_processes *processes) {
     vr_json_bool(json, "has_self", processes->has_self);
-    put(json, "self_bytes", processes->self_bytes);
+    put_bytes(json, "self_bytes", processes->self_bytes);
     vr_json_u64(json, "left_out", processes->left_out);
     vr_json_array(json, "processes");
     for (size_t i = 0; i < processes->count; i++) {
         vr_json_object(json, NULL);
         vr_json_u64(json, "pid", processes->others[i].id);
         vr_json_string(json, "name", processes->others[i].name);
-        put(json, "bytes", processes->others[i].bytes);
+        put_bytes(json, "bytes", processes->others[i].bytes);
         vr_json_object_end(json);
     }
     vr_json_array_end(json);
@@ -160,9 +160,9 @@ void vr_accounts_text(const struct vram_accounts *accounts, struct vr_text *text
     vr_json_object(&json, NULL);
     vr_json_u64(&json, "device", accounts->device);
     if (accounts->time_us != INT64_MIN) vr_json_i64(&json, "time_us", accounts->time_us);
-    put(&json, "context_bytes", accounts->context_bytes);
-    put(&json, "module_bytes", accounts->module_bytes);
-    put(&json, "at_start_bytes", accounts->at_start_bytes);
+    put_bytes(&json, "context_bytes", accounts->context_bytes);
+    put_bytes(&json, "module_bytes", accounts->module_bytes);
+    put_bytes(&json, "at_start_bytes", accounts->at_start_bytes);
     if (accounts->processes != NULL) {
         put_processes(&json, accounts->processes);
     } else {

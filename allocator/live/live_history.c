@@ -31,7 +31,7 @@ static enum vram_stack_kind kind_of(enum vram_history_stacks stacks) {
     return kinds[stacks];
 }
 
-static void forget(struct vr_tracer *tracer) {
+static void forget_events(struct vr_tracer *tracer) {
     for (int i = 0; i < VR_TRACER_RINGS; i++) vr_ring_clear(&tracer->rings[i]);
     vr_mutex_lock(&tracer->marks_mutex);
     free(tracer->marks.items);
@@ -39,7 +39,7 @@ static void forget(struct vr_tracer *tracer) {
     vr_mutex_unlock(&tracer->marks_mutex);
 }
 
-static enum vram_status resize(struct vr_tracer *tracer, uint64_t max_entries) {
+static enum vram_status resize_rings(struct vr_tracer *tracer, uint64_t max_entries) {
     for (int i = 0; i < VR_TRACER_RINGS; i++) VR_TRY(vr_ring_resize(&tracer->rings[i], max_entries));
     vr_mutex_lock(&tracer->marks_mutex); // pools fall asleep meanwhile
     const enum vram_status status = vr_marks_resize(&tracer->marks, max_entries);
@@ -129,11 +129,11 @@ static struct vr_stream *change_file(struct vr_tracer *tracer, struct vr_stream 
 // --- start and stop ---------------------------------------------------------------------------------------------------------------------
 
 // Puts the options into force. After vr_allocator_set_listener() nobody uses the stream that was there.
-static enum vram_status apply(struct vr_tracer *tracer, const struct vram_history_options *options, uint32_t skipped,
-                              struct vr_stream *stream) {
+static enum vram_status apply_options(struct vr_tracer *tracer, const struct vram_history_options *options, uint32_t skipped,
+                                      struct vr_stream *stream) {
     const bool only_state = options->enabled == VRAM_HISTORY_STATE;
-    if (options->clear_history) forget(tracer);
-    VR_TRY(resize(tracer, only_state ? 1 : options->max_entries == 0 ? VR_RING_MOST : options->max_entries));
+    if (options->clear_history) forget_events(tracer);
+    VR_TRY(resize_rings(tracer, only_state ? 1 : options->max_entries == 0 ? VR_RING_MOST : options->max_entries));
     const enum vr_level level = level_of(options->context);
     atomic_store_explicit(&tracer->kind, kind_of(options->stacks), memory_order_relaxed);
     const uint32_t flags = skipped | (level >= VR_LEVEL_ALLOC ? VR_TRACER_STACKS : 0) | (options->compile_context ? VR_TRACER_CONTEXTS : 0);
@@ -148,14 +148,15 @@ static enum vram_status apply(struct vr_tracer *tracer, const struct vram_histor
     return old == NULL ? VRAM_OK : vr_stream_close(old);
 }
 
-static bool known(const struct vram_history_options *options) {
+static bool are_known(const struct vram_history_options *options) {
     return (unsigned)options->enabled <= VRAM_HISTORY_NONE && (unsigned)options->context <= VRAM_HISTORY_NONE &&
            (unsigned)options->stacks <= VRAM_HISTORY_STACKS_C;
 }
 
-static enum vram_status start(struct vram_allocator *allocator, const struct vram_history_options *options, struct vram_error *error) {
+static enum vram_status start_history(struct vram_allocator *allocator, const struct vram_history_options *options,
+                                      struct vram_error *error) {
     uint32_t skipped = 0;
-    if (!known(options)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a history option has no such value");
+    if (!are_known(options)) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "a history option has no such value");
     VR_TRY(read_skipped(options, &skipped, error));
     if (options->enabled == VRAM_HISTORY_NONE) return vram_history_stop(allocator);
     struct vr_tracer *tracer = NULL;
@@ -166,7 +167,7 @@ static enum vram_status start(struct vram_allocator *allocator, const struct vra
     if (stream != NULL) begin_file(tracer, stream);
     vr_mutex_lock(&tracer->mutex);
     tracer->stop = vram_history_stop;
-    status = apply(tracer, options, skipped, stream);
+    status = apply_options(tracer, options, skipped, stream);
     vr_mutex_unlock(&tracer->mutex);
     return status;
 }
@@ -176,7 +177,7 @@ enum vram_status vram_history_start(struct vram_allocator *allocator, const stru
     VR_REQUIRE_OR_FAIL(error, allocator);
     static const struct vram_history_options defaults;
     vr_error_clear(error);
-    return vr_error_complete(error, start(allocator, options == NULL ? &defaults : options, error));
+    return vr_error_complete(error, start_history(allocator, options == NULL ? &defaults : options, error));
 }
 
 static void stop_listening(struct vram_allocator *allocator) {
@@ -192,7 +193,7 @@ static enum vram_status stop_locked(struct vr_tracer *tracer) {
     vr_tracer_record_host(tracer, NULL);
     atomic_store_explicit(&tracer->listener.level, VR_LEVEL_NEVER, memory_order_relaxed);
     vr_allocator_set_listener(tracer->allocator, NULL, 0);
-    forget(tracer);
+    forget_events(tracer);
     return old == NULL ? VRAM_OK : vr_stream_close(old);
 }
 
@@ -240,7 +241,7 @@ void vram_get_history_counts(struct vram_allocator *allocator, struct vram_histo
 
 // --- marks ---------------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, enum vr_annotation_stage stage, const char *name) {
+static enum vram_status mark_device(struct vram_allocator *allocator, uint32_t device, enum vr_annotation_stage stage, const char *name) {
     struct vr_tracer *tracer = vr_tracer_of(allocator);
     if (tracer == NULL || !atomic_load_explicit(&tracer->recording, memory_order_relaxed)) return VRAM_OK;
     const uint32_t only = atomic_load_explicit(&tracer->marks_of, memory_order_relaxed);
@@ -264,15 +265,15 @@ static enum vram_status mark(struct vram_allocator *allocator, uint32_t device, 
 
 enum vram_status vram_annotation_begin(struct vram_allocator *allocator, uint32_t device, const char *name) {
     VR_REQUIRE(allocator && name);
-    return mark(allocator, device, VR_STAGE_START, name);
+    return mark_device(allocator, device, VR_STAGE_START, name);
 }
 enum vram_status vram_annotation_end(struct vram_allocator *allocator, uint32_t device, const char *name) {
     VR_REQUIRE(allocator && name);
-    return mark(allocator, device, VR_STAGE_END, name);
+    return mark_device(allocator, device, VR_STAGE_END, name);
 }
 enum vram_status vram_step(struct vram_allocator *allocator, uint32_t device, const char *name) {
     VR_REQUIRE(allocator && name);
-    return mark(allocator, device, VR_STAGE_STEP, name);
+    return mark_device(allocator, device, VR_STAGE_STEP, name);
 }
 
 // False for what cannot be a line of the text, or is a key that every annotation has.
@@ -295,7 +296,7 @@ enum vram_status vram_annotation_pairs(struct vram_allocator *allocator, uint32_
         if (good) vr_text_printf(&text, "%s%s\t%s", i == 0 ? "" : "\n", pairs[i].key, pairs[i].value);
     }
     enum vram_status status = good ? vr_text_status(&text) : VRAM_INVALID_ARGUMENT;
-    if (status == VRAM_OK) status = mark(allocator, device, VR_STAGE_PAIRS, vr_text_string(&text));
+    if (status == VRAM_OK) status = mark_device(allocator, device, VR_STAGE_PAIRS, vr_text_string(&text));
     vr_text_release(&text);
     return status;
 }

@@ -93,7 +93,7 @@ static enum vram_status vr_live_model_settings(const struct vr_copied *copied, s
     return vr_settings_visit(copied, add_setting, &filling);
 }
 
-static void listen(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user) {
+static void listen_to_host(enum vr_host_action what, const struct vr_host_block *block, uint32_t stack, void *user) {
     static const enum vr_record_action actions[] = {
         [VR_HOST_ACTION_ALLOC] = VR_RECORD_ALLOC,
         [VR_HOST_ACTION_FREE_REQUESTED] = VR_RECORD_FREE_REQUESTED,
@@ -132,7 +132,7 @@ void vr_tracer_record_host(struct vr_tracer *tracer, struct vram_host *host) {
     // Once, before anybody can see it.
     if (tracer->host_listener.user == NULL) {
         const uint64_t number = 1 + atomic_fetch_add_explicit(&listeners, 1, memory_order_relaxed);
-        tracer->host_listener = (struct vr_host_listener){listen, gather, number, tracer};
+        tracer->host_listener = (struct vr_host_listener){listen_to_host, gather, number, tracer};
     }
     if (host != NULL && tracer->host != host) vr_host_set_listener(host, &tracer->host_listener);
     tracer->host = host;
@@ -226,7 +226,7 @@ struct filler {
     size_t block_count; // rows filled so far
 };
 
-static enum vram_status intern(struct filler *filler, const char *text, uint32_t *id) {
+static enum vram_status intern_text(struct filler *filler, const char *text, uint32_t *id) {
     const size_t length = strlen(text);
     if (vr_utf8_valid(text, length)) return vr_builder_string(&filler->builder, text, length, id);
     struct vr_text shown = {0};
@@ -267,8 +267,8 @@ static enum vram_status add_stack(struct filler *filler, uint32_t stack, uint32_
     VR_TRY(frames_of(filler, stack, &count));
     for (size_t i = 0; i < count; i++) {
         uint32_t name = 0, filename = 0;
-        VR_TRY(intern(filler, filler->frames[i].name, &name));
-        VR_TRY(intern(filler, filler->frames[i].filename, &filename));
+        VR_TRY(intern_text(filler, filler->frames[i].name, &name));
+        VR_TRY(intern_text(filler, filler->frames[i].filename, &filename));
         VR_TRY(vr_builder_frame(&filler->builder, name, filename, filler->frames[i].line, &filler->frame_ids[i]));
     }
     return vr_builder_stack(&filler->builder, filler->frame_ids, count, id);
@@ -313,7 +313,7 @@ static uint8_t model_state(uint8_t state) {
 static enum vram_status add_json(struct filler *filler, enum vr_owner owner, size_t row, uint32_t key, const char *value) {
     struct vr_model *model = filler->model;
     uint32_t id = 0;
-    VR_TRY(intern(filler, value, &id));
+    VR_TRY(intern_text(filler, value, &id));
     void *extras = model->extras;
     const enum vram_status status = vr_grow(&extras, &filler->extra_capacity, model->extra_count + 1, sizeof *model->extras);
     model->extras = extras;
@@ -342,7 +342,7 @@ static enum vram_status mark_sleeping(struct filler *filler) {
         const struct vr_picture *picture = &copied->devices[i].picture;
         for (size_t s = 0; s < picture->segment_count; s++, row++) {
             if (!picture->segments[s].asleep) continue;
-            VR_TRY(intern(filler, "asleep", &key));
+            VR_TRY(intern_text(filler, "asleep", &key));
             VR_TRY(add_json(filler, VR_OWNER_SEGMENT, row, key, "true"));
         }
     }
@@ -491,7 +491,7 @@ static enum vram_status fill_column(struct filler *filler, size_t row, const cha
     const char *value = vr_pairs_find(pairs, key, &length);
     uint32_t id = 0;
     if (value != NULL) return vr_builder_string(&filler->builder, value, length, column);
-    VR_TRY(intern(filler, key, &id));
+    VR_TRY(intern_text(filler, key, &id));
     return add_extra(filler, VR_OWNER_ANNOTATION, row, id, NULL, 0);
 }
 
@@ -532,7 +532,7 @@ static enum vram_status fill_annotations(struct filler *filler) {
             VR_TRY(fill_mark_of_pairs(filler, i, mark->name));
         } else {
             VR_TRY(word_id(filler, mark->name, &made->name));
-            VR_TRY(intern(filler, vr_annotation_stage_name(mark->stage), &made->stage));
+            VR_TRY(intern_text(filler, vr_annotation_stage_name(mark->stage), &made->stage));
         }
         model->annotation_count++;
     }
@@ -546,7 +546,7 @@ static enum vram_status fill_keys(struct filler *filler) {
     struct vr_model *model = filler->model;
     model->top_level_keys = calloc(VR_COUNT_OF(keys), sizeof *model->top_level_keys);
     if (model->top_level_keys == NULL) return VRAM_NO_HOST_MEMORY;
-    for (size_t i = 0; i < count; i++) VR_TRY(intern(filler, keys[i], &model->top_level_keys[model->top_level_key_count++]));
+    for (size_t i = 0; i < count; i++) VR_TRY(intern_text(filler, keys[i], &model->top_level_keys[model->top_level_key_count++]));
     return VRAM_OK;
 }
 
@@ -554,8 +554,8 @@ static enum vram_status fill_all(struct filler *filler) {
     const struct vr_copied *copied = filler->copied;
     filler->model->host_count = copied->has_host ? 1 : 0;
     filler->model->form = copied->segments_only ? VR_FORM_SEGMENT_LIST : VR_FORM_DICT;
-    VR_TRY(intern(filler, "N/A", &filler->no_context));
-    VR_TRY(intern(filler, "user_metadata", &filler->name_key));
+    VR_TRY(intern_text(filler, "N/A", &filler->no_context));
+    VR_TRY(intern_text(filler, "user_metadata", &filler->name_key));
     VR_TRY(fill_segments(filler));
     VR_TRY(fill_histories(filler));
     VR_TRY(fill_annotations(filler));

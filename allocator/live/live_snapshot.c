@@ -66,7 +66,7 @@ enum vram_status vr_copy_settings(struct vram_allocator *allocator, struct vr_co
     return copied->conf == NULL ? VRAM_NO_HOST_MEMORY : VRAM_OK;
 }
 
-static bool wanted(const struct vram_snapshot_options *options, const struct vr_device *device) {
+static bool is_wanted(const struct vram_snapshot_options *options, const struct vr_device *device) {
     if (options->pool != NULL && options->pool->device != device) return false;
     return options->devices == 0 || (options->devices >> device->ordinal & 1) != 0;
 }
@@ -79,7 +79,7 @@ static enum vram_status copy_all(struct vram_allocator *allocator, const struct 
     copied->history_count = options->segments_only ? 0 : (size_t)allocator->device_count;
     for (uint32_t i = 0; i < VRAM_MAX_DEVICES; i++) {
         struct vr_device *device = vr_device_if_used(allocator, i);
-        if (device != NULL && wanted(options, device)) VR_TRY(copy_device(copied, device, options));
+        if (device != NULL && is_wanted(options, device)) VR_TRY(copy_device(copied, device, options));
     }
     const bool has_host = copied->tracer != NULL && copied->tracer->host != NULL;
     if (has_host && options->pool == NULL && !options->segments_only) VR_TRY(vr_copy_host(copied));
@@ -107,8 +107,8 @@ static enum vram_status make_model(struct vram_allocator *allocator, const struc
 
 // --- the interface -------------------------------------------------------------------------------------------------------------------
 
-static enum vram_status snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
-                                 const struct vr_oom_facts *oom_facts, struct vram_recording **recording, struct vram_error *error) {
+static enum vram_status make_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                                      const struct vr_oom_facts *oom_facts, struct vram_recording **recording, struct vram_error *error) {
     static const struct vram_snapshot_options defaults;
     struct vr_model model = {0};
     enum vram_status status = make_model(allocator, options == NULL ? &defaults : options, oom_facts, &model);
@@ -120,7 +120,7 @@ static enum vram_status snapshot(struct vram_allocator *allocator, const struct 
 enum vram_status vram_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
                                struct vram_recording **recording, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator && recording);
-    return snapshot(allocator, options, NULL, recording, error);
+    return make_snapshot(allocator, options, NULL, recording, error);
 }
 
 enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
@@ -137,17 +137,17 @@ enum vram_status vram_snapshot_write(struct vram_allocator *allocator, const str
 
 enum vram_status vr_snapshot_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *oom_facts,
                                     struct vram_recording **recording, struct vram_error *error) {
-    return snapshot(allocator, NULL, oom_facts, recording, error);
+    return make_snapshot(allocator, NULL, oom_facts, recording, error);
 }
 
-static enum vram_status save(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
-                             const struct vr_oom_facts *oom_facts, const char *pattern, struct vram_error *error) {
+static enum vram_status save_snapshot(struct vram_allocator *allocator, const struct vram_snapshot_options *options,
+                                      const struct vr_oom_facts *oom_facts, const char *pattern, struct vram_error *error) {
     const struct vr_recordings_library *library;
     VR_TRY(vr_recordings_library_find(&library, error));
     struct vr_file file;
     VR_TRY(vr_file_open(&file, pattern, error));
     struct vram_recording *recording = NULL;
-    enum vram_status status = snapshot(allocator, options, oom_facts, &recording, error);
+    enum vram_status status = make_snapshot(allocator, options, oom_facts, &recording, error);
     if (status == VRAM_OK) status = library->write_recording(recording, vr_file_format(&file), vr_file_write, &file, error);
     vram_recording_destroy(recording);
     return vr_file_close(&file, status, error);
@@ -156,10 +156,10 @@ static enum vram_status save(struct vram_allocator *allocator, const struct vram
 enum vram_status vram_snapshot_save(struct vram_allocator *allocator, const struct vram_snapshot_options *options, const char *pattern,
                                     struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator && pattern);
-    return save(allocator, options, NULL, pattern, error);
+    return save_snapshot(allocator, options, NULL, pattern, error);
 }
 
 enum vram_status vr_snapshot_save_at_oom(struct vram_allocator *allocator, const struct vr_oom_facts *oom_facts, const char *pattern,
                                          struct vram_error *error) {
-    return save(allocator, NULL, oom_facts, pattern, error);
+    return save_snapshot(allocator, NULL, oom_facts, pattern, error);
 }

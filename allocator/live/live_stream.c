@@ -21,7 +21,7 @@ enum vram_status vr_stream_open(const struct vram_history_options *options, stru
     return open_file(options->file, options->max_file_bytes, stream, error);
 }
 
-static void release(struct vr_stream *stream) {
+static void release_stream(struct vr_stream *stream) {
     vr_mutex_destroy(&stream->mutex);
     free(stream->pattern);
     free(stream->words);
@@ -30,7 +30,7 @@ static void release(struct vr_stream *stream) {
 
 enum vram_status vr_stream_close(struct vr_stream *stream) {
     const enum vram_status status = vram_log_close(stream->log);
-    release(stream);
+    release_stream(stream);
     return status;
 }
 
@@ -51,7 +51,7 @@ void vr_stream_leave(struct vr_stream *stream, struct vr_stream **made) {
     if (open_own(stream, made) != VRAM_OK) *made = NULL;
     vram_log_abandon(stream->log);
     vr_mutex_unlock(&stream->mutex);
-    release(stream);
+    release_stream(stream);
 }
 
 static enum vram_status ask_string(struct vr_stream *stream, uint32_t word, uint32_t *id) {

@@ -8,7 +8,7 @@
 // says which.
 enum { FIRST_BYTES = 16, LATER_BYTES = 24, WIDE_BYTES = 32, MOST_ENTRIES = 1024, UNTOUCHED = 0xa5 };
 
-static void find(void *library, const char *const *names, void *target) {
+static void find_symbol(void *library, const char *const *names, void *target) {
     void *found = NULL;
     for (; *names != NULL && found == NULL; names++) found = vr_os_dlsym(library, *names);
     memcpy(target, &found, sizeof found);
@@ -24,15 +24,15 @@ static void find_lists(struct vr_nvml *nvml) {
          "nvmlDeviceGetMPSComputeRunningProcesses"}};
     for (size_t list = 0; list < VR_NVML_LISTS; list++)
         for (size_t version = 0; version < VR_NVML_VERSIONS; version++)
-            find(nvml->library, NAMES(names[list][version]), &nvml->lists[list][version]);
+            find_symbol(nvml->library, NAMES(names[list][version]), &nvml->lists[list][version]);
 }
 
-static enum vram_status start(struct vr_nvml *nvml, const char *path, struct vram_error *error) {
-    find(nvml->library, NAMES("nvmlInit_v2", "nvmlInit"), &nvml->init);
-    find(nvml->library, NAMES("nvmlShutdown"), &nvml->shutdown);
-    find(nvml->library, NAMES("nvmlErrorString"), &nvml->error_text);
-    find(nvml->library, NAMES("nvmlDeviceGetHandleByUUID"), &nvml->by_uuid);
-    find(nvml->library, NAMES("nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"), &nvml->by_bus_id);
+static enum vram_status start_nvml(struct vr_nvml *nvml, const char *path, struct vram_error *error) {
+    find_symbol(nvml->library, NAMES("nvmlInit_v2", "nvmlInit"), &nvml->init);
+    find_symbol(nvml->library, NAMES("nvmlShutdown"), &nvml->shutdown);
+    find_symbol(nvml->library, NAMES("nvmlErrorString"), &nvml->error_text);
+    find_symbol(nvml->library, NAMES("nvmlDeviceGetHandleByUUID"), &nvml->by_uuid);
+    find_symbol(nvml->library, NAMES("nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"), &nvml->by_bus_id);
     find_lists(nvml);
     if (nvml->init == NULL || nvml->shutdown == NULL || nvml->error_text == NULL)
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "%s is no management library of NVIDIA's", path);
@@ -46,7 +46,7 @@ enum vram_status vr_nvml_open(struct vr_nvml *nvml, struct vram_error *error) {
     if (path == NULL || path[0] == '\0') path = "libnvidia-ml.so.1";
     *nvml = (struct vr_nvml){.library = vr_os_dlopen(path, &reason)};
     if (nvml->library == NULL) return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "NVML is not there: %s", reason);
-    const enum vram_status status = start(nvml, path, error);
+    const enum vram_status status = start_nvml(nvml, path, error);
     if (status != VRAM_OK) vr_os_dlclose(nvml->library);
     return status;
 }
@@ -64,7 +64,7 @@ static size_t entry_bytes(const unsigned char *bytes, size_t count, unsigned ver
     return LATER_BYTES;
 }
 
-static void take(const unsigned char *bytes, size_t stride, size_t count, struct vr_nvml_process *processes) {
+static void take_processes(const unsigned char *bytes, size_t stride, size_t count, struct vr_nvml_process *processes) {
     for (size_t i = 0; i < count; i++) {
         uint32_t id;
         memcpy(&id, bytes + i * stride, sizeof id);
@@ -87,7 +87,7 @@ enum vram_status vr_nvml_processes(const struct vr_nvml *nvml, unsigned list, vo
         if (*result == VR_NVML_INSUFFICIENT_SIZE) *count = there; // nothing was written
         if (*result != VR_NVML_OK || there > MOST_ENTRIES) continue;
         *count = there;
-        take(bytes, entry_bytes(bytes, there, version), there < capacity ? there : capacity, processes);
+        take_processes(bytes, entry_bytes(bytes, there, version), there < capacity ? there : capacity, processes);
     }
     free(bytes);
     return VRAM_OK;

@@ -159,11 +159,11 @@ static void keep_writing(void *argument) {
     vr_mutex_unlock(&exporter->mutex);
 }
 
-static void end(void *value);
+static void end_exporter(void *value);
 // First: its last writing is of an allocator that is whole.
-static const struct vr_extension_kind extension_kind = {.destroy = end, .order = 0};
+static const struct vr_extension_kind extension_kind = {.destroy = end_exporter, .order = 0};
 
-static void release(struct vr_prometheus *exporter) {
+static void release_exporter(struct vr_prometheus *exporter) {
     vr_signal_destroy(&exporter->signal);
     vr_mutex_destroy(&exporter->mutex);
     free(exporter->file);
@@ -192,17 +192,17 @@ enum vram_status vram_prometheus_start(struct vram_allocator *allocator, const s
     if (status == VRAM_OK) vram_prometheus_stop(allocator);
     if (status == VRAM_OK) status = vr_thread_start(&made->thread, keep_writing, made);
     if (status != VRAM_OK) {
-        release(made);
+        release_exporter(made);
         return status;
     }
     vr_mutex_lock(&allocator->mutex);
     status = vr_extension_attach(&allocator->extensions, &extension_kind, made);
     vr_mutex_unlock(&allocator->mutex);
-    if (status != VRAM_OK) end(made);
+    if (status != VRAM_OK) end_exporter(made);
     return status;
 }
 
-static void end(void *value) {
+static void end_exporter(void *value) {
     struct vr_prometheus *exporter = value;
     // In a child of fork() there is no thread, its lock may be held for ever, and the file is the parent's.
     if (exporter->process != vr_os_process_id()) return;
@@ -212,7 +212,7 @@ static void end(void *value) {
     vr_mutex_unlock(&exporter->mutex);
     vr_thread_join(&exporter->thread);
     (void)!write_file(exporter, NULL);
-    release(exporter);
+    release_exporter(exporter);
 }
 
 void vram_prometheus_stop(struct vram_allocator *allocator) {
@@ -220,7 +220,7 @@ void vram_prometheus_stop(struct vram_allocator *allocator) {
     vr_mutex_lock(&allocator->mutex);
     struct vr_prometheus *exporter = vr_extension_detach(&allocator->extensions, &extension_kind);
     vr_mutex_unlock(&allocator->mutex);
-    if (exporter != NULL) end(exporter);
+    if (exporter != NULL) end_exporter(exporter);
 }
 
 // --- VRAM_PROMETHEUS

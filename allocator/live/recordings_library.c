@@ -15,7 +15,7 @@
 extern VRAM_API const struct vr_recordings_library vram_recordings_library __attribute__((weak));
 
 // Stays loaded until the process ends. Two threads that load it at once get the same library from the loader.
-static const struct vr_recordings_library *load(const char **reason) {
+static const struct vr_recordings_library *load_recordings_library(const char **reason) {
     static _Atomic(const struct vr_recordings_library *) loaded;
     const struct vr_recordings_library *library = atomic_load_explicit(&loaded, memory_order_acquire);
     if (library != NULL) return library;
@@ -30,7 +30,7 @@ static const struct vr_recordings_library *load(const char **reason) {
 enum vram_status vr_recordings_library_find(const struct vr_recordings_library **library, struct vram_error *error) {
     const char *reason = "";
     const struct vr_recordings_library *found = &vram_recordings_library;
-    if (found == NULL) found = load(&reason);
+    if (found == NULL) found = load_recordings_library(&reason);
     if (found == NULL)
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "this needs libvram-recordings, which cannot be loaded: %s", reason);
     if (strcmp(found->version, VRAM_VERSION_STRING) != 0)

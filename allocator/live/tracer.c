@@ -4,9 +4,9 @@
 #include "model/model.h"
 #include "os/once.h"
 
-static void end(void *value);
+static void end_tracer(void *value);
 // Last: what ends before it may want to write the history.
-static const struct vr_extension_kind extension_kind = {.destroy = end, .order = 2};
+static const struct vr_extension_kind extension_kind = {.destroy = end_tracer, .order = 2};
 
 struct vr_tracer *vr_tracer_of(struct vram_allocator *allocator) {
     return vr_extension_find(&allocator->extensions, &extension_kind);
@@ -155,7 +155,7 @@ VR_NOINLINE static void put_in_ring(const struct vr_record *record, const struct
     vr_ring_unlock(ring);
 }
 
-VR_INLINE void notify(struct vr_tracer *tracer, const struct vr_record *record, uint32_t number) {
+VR_INLINE void notify_followers(struct vr_tracer *tracer, const struct vr_record *record, uint32_t number) {
     assert(number < VR_TRACER_RINGS && record->action < VR_RECORD_COUNT);
     struct vr_stream *stream = atomic_load_explicit(&tracer->streams[number], memory_order_acquire);
     if (VR_UNLIKELY(stream != NULL)) {
@@ -165,7 +165,9 @@ VR_INLINE void notify(struct vr_tracer *tracer, const struct vr_record *record, 
     }
 }
 
-void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) { notify(tracer, record, number); }
+void vr_tracer_notify(struct vr_tracer *tracer, uint32_t number, const struct vr_record *record) {
+    notify_followers(tracer, record, number);
+}
 
 // A pool that sleeps changes no address, and its blocks live on: in a history it is a span of time. Without memory there is none.
 VR_NOINLINE static void mark_sleep(struct vr_tracer *tracer, const struct vr_record *record) {
@@ -186,16 +188,16 @@ VR_NOINLINE static void mark_sleep(struct vr_tracer *tracer, const struct vr_rec
     vr_mutex_unlock(&tracer->marks_mutex);
 }
 
-static void listen(const struct vr_record *record, void *user) {
+static void listen_to_record(const struct vr_record *record, void *user) {
     if (VR_LIKELY(!record->asleep)) {
-        notify(user, record, record->device);
+        notify_followers(user, record, record->device);
     } else if (record->address == 0) {
         mark_sleep(user, record);
     }
 }
 
 // One frame more than the core's own is skipped: this function's.
-static uint32_t gather(uint32_t skip, enum vr_level need, void *user) {
+static uint32_t gather_stack(uint32_t skip, enum vr_level need, void *user) {
     (void)need;
     struct vr_tracer *tracer = user;
     const enum vram_stack_kind kind = (enum vram_stack_kind)atomic_load_explicit(&tracer->kind, memory_order_relaxed);
@@ -251,20 +253,20 @@ static void after_fork_in_child(void) {
 
 // After the tables of stacks: handlers of forks run in the reverse order of their registration, and an event on its way into a file asks
 // the tables with the stream's lock.
-static void prepare(void) {
+static void prepare_tracer(void) {
     vr_mutex_init(&all_mutex);
     vr_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-static void enter(struct vr_tracer *tracer) {
-    vr_once(&prepared, prepare);
+static void enter_tracer(struct vr_tracer *tracer) {
+    vr_once(&prepared, prepare_tracer);
     vr_mutex_lock(&all_mutex);
     tracer->next = all;
     all = tracer;
     vr_mutex_unlock(&all_mutex);
 }
 
-static void leave(struct vr_tracer *tracer) {
+static void leave_tracer(struct vr_tracer *tracer) {
     vr_mutex_lock(&all_mutex);
     struct vr_tracer **at = &all;
     while (*at != tracer) at = &(*at)->next;
@@ -284,7 +286,7 @@ void vr_tracer_set_pattern(struct vr_tracer *tracer, const char *pattern) {
     vr_mutex_unlock(&tracer->mutex);
 }
 
-static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_frames) {
+static struct vr_tracer *create_tracer(struct vram_allocator *allocator, uint32_t max_frames) {
     const size_t size = (sizeof(struct vr_tracer) + 63) / 64 * 64;
     struct vr_tracer *made = aligned_alloc(64, size);
     if (made == NULL) return NULL;
@@ -295,15 +297,15 @@ static struct vr_tracer *create(struct vram_allocator *allocator, uint32_t max_f
         return NULL;
     }
     made->allocator = allocator;
-    made->listener.record = listen;
-    made->listener.gather = gather;
+    made->listener.record = listen_to_record;
+    made->listener.gather = gather_stack;
     made->listener.pairs = true;
     made->listener.user = made;
     made->origin = vr_instant_now();
     for (int i = 0; i < VR_TRACER_RINGS; i++) made->rings[i].capacity = VR_RING_MOST;
     vr_mutex_init(&made->mutex);
     vr_mutex_init(&made->marks_mutex);
-    enter(made);
+    enter_tracer(made);
     return made;
 }
 
@@ -312,7 +314,7 @@ enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_f
     struct vr_tracer *found = vr_tracer_of(allocator);
     enum vram_status status = VRAM_OK;
     if (found == NULL) {
-        found = create(allocator, max_frames);
+        found = create_tracer(allocator, max_frames);
         status = found == NULL ? VRAM_NO_HOST_MEMORY : vr_extension_attach(&allocator->extensions, &extension_kind, found);
     }
     vr_mutex_unlock(&allocator->mutex);
@@ -322,11 +324,11 @@ enum vram_status vr_tracer_make(struct vram_allocator *allocator, uint32_t max_f
 }
 
 // A file that could not be finished still reads up to its last event.
-static void end(void *value) {
+static void end_tracer(void *value) {
     struct vr_tracer *tracer = value;
     if (tracer->stop != NULL) (void)!tracer->stop(tracer->allocator);
     assert(!atomic_load_explicit(&tracer->recording, memory_order_relaxed) && tracer->stream == NULL);
-    leave(tracer);
+    leave_tracer(tracer);
     vram_stacks_destroy(tracer->stacks);
     vr_mutex_destroy(&tracer->mutex);
     vr_mutex_destroy(&tracer->marks_mutex);

@@ -66,7 +66,7 @@ static struct resolver resolver_of(void *library) {
     return resolver;
 }
 
-static void *resolve(const struct resolver *resolver, size_t row) {
+static void *resolve_call(const struct resolver *resolver, size_t row) {
     void *function = NULL;
     vr_cu_result result = VR_CU_NOT_FOUND;
     if (resolver->v2 != NULL)
@@ -76,7 +76,7 @@ static void *resolve(const struct resolver *resolver, size_t row) {
     return result == VR_CU_SUCCESS && function != NULL ? function : vr_os_dlsym(resolver->library, rows[row].exported);
 }
 
-static enum vram_status load(void *library, struct cuda_driver *driver, struct vram_error *error) {
+static enum vram_status load_cuda(void *library, struct cuda_driver *driver, struct vram_error *error) {
     vr_cu_result (*init)(unsigned flags);
     store_function(&init, vr_os_dlsym(library, "cuInit"));
     if (init == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the CUDA driver library has no cuInit");
@@ -88,7 +88,7 @@ static enum vram_status load(void *library, struct cuda_driver *driver, struct v
     }
     struct resolver resolver = resolver_of(library);
     for (size_t i = 0; i < VR_COUNT_OF(rows); i++) {
-        void *function = resolve(&resolver, i);
+        void *function = resolve_call(&resolver, i);
         if (function == NULL && rows[i].version < FIRST_OPTIONAL_VERSION)
             return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the CUDA driver has no %s", rows[i].symbol);
         store_function((char *)&driver->real + rows[i].offset, function);
@@ -96,7 +96,7 @@ static enum vram_status load(void *library, struct cuda_driver *driver, struct v
     return VRAM_OK;
 }
 
-static void destroy(struct vram_driver *driver) { free(driver); }
+static void destroy_cuda_driver(struct vram_driver *driver) { free(driver); }
 
 enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error *error) {
     if (driver == NULL) return vr_fail(error, VRAM_INVALID_ARGUMENT, VRAM_NO_OFFSET, "no place for the driver");
@@ -106,14 +106,14 @@ enum vram_status vram_driver_cuda(struct vram_driver **driver, struct vram_error
     if (library == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "no CUDA driver: %s", reason);
     struct cuda_driver *made = calloc(1, sizeof *made);
     enum vram_status status =
-        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory") : load(library, made, error);
+        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory") : load_cuda(library, made, error);
     if (status != VRAM_OK) {
         free(made);
         vr_os_dlclose(library);
         return status;
     }
     // The library stays loaded for good: after cuInit the driver has threads of its own.
-    made->head = (struct vram_driver){.calls = &calls, .destroy = destroy, .kind = "cuda"};
+    made->head = (struct vram_driver){.calls = &calls, .destroy = destroy_cuda_driver, .kind = "cuda"};
     *driver = &made->head;
     return VRAM_OK;
 }

@@ -47,7 +47,7 @@ static bool is_due(struct fault_driver *fault, enum call call) {
 }
 
 // What the call is to answer without being made; SUCCESS: it is made.
-static vr_cu_result refusal(struct fault_driver *fault, enum call call) {
+static vr_cu_result refusal_of(struct fault_driver *fault, enum call call) {
     if (!is_due(fault, call)) return fault->percent == 0 ? VR_CU_SUCCESS : draw_result(fault);
     const vr_cu_result result = fault->result;
     if (fault->then != 0) {
@@ -65,7 +65,7 @@ static vr_cu_result refusal(struct fault_driver *fault, enum call call) {
 #define X(member, symbol, exported, version, parameters, arguments)              \
     static vr_cu_result call_fault_##member WITH_SELF parameters {                     \
         struct fault_driver *fault = (struct fault_driver *)(void *)self;        \
-        const vr_cu_result refused = refusal(fault, CALL_##member);              \
+        const vr_cu_result refused = refusal_of(fault, CALL_##member);              \
         if (refused != VR_CU_SUCCESS) return refused;                            \
         return fault->inner->calls->member WITH_INNER arguments;                 \
     }
@@ -91,13 +91,13 @@ static struct fault_driver *fault_of(struct vram_driver *driver) {
     return driver != NULL && strcmp(driver->kind, fault_kind) == 0 ? (struct fault_driver *)(void *)driver : NULL;
 }
 
-static void destroy(struct vram_driver *driver) { free(driver); }
+static void destroy_fault_driver(struct vram_driver *driver) { free(driver); }
 
 enum vram_status vram_driver_fault(struct vram_driver *inner, struct vram_driver **driver) {
     if (inner == NULL || driver == NULL) return VRAM_INVALID_ARGUMENT;
     struct fault_driver *fault = calloc(1, sizeof *fault);
     if (fault == NULL) return VRAM_NO_HOST_MEMORY;
-    fault->head = (struct vram_driver){.calls = &calls, .destroy = destroy, .kind = fault_kind};
+    fault->head = (struct vram_driver){.calls = &calls, .destroy = destroy_fault_driver, .kind = fault_kind};
     fault->inner = inner;
     fault->call = CALL_ANY;
     atomic_init(&fault->left, 0);

@@ -228,29 +228,29 @@ static const char *const hip_names[HIP_ROW_COUNT] = {
 // clang-format on
 _Static_assert(VR_COUNT_OF(rows) == HIP_ROW_COUNT, "every function of the seam has a row here");
 
-static void find(void *library, const char *name, void *to) {
+static void find_symbol(void *library, const char *name, void *to) {
     void *function = vr_os_dlsym(library, name);
     memcpy(to, &function, sizeof function); // a data pointer as a function pointer, which ISO C knows no cast for
 }
 
 static enum vram_status find_all(void *library, struct hip_driver *driver, struct vram_error *error) {
     for (size_t i = 0; i < HIP_ROW_COUNT; i++) {
-        find(library, hip_names[i], (char *)&driver->real + rows[i].offset);
+        find_symbol(library, hip_names[i], (char *)&driver->real + rows[i].offset);
         if (vr_os_dlsym(library, hip_names[i]) == NULL && rows[i].version < FIRST_OPTIONAL_VERSION && i != HIP_ROW_stream_get_ctx)
             return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the HIP runtime has no %s", hip_names[i]);
     }
-    find(library, "hipDeviceSynchronize", &driver->own.device_synchronize);
-    find(library, "hipDeviceEnablePeerAccess", &driver->own.device_enable_peer_access);
-    find(library, "hipDeviceDisablePeerAccess", &driver->own.device_disable_peer_access);
-    find(library, "hipMemcpyAsync", &driver->own.memcpy_async);
-    find(library, "hipStreamGetDevice", &driver->own.stream_get_device);
-    find(library, "hipDrvGraphAddMemcpyNode", &driver->own.add_memcpy_node);
+    find_symbol(library, "hipDeviceSynchronize", &driver->own.device_synchronize);
+    find_symbol(library, "hipDeviceEnablePeerAccess", &driver->own.device_enable_peer_access);
+    find_symbol(library, "hipDeviceDisablePeerAccess", &driver->own.device_disable_peer_access);
+    find_symbol(library, "hipMemcpyAsync", &driver->own.memcpy_async);
+    find_symbol(library, "hipStreamGetDevice", &driver->own.stream_get_device);
+    find_symbol(library, "hipDrvGraphAddMemcpyNode", &driver->own.add_memcpy_node);
     return VRAM_OK;
 }
 
-static enum vram_status start(void *library, struct hip_driver *driver, struct vram_error *error) {
+static enum vram_status start_hip(void *library, struct hip_driver *driver, struct vram_error *error) {
     vr_cu_result (*init)(unsigned flags);
-    find(library, "hipInit", &init);
+    find_symbol(library, "hipInit", &init);
     if (init == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "the HIP runtime has no hipInit");
     VR_TRY(find_all(library, driver, error));
     vr_cu_result result = init(0);
@@ -261,7 +261,7 @@ static enum vram_status start(void *library, struct hip_driver *driver, struct v
     return VRAM_DRIVER;
 }
 
-static void destroy(struct vram_driver *driver) { free(driver); }
+static void destroy_hip_driver(struct vram_driver *driver) { free(driver); }
 
 // The newest release's first; a distribution's file without a number last.
 static void *open_library(const char **reason) {
@@ -281,14 +281,14 @@ enum vram_status vram_driver_hip(struct vram_driver **driver, struct vram_error 
     if (library == NULL) return vr_fail(error, VRAM_NO_DRIVER, VRAM_NO_OFFSET, "no HIP runtime: %s", reason);
     struct hip_driver *made = calloc(1, sizeof *made);
     enum vram_status status =
-        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory") : start(library, made, error);
+        made == NULL ? vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory") : start_hip(library, made, error);
     if (status != VRAM_OK) {
         free(made);
         vr_os_dlclose(library);
         return status;
     }
     // The library stays loaded for good: after hipInit the runtime has threads of its own.
-    made->head = (struct vram_driver){.calls = &calls, .destroy = destroy, .kind = "hip"};
+    made->head = (struct vram_driver){.calls = &calls, .destroy = destroy_hip_driver, .kind = "hip"};
     *driver = &made->head;
     return VRAM_OK;
 }

@@ -46,7 +46,7 @@ static size_t vr_watch_first(const struct vr_watching *watch, uint64_t address) 
     return low;
 }
 
-static bool reserve(struct vr_watching *watch) {
+static bool reserve_mappings(struct vr_watching *watch) {
     vr_mutex_lock(&watch->table);
     const bool room = VR_GROW(watch, mappings, watch->mapping_count + 1) == VRAM_OK;
     vr_mutex_unlock(&watch->table);
@@ -54,7 +54,7 @@ static bool reserve(struct vr_watching *watch) {
 }
 
 // There is room.
-static void insert(struct vr_watching *watch, const struct vram_mapping *mapping) {
+static void insert_mapping(struct vr_watching *watch, const struct vram_mapping *mapping) {
     vr_mutex_lock(&watch->table);
     const size_t at = vr_watch_first(watch, mapping->address);
     memmove(&watch->mappings[at + 1], &watch->mappings[at], (watch->mapping_count - at) * sizeof *watch->mappings);
@@ -84,7 +84,7 @@ static void notify_unmapping(const struct vr_watching *watch, struct vram_mappin
 
 static void mapped_now(struct vr_watching *watch, struct vram_mapping mapping) {
     mapping.generation = ++watch->generation;
-    insert(watch, &mapping);
+    insert_mapping(watch, &mapping);
     notify_mapped(watch, mapping);
 }
 
@@ -117,7 +117,7 @@ static vr_cu_result watch_mem_alloc(struct vram_driver *self, uint64_t *address,
     int device = 0;
     vr_mutex_lock(&watch->order);
     vr_cu_result result = vr_cu(watch->inner, ctx_get_device, &device);
-    if (result == VR_CU_SUCCESS && !reserve(watch)) result = VR_CU_OUT_OF_MEMORY;
+    if (result == VR_CU_SUCCESS && !reserve_mappings(watch)) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_cu(watch->inner, mem_alloc, address, size_bytes);
     if (result == VR_CU_SUCCESS)
         mapped_now(watch, (struct vram_mapping){.address = *address, .size_bytes = size_bytes, .device = (uint32_t)device});
@@ -131,7 +131,7 @@ static vr_cu_result watch_mem_map(struct vram_driver *self, uint64_t address, ui
     struct vr_cu_allocation_prop prop = {.type = 0};
     vr_mutex_lock(&watch->order);
     vr_cu_result result = vr_cu(watch->inner, mem_get_allocation_properties, &prop, handle);
-    if (result == VR_CU_SUCCESS && !reserve(watch)) result = VR_CU_OUT_OF_MEMORY;
+    if (result == VR_CU_SUCCESS && !reserve_mappings(watch)) result = VR_CU_OUT_OF_MEMORY;
     if (result == VR_CU_SUCCESS) result = vr_cu(watch->inner, mem_map, address, size_bytes, offset_bytes, handle, flags);
     if (result == VR_CU_SUCCESS)
         mapped_now(watch, (struct vram_mapping){
@@ -206,7 +206,7 @@ static bool host_of_inner(struct vram_driver *self, int device, uint64_t *bytes)
     return vr_watch_of(self)->inner->host_available(vr_watch_of(self)->inner, device, bytes);
 }
 
-static void destroy(struct vram_driver *driver) {
+static void destroy_watch_driver(struct vram_driver *driver) {
     struct vr_watching *watch = vr_watch_of(driver);
     vr_mutex_destroy(&watch->order);
     vr_mutex_destroy(&watch->table);
@@ -228,7 +228,7 @@ enum vram_status vram_driver_watch(struct vram_driver *inner, struct vram_driver
     made->calls.mem_unmap = watch_mem_unmap;
     made->watch.head = (struct vram_driver){
         .calls = &made->calls,
-        .destroy = destroy,
+        .destroy = destroy_watch_driver,
         .clock_ns = inner->clock_ns == NULL ? NULL : clock_of_inner,
         .host_available = inner->host_available == NULL ? NULL : host_of_inner,
         .kind = watch_kind,
@@ -313,7 +313,7 @@ static void vr_watch_leave(const struct vr_watching *watch, uint32_t device, uin
     VR_CU_INSIST(watch->inner, primary_ctx_release, (int)device);
 }
 
-static enum vram_status failed(struct vram_error *error, const char *call, vr_cu_result result) {
+static enum vram_status call_failed(struct vram_error *error, const char *call, vr_cu_result result) {
     const enum vram_status status = result == VR_CU_NOT_SUPPORTED   ? VRAM_UNSUPPORTED
                                     : result == VR_CU_OUT_OF_MEMORY ? VRAM_OUT_OF_MEMORY
                                                                     : VRAM_DRIVER;
@@ -351,10 +351,10 @@ enum vram_status vram_watch_dma_buf(struct vram_driver *driver, uint64_t address
     uint64_t before = 0;
     int descriptor = -1;
     vr_cu_result result = vr_watch_enter(watch, device, &before);
-    if (result != VR_CU_SUCCESS) return failed(error, "cuCtxSetCurrent", result);
+    if (result != VR_CU_SUCCESS) return call_failed(error, "cuCtxSetCurrent", result);
     result = vr_cu(watch->inner, mem_get_handle_for_address_range, &descriptor, low, high - low, VR_CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
     vr_watch_leave(watch, device, before);
-    if (result != VR_CU_SUCCESS) return failed(error, "cuMemGetHandleForAddressRange", result);
+    if (result != VR_CU_SUCCESS) return call_failed(error, "cuMemGetHandleForAddressRange", result);
     *buffer = (struct vram_dma_buf){.descriptor = descriptor, .offset = address - low, .size_bytes = high - low, .generations = generation};
     return VRAM_OK;
 }
@@ -376,7 +376,7 @@ enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
     struct vram_fabric_handle made = {.allocation_bytes = mapping.size_bytes, .offset = address - mapping.address};
     uint64_t physical = 0;
     vr_cu_result result = vr_cu(watch->inner, mem_retain_allocation_handle, &physical, address);
-    if (result != VR_CU_SUCCESS) return failed(error, "cuMemRetainAllocationHandle", result);
+    if (result != VR_CU_SUCCESS) return call_failed(error, "cuMemRetainAllocationHandle", result);
     struct vr_cu_allocation_prop prop = {.type = 0};
     result = vr_cu(watch->inner, mem_get_allocation_properties, &prop, physical);
     const bool can = result == VR_CU_SUCCESS && (prop.requested_handle_types & VR_CU_MEM_HANDLE_TYPE_FABRIC) != 0;
@@ -384,7 +384,7 @@ enum vram_status vram_watch_fabric(struct vram_driver *driver, uint64_t address,
     VR_CU_INSIST(watch->inner, mem_release, physical);
     if (!can)
         return vr_fail(error, VRAM_UNSUPPORTED, VRAM_NO_OFFSET, "device %u, or its driver, has no handles of the fabric", mapping.device);
-    if (result != VR_CU_SUCCESS) return failed(error, "cuMemExportToShareableHandle", result);
+    if (result != VR_CU_SUCCESS) return call_failed(error, "cuMemExportToShareableHandle", result);
     *handle = made;
     return VRAM_OK;
 }
@@ -405,7 +405,7 @@ static vr_cu_result open_to(const struct vr_watching *watch, uint32_t device, ui
 }
 
 // Reserves addresses for a physical allocation and maps it. By the watching driver's own calls: it is told.
-static vr_cu_result place(struct vr_watching *watch, uint32_t device, uint64_t handle, uint64_t size_bytes, uint64_t *address) {
+static vr_cu_result place_handle(struct vr_watching *watch, uint32_t device, uint64_t handle, uint64_t size_bytes, uint64_t *address) {
     struct vram_driver *driver = &watch->head;
     uint64_t at = 0;
     vr_cu_result result = vr_cu(driver, mem_address_reserve, &at, size_bytes, 0, 0, 0);
@@ -430,16 +430,16 @@ enum vram_status vram_fabric_import(struct vram_driver *driver, uint32_t device,
     unsigned char bytes[VRAM_FABRIC_BYTES];
     memcpy(bytes, handle->bytes, sizeof bytes);
     vr_cu_result result = vr_watch_enter(watch, device, &before);
-    if (result != VR_CU_SUCCESS) return failed(error, "cuCtxSetCurrent", result);
+    if (result != VR_CU_SUCCESS) return call_failed(error, "cuCtxSetCurrent", result);
     const char *call = "cuMemImportFromShareableHandle";
     result = vr_cu(watch->inner, mem_import_from_shareable_handle, &physical, bytes, VR_CU_MEM_HANDLE_TYPE_FABRIC);
     if (result == VR_CU_SUCCESS) {
         call = "cuMemMap";
-        result = place(watch, device, physical, handle->allocation_bytes, &at);
+        result = place_handle(watch, device, physical, handle->allocation_bytes, &at);
         VR_CU_INSIST(watch->inner, mem_release, physical);
     }
     vr_watch_leave(watch, device, before);
-    if (result != VR_CU_SUCCESS) return failed(error, call, result);
+    if (result != VR_CU_SUCCESS) return call_failed(error, call, result);
     *address = at + handle->offset;
     return VRAM_OK;
 }
@@ -474,7 +474,7 @@ static struct vr_cu_allocation_prop prop_of(const struct vr_watching *watch, uin
     };
 }
 
-static bool rounded(const struct vr_watching *watch, uint32_t device, uint64_t *size_bytes) {
+static bool rounded_size(const struct vr_watching *watch, uint32_t device, uint64_t *size_bytes) {
     const struct vr_cu_allocation_prop prop = prop_of(watch, device);
     uint64_t granularity = 0;
     const vr_cu_result result = vr_cu(watch->inner, mem_get_allocation_granularity, &granularity, &prop, VR_CU_MEM_GRANULARITY_MINIMUM);
@@ -483,15 +483,15 @@ static bool rounded(const struct vr_watching *watch, uint32_t device, uint64_t *
     return true;
 }
 
-static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
+static uint64_t allocate_watched(uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
     struct vr_watching *watch = vr_watch_of(user);
     const struct vr_cu_allocation_prop prop = prop_of(watch, device);
     uint64_t handle = 0, address = 0;
     (void)stream;
-    if (!rounded(watch, device, &size_bytes)) return 0;
+    if (!rounded_size(watch, device, &size_bytes)) return 0;
     if (vr_cu(&watch->head, mem_create, &handle, size_bytes, &prop, 0) != VR_CU_SUCCESS) return 0;
     // From here on the mapping alone holds the memory.
-    const vr_cu_result result = place(watch, device, handle, size_bytes, &address);
+    const vr_cu_result result = place_handle(watch, device, handle, size_bytes, &address);
     VR_CU_INSIST(watch->inner, mem_release, handle);
     return result == VR_CU_SUCCESS ? address : 0;
 }
@@ -499,12 +499,12 @@ static uint64_t allocate(uint64_t size_bytes, uint32_t device, uint64_t stream, 
 static void deallocate(uint64_t address, uint64_t size_bytes, uint32_t device, uint64_t stream, void *user) {
     struct vr_watching *watch = vr_watch_of(user);
     (void)stream;
-    if (rounded(watch, device, &size_bytes)) (void)take_down(watch, address, size_bytes);
+    if (rounded_size(watch, device, &size_bytes)) (void)take_down(watch, address, size_bytes);
 }
 
 void vram_watch_one_handle(struct vram_driver *driver, struct vram_pool_options *options) {
     if (vr_watch_of(driver) == NULL || options == NULL) return;
-    options->allocate = allocate;
+    options->allocate = allocate_watched;
     options->deallocate = deallocate;
     options->user = driver;
 }

@@ -177,7 +177,7 @@ static bool is_it(const struct vr_growfile *file, int descriptor) {
 }
 
 // The program may have closed the descriptor with all those it does not know, and use its number for a file of its own.
-static bool hold(struct vr_growfile *file) {
+static bool reopen_growfile(struct vr_growfile *file) {
     if (is_it(file, file->descriptor)) return true;
     const int again = file->path == NULL ? -1 : open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (again < 0) return false;
@@ -191,7 +191,7 @@ static bool hold(struct vr_growfile *file) {
 
 // Room on the disk for the whole range: a page of a mapping that finds none when it is touched would end the program. So would a file
 // that passes the limit of the process.
-static bool allocate(int descriptor, uint64_t offset, uint64_t size_bytes) {
+static bool allocate_on_disk(int descriptor, uint64_t offset, uint64_t size_bytes) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + size_bytes > limit.rlim_cur) return false;
     int failed;
@@ -203,7 +203,7 @@ static bool allocate(int descriptor, uint64_t offset, uint64_t size_bytes) {
 
 enum vram_status vr_os_growfile_map(struct vr_growfile *file, uint64_t offset, size_t size_bytes, void **memory) {
     assert(offset % UNIT == 0 && size_bytes % UNIT == 0 && size_bytes > 0 && memory != NULL);
-    if (!hold(file) || !allocate(file->descriptor, offset, size_bytes)) return VRAM_IO;
+    if (!reopen_growfile(file) || !allocate_on_disk(file->descriptor, offset, size_bytes)) return VRAM_IO;
     void *mapped = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor, (off_t)offset);
     if (mapped == MAP_FAILED) return VRAM_NO_HOST_MEMORY;
     vr_os_window_guard(mapped, size_bytes);
@@ -220,11 +220,11 @@ void vr_os_growfile_unmap(void *memory, size_t size_bytes) {
 bool vr_os_growfile_is_whole(struct vr_growfile *file, const void *memory, uint64_t end) {
     struct stat facts;
     if (vr_os_window_is_lost(memory)) return false;
-    return !hold(file) || fstat(file->descriptor, &facts) != 0 || (uint64_t)facts.st_size >= end;
+    return !reopen_growfile(file) || fstat(file->descriptor, &facts) != 0 || (uint64_t)facts.st_size >= end;
 }
 
 enum vram_status vr_os_growfile_cut(struct vr_growfile *file, uint64_t size_bytes) {
-    return hold(file) && ftruncate(file->descriptor, (off_t)size_bytes) == 0 ? VRAM_OK : VRAM_IO;
+    return reopen_growfile(file) && ftruncate(file->descriptor, (off_t)size_bytes) == 0 ? VRAM_OK : VRAM_IO;
 }
 
 void vr_os_growfile_discard(struct vr_growfile *file) {

@@ -120,7 +120,7 @@ struct beginning {
 };
 
 // In the copy: nothing that this process handles, prints or leaves behind.
-static int begin(void *argument) {
+static int begin_helper(void *argument) {
     const struct beginning *beginning = argument;
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -144,8 +144,8 @@ static pid_t make_copy(struct beginning *beginning) {
     (void)sigfillset(&all);
     (void)sigdelset(&all, SIGBUS); // of a window: window_guard.c
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t made = clone(begin, (char *)stack + STACK_BYTES, 0, beginning);
-    if (made < 0 && errno == EINVAL) made = clone(begin, (char *)stack + STACK_BYTES, SIGCHLD, beginning);
+    pid_t made = clone(begin_helper, (char *)stack + STACK_BYTES, 0, beginning);
+    if (made < 0 && errno == EINVAL) made = clone(begin_helper, (char *)stack + STACK_BYTES, SIGCHLD, beginning);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)munmap(stack, STACK_BYTES);
     return made;

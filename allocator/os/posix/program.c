@@ -165,7 +165,7 @@ struct holder {
     void *context;
 };
 
-static int hold(struct dl_phdr_info *info, size_t size, void *data) {
+static int give_counts(struct dl_phdr_info *info, size_t size, void *data) {
     const struct holder *holder = data;
     const bool counted = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs;
     holder->inside(holder->context, counted ? info->dlpi_adds : 0, counted ? info->dlpi_subs : 0);
@@ -175,7 +175,7 @@ static int hold(struct dl_phdr_info *info, size_t size, void *data) {
 void vr_os_modules_hold(void (*inside)(void *context, uint64_t loads, uint64_t unloads), void *context) {
     assert(inside != NULL);
     struct holder holder = {.inside = inside, .context = context};
-    ask_loader(hold, &holder);
+    ask_loader(give_counts, &holder);
 }
 
 // The mapping around `address`, from the kernel's list.

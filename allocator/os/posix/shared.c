@@ -52,16 +52,16 @@ enum vram_status vr_os_shared_write(int file, uint64_t offset, const void *bytes
 }
 
 // Locks of the open file description: the kernel takes them back when the last descriptor and mapping of it is gone, whoever held it.
-static bool lock(int file, uint64_t offset, short type) {
+static bool lock_range(int file, uint64_t offset, short type) {
     struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
     return fcntl(file, F_OFD_SETLK, &range) == 0;
 }
 
-enum vram_status vr_os_shared_hold(int file, uint64_t offset) { return lock(file, offset, F_RDLCK) ? VRAM_OK : VRAM_IO; }
+enum vram_status vr_os_shared_hold(int file, uint64_t offset) { return lock_range(file, offset, F_RDLCK) ? VRAM_OK : VRAM_IO; }
 
 bool vr_os_shared_let_go(int file, uint64_t offset) {
-    (void)lock(file, offset, F_UNLCK);
-    return lock(file, offset, F_WRLCK);
+    (void)lock_range(file, offset, F_UNLCK);
+    return lock_range(file, offset, F_WRLCK);
 }
 
-void vr_os_shared_forget(int file, uint64_t offset) { (void)lock(file, offset, F_UNLCK); }
+void vr_os_shared_forget(int file, uint64_t offset) { (void)lock_range(file, offset, F_UNLCK); }

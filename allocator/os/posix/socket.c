@@ -78,7 +78,7 @@ enum vram_status vr_os_send_descriptors(int socket, const int *descriptors, size
 }
 
 // Keeps what fits and closes the rest.
-static size_t take(struct msghdr *message, int *descriptors, size_t room) {
+static size_t take_descriptors(struct msghdr *message, int *descriptors, size_t room) {
     size_t taken = 0;
     for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head != NULL; head = CMSG_NXTHDR(message, head)) {
         if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
@@ -104,7 +104,7 @@ static enum vram_status receive_some(int socket, int *descriptors, size_t room, 
     do result = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     while (result < 0 && errno == EINTR);
     if (result <= 0) return VRAM_IO;
-    *taken = take(&message, descriptors, room);
+    *taken = take_descriptors(&message, descriptors, room);
     // The kernel drops what it cannot open here.
     if ((message.msg_flags & MSG_CTRUNC) != 0) return VRAM_LIMIT;
     return *taken == 0 ? VRAM_BAD_INPUT : VRAM_OK;

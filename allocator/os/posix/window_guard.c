@@ -53,7 +53,7 @@ static void on_bus_error(int number, siginfo_t *facts, void *context) {
         hand_on(number, facts, context);
 }
 
-static void listen(void) {
+static void listen_for_sigbus(void) {
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     (void)sigemptyset(&action.sa_mask);
     if (sigaction(SIGBUS, NULL, &before) == 0) (void)sigaction(SIGBUS, &action, NULL);
@@ -61,7 +61,7 @@ static void listen(void) {
 
 void vr_os_window_guard(void *memory, size_t size_bytes) {
     static struct vr_once once;
-    vr_once(&once, listen);
+    vr_once(&once, listen_for_sigbus);
     for (size_t i = 0; i < MOST_WINDOWS; i++) {
         uintptr_t none = 0;
         if (!atomic_compare_exchange_strong(&windows[i].address, &none, TAKEN)) continue;
