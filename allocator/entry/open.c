@@ -1,174 +1,153 @@
-// The text of VRAM_HISTORY: words separated by commas, "key=value" or a word alone.
-
-#include "base/base.h"
+// open.c: vram_create() and vram_destroy(): the core's allocator, with what VRAM_HISTORY, VRAM_ON_OOM and VRAM_PROMETHEUS ask for.
 #include "core/allocator.h"
-#include "entry/environment.h"
+#include "core/state.h"
+#include "entry/history_text.h"
+#include "entry/on_oom.h"
+#include "live/file.h"
 #include "live/prometheus.h"
+#include "live/tracer.h"
 #include "os/os.h"
+#include "vram/snapshot.h"
 
-struct reading {
-    struct vr_history_text *text;
-    struct vram_history_options *options;
-    const char **dump;
-    char *value; // of the word at hand; NULL: it has none
+// What the environment asks for: an action when memory runs out, a snapshot when the allocator is destroyed.
+struct environment {
+    struct vram_allocator *allocator;
+    char *on_oom; // the text of VRAM_ON_OOM; watch.pattern points into it
+    struct vr_watch watch;
+    char *dump; // pattern of the snapshot at the end; NULL: none
 };
 
-static bool choose_name(const char *value, const char *const *names, size_t count, int *index) {
-    for (size_t i = 0; i < count && value != NULL; i++) {
-        if (strcmp(value, names[i]) != 0) continue;
-        *index = (int)i;
-        return true;
-    }
-    return false;
-}
-
-static bool read_enabled(struct reading *reading) {
-    static const char *const names[] = {"all", "alloc", "state"};
-    int index = 0;
-    if (!choose_name(reading->value, names, VR_COUNT_OF(names), &index)) return false;
-    reading->options->enabled = (enum vram_history_level)index;
-    return true;
-}
-
-static bool read_context(struct reading *reading) {
-    static const char *const names[] = {"all", "alloc", "state", "none"};
-    int index = 0;
-    if (!choose_name(reading->value, names, VR_COUNT_OF(names), &index)) return false;
-    reading->options->context = (enum vram_history_level)index;
-    return true;
-}
-
-static bool read_stacks(struct reading *reading) {
-    static const char *const names[] = {"all", "python", "c", "none"};
-    int index = 0;
-    if (!choose_name(reading->value, names, VR_COUNT_OF(names), &index)) return false;
-    if (index == 3) {
-        reading->options->context = VRAM_HISTORY_NONE;
-    } else {
-        reading->options->stacks = (enum vram_history_stacks)index;
-    }
-    return true;
-}
-
-static bool read_number(const char *value, uint64_t most, uint64_t *number) {
-    uint64_t read = 0;
-    if (value == NULL || *value == '\0') return false;
-    for (; *value != '\0'; value++) {
-        if (*value < '0' || *value > '9' || !vr_mul_u64(read, 10, &read) || !vr_add_u64(read, (uint64_t)(*value - '0'), &read))
-            return false;
-    }
-    if (read == 0 || read > most) return false;
-    *number = read;
-    return true;
-}
-
-static bool read_entries(struct reading *reading) { return read_number(reading->value, UINT64_MAX, &reading->options->max_entries); }
-static bool read_file_bytes(struct reading *reading) { return read_number(reading->value, UINT64_MAX, &reading->options->max_file_bytes); }
-static bool read_frames(struct reading *reading) {
-    uint64_t frames = 0;
-    if (!read_number(reading->value, 1024, &frames)) return false;
-    reading->options->max_frames = (uint32_t)frames;
-    return true;
-}
-
-// Names joined by '+'.
-static bool read_skip(struct reading *reading) {
-    char *at = reading->value;
-    if (at == NULL || *at == '\0') return false;
-    reading->options->skip_actions = reading->text->skip;
-    while (at != NULL) {
-        if (reading->options->skip_count == VR_SKIP_MOST) return false;
-        char *plus = strchr(at, '+');
-        if (plus != NULL) *plus++ = '\0';
-        reading->text->skip[reading->options->skip_count++] = at;
-        at = plus;
-    }
-    return true;
-}
-
-static bool read_file(struct reading *reading) {
-    reading->options->file = reading->value;
-    return reading->value != NULL && *reading->value != '\0';
-}
-static bool read_dump(struct reading *reading) {
-    *reading->dump = reading->value;
-    return reading->value != NULL && *reading->value != '\0';
-}
-static bool read_compile(struct reading *reading) {
-    reading->options->compile_context = true;
-    return reading->value == NULL;
-}
-static bool read_clear(struct reading *reading) {
-    reading->options->clear_history = true;
-    return reading->value == NULL;
-}
-static bool read_own(struct reading *reading) {
-    reading->options->own_annotations_only = true;
-    return reading->value == NULL;
-}
-
-static const struct {
-    const char *key;
-    bool (*read)(struct reading *reading); // false: the value is wrong
-} keys[] = {
-    {"enabled", read_enabled},
-    {"context", read_context},
-    {"stacks", read_stacks},
-    {"max_entries", read_entries},
-    {"max_frames", read_frames},
-    {"skip_actions", read_skip},
-    {"file", read_file},
-    {"max_file_bytes", read_file_bytes},
-    {"dump", read_dump},
-    {"compile_context", read_compile},
-    {"own_annotations_only", read_own},
-    {"clear_history", read_clear},
-};
-
-// One word; the first may be the value of `enabled` alone.
-static bool read_word(struct reading *reading, char *word, bool first) {
-    reading->value = word;
-    if (first && read_enabled(reading)) return true;
-    char *equals = strchr(word, '=');
-    if (equals != NULL) *equals++ = '\0';
-    reading->value = equals;
-    for (size_t i = 0; i < VR_COUNT_OF(keys); i++) {
-        if (strcmp(word, keys[i].key) == 0) return keys[i].read(reading);
-    }
-    return false;
-}
-
-static bool is_off(const char *text) { return text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "off") == 0; }
-
-enum vram_status vr_history_parse(struct vr_history_text *text, struct vram_history_options *options, const char **dump, bool *wanted,
-                                  struct vram_error *error) {
-    struct reading reading = {.text = text, .options = options, .dump = dump};
-    *options = (struct vram_history_options){0};
-    *dump = NULL;
-    *wanted = !is_off(text->storage);
-    if (!*wanted || strcmp(text->storage, "1") == 0 || strcmp(text->storage, "on") == 0) return VRAM_OK;
-    bool first = true;
-    for (char *word = text->storage; word != NULL; first = false) {
-        char *comma = strchr(word, ',');
-        if (comma != NULL) *comma++ = '\0';
-        const uint64_t offset = (uint64_t)(word - text->storage);
-        if (!read_word(&reading, word, first)) {
-            return vr_fail(error, VRAM_BAD_OPTION, offset, "VRAM_HISTORY: character %llu: \"%s\" is unknown, or has a wrong value",
-                           (unsigned long long)offset + 1, word);
-        }
-        word = comma;
-    }
+static enum vram_status copy_text(const char *text, char **copy) {
+    const size_t size = strlen(text) + 1;
+    *copy = malloc(size);
+    if (*copy == NULL) return VRAM_NO_HOST_MEMORY;
+    memcpy(*copy, text, size);
     return VRAM_OK;
 }
 
-// vram_create() and vram_destroy(): the core's, with what the environment asks to record.
+static enum vram_status check_pattern(const char *variable, const char *pattern, struct vram_error *error) {
+    if (vram_expand_path(pattern, NULL, 0, NULL) == VRAM_OK) return VRAM_OK;
+    return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "%s: \"%s\" is no file name: after %% comes one of p, r, h, t and %%", variable,
+                   pattern);
+}
+
+static enum vram_status read_on_oom(struct environment *environment, const char *text, struct vram_error *error) {
+    if (text == NULL || text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "off") == 0) return VRAM_OK;
+    VR_TRY(copy_text(text, &environment->on_oom));
+    char *colon = strchr(environment->on_oom, ':');
+    if (colon != NULL) *colon++ = '\0';
+    environment->watch.report = strcmp(environment->on_oom, "report") == 0;
+    if (!environment->watch.report && strcmp(environment->on_oom, "dump") != 0) {
+        return vr_fail(error, VRAM_BAD_OPTION, 0, "VRAM_ON_OOM: \"%s\" is none of dump, dump:PATTERN, report and report:PATTERN", text);
+    }
+    const char *usual = environment->watch.report ? "vram_oom_%h_%p_%t.txt" : "vram_oom_%h_%p_%t.pickle";
+    environment->watch.pattern = colon == NULL || *colon == '\0' ? usual : colon;
+    VR_TRY(check_pattern("VRAM_ON_OOM", environment->watch.pattern, error));
+    environment->watch.allocator = environment->allocator;
+    return vram_add_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
+}
+
+// --- the history ---------------------------------------------------------------------------------------------------------------------
+
+// With the file's pattern expanded.
+static enum vram_status start_history(struct vram_allocator *allocator, struct vram_history_options *options, struct vram_error *error) {
+    char path[VR_PATH_BYTES];
+    if (options->file != NULL) {
+        size_t length = 0;
+        VR_TRY(check_pattern("VRAM_HISTORY", options->file, error));
+        VR_TRY(vram_expand_path(options->file, path, sizeof path, &length));
+        if (length >= sizeof path) return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: the file's name is too long");
+    }
+    const char *pattern = options->file;
+    if (pattern != NULL) options->file = path;
+    VR_TRY(vram_history_start(allocator, options, error));
+    struct vr_tracer *tracer = vr_tracer_of(allocator);
+    if (pattern != NULL && tracer != NULL) vr_tracer_set_pattern(tracer, pattern);
+    return VRAM_OK;
+}
+
+// dump: where the pattern of the snapshot at the end goes; NULL: there is no end to wait for.
+static enum vram_status start_text(struct vram_allocator *allocator, struct vr_history_text *text, char **dump, struct vram_error *error) {
+    struct vram_history_options options;
+    const char *pattern = NULL;
+    bool wanted = false;
+    VR_TRY(vr_history_parse(text, &options, &pattern, &wanted, error));
+    if (!wanted) return dump == NULL ? vram_history_stop(allocator) : VRAM_OK;
+    if (pattern != NULL && dump == NULL)
+        return vr_fail(error, VRAM_BAD_OPTION, VRAM_NO_OFFSET, "VRAM_HISTORY: dump is for the variable: vram_snapshot_save() writes now");
+    if (pattern != NULL) {
+        VR_TRY(check_pattern("VRAM_HISTORY", pattern, error));
+        VR_TRY(copy_text(pattern, dump));
+    }
+    return start_history(allocator, &options, error);
+}
+
+enum vram_status vram_history_start_text(struct vram_allocator *allocator, const char *value, struct vram_error *error) {
+    VR_REQUIRE_OR_FAIL(error, allocator && value);
+    struct vr_history_text text = {0};
+    if (copy_text(value, &text.storage) != VRAM_OK)
+        return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for options");
+    const enum vram_status status = start_text(allocator, &text, NULL, error);
+    free(text.storage);
+    return status;
+}
+
+static enum vram_status read_history(struct environment *environment, const char *value, struct vram_error *error) {
+    struct vr_history_text text = {0};
+    if (value == NULL) return VRAM_OK;
+    VR_TRY(copy_text(value, &text.storage));
+    const enum vram_status status = start_text(environment->allocator, &text, &environment->dump, error);
+    free(text.storage);
+    return status;
+}
+
+static void release_environment(struct environment *environment) {
+    free(environment->on_oom);
+    free(environment->dump);
+    free(environment);
+}
+
+static void end_environment(void *value) {
+    struct environment *environment = value;
+    // A failure has no one to be reported to.
+    if (environment->dump != NULL) (void)!vram_snapshot_save(environment->allocator, NULL, environment->dump, NULL);
+    (void)!vram_remove_oom_observer(environment->allocator, vr_on_oom, &environment->watch);
+    release_environment(environment);
+}
+
+// Order 1: runs before the history is released, because the snapshot needs it.
+static const struct vr_extension_kind extension_kind = {.destroy = end_environment, .order = 1};
+
+// Starts what the variables ask for. Returns BAD_OPTION, naming the variable and the character, NO_HOST_MEMORY or IO; then nothing is
+// started.
+static enum vram_status apply_environment(struct vram_allocator *allocator, struct vram_error *error) {
+    const char *history = vr_os_getenv("VRAM_HISTORY"), *oom = vr_os_getenv("VRAM_ON_OOM");
+    if (history == NULL && oom == NULL) return VRAM_OK;
+    struct environment *made = calloc(1, sizeof *made);
+    if (made == NULL) return vr_fail(error, VRAM_NO_HOST_MEMORY, VRAM_NO_OFFSET, "no host memory for the history");
+    if (error != NULL) *error = (struct vram_error){.offset = VRAM_NO_OFFSET};
+    made->allocator = allocator;
+    enum vram_status status = read_on_oom(made, oom, error);
+    if (status == VRAM_OK) status = read_history(made, history, error);
+    if (status != VRAM_OK) {
+        (void)!vram_remove_oom_observer(allocator, vr_on_oom, &made->watch);
+        release_environment(made);
+        if (error != NULL && error->status == VRAM_OK) (void)vr_fail(error, status, VRAM_NO_OFFSET, "%s", vram_status_text(status));
+        return status;
+    }
+    vr_mutex_lock(&allocator->mutex);
+    status = vr_extension_attach(&allocator->extensions, &extension_kind, made);
+    vr_mutex_unlock(&allocator->mutex);
+    assert(status == VRAM_OK);
+    return status;
+}
 
 enum vram_status vram_create(const struct vram_create_info *info, struct vram_allocator **allocator, struct vram_error *error) {
     VR_REQUIRE_OR_FAIL(error, allocator);
     struct vram_allocator *made = NULL;
     VR_TRY(vr_allocator_create(info, &made, error));
     if (info == NULL || !info->ignore_environment) {
-        enum vram_status status = vr_environment_apply(made, error);
+        enum vram_status status = apply_environment(made, error);
         if (status == VRAM_OK) status = vr_prometheus_start_text(made, vr_os_getenv("VRAM_PROMETHEUS"), error);
         if (status != VRAM_OK) {
             vram_destroy(made);
