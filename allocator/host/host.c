@@ -1,9 +1,11 @@
 // vram_host_check(): every invariant that the comments of this room state, as code.
 
 #include "base/invariant.h"
+#include "host/host_bins.h"
+#include "host/host_context.h"
+#include "host/host_fences.h"
 #include "host/host_notify.h"
 #include "host/host_pools.h"
-#include "host/host_fences.h"
 #include "host/host_source.h"
 
 // What a walk over all blocks found, to be held against lists and counters.

@@ -30,42 +30,6 @@ void vr_host_finish(struct vram_host *host, struct vr_host_block *block);
 // Frees events, contexts, lanes and uses, at the end; no use is left but those of blocks, which are forgotten.
 void vr_host_fences_release(struct vram_host *host);
 
-// Which CUDA context is current while the driver is asked, and what its answers mean.
-
-// Status of a driver result outside the allocation calls.
-VR_INLINE enum vram_status vr_host_status(vr_cu_result result) { return result == VR_CU_SUCCESS ? VRAM_OK : VRAM_DRIVER; }
-
-// The primary context that memory is pinned in: retained at the first call, of the device whose context the caller has current, or
-// else of the one that the creator named. *context may be NULL. DRIVER. Without the state lock.
-enum vram_status vr_host_home(struct vram_host *host, uint64_t *context);
-// Releases it, at the end.
-void vr_host_leave_home(struct vram_host *host);
-
-// What a thread had before vr_host_enter().
-struct vr_host_guard {
-    struct vram_driver *driver;
-    uint64_t previous;
-    bool changed;
-    bool relaxed; // the thread's capture mode was exchanged; `mode` is its own
-    int mode;
-};
-// Makes `context` current, and the thread's calls harmless to captures under way (they may not be broken by a cache that asks for
-// events or memory). DRIVER, then nothing changed. Every success needs one vr_host_leave().
-enum vram_status vr_host_enter(struct vram_host *host, uint64_t context, struct vr_host_guard *guard);
-// For questions about streams: the home context where the thread has none.
-enum vram_status vr_host_enter_any(struct vram_host *host, struct vr_host_guard *guard);
-void vr_host_leave(struct vr_host_guard *guard);
-
-// Whether `stream` takes part in a capture now. The default streams never do; they are silent (*silent, may be NULL) where a capture
-// forbids asking them. DRIVER. The context of a default
-// stream must be current, any context for another one.
-enum vram_status vr_host_is_capturing(struct vram_host *host, uint64_t stream, bool *capturing, bool *silent);
-// The driver's id of the capture that `stream` takes part in; 0 for none. With a context current.
-uint64_t vr_host_capture_id(struct vram_host *host, uint64_t stream);
-
-// Driver time: virtual on the simulated driver.
-uint64_t vr_host_now_ns(const struct vram_host *host);
-
 // The thread of pinned_use_background_threads, that looks for uses that have passed so that requests need not.
 
 // Starts the thread where the options want it and it does not run. Without it, requests look themselves. Without locks.

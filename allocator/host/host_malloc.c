@@ -1,7 +1,9 @@
 // Requests, frees and declared uses.
+#include "host/host_bins.h"
+#include "host/host_context.h"
+#include "host/host_fences.h"
 #include "host/host_notify.h"
 #include "host/host_pools.h"
-#include "host/host_fences.h"
 #include "host/host_source.h"
 
 enum { LEGACY = VR_CU_STREAM_LEGACY, PER_THREAD = VR_CU_STREAM_PER_THREAD };

@@ -1,7 +1,9 @@
 #include "host/host_source.h"
-#include "host/host_pools.h"
+#include "host/host_bins.h"
+#include "host/host_context.h"
 #include "host/host_fences.h"
 #include "host/host_notify.h"
+#include "host/host_pools.h"
 
 enum { CUT_BYTES = 4096 /* of the reserve segment, as in PyTorch */, MOST_THREADS = 128 };
 

@@ -1,5 +1,5 @@
 // Who else holds a device's memory (vram/accounts.h).
-#include "live/live_model.h"
+#include "live/live_accounts.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // vram_history_start(), vram_history_stop(), what is annotated and marked.
 #include "core/alloc.h"
-#include "live/live_model.h"
+#include "live/live_host.h"
 #include "model/model.h"
 
 // --- what the options say ---------------------------------------------------------------------------------------------------------------

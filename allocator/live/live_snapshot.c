@@ -2,6 +2,7 @@
 #include "core/device.h"
 #include "live/file.h"
 #include "live/live_model.h"
+#include "live/live_host.h"
 #include "live/recordings_library.h"
 #include "model/recording.h"
 #include "vram/snapshot.h"

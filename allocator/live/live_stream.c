@@ -1,6 +1,6 @@
 // Events go into a recording file as they come (vram/log.h).
 #include "live/file.h"
-#include "live/live_model.h"
+#include "live/live_settings.h"
 
 static enum vram_status open_file(const char *path, uint64_t max_bytes, struct vr_stream **stream, struct vram_error *error) {
     struct vr_stream *made = calloc(1, sizeof *made);

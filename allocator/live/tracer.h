@@ -15,6 +15,7 @@
 #include "history/ring.h"
 #include "history/thread_text.h"
 #include "host/host_notify.h"
+#include "live/marks.h"
 #include "model/model.h"
 #include "os/os.h"
 #include "vram/history.h"
@@ -25,37 +26,6 @@ enum { VR_TRACER_HOST = VRAM_MAX_DEVICES, VR_TRACER_RINGS };
 
 // Bit a: action a (enum vr_record_action) is not stored. Above them: events carry stacks, compile contexts.
 enum { VR_TRACER_SKIPS = (1 << VR_RECORD_COUNT) - 1, VR_TRACER_STACKS = 1 << 30, VR_TRACER_CONTEXTS = 1 << 29 };
-
-enum vr_annotation_stage { VR_STAGE_START, VR_STAGE_END, VR_STAGE_STEP, VR_STAGE_PAIRS, VR_STAGE_COUNT };
-VR_INLINE const char *vr_annotation_stage_name(enum vr_annotation_stage stage) {
-    return stage == VR_STAGE_START ? "START" : stage == VR_STAGE_END ? "END" : "STEP";
-}
-
-// A PAIRS mark's name is all of its pairs, a line each: key, tab, value.
-struct vr_mark {
-    uint64_t ticks;
-    uint32_t name; // number of a text
-    uint8_t stage; // enum vr_annotation_stage
-    uint8_t device;
-};
-
-// The newest marks, oldest first from `next` on once it is full. Guarded by the tracer's marks_mutex.
-struct vr_marks {
-    struct vr_mark *items;
-    size_t count;
-    size_t items_capacity;
-    size_t next;
-};
-
-// The value of a key in such a text, which ends with the line; NULL: the key is not there. *length: of it.
-const char *vr_pairs_find(const char *pairs, const char *key, size_t *length);
-
-// Adds one to `most` at the most: the oldest goes. Under marks_mutex. NO_HOST_MEMORY.
-enum vram_status vr_marks_keep(struct vr_marks *marks, uint64_t most, const struct vr_mark *mark);
-// For another `most`: the newest stay, the oldest of them first. Under marks_mutex. NO_HOST_MEMORY: nothing has changed.
-enum vram_status vr_marks_resize(struct vr_marks *marks, uint64_t most);
-// What the sentences above say, and that every mark has a stage and a device. Under marks_mutex.
-bool vr_marks_check(const struct vr_marks *marks);
 
 // A file that events are streamed into. Its lock is the log's own; `words` are guarded by `mutex`, which whoever uses the log holds, or
 // else the tracer's.

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "analyze/report_parts.h"
-#include "live/live_model.h"
+#include "live/live_accounts.h"
 #include "model/builder.h"
 #include "vram/accounts.h"
 #include "vram/recording.h"
