@@ -1,4 +1,4 @@
-// sim.c: making and ending a simulator, and the functions of vram/sim.h that steer and read it.
+// Creation and destruction of a simulator, and the functions of vram/sim.h that control and inspect it.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_arrays.h"
 #include "sim/memory/sim_managed.h"
@@ -54,7 +54,7 @@ static void set_up(struct vr_sim *sim, const struct vram_sim_options *options) {
     atomic_store_explicit(&sim->progress, 1, memory_order_relaxed);
     sim->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
     sim->options = *options;
-    // Backed memory comes in pages of the host, so that two allocations never share one.
+    // Backed memory consists of host pages, so two allocations must never share one.
     if (options->backed && options->alloc_small_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_small_alignment = VR_SIM_PAGE_BYTES;
     if (options->backed && options->alloc_alignment < VR_SIM_PAGE_BYTES) sim->options.alloc_alignment = VR_SIM_PAGE_BYTES;
     sim->machine_devices = options->device_count;
@@ -74,7 +74,7 @@ static void *live_item(const struct vr_sim_slots *slots, uint32_t index) {
     return slot->live ? slot : NULL;
 }
 
-// What events, streams, captures, graphs and executable graphs hold; their tables stay.
+// Frees the contents of events, streams, captures, graphs and executable graphs. The tables themselves stay.
 static void end_objects(struct vr_sim *sim) {
     for (uint32_t i = 0; i < sim->captures.used; i++)
         if (live_item(&sim->captures, i) != NULL) vr_sim_capture_end(sim, live_item(&sim->captures, i));
@@ -90,7 +90,7 @@ static void end_objects(struct vr_sim *sim) {
     }
     for (uint32_t i = 0; i < sim->streams.used; i++)
         if (live_item(&sim->streams, i) != NULL) vr_sim_stream_free(live_item(&sim->streams, i));
-    // User objects that the program never released go without their destructors, as when a process ends.
+    // User objects that the program never released end without their destructors, as at process exit.
     for (uint32_t i = 0; i < sim->contexts.used; i++) {
         const struct vr_sim_context *context = live_item(&sim->contexts, i);
         if (context != NULL) free(context->peers);
@@ -100,7 +100,7 @@ static void end_objects(struct vr_sim *sim) {
 static void destroy_sim(struct vram_driver *driver) {
     struct vr_sim *sim = (struct vr_sim *)(void *)driver;
     vr_sim_callbacks_end(sim);
-    sim->options.host_thread = false; // destructors that follow are called here
+    sim->options.host_thread = false; // call the destructors below in this thread
     vr_sim_free_allocations(sim, 0);
     vr_sim_close_imports(sim, 0);
     vr_sim_pool_imports_end(sim, UINT32_MAX);
@@ -153,9 +153,7 @@ enum vram_status vram_sim_create(const struct vram_sim_options *options, struct 
     return VRAM_OK;
 }
 
-// --- time -----------------------------------------------------------------------------------------------------------
-
-// A created stream is found wherever it was made; default streams are those of the calling thread's current context.
+// A created stream is found in any context; default streams are those of the calling thread's current context.
 static enum vram_status complete_locked(struct vr_sim *sim, uint64_t handle) {
     struct vr_sim_stream *stream = vr_sim_slots_find(&sim->streams, handle);
     if (stream == NULL && vr_sim_stream_find(sim, handle, &stream) != VR_CU_SUCCESS) return VRAM_INVALID_ARGUMENT;
@@ -183,7 +181,7 @@ enum vram_status vram_sim_complete_all(struct vram_driver *driver) {
     return VRAM_OK;
 }
 
-// The status of work that a stream was user.
+// Converts the result of submitting work to a stream.
 static enum vram_status status_of(vr_cu_result result) {
     if (result == VR_CU_SUCCESS) return VRAM_OK;
     return result == VR_CU_OUT_OF_MEMORY ? VRAM_NO_HOST_MEMORY : VRAM_DRIVER;
@@ -256,8 +254,6 @@ uint64_t vram_sim_clock_ns(struct vram_driver *driver) {
     return clock_ns;
 }
 
-// --- addresses and memory -------------------------------------------------------------------------------------------
-
 static enum vram_status push_queue(struct vr_sim *sim, struct vr_sim_queue *queue, uint64_t address) {
     vr_mutex_lock(&sim->lock);
     vr_cu_result result = vr_sim_queue_push(queue, address);
@@ -313,8 +309,6 @@ uint64_t vram_sim_live_objects(struct vram_driver *driver) {
     vr_mutex_unlock(&sim->lock);
     return objects;
 }
-
-// --- counts ---------------------------------------------------------------------------------------------------------
 
 static const char *const call_names[VR_SIM_CALL_COUNT] = {
 #define X(member, symbol, exported, version, parameters, arguments) #symbol,

@@ -1,5 +1,5 @@
-// sim_abi.h: structures of the CUDA driver ABI that programs hand to a simulated driver and this project itself does not use, declared by
-// ourselves as those of driver/abi.h are. tests/abi compares their sizes and offsets with NVIDIA's where a header is found.
+// sim_abi.h: structures of the CUDA driver ABI that programs pass to a simulated driver and that this project does not use otherwise.
+// Declared here, as in driver/abi.h; tests/abi compares sizes and offsets with NVIDIA's headers where they are found.
 #ifndef VR_SIM_SIM_ABI_H
 #define VR_SIM_SIM_ABI_H
 
@@ -40,8 +40,8 @@ enum {
     VR_CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT = 7,
     VR_CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
     VR_CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT = 12,
-    VR_CU_LAUNCH_ATTRIBUTE_MOST = 32, // ids are below
-    VR_CU_LAUNCH_PARAM_END = 0,       // of the list `extra`
+    VR_CU_LAUNCH_ATTRIBUTE_MOST = 32, // bound of the ids
+    VR_CU_LAUNCH_PARAM_END = 0,       // terminates the list `extra`
     VR_CU_LAUNCH_PARAM_BUFFER_POINTER = 1,
     VR_CU_LAUNCH_PARAM_BUFFER_SIZE = 2,
 };
@@ -60,7 +60,7 @@ struct vr_cu_device_properties {
     int32_t shared_bytes, constant_bytes, warp, pitch_bytes, registers, clock_khz, texture_alignment;
 };
 
-// CUdevResource, 144 bytes: multiprocessors, or how many queues for work are wanted.
+// CUdevResource, 144 bytes: multiprocessors or work queues.
 struct vr_cu_dev_resource {
     int32_t type;
     uint8_t padding[92];
@@ -68,9 +68,9 @@ struct vr_cu_dev_resource {
         struct {
             uint32_t multiprocessors, least, alignment, flags;
         };
-        struct { // of queues for work
+        struct { // work queues
             int32_t device;
-            uint32_t workloads; // that are expected at the same time
+            uint32_t workloads; // expected concurrent workloads
             int32_t scope;
         };
         uint8_t whole[40];
@@ -78,26 +78,26 @@ struct vr_cu_dev_resource {
     void *next;
 };
 
-// CU_DEV_SM_RESOURCE_GROUP_PARAMS, 64 bytes: a part that is wanted; 0 multiprocessors: as many as are left.
+// CU_DEV_SM_RESOURCE_GROUP_PARAMS, 64 bytes: one requested part; 0 multiprocessors: all that are left.
 struct vr_cu_sm_group {
     uint32_t multiprocessors, coscheduled, preferred, flags, domain;
     uint32_t reserved[11];
 };
 
-// CUctxCreateParams, 24 bytes: part of the multiprocessors, or a context for graphics; none of these usually.
+// CUctxCreateParams, 24 bytes: a context on part of the multiprocessors, or for graphics; usually all zero.
 struct vr_cu_context_params {
     const void *affinities;
     int32_t affinity_count;
     const void *graphics;
 };
 
-// CUoccupancyB2DSize: the dynamic shared memory that a block of so many threads needs.
+// CUoccupancyB2DSize: dynamic shared memory of a block with `threads` threads.
 typedef uint64_t vr_cu_block_to_shared(int threads);
 
 // CUstreamCallback.
 typedef void vr_cu_stream_callback(uint64_t stream, vr_cu_result status, void *argument);
 
-// CUstreamBatchMemOpParams, 48 bytes. The value of 32 bits is the lower half.
+// CUstreamBatchMemOpParams, 48 bytes. A 32-bit value is in the lower half of `value`.
 struct vr_cu_mem_op {
     int32_t operation;
     uint64_t address, value;
@@ -112,7 +112,7 @@ struct vr_cu_launch_attribute {
     union {
         uint8_t bytes[64];
         uint32_t cluster[3];
-        int32_t number; // cooperative, priority and others that are one number
+        int32_t number; // value of the attributes that are one number, such as cooperative and priority
         uint64_t event;
     } value;
 };
@@ -151,7 +151,7 @@ struct vr_cu_memcpy2d {
 
 // CUmemcpyAttributes, 24 bytes.
 struct vr_cu_memcpy_attributes {
-    int32_t access_order; // of the source: 1 in stream order, 2 during the call, 3 any
+    int32_t access_order; // when the source is read: 1 in stream order, 2 during the call, 3 any time
     struct vr_cu_location from, to;
     uint32_t flags;
 };
@@ -161,7 +161,7 @@ struct vr_cu_memcpy3d_operand {
     int32_t type; // 1 memory, 2 array
     union {
         struct {
-            uint64_t address, row_length, layer_height; // in elements; 0: as the copy
+            uint64_t address, row_length, layer_height; // row_length, layer_height: in elements; 0: those of the copy
             struct vr_cu_location location;
         } memory;
         struct {
@@ -180,7 +180,7 @@ struct vr_cu_memcpy3d_batched {
 
 // CUDA_ARRAY_DESCRIPTOR_v2, 24 bytes.
 struct vr_cu_array_descriptor {
-    uint64_t width, height; // elements; height 0: one row of a one-dimensional array
+    uint64_t width, height; // in elements; height 0: a one-dimensional array
     int32_t format;
     uint32_t channels;
 };
@@ -198,7 +198,7 @@ struct vr_cu_array_requirements {
     uint32_t reserved[4];
 };
 
-// CUDA_RESOURCE_DESC, 144 bytes: what a texture or surface object reads.
+// CUDA_RESOURCE_DESC, 144 bytes: source of a texture or surface object.
 struct vr_cu_resource {
     int32_t kind; // VR_CU_RESOURCE_*
     union {
@@ -208,7 +208,7 @@ struct vr_cu_resource {
     uint32_t flags;
 };
 
-// CUDA_TEXTURE_DESC, 104 bytes, and CUDA_RESOURCE_VIEW_DESC, 112 bytes: kept as they are.
+// CUDA_TEXTURE_DESC, 104 bytes, and CUDA_RESOURCE_VIEW_DESC, 112 bytes: stored unread.
 struct vr_cu_texture {
     uint32_t words[26];
 };
@@ -247,7 +247,7 @@ struct vr_cu_batch_node {
     uint32_t flags;
 };
 
-// CUDA_CONDITIONAL_NODE_PARAMS, 32 bytes. The bodies are the node's; the driver tells where their handles stand.
+// CUDA_CONDITIONAL_NODE_PARAMS, 32 bytes. The driver returns the handles of the node's bodies through `bodies`.
 struct vr_cu_conditional_node {
     uint64_t handle;
     int32_t type;

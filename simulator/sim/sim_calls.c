@@ -1,8 +1,8 @@
-// sim_calls.c: the table of the simulated driver. Every row of calls.def gets a function that takes the lock, counts the call,
-// runs vr_sim_<member>() and moves the clock by what it cost.
+// sim_calls.c: the call table of the simulated driver. Each row of calls.def gets a function that takes the lock, counts the call, runs
+// vr_sim_<member>() and moves the clock by the call's cost.
 #include "sim/streams/sim_callbacks.h"
 
-// Calls that an allocator makes while it looks at its fences, and which complete nothing: one that does is counted, if it takes no time.
+// Calls that an allocator makes when it checks its fences. They complete nothing, so they count as progress only if they take time.
 VR_INLINE bool is_question(const char *member) {
     return strcmp(member, "event_query") == 0 || strncmp(member, "ctx_get_", 8) == 0 || strcmp(member, "ctx_set_current") == 0 ||
            strcmp(member, "stream_is_capturing") == 0 || strcmp(member, "thread_exchange_capture_mode") == 0;
@@ -15,7 +15,7 @@ static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t enter
     vr_sim_publish(sim);
     sim->costs_ns[call] += sim->clock_ns - entered_ns;
 #if VRAM_CHECK >= 3
-    // The check looks at everything: rarer the more there is, so that its share stays bounded.
+    // The check walks every object, so it runs less often the more there are: its share of the time stays bounded.
     uint64_t objects = sim->spaces.count + sim->mappings.count + sim->events.live + sim->streams.live + sim->nodes.live;
     assert(sim->counts[call] % (1 + objects / 64) != 0 || vr_sim_check(sim));
 #endif
@@ -25,13 +25,13 @@ static void leave_call(struct vr_sim *sim, enum vr_sim_call call, uint64_t enter
     }
     const struct vr_sim_read read = sim->read;
     const struct vr_sim_reader reader = sim->reader;
-    sim->counted = 0; // of one read only
+    sim->counted = 0; // applies to one read only
     sim->read = (struct vr_sim_read){0};
     vr_mutex_unlock(&sim->lock);
     sim->watch->notify(&reader, &read);
 }
 
-// Of this member, may device memory come to the host's? The compiler answers.
+// Can this member copy device memory to the host? Resolved at compile time.
 VR_INLINE bool may_read(const char *member) {
     return (strncmp(member, "memcpy", 6) == 0 && strncmp(member, "memcpy_htod", 11) != 0) || strcmp(member, "graph_launch") == 0;
 }

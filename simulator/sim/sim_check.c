@@ -1,4 +1,4 @@
-// sim_check.c: the instance against itself.
+// sim_check.c: consistency check of an instance.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_managed.h"
 #include "sim/memory/sim_pools.h"
@@ -62,7 +62,7 @@ static const struct vr_sim_exec *exec_at(const struct vr_sim *sim, uint32_t inde
     return (const struct vr_sim_exec *)(const void *)vr_sim_slots_item(&sim->execs, index);
 }
 
-// How many events, last launches and edges name the stream in slot `index`.
+// Counts the events, last launches and edges that refer to the stream in slot `index`.
 static uint64_t count_references(const struct vr_sim *sim, uint32_t index) {
     uint64_t count = 0;
     for (uint32_t i = 0; i < sim->events.used; i++) {
@@ -124,7 +124,7 @@ static bool check_graphs(const struct vr_sim *sim) {
     return nodes == sim->nodes.live;
 }
 
-// Frontiers are nodes of the graph that is captured; a capture's origin takes part in it.
+// Frontiers are nodes of the captured graph; a capture's origin stream takes part in it.
 static bool check_captures(const struct vr_sim *sim) {
     for (uint32_t i = 0; i < sim->streams.used; i++) {
         const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
@@ -147,8 +147,8 @@ static uint64_t count_imports(const struct vr_sim *sim, uint32_t pool) {
     return count;
 }
 
-// The pieces of a pool: taken ones add up to used_bytes, all of them to reserved_bytes; neighbours name and touch each other; a taken
-// piece is found by its address.
+// Pieces of a pool: allocated ones add up to used_bytes, all of them to reserved_bytes; neighbours refer to and touch each other; an
+// allocated piece is found by its address.
 static bool check_pool(const struct vr_sim *sim, uint32_t pool) {
     uint64_t used = 0, all = 0;
     for (uint32_t i = 0; i < sim->pieces.used; i++) {

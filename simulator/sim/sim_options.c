@@ -1,11 +1,11 @@
-// Options of the simulated devices, and the texts that they are read from.
+// Options of the simulated devices, and their text syntax.
 #include "sim/device/sim_card.h"
 
 #include "sim/device/sim_device.h"
 #include "sim/memory/sim_memory.h"
 #include "vram/sim.h"
 
-// ---- What the options of a simulator mean where they say nothing.
+// ---- Defaults.
 
 #define KERNEL_NS_MAX ((uint64_t)3600 * 1000000000) // an hour
 
@@ -16,7 +16,7 @@ static void fill_in(struct vram_sim_options *filled) {
     if (options.bytes != VRAM_SIM_BYTES_BACKED) options.backed = options.bytes == VRAM_SIM_BYTES_ALL;
     if (options.device_count == 0) options.device_count = options.model_count == 0 ? 1 : options.model_count;
     const bool driver = options.addresses == VRAM_SIM_DRIVER, windows = options.addresses == VRAM_SIM_WINDOWS;
-    // A TiB or two below the top of what Linux gives programs on x86-64, where their own mappings lie.
+    // One or two TiB below the top of the address space of Linux on x86-64, where a program's own mappings lie.
     options.alloc_base = or_default(options.alloc_base, driver ? 0x7d0000000000u : windows ? 0x502000000u : 0x300000000000u);
     options.alloc_alignment = or_default(options.alloc_alignment, 2 * VR_MIB);
     options.alloc_small_alignment = or_default(options.alloc_small_alignment, 512);
@@ -66,7 +66,7 @@ bool vr_sim_options_peers(const struct vram_sim_options *options, uint32_t devic
     return device != peer && !options->no_peers && vr_sim_card_has_peers(card) && card == vr_sim_options_card(options, peer);
 }
 
-// ---- Simulator options from text, `key=value,key,...`.
+// ---- Options from text: `key=value,key,...`.
 
 enum value_kind { SIZE, COUNT, DURATION, FLAG, PROFILE, ADDRESSES, BYTES, CONTEXT, MODELS };
 
@@ -128,13 +128,13 @@ static const struct {
     unsigned shift;
 } units[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
 
-// A piece of the text; not NUL-terminated.
+// Part of the option text; not NUL-terminated.
 struct span {
     const char *start;
     size_t length;
 };
 
-// How much of it fits in a message.
+// Limits the length of a quoted piece in a message.
 static int shown_length(struct span span) { return span.length < 100 ? (int)span.length : 100; }
 
 static bool span_equals(struct span span, const char *text) {
@@ -148,7 +148,7 @@ static int digit_of(char c) {
     return 16;
 }
 
-// Decimal or 0x hexadecimal digits at the start of *span, which moves past them.
+// Reads decimal digits, or hexadecimal ones after 0x, at the start of *span and moves *span past them.
 static bool read_span_number(struct span *span, uint64_t *number) {
     unsigned base = 10;
     if (span->length > 2 && span->start[0] == '0' && span->start[1] == 'x') {
@@ -201,7 +201,7 @@ static bool store_word(enum value_kind kind, struct span value, void *field) {
     return false;
 }
 
-// Keys of known devices with a plus between them: `h100+t4`.
+// Reads keys of known cards joined by plus signs: `h100+t4`.
 static bool store_models(struct span value, struct vram_sim_options *options) {
     uint8_t models[VRAM_SIM_MOST_DEVICES] = {0};
     uint32_t count = 0;
@@ -247,7 +247,7 @@ static enum vram_status parse_item(const char *text, struct span item, struct vr
         if (!span_equals(key, keys[i].key)) continue;
         if (equal == NULL && keys[i].kind != FLAG) return vr_fail(error, VRAM_BAD_OPTION, at, "%s needs a value", keys[i].key);
         if (store_value(keys[i].kind, value, (char *)options + keys[i].offset)) {
-            // The last of these two says what holds.
+            // `backed` resets `bytes`, so the later of the two options wins.
             if (keys[i].offset == offsetof(struct vram_sim_options, backed)) options->bytes = VRAM_SIM_BYTES_BACKED;
             return VRAM_OK;
         }

@@ -7,7 +7,7 @@ void vr_sim_ranges_release(struct vr_sim_ranges *ranges) {
     *ranges = (struct vr_sim_ranges){0};
 }
 
-// Recomputes what a node knows about its subtree from its children.
+// Recomputes a node's summary of its subtree from its children.
 static void pull_node(struct vr_sim_range *nodes, uint32_t at) {
     struct vr_sim_range *node = &nodes[at];
     node->first = node->base;
@@ -28,7 +28,7 @@ static void pull_node(struct vr_sim_range *nodes, uint32_t at) {
     }
 }
 
-// Cuts the subtree `at` into the ranges below `base` and those above. Depth is that of the tree, O(log n) expected.
+// Splits the subtree `at` into the ranges below `base` and the rest. Recursion is as deep as the tree, O(log n) expected.
 static void split_nodes(struct vr_sim_range *nodes, uint32_t at, uint64_t base, uint32_t *below, uint32_t *above) {
     if (at == NONE) {
         *below = *above = NONE;
@@ -71,7 +71,7 @@ static uint32_t insert_below(struct vr_sim_range *nodes, uint32_t at, uint32_t f
     return at;
 }
 
-// Whether pull_node() changes nothing, so that nothing changes further up, either.
+// Recomputes a node's summary. Returns true if it was unchanged, so that its ancestors need no update.
 static bool is_settled(struct vr_sim_range *nodes, uint32_t at) {
     const uint64_t first = nodes[at].first, last = nodes[at].last, widest_gap = nodes[at].widest_gap;
     pull_node(nodes, at);
@@ -136,7 +136,7 @@ void vr_sim_ranges_remove(struct vr_sim_ranges *ranges, uint64_t base) {
     ranges->count--;
 }
 
-// The highest range whose base is at or below `address`.
+// Returns the highest range whose base is at or below `address`.
 static struct vr_sim_range *floor_of(const struct vr_sim_ranges *ranges, uint64_t address) {
     struct vr_sim_range *best = NULL;
     for (uint32_t at = ranges->root; at != NONE;) {
@@ -180,8 +180,8 @@ struct vr_sim_range *vr_sim_ranges_next(const struct vr_sim_ranges *ranges, uint
     return best;
 }
 
-// Walks the subtree in order and raises *address past what is in the way; true once [*address, *address + span) is known to end
-// before the rest of the tree. Whole subtrees that lie below, or have no gap wide enough, are stepped over.
+// Walks the subtree in order and raises *address past obstacles. Returns true once [*address, *address + span) is known to end before the
+// rest of the tree. Skips whole subtrees that lie below or have no gap wide enough.
 static bool find_gap(const struct vr_sim_range *nodes, uint32_t at, uint64_t span, uint64_t alignment, uint64_t *address) {
     if (at == NONE) return false;
     const struct vr_sim_range *node = &nodes[at];
@@ -203,7 +203,7 @@ uint64_t vr_sim_ranges_lowest_gap(const struct vr_sim_ranges *ranges, uint64_t f
     return address < limit && limit - address >= span ? address : UINT64_MAX;
 }
 
-// Adds the number of nodes of a subtree to *count; false when its invariant is broken.
+// Adds the number of nodes of a subtree to *count. Returns false if its invariant is broken.
 static bool check_below(const struct vr_sim_ranges *ranges, uint32_t at, uint64_t *count) {
     if (at == NONE) return true;
     const struct vr_sim_range *node = &ranges->nodes[at], *left = &ranges->nodes[node->left], *right = &ranges->nodes[node->right];

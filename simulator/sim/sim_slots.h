@@ -1,36 +1,36 @@
-// sim_slots.h: tables of objects behind 64-bit handles. A handle holds the slot and the generation of its use, so that a handle
-// of a destroyed object is found out and never reaches another one.
+// sim_slots.h: tables of objects behind 64-bit handles. A handle contains a slot and its generation, so a stale handle is detected and
+// never reaches another object.
 #ifndef VR_SIM_SIM_SLOTS_H
 #define VR_SIM_SIM_SLOTS_H
 
 #include "base/base.h"
 
-// Every object in a table starts with this.
+// First member of every object in a table.
 struct vr_sim_slot {
-    uint32_t generation; // of the present or last use
+    uint32_t generation; // of the current or last use
     union {
-        uint32_t next_free; // chain of unused slots, index + 1
-        uint32_t index;     // its own, while it holds an object
+        uint32_t next_free; // chain of free slots: index + 1
+        uint32_t index;     // own index, while it holds an object
     };
     bool live;  // holds an object
     bool named; // its handle is valid; an object may outlive its handle
 };
 
-// Invariant: `live` slots hold an object; the free list names each of the others once; only an object has a valid handle.
-// vr_sim_slots_check() is that sentence.
+// Invariant: `live` slots hold an object, the free list contains each other slot once, and only objects have valid handles.
+// vr_sim_slots_check() tests it.
 struct vr_sim_slots {
     void *items;
     size_t item_bytes; // sizeof the object
     size_t capacity;
-    uint32_t used;      // slots ever taken
-    uint32_t free_list; // index + 1 of the first unused slot
+    uint32_t used;      // slots ever used
+    uint32_t free_list; // index + 1 of the first free slot
     uint16_t tag;       // top bits of the table's handles: 1 to VR_SIM_SLOT_TAG_MOST
     uint32_t live;      // objects
 };
 
-// Handle: tag in bits 41..46, generation in 28..40, slot in 4..27 (16 million objects of one kind). A handle of NVIDIA's driver is the
-// address of an object in a process: below 2^47, so that who keeps it as a double loses no digit; and programs keep marks of their own
-// in its low bits: the lowest four are 0 here, too.
+// Handle: tag in bits 41..46, generation in 28..40, slot in 4..27 (16 million objects per table). NVIDIA's handles are addresses of objects
+// in the process. Handles here imitate two of their properties that programs rely on: they are below 2^47, so a double holds them exactly,
+// and their lowest four bits are 0, because programs store marks there.
 #define VR_SIM_SLOT_BITS            24
 #define VR_SIM_SLOT_SHIFT           4
 #define VR_SIM_SLOT_GENERATION_BITS 13
@@ -41,7 +41,7 @@ VR_INLINE struct vr_sim_slot *vr_sim_slots_item(const struct vr_sim_slots *slots
     return (struct vr_sim_slot *)(void *)((char *)slots->items + (size_t)index * slots->item_bytes);
 }
 
-// Takes a slot, all zero but for its head. NO_HOST_MEMORY; LIMIT past 16 million.
+// Allocates a slot, zero except for its header. NO_HOST_MEMORY; LIMIT past 16 million.
 VR_INLINE enum vram_status vr_sim_slots_take(struct vr_sim_slots *slots, uint32_t *index) {
     uint32_t taken = slots->free_list;
     if (taken != 0) {
@@ -78,7 +78,7 @@ VR_INLINE uint64_t vr_sim_slots_handle(const struct vr_sim_slots *slots, uint32_
     return (high << VR_SIM_SLOT_BITS | index) << VR_SIM_SLOT_SHIFT;
 }
 
-// The object of a handle, or NULL. Borrowed until the next vr_sim_slots_take().
+// Returns the object of a handle, or NULL. Borrowed until the next vr_sim_slots_take().
 VR_INLINE void *vr_sim_slots_find(const struct vr_sim_slots *slots, uint64_t handle) {
     uint32_t index = (uint32_t)(handle >> VR_SIM_SLOT_SHIFT & ((1u << VR_SIM_SLOT_BITS) - 1));
     if (index >= slots->used) return NULL;
@@ -86,7 +86,7 @@ VR_INLINE void *vr_sim_slots_find(const struct vr_sim_slots *slots, uint64_t han
     return slot->named && vr_sim_slots_handle(slots, index) == handle ? slot : NULL;
 }
 
-// Of an object.
+// Returns the slot index of an object of the table.
 VR_INLINE uint32_t vr_sim_slots_index(const struct vr_sim_slots *slots, const void *item) {
     const struct vr_sim_slot *slot = item;
     assert(slot->live && vr_sim_slots_item(slots, slot->index) == slot);
@@ -94,7 +94,7 @@ VR_INLINE uint32_t vr_sim_slots_index(const struct vr_sim_slots *slots, const vo
     return slot->index;
 }
 
-// Does the invariant hold? In time O(used).
+// Tests the invariant, in O(used).
 VR_INLINE bool vr_sim_slots_check(const struct vr_sim_slots *slots) {
     uint32_t live = 0, unused = 0;
     for (uint32_t i = 0; i < slots->used; i++) {

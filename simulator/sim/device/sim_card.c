@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-// Number 0 is no card: compute capability 8.0, and one multiprocessor, so that nothing scales with it.
+// Card 0 is the generic device: compute capability 8.0, and one multiprocessor so that nothing scales with their number.
 static const struct vr_sim_card cards[] = {
     {.key = "",
      .name = "vram simulated device",

@@ -1,4 +1,4 @@
-// sim_card.h: what is known of real devices, by name: the rows of devices.def, boards.def and architectures.def. No state; nothing here
+// sim_card.h: facts about real devices by name, from the rows of devices.def, boards.def and architectures.def. Stateless; no function
 // needs a lock.
 #ifndef VR_SIM_DEVICE_SIM_CARD_H
 #define VR_SIM_DEVICE_SIM_CARD_H
@@ -17,70 +17,70 @@ enum vr_sim_card_class {
     VR_SIM_INSTINCT
 };
 
-// What NVML tells of a card. 0: not known, or the card has none of it.
+// A card's values that only NVML reports. 0: unknown or not applicable.
 struct vr_sim_board {
     const char *key;
-    uint32_t bar_mib;                           // the window to its memory on the bus (BAR1)
-    uint32_t least_watts, watts, most_watts;    // limits of power: the range, and the usual one
-    uint32_t video_mhz, application_mhz, links; // NVLinks that lead to a switch or another card
+    uint32_t bar_mib;                           // size of BAR1, the window to the card's memory on the bus
+    uint32_t least_watts, watts, most_watts;    // range of the power limit, and the usual limit
+    uint32_t video_mhz, application_mhz, links; // links: NVLinks to a switch or another card
 };
 
 struct vr_sim_card {
-    const char *key;  // "h100"; "" of the device that is no card
-    const char *name; // as the driver tells it
+    const char *key;  // "h100"; "" for the generic device
+    const char *name; // as the driver reports it
     int major, minor; // compute capability
     int multiprocessors;
-    uint64_t total_bytes; // of cuMemGetInfo
-    uint64_t nvml_mib;    // the total of NVML, which is more; 0: NVML does not tell it
-    uint64_t context_mib; // that a context takes
+    uint64_t total_bytes; // total from cuMemGetInfo
+    uint64_t nvml_mib;    // total from NVML, which is larger; 0: NVML does not report it
+    uint64_t context_mib; // memory that a context takes
     int l2_bytes, clock_khz, memory_clock_khz, bus_bits, copy_engines;
     enum vr_sim_card_class kind;
-    uint32_t pci_device;   // the vendor is NVIDIA, 0x10de; 0: not on that bus
-    const char *estimated; // letters of figures without a log: devices.def
+    uint32_t pci_device;   // of vendor NVIDIA, 0x10de; 0: not on the PCI bus
+    const char *estimated; // letters of the figures without a log; see devices.def
 };
 
 struct vr_sim_architecture {
     int major, minor;
     int shared_bytes, shared_optin_bytes, reserved_bytes, blocks, threads, precision_ratio;
-    int persisting; // sixteenths of L2
+    int persisting; // sixteenths of L2 that can persist
 };
 
-#define VR_SIM_PCI_BUS(device) ((int)(device) + 1) // of domain 0; device and function 0
+#define VR_SIM_PCI_BUS(device) ((int)(device) + 1) // the PCI domain, device and function are 0
 
-// The card of a number from 1 up; the device that is no card for 0 and what is beyond the last. Never NULL.
+// Returns card `number`, counted from 1; the generic device for 0 and past the last. Never NULL.
 const struct vr_sim_card *vr_sim_card_at(uint32_t number);
 uint32_t vr_sim_card_count(void);
-// Of these, how many are AMD's: the last ones.
+// The number of AMD cards, which come last.
 uint32_t vr_sim_card_amd_count(void);
-// Never NULL; all of it 0 for a card without a row.
+// Returns the card's board, all zero for a card without a row. Never NULL.
 const struct vr_sim_board *vr_sim_board_of(const struct vr_sim_card *card);
-// Has its class error correction, and is it on? Can two of a kind reach each other's memory?
+// Is ECC on for cards of this class? Can two of the same card access each other's memory?
 VR_INLINE bool vr_sim_card_has_ecc(const struct vr_sim_card *card) {
     return card->kind == VR_SIM_DATA_CENTRE || card->kind == VR_SIM_GRACE || card->kind == VR_SIM_INSTINCT;
 }
 VR_INLINE bool vr_sim_card_has_peers(const struct vr_sim_card *card) {
     return vr_sim_card_has_ecc(card) || card->kind == VR_SIM_WORKSTATION || card->kind == VR_SIM_NO_CARD;
 }
-// The number of the card whose key is the `length` bytes at `key`, or 0.
+// Returns the number of the card with this key (`length` bytes, not NUL-terminated), or 0.
 uint32_t vr_sim_card_find(const char *key, size_t length);
-// That of the card's compute capability; never NULL.
+// Returns the architecture of the card's compute capability. Never NULL.
 const struct vr_sim_architecture *vr_sim_architecture_of(const struct vr_sim_card *card);
-// The UUID of device number `device`, 16 bytes: the same in every process.
+// Writes the 16-byte UUID of a device, which is the same in every process.
 void vr_sim_card_uuid(uint32_t device, unsigned char *uuid);
-// The same as NVIDIA's tools write it: "GPU-", 36 characters and the end.
+// Writes the UUID as NVIDIA's tools do: "GPU-", 36 characters and a NUL.
 void vr_sim_card_uuid_text(uint32_t device, char text[41]);
 
-// ---- What the options of a simulator mean, for the simulator and for the stand-ins that tell of its devices. Needs no lock.
+// ---- Meaning of a simulator's options, shared by the simulator and the stand-ins that report its devices. Needs no lock.
 
-#define VR_SIM_MEMORY_MAX ((uint64_t)1 << 50) // of one device
+#define VR_SIM_MEMORY_MAX ((uint64_t)1 << 50) // per device
 
-// Puts the defaults where options say nothing. False for values out of range.
+// Fills in defaults for unset options. Returns false for a value out of range.
 bool vr_sim_options_complete(struct vram_sim_options *options);
-// Of completed options: what a device is, its memory, and whether two are peers.
+// These three take completed options: a device's card, its memory in bytes, and whether two devices are peers.
 const struct vr_sim_card *vr_sim_options_card(const struct vram_sim_options *options, uint32_t device);
 uint64_t vr_sim_options_memory(const struct vram_sim_options *options, uint32_t device);
 bool vr_sim_options_peers(const struct vram_sim_options *options, uint32_t device, uint32_t peer);
-// vram_sim_parse() that keeps what the text does not name.
+// Like vram_sim_parse(), but keeps options that the text does not name.
 enum vram_status vr_sim_parse_into(const char *text, struct vram_sim_options *options, struct vram_error *error);
 
 #endif

@@ -1,15 +1,15 @@
-// Contexts: which one is current in which thread, and what a program sets of one and reads back.
+// Contexts: each thread's current context, and the settings that programs store in contexts.
 #include <stdatomic.h>
 
 #include "sim/sim.h"
 
-// ---- Contexts, and which one is current in which thread.
+// ---- Each thread's current context.
 
 uint64_t vr_sim_context_handle(const struct vr_sim *sim, const struct vr_sim_context *context) {
     return vr_sim_slots_handle(&sim->contexts, vr_sim_slots_index(&sim->contexts, context));
 }
 
-// A number of the calling thread that no other thread of the process ever has, unlike ids that the system reuses.
+// Returns a number for the calling thread that no other thread of the process gets, unlike system thread ids, which are reused.
 static uint64_t this_thread_number(void) {
     static atomic_uint_fast64_t last;
     static _Thread_local uint64_t number;
@@ -25,7 +25,7 @@ static struct vr_sim_thread *add_thread(struct vr_sim *sim, uint64_t number) {
 }
 
 struct vr_sim_thread *vr_sim_this_thread(struct vr_sim *sim) {
-    // Where the thread was found last; true for as long as the instance lives, as records never move down.
+    // Where the thread was last found. It stays valid for the life of the instance because records never move to lower indices.
     static _Thread_local struct {
         uint64_t serial;
         size_t index;
@@ -50,7 +50,7 @@ vr_cu_result vr_sim_current(struct vr_sim *sim, struct vr_sim_context **context)
     return VR_CU_SUCCESS;
 }
 
-// The calling thread's current context as vr_sim_ctx_get_current() found it last; serial 0: not known. Only the thread itself changes it.
+// The current context that vr_sim_ctx_get_current() last found; serial 0: unknown. Only this thread changes it.
 static _Thread_local struct { uint64_t serial, context; } cached;
 
 bool vr_sim_ctx_cached(const struct vr_sim *sim, uint64_t *context) {
@@ -85,7 +85,7 @@ vr_cu_result vr_sim_ctx_get_current(struct vr_sim *sim, uint64_t *context) {
     return VR_CU_SUCCESS;
 }
 
-// Replaces the top of the thread's stack; no context (0) takes the top away.
+// Replaces the top of the thread's stack, or pops it if context is 0.
 vr_cu_result vr_sim_ctx_set_current(struct vr_sim *sim, uint64_t context) {
     cached.serial = 0;
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
@@ -108,13 +108,12 @@ vr_cu_result vr_sim_ctx_get_device(struct vr_sim *sim, int *device) {
     return result;
 }
 
-// ---- What a program sets of a context and reads back: flags, limits, preferences. Nothing is done with it.
+// ---- Settings of a context: flags, limits, preferences. They are stored and returned, and change nothing.
 
 enum { SCHEDULE_MASK = 7, CREATE_FLAGS = 0xff };
 
-// What cuCtxGetLimit tells of a new context: stack of a thread, buffer of printf, heap of malloc, depth and pending launches of dynamic
-// parallelism, bytes that a fetch into the L2 cache takes, persisting L2 cache. CUDA's guides say so of all but the fetch, which is the
-// documented maximum.
+// What cuCtxGetLimit returns for a new context: stack per thread, printf buffer, malloc heap, depth and pending launches of dynamic
+// parallelism, L2 fetch granularity, persisting L2 cache. CUDA's guides give all but the granularity, which here is the documented maximum.
 static const uint64_t first_limits[VR_SIM_LIMITS] = {1024, 1 * VR_MIB, 8 * VR_MIB, 2, 2048, 128, 0};
 enum { LIMIT_SYNC_DEPTH = 3, LIMIT_FETCH = 5, LIMIT_PERSISTING = 6 };
 
@@ -124,13 +123,11 @@ struct vr_sim_context_settings vr_sim_context_defaults(struct vr_sim *sim, uint3
     return settings;
 }
 
-// One way to wait at most.
+// Allows at most one way to wait.
 vr_cu_result vr_sim_context_flags_check(uint32_t flags) {
     const uint32_t schedule = flags & SCHEDULE_MASK;
     return (flags & ~(uint32_t)CREATE_FLAGS) == 0 && (schedule & (schedule - 1)) == 0 ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
-
-// --- flags ----------------------------------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_primary_ctx_set_flags(struct vr_sim *sim, int device, unsigned flags) {
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
@@ -158,9 +155,7 @@ vr_cu_result vr_sim_ctx_set_flags(struct vr_sim *sim, unsigned flags) {
     return result;
 }
 
-// --- identity -------------------------------------------------------------------------------------------------------------
-
-// The context that is meant: none is the current one.
+// Finds the context of a handle; 0 is the current context.
 static vr_cu_result find_context(struct vr_sim *sim, uint64_t handle, struct vr_sim_context **context) {
     if (handle == 0) return vr_sim_current(sim, context);
     struct vr_sim_context *found = vr_sim_context_find(sim, handle);
@@ -178,7 +173,7 @@ vr_cu_result vr_sim_ctx_get_id(struct vr_sim *sim, uint64_t context, uint64_t *i
     return result;
 }
 
-// Every context is of the binary interface of CUDA 3.2.
+// Every context has API version 3.2.
 vr_cu_result vr_sim_ctx_get_api_version(struct vr_sim *sim, uint64_t context, unsigned *version) {
     if (version == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_context *found;
@@ -195,9 +190,7 @@ vr_cu_result vr_sim_ctx_get_device_of(struct vr_sim *sim, int *device, uint64_t 
     return result;
 }
 
-// --- limits and preferences -------------------------------------------------------------------------------------------------
-
-// How deep a kernel may wait for kernels that it launched: devices of compute capability 9.0 let none wait.
+// Devices of compute capability 9.0 have no LIMIT_SYNC_DEPTH: a kernel cannot wait for kernels that it launched.
 static bool has_limit(const struct vr_sim *sim, const struct vr_sim_context *context, int limit) {
     return limit != LIMIT_SYNC_DEPTH || sim->devices[context->device].card->major < 9;
 }
@@ -212,7 +205,7 @@ vr_cu_result vr_sim_ctx_get_limit(struct vr_sim *sim, uint64_t *value, int limit
     return VR_CU_SUCCESS;
 }
 
-// The driver takes what it can have: a stack in steps of 16 bytes, a fetch of at most 128 bytes, as much persisting cache as there is.
+// Clamps the value as the driver does: an L2 fetch to 128 bytes, persisting L2 to the device's maximum.
 vr_cu_result vr_sim_ctx_set_limit(struct vr_sim *sim, int limit, uint64_t value) {
     struct vr_sim_context *context;
     if (limit < 0) return VR_CU_INVALID_VALUE;
@@ -252,7 +245,7 @@ vr_cu_result vr_sim_ctx_set_cache_config(struct vr_sim *sim, int config) {
     return result;
 }
 
-// Banks of 4 bytes: the default of every device that has a choice, and all that newer ones have.
+// Returns 1, banks of 4 bytes: the default where banks are configurable, and the only size on newer devices.
 vr_cu_result vr_sim_ctx_get_shared_mem_config(struct vr_sim *sim, int *config) {
     struct vr_sim_context *context;
     const vr_cu_result result = config == NULL ? VR_CU_INVALID_VALUE : vr_sim_current(sim, &context);

@@ -1,4 +1,4 @@
-// How contexts begin and end, green contexts among them.
+// Creation and destruction of contexts and green contexts.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_arrays.h"
 #include "sim/memory/sim_managed.h"
@@ -9,10 +9,10 @@
 #include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_streams.h"
 
-// ---- How contexts begin and end, and what waits for all that one has under way. What lives in a context ends with it, so this file calls
-// those of all models, and none of them calls it.
+// ---- Creation, destruction and synchronization of contexts. A context's objects end with it, so this file calls the code of all other
+// models, and none of them calls it.
 
-// Lets a context that has nothing, new or reset, take its memory and have its default stream.
+// Gives an empty context (new or reset) its memory and its default stream.
 static vr_cu_result begin_context(struct vr_sim *sim, uint64_t context) {
     struct vr_sim_context *begun = vr_sim_context_find(sim, context);
     struct vr_sim_device *device = &sim->devices[begun->device];
@@ -41,7 +41,7 @@ vr_cu_result vr_sim_context_create(struct vr_sim *sim, uint32_t device, bool pri
     return result;
 }
 
-// All that lives in the context, and the memory that it takes.
+// Frees everything in the context, and the memory that it takes itself.
 static void end_context(struct vr_sim *sim, uint64_t context) {
     vr_sim_wait_context(sim, context);
     vr_sim_end_events(sim, context);
@@ -101,7 +101,7 @@ vr_cu_result vr_sim_primary_ctx_release(struct vr_sim *sim, int device) {
     return VR_CU_SUCCESS;
 }
 
-// A value that a stream of the context waits for, or NULL.
+// Returns a value in memory that a stream of the context still waits for, or NULL.
 static const struct vr_sim_hold *hold_in(const struct vr_sim *sim, uint64_t context) {
     for (uint32_t i = 0; i < sim->streams.used; i++) {
         const struct vr_sim_stream *stream = vr_sim_stream_at(sim, i);
@@ -125,13 +125,13 @@ vr_cu_result vr_sim_ctx_synchronize(struct vr_sim *sim, int unused) {
     result = vr_sim_context_for_waiting(sim, handle);
     if (result != VR_CU_SUCCESS) return result;
     wait_for_values(sim, handle);
-    if (vr_sim_context_find(sim, handle) == NULL) return VR_CU_CONTEXT_IS_DESTROYED; // by another thread
+    if (vr_sim_context_find(sim, handle) == NULL) return VR_CU_CONTEXT_IS_DESTROYED; // another thread destroyed it
     vr_sim_wait_context(sim, handle);
     vr_sim_pools_synchronized(sim);
     return VR_CU_SUCCESS;
 }
 
-// As if the context were the current one for the time of the call; none is the current one.
+// Synchronizes `context` as if it were current during the call; 0 is the current context.
 vr_cu_result vr_sim_ctx_synchronize_of(struct vr_sim *sim, uint64_t context) {
     if (context == 0) return vr_sim_ctx_synchronize(sim, 0);
     vr_cu_result result = vr_sim_ctx_push(sim, context);
@@ -141,16 +141,17 @@ vr_cu_result vr_sim_ctx_synchronize_of(struct vr_sim *sim, uint64_t context) {
     return result;
 }
 
-// ---- Green contexts: some multiprocessors of a device, in its primary context. Work takes as long in one as outside of it, and its
-// streams are of the primary context, whose handle is the context's, too.
+// ---- Green contexts: part of a device's multiprocessors, within its primary context. Work takes as long as outside of one. Streams of a
+// green context belong to the primary context and report its handle.
 
 enum { TYPE_INVALID = 0, TYPE_SM = 1, TYPE_QUEUES = 1000 };
 enum { SCOPE_DEVICE = 0, SCOPE_BALANCED = 1 };
-enum { MOST_WORKLOADS = 8 }; // CUDA_DEVICE_MAX_CONNECTIONS, when it is not set
-enum { DEFAULT_STREAM = 1 }; // the one flag of a green context, and it has to be there
+enum { MOST_WORKLOADS = 8 }; // default of CUDA_DEVICE_MAX_CONNECTIONS
+enum { DEFAULT_STREAM = 1 }; // the only flag of a green context, and required
 enum { IGNORE_COSCHEDULING = 1, SPLIT_FLAGS = 3 };
 
-// How many multiprocessors a part has at least, and in what steps, by compute capability: CUDA's documents of cuDevSmResourceSplitByCount.
+// Gets the smallest number of multiprocessors in a part and the step between sizes, by compute capability. From CUDA's documentation of
+// cuDevSmResourceSplitByCount.
 static void steps_of(int major, unsigned *least, unsigned *alignment) {
     *least = major >= 9 ? 8 : major == 8 ? 4 : major == 7 ? 2 : 1;
     *alignment = major >= 9 ? 8 : major >= 7 ? 2 : 1;
@@ -187,7 +188,8 @@ vr_cu_result vr_sim_ctx_get_dev_resource(struct vr_sim *sim, uint64_t context, s
     return result == VR_CU_SUCCESS ? vr_sim_device_get_dev_resource(sim, device, resource, type) : result;
 }
 
-// Equal parts of at least `least`; what does not fill one remains. No groups: how many there would be.
+// Splits into equal groups of at least `least` multiprocessors; the rest goes to *remainder. With groups == NULL, only sets *count to the
+// number of possible groups.
 vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr_cu_dev_resource *groups, unsigned *count,
                                                    const struct vr_cu_dev_resource *input, struct vr_cu_dev_resource *remainder,
                                                    unsigned flags, unsigned least) {
@@ -204,7 +206,7 @@ vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr
         return VR_CU_SUCCESS;
     }
     if (most == 0 || *count == 0) return VR_CU_INVALID_RESOURCE_CONFIGURATION;
-    const struct vr_cu_dev_resource whole = *input; // may be among what is written
+    const struct vr_cu_dev_resource whole = *input; // input may alias an output
     *count = *count < most ? *count : (unsigned)most;
     for (unsigned i = 0; i < *count; i++) {
         groups[i] = whole;
@@ -219,8 +221,8 @@ vr_cu_result vr_sim_dev_sm_resource_split_by_count(struct vr_sim *sim, struct vr
     return VR_CU_SUCCESS;
 }
 
-// Parts of the sizes that are asked for, in this order; the answer is what they got. Which multiprocessors lie together is not
-// simulated: a part that wants some together is a multiple of these.
+// Gets the size of one part. Which multiprocessors lie together is not simulated: a part that wants co-scheduled ones is a multiple of that
+// number.
 static vr_cu_result part_of(const struct vr_cu_dev_resource *input, const struct vr_cu_sm_group *wanted, uint32_t left, uint32_t *size) {
     enum { BACKFILL = 1 };
     const uint32_t alignment = wanted->coscheduled != 0 ? wanted->coscheduled : input->alignment == 0 ? 1 : input->alignment;
@@ -236,7 +238,7 @@ vr_cu_result vr_sim_dev_sm_resource_split(struct vr_sim *sim, struct vr_cu_dev_r
     (void)sim;
     if (input == NULL || wanted == NULL || count == 0 || flags != 0) return VR_CU_INVALID_VALUE;
     if (input->type != TYPE_SM) return VR_CU_INVALID_RESOURCE_TYPE;
-    const struct vr_cu_dev_resource whole = *input; // may be among what is written
+    const struct vr_cu_dev_resource whole = *input; // input may alias an output
     uint32_t left = whole.multiprocessors, size;
     for (unsigned i = 0; i < count; i++) {
         const vr_cu_result fits = part_of(&whole, &wanted[i], left, &size);
@@ -280,7 +282,7 @@ static vr_cu_result make_green(struct vr_sim *sim, const struct vr_sim_green *wh
     return VR_CU_SUCCESS;
 }
 
-// Adds one resource to a description; of queues there is one word.
+// Adds one resource to a description, which can name queues only once.
 static vr_cu_result describe_resource(struct vr_sim_green *description, const struct vr_cu_dev_resource *resource, bool *queues) {
     if (resource->type != TYPE_SM && resource->type != TYPE_QUEUES) return VR_CU_INVALID_RESOURCE_TYPE;
     if (resource->type == TYPE_QUEUES) {
@@ -296,7 +298,7 @@ static vr_cu_result describe_resource(struct vr_sim_green *description, const st
     return VR_CU_SUCCESS;
 }
 
-// A description lives as long as the driver: there is no call that ends one.
+// Creates a description. It lives as long as the driver because no call destroys one.
 vr_cu_result vr_sim_dev_resource_generate_desc(struct vr_sim *sim, uint64_t *description, const struct vr_cu_dev_resource *resources,
                                                unsigned count) {
     if (description == NULL || resources == NULL || count == 0) return VR_CU_INVALID_VALUE;
@@ -338,7 +340,7 @@ vr_cu_result vr_sim_green_ctx_destroy(struct vr_sim *sim, uint64_t green) {
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
     const int device = (int)found->device;
     vr_sim_slots_give(&sim->greens, vr_sim_slots_index(&sim->greens, found));
-    (void)vr_sim_primary_ctx_release(sim, device); // it was retained, and a reset leaves that
+    (void)vr_sim_primary_ctx_release(sim, device); // it is still retained: a reset does not release it
     return VR_CU_SUCCESS;
 }
 
@@ -368,7 +370,7 @@ vr_cu_result vr_sim_ctx_from_green_ctx(struct vr_sim *sim, uint64_t *context, ui
     return VR_CU_SUCCESS;
 }
 
-// Such a stream waits for no other by itself.
+// Creates a stream in a green context, which must be non-blocking.
 vr_cu_result vr_sim_green_ctx_stream_create(struct vr_sim *sim, uint64_t *stream, uint64_t green, unsigned flags, int priority) {
     const struct vr_sim_green *found = find_green(sim, green, true);
     if (found == NULL) return VR_CU_INVALID_CONTEXT;
@@ -401,7 +403,7 @@ vr_cu_result vr_sim_green_ctx_wait_event(struct vr_sim *sim, uint64_t green, uin
     return context == 0 ? VR_CU_INVALID_CONTEXT : vr_sim_context_wait(sim, context, green, event);
 }
 
-// 0: the stream was made in no green context.
+// Sets *green to 0 for a stream not made in a green context.
 vr_cu_result vr_sim_stream_get_green_ctx(struct vr_sim *sim, uint64_t stream, uint64_t *green) {
     struct vr_sim_stream *found;
     if (green == NULL) return VR_CU_INVALID_VALUE;
@@ -410,7 +412,7 @@ vr_cu_result vr_sim_stream_get_green_ctx(struct vr_sim *sim, uint64_t stream, ui
     return result;
 }
 
-// Of the green context that the stream was made in, or of the device.
+// Gets the resource of the stream's green context, or of the whole device.
 vr_cu_result vr_sim_stream_get_dev_resource(struct vr_sim *sim, uint64_t stream, struct vr_cu_dev_resource *resource, int type) {
     uint64_t context, green;
     vr_cu_result result = vr_sim_stream_get_green_ctx(sim, stream, &green);

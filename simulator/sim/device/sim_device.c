@@ -1,10 +1,10 @@
-// What a device is by its attributes, and what calls cost on the virtual clock.
+// Attributes of devices, and what calls cost on the virtual clock.
 #include <stdio.h>
 
 #include "sim/sim.h"
 #include "vram/sim.h"
 
-// ---- What a driver says of itself and of its devices.
+// ---- What the driver reports about itself and its devices.
 
 bool vr_sim_is_device(const struct vr_sim *sim, int device) { return device >= 0 && (uint32_t)device < sim->options.device_count; }
 
@@ -39,11 +39,11 @@ vr_cu_result vr_sim_device_get_name(struct vr_sim *sim, char *name, int length, 
     return VR_CU_SUCCESS;
 }
 
-// What attributes.def asks of a card. Orin shares its host's memory, and not its page tables.
+// Names that attributes.def uses. Orin shares its host's memory, but not its page tables.
 #define IS_ORIN            (card->kind == VR_SIM_INTEGRATED && card->major == 8)
 #define SHARES_PAGE_TABLES (card->kind == VR_SIM_GRACE || (card->kind == VR_SIM_INTEGRATED && !IS_ORIN))
 
-// False for a number that is no attribute.
+// Returns false if the number is not an attribute.
 static bool attribute_of(const struct vr_sim *sim, int attribute, int device, int *value) {
     const struct vr_sim_card *card = sim->devices[device].card;
     const struct vr_sim_architecture *arch = vr_sim_architecture_of(card);
@@ -112,23 +112,23 @@ const char *vram_sim_model_estimated(const char *key) {
     return key == NULL ? "" : vr_sim_card_at(vr_sim_card_find(key, strlen(key)))->estimated;
 }
 
-// ---- What calls cost on the virtual clock. The figures are measurements others published, as far as there are any;
-// docs/guides/simulator.md names the source of each. A call without a figure costs nothing.
+// ---- What calls cost on the virtual clock. The figures are published measurements where there are any; docs/guides/simulator.md names
+// each source. A call without a figure costs nothing.
 
 #define SMALL_PAGE  (2 * VR_MIB)
-#define SMALL_LIMIT VR_MIB // sizes below share 2 MiB pages
+#define SMALL_LIMIT VR_MIB // smaller sizes share 2 MiB pages
 
 enum {
-    ALLOC_NS = 4000,            // from a page the driver holds
+    ALLOC_NS = 4000,            // from a 2 MiB page that the driver already holds
     ALLOC_NEW_NS = 60000,       // with new physical memory
-    ALLOC_NS_PER_MIB = 400,     // of new memory, also of cuMemCreate above 2 MiB
-    FREE_NS_PER_MIB = 200,      // of memory given back
-    RECORD_TIMING_NS = 2250,    // more than a record without timing
+    ALLOC_NS_PER_MIB = 400,     // of new memory, also by cuMemCreate above 2 MiB
+    FREE_NS_PER_MIB = 200,      // of memory freed
+    RECORD_TIMING_NS = 2250,    // on top of a record without timing
     SET_ACCESS_CHEAP_NS = 500,  // per 2 MiB after the first
-    SET_ACCESS_DEAR_NS = 36000, // the same
-    SET_ACCESS_NS = 36000,      // the first 2 MiB
+    SET_ACCESS_DEAR_NS = 36000, // the same in the profile DEAR
+    SET_ACCESS_NS = 36000,      // for the first 2 MiB
     UNMAP_NS = 26000,           // per mapping
-    POOL_HIT_NS = 800,          // cuMemAllocAsync from what the pool has
+    POOL_HIT_NS = 800,          // cuMemAllocAsync from the pool's free memory
     POOL_MISS_NS = 60000,       // with new memory
     POOL_NS_PER_MIB = 15000,    // of new memory
 };
@@ -171,7 +171,7 @@ uint64_t vr_sim_base_cost_ns(const struct vr_sim *sim, enum vr_sim_call call) {
     return sim->options.profile == VRAM_SIM_FREE ? 0 : base_costs_ns[call];
 }
 
-// These add to the cost of the running call; nothing in the profile FREE.
+// Adds to the cost of the running call. Does nothing in the profile FREE.
 static void sim_charge(struct vr_sim *sim, uint64_t cost_ns) {
     if (sim->options.profile != VRAM_SIM_FREE) sim->charge_ns += cost_ns;
 }

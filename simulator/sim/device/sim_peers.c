@@ -1,9 +1,9 @@
-// What a device is among others: its names and places, and which others it reaches.
+// Bus ids and peers: how devices are addressed, and which of them can access each other.
 #include <stdio.h>
 
 #include "sim/sim.h"
 
-// ---- Which device may use the memory of which other.
+// ---- Peer access.
 
 bool vr_sim_are_peers(const struct vr_sim *sim, uint32_t device, uint32_t peer) {
     return vr_sim_options_peers(&sim->options, sim->devices[device].ordinal, sim->devices[peer].ordinal);
@@ -24,7 +24,7 @@ static size_t position_of(const struct vr_sim_context *context, uint64_t peer) {
 
 static bool has_peer(const struct vr_sim_context *context, uint64_t peer) { return position_of(context, peer) < context->peer_count; }
 
-// The current context and the one that `peer` names, which must be another.
+// Finds the current context and the context `peer`, which must differ.
 static vr_cu_result find_pair(struct vr_sim *sim, uint64_t peer, struct vr_sim_context **context, struct vr_sim_context **other) {
     const vr_cu_result result = vr_sim_current(sim, context);
     if (result != VR_CU_SUCCESS) return result;
@@ -64,7 +64,7 @@ bool vr_sim_reaches(const struct vr_sim *sim, uint32_t device, const struct vr_s
     return false;
 }
 
-// ---- Where a device sits, and what it is to another one.
+// ---- PCI bus ids, and attributes of pairs of devices.
 
 static int attribute(struct vr_sim *sim, int number, int device) {
     int value = 0;
@@ -92,7 +92,7 @@ vr_cu_result vr_sim_device_get_pci_bus_id(struct vr_sim *sim, char *text, int ca
     return VR_CU_SUCCESS;
 }
 
-// [domain:]bus:device[.function], hexadecimal. *text moves past a number of at most `digits` digits.
+// Reads one hexadecimal number of a PCI bus id, [domain:]bus:device[.function]. Moves *text past at most `digits` digits.
 static bool read_hexadecimal(const char **text, unsigned digits, unsigned *number) {
     static const char alphabet[] = "0123456789abcdefABCDEF";
     unsigned value = 0, read = 0;
@@ -127,7 +127,7 @@ vr_cu_result vr_sim_device_get_by_pci_bus_id(struct vr_sim *sim, int *device, co
     return VR_CU_INVALID_DEVICE;
 }
 
-// Performance rank, access, native atomics, access to arrays; some atomics only, since 13.
+// Performance rank, access, native atomics and array access; partial atomics since CUDA 13.
 vr_cu_result vr_sim_device_get_p2p_attribute(struct vr_sim *sim, int *value, int number, int device, int peer) {
     enum { RANK = 1, ACCESS = 2, ATOMICS = 3, ARRAYS = 4, PARTIAL_ATOMICS = 5 };
     if (value == NULL || number < RANK || number > PARTIAL_ATOMICS) return VR_CU_INVALID_VALUE;
@@ -137,7 +137,7 @@ vr_cu_result vr_sim_device_get_p2p_attribute(struct vr_sim *sim, int *value, int
     return VR_CU_SUCCESS;
 }
 
-// A context that takes part of the multiprocessors needs a server of its own (MPS), which is not simulated.
+// Execution affinity (a context on part of the multiprocessors) needs an MPS server, which is not simulated.
 vr_cu_result vr_sim_device_get_exec_affinity_support(struct vr_sim *sim, int *value, int type, int device) {
     if (value == NULL || type != 0) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
@@ -146,7 +146,7 @@ vr_cu_result vr_sim_device_get_exec_affinity_support(struct vr_sim *sim, int *va
 }
 
 vr_cu_result vr_sim_device_get_properties(struct vr_sim *sim, struct vr_cu_device_properties *properties, int device) {
-    // CU_DEVICE_ATTRIBUTE_* of each field, in order.
+    // CU_DEVICE_ATTRIBUTE_* of each field in order.
     static const int numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
     if (properties == NULL) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
