@@ -1,15 +1,15 @@
-// Memory of devices and of the host, allocated and freed at once.
+// cuMemAlloc, and page-locked host memory.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_managed.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
 
-// ---- Page-locked host memory. The memory is real in every simulator: the program writes to it.
+// ---- Page-locked host memory. It is real memory in every mode of the simulator: the program writes to it.
 
 enum {
     ALLOC_NS_PER_MIB = 332031,   // 0.34 s per GiB
     FREE_NS_PER_MIB = 97656,     // 0.1 s per GiB
-    REGISTER_NS_PER_MIB = 58594, // 0.06 s per GiB, of memory touched before
+    REGISTER_NS_PER_MIB = 58594, // 0.06 s per GiB, if the memory was touched before
 };
 
 static vr_cu_result add_host_range(struct vr_sim *sim, uint64_t host, uint64_t size_bytes, enum vr_sim_host_kind kind, unsigned flags,
@@ -50,9 +50,9 @@ static void remove_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     vr_sim_ranges_remove(&sim->hosts, range->base);
 }
 
-// The address says whose it is: no context need be current.
+// Frees host memory. The address determines the context, so none need be current.
 vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
-    vr_sim_callback_wait(sim, sim->callbacks.posted); // copies may have been left for later
+    vr_sim_callback_wait(sim, sim->callbacks.posted); // deferred copies may still use it
     const vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->hosts, host);
@@ -63,7 +63,7 @@ vr_cu_result vr_sim_mem_free_host(struct vr_sim *sim, uint64_t host) {
     return VR_CU_SUCCESS;
 }
 
-// As asked for.
+// Returns the flags of the allocation.
 vr_cu_result vr_sim_mem_host_get_flags(struct vr_sim *sim, unsigned *flags, uint64_t host) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, host);
     if (flags == NULL || range == NULL || range->kind != VR_SIM_HOST_ALLOCATED) return VR_CU_INVALID_VALUE;
@@ -86,7 +86,7 @@ vr_cu_result vr_sim_mem_host_register(struct vr_sim *sim, uint64_t host, uint64_
 }
 
 vr_cu_result vr_sim_mem_host_unregister(struct vr_sim *sim, uint64_t host) {
-    vr_sim_callback_wait(sim, sim->callbacks.posted); // copies may have been left for later
+    vr_sim_callback_wait(sim, sim->callbacks.posted); // deferred copies may still use it
     struct vr_sim_context *context;
     vr_cu_result result = vr_sim_current(sim, &context);
     if (result == VR_CU_SUCCESS) result = vr_sim_unsafe(sim);
@@ -106,7 +106,7 @@ void vr_sim_free_hosts(struct vr_sim *sim, uint64_t context) {
     }
 }
 
-// ---- CuMemAlloc and its family.
+// ---- cuMemAlloc and related calls.
 
 vr_cu_result vr_sim_mem_get_info(struct vr_sim *sim, uint64_t *free_bytes, uint64_t *total_bytes) {
     if (free_bytes == NULL || total_bytes == NULL) return VR_CU_INVALID_VALUE;
@@ -160,17 +160,17 @@ static void free_range(struct vr_sim *sim, const struct vr_sim_range *range) {
     vr_sim_place_freed(sim, number, address, span);
 }
 
-// The address says whose it is: no context need be current.
+// Frees device memory. The address determines the context, so none need be current.
 vr_cu_result vr_sim_mem_free(struct vr_sim *sim, uint64_t address) {
     vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
-    if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // what pools and graphs have lies in ranges of other kinds
+    if (range == NULL || range->kind != VR_SIM_ALLOCATION) { // memory of pools and graphs lies in ranges of other kinds
         if (vr_sim_pool_free_now(sim, address, &result)) return result;
         if (range == NULL && vr_sim_managed_free(sim, address, &result)) return result;
         return VR_CU_INVALID_VALUE;
     }
-    // With manual completion only an explicit synchronization completes work; the implicit wait of a free does not.
+    // With manual completion, only explicit synchronization completes work; the implicit wait of cuMemFree does not.
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, range->owner)->device);
     free_range(sim, range);
     return VR_CU_SUCCESS;
@@ -192,7 +192,7 @@ vr_cu_result vr_sim_mem_get_address_range(struct vr_sim *sim, uint64_t *base, ui
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, address);
     if (range != NULL && range->kind == VR_SIM_RESERVATION) range = vr_sim_ranges_holding(&sim->mappings, address);
     if (range != NULL && range->kind == VR_SIM_CHUNK) range = vr_sim_ranges_holding(&sim->pooled, address);
-    if (range == NULL) range = vr_sim_ranges_holding(&sim->hosts, address); // one address space
+    if (range == NULL) range = vr_sim_ranges_holding(&sim->hosts, address); // unified addressing
     if (range == NULL || address - range->base >= range->size_bytes) return VR_CU_NOT_FOUND;
     if (base != NULL) *base = range->base;
     if (size_bytes != NULL) *size_bytes = range->size_bytes;

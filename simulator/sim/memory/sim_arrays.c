@@ -1,4 +1,4 @@
-// Arrays, mipmapped ones, and the textures and surfaces that show them.
+// Arrays and mipmapped arrays, and texture and surface objects.
 #include "sim/memory/sim_arrays.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 // ---- Arrays and mipmaps.
 
-enum { PITCH = 512, MOST_SIDE = 1 << 17, MOST_LEVELS = 18 }; // a side of 131072 elements is the longest of any device
+enum { PITCH = 512, MOST_SIDE = 1 << 17, MOST_LEVELS = 18 }; // MOST_SIDE: the longest side on any device is 131072 elements
 
 static struct vr_sim_array *find_array(const struct vr_sim *sim, uint64_t handle) { return vr_sim_slots_find(&sim->arrays, handle); }
 
@@ -17,9 +17,8 @@ const struct vr_sim_array *vr_sim_array_find(const struct vr_sim *sim, uint64_t 
     return found != NULL && found->levels == NULL ? found : NULL;
 }
 
-// --- shapes ---------------------------------------------------------------------------------------------------------
-
-// Bytes of one channel of a format; 0: no such format. The formats of blocks and of video count as their channels do.
+// Returns the bytes of one channel of a format, 0 for an unknown format. Block-compressed and video formats count as the type of their
+// channels.
 static uint32_t channel_bytes(int32_t format) {
     switch (format) {
     case 0x01:
@@ -33,8 +32,8 @@ static uint32_t channel_bytes(int32_t format) {
     case 0xb0: return 1; // NV12
     default: break;
     }
-    if (format >= 0xc0 && format <= 0xcb) return (format - 0xc0) % 6 < 3 ? 1 : 2;          // normalized, 8 and 16 bit
-    if (format >= 0x91 && format <= 0x9e) return format == 0x9b || format == 0x9c ? 2 : 1; // blocks
+    if (format >= 0xc0 && format <= 0xcb) return (format - 0xc0) % 6 < 3 ? 1 : 2;          // normalized 8 and 16 bit
+    if (format >= 0x91 && format <= 0x9e) return format == 0x9b || format == 0x9c ? 2 : 1; // block-compressed
     return 0;
 }
 
@@ -49,7 +48,7 @@ static bool is_shape(const struct vr_cu_array3d_descriptor *shape) {
     return (shape->flags & VR_CU_ARRAY3D_SPARSE) == 0;
 }
 
-// Fills in what follows from the descriptor. False when its bytes do not fit.
+// Fills in the fields that follow from the descriptor. Returns false if the size overflows.
 static bool lay_out(struct vr_sim_array *array, uint64_t *size_bytes) {
     const struct vr_cu_array3d_descriptor *shape = &array->descriptor;
     array->row_bytes = shape->width * shape->channels * channel_bytes(shape->format);
@@ -59,7 +58,7 @@ static bool lay_out(struct vr_sim_array *array, uint64_t *size_bytes) {
     return vr_mul_u64(array->pitch_bytes * array->rows, array->planes, size_bytes) && *size_bytes < VR_SIM_LIMIT;
 }
 
-// A level halves every side but the number of layers, down to one element.
+// Returns the shape of a mipmap level: every side except the number of layers halves per level, down to one element.
 static struct vr_cu_array3d_descriptor level_shape(const struct vr_cu_array3d_descriptor *shape, unsigned level) {
     struct vr_cu_array3d_descriptor made = *shape;
     const bool layered = (shape->flags & (VR_CU_ARRAY3D_LAYERED | VR_CU_ARRAY3D_CUBEMAP)) != 0;
@@ -68,8 +67,6 @@ static struct vr_cu_array3d_descriptor level_shape(const struct vr_cu_array3d_de
     if (shape->depth != 0 && !layered) made.depth = shape->depth >> level == 0 ? 1 : shape->depth >> level;
     return made;
 }
-
-// --- making and ending ----------------------------------------------------------------------------------------------
 
 static vr_cu_result begin_array(struct vr_sim *sim, const struct vr_cu_array3d_descriptor *descriptor, struct vr_sim_array *array) {
     if (descriptor == NULL || !is_shape(descriptor)) return VR_CU_INVALID_VALUE;
@@ -81,7 +78,7 @@ static vr_cu_result begin_array(struct vr_sim *sim, const struct vr_cu_array3d_d
     return VR_CU_SUCCESS;
 }
 
-// Puts it into the table. NO_HOST_MEMORY: untouched.
+// Copies the array into the table. Fails with OUT_OF_MEMORY, leaving the table unchanged.
 static vr_cu_result keep_array(struct vr_sim *sim, const struct vr_sim_array *array, uint64_t *handle) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->arrays, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
@@ -130,7 +127,7 @@ static void end_array(struct vr_sim *sim, struct vr_sim_array *array) {
     free(levels);
 }
 
-// All levels lie one after the other in one piece of memory.
+// Creates the levels, one after the other in the mipmap's memory.
 static vr_cu_result make_levels(struct vr_sim *sim, const struct vr_sim_array *mipmap, uint64_t handle, unsigned count) {
     uint64_t address = mipmap->address;
     for (unsigned i = 0; i < count; i++) {
@@ -165,7 +162,7 @@ vr_cu_result vr_sim_mipmapped_array_create(struct vr_sim *sim, uint64_t *mipmap,
     if (levels > MOST_LEVELS) levels = MOST_LEVELS;
     uint64_t longest = descriptor->width > descriptor->height ? descriptor->width : descriptor->height;
     if ((descriptor->flags & VR_CU_ARRAY3D_LAYERED) == 0 && descriptor->depth > longest) longest = descriptor->depth;
-    while (levels > 1 && longest >> (levels - 1) == 0) levels--; // one element has no smaller level
+    while (levels > 1 && longest >> (levels - 1) == 0) levels--; // a level with one element is the last
     if (!levels_bytes(&made, levels, &size_bytes)) return VR_CU_OUT_OF_MEMORY;
     made.levels = calloc(levels, sizeof *made.levels);
     if (made.levels == NULL) return VR_CU_OUT_OF_MEMORY;
@@ -197,7 +194,7 @@ vr_cu_result vr_sim_mipmapped_array_get_level(struct vr_sim *sim, uint64_t *arra
 static vr_cu_result destroy_array(struct vr_sim *sim, uint64_t handle, bool is_mipmap) {
     struct vr_sim_array *found = find_array(sim, handle);
     if (found == NULL || (found->levels != NULL) != is_mipmap) return VR_CU_INVALID_HANDLE;
-    if (found->mipmap != 0) return VR_CU_INVALID_VALUE; // a level ends with its mipmap
+    if (found->mipmap != 0) return VR_CU_INVALID_VALUE; // a level is destroyed with its mipmap
     const vr_cu_result result = vr_sim_unsafe(sim);
     if (result != VR_CU_SUCCESS) return result;
     if (!sim->options.manual_completion) vr_sim_wait_device(sim, vr_sim_context_find(sim, found->context)->device);
@@ -218,8 +215,6 @@ void vr_sim_end_arrays(struct vr_sim *sim, uint64_t context) {
         if (view->slot.live && (context == 0 || view->context == context)) vr_sim_slots_give(&sim->views, i);
     }
 }
-
-// --- what they are --------------------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_array_3d_get_descriptor(struct vr_sim *sim, struct vr_cu_array3d_descriptor *descriptor, uint64_t array) {
     const struct vr_sim_array *found = vr_sim_array_find(sim, array);
@@ -260,7 +255,7 @@ vr_cu_result vr_sim_mipmapped_array_get_memory_requirements(struct vr_sim *sim, 
     return requirements_of(sim, requirements, found != NULL && found->levels != NULL ? found : NULL, device);
 }
 
-// ---- Texture and surface objects: what they read must be there, and what they were made with is kept.
+// ---- Texture and surface objects. Their source must exist; their descriptors are stored.
 
 static vr_cu_result check_resource(const struct vr_sim *sim, const struct vr_cu_resource *resource, uint32_t device) {
     const struct vr_sim_array *found = vr_sim_slots_find(&sim->arrays, resource->array);

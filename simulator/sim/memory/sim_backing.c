@@ -1,15 +1,15 @@
-// What backs memory: bytes of content, and files and tickets by which other processes reach them.
+// Backing of device memory: the memory file, real bytes at device addresses, and tickets through which other processes reach them.
 #include <stdlib.h>
 
 #include "sim/sim.h"
 #include "vram/sim.h"
 
-// ---- The memory file of an instance. All its device memory that has bytes is one file, which other processes can map.
+// ---- The memory file of an instance. It holds all device memory that has bytes, and other processes can map it.
 
 vr_cu_result vr_sim_back_open(struct vr_sim *sim) {
     sim->file = -1;
     if (!sim->options.backed && sim->options.bytes == VRAM_SIM_BYTES_BACKED) return VR_CU_SUCCESS;
-    sim->file_bytes = VR_SIM_PAGE_BYTES; // no ticket lies at 0
+    sim->file_bytes = VR_SIM_PAGE_BYTES; // keeps offset 0 free: it means no ticket
     if (vr_os_shared_open(&sim->file) != VRAM_OK) return VR_CU_OPERATING_SYSTEM;
     vr_sim_content_open(&sim->content, sim->file);
     return VR_CU_SUCCESS;
@@ -26,15 +26,15 @@ void vr_sim_back_close(struct vr_sim *sim) {
     sim->file = -1;
 }
 
-// The host's pages that hold [address, address + span).
+// Returns the start of the host page that contains the address.
 uint64_t vr_sim_first_page(uint64_t address) { return vr_round_down(address, VR_SIM_PAGE_BYTES); }
 
-// Bytes of the pages that hold a range, and where the first starts.
+// Returns the length of the host pages that contain a range.
 static uint64_t sim_page_span(uint64_t address, uint64_t span) {
     return vr_round_up(address + span, VR_SIM_PAGE_BYTES) - vr_sim_first_page(address);
 }
 
-// Unused whole pages of the memory file; *offset is where they start. The file reaches to their end when the simulator is backed.
+// Allocates unused whole pages of the memory file at *offset. In a backed simulator the file is extended to their end.
 static vr_cu_result sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uint64_t *offset) {
     if (vr_sim_keeps(sim)) {
         *offset = vr_sim_content_place(&sim->content, size_bytes);
@@ -47,7 +47,7 @@ static vr_cu_result sim_back_extend(struct vr_sim *sim, uint64_t size_bytes, uin
     return VR_CU_SUCCESS;
 }
 
-// ---- Memory of one instance in the hands of another.
+// ---- Sharing memory between instances.
 
 static const char magic[8] = "vramtkt1";
 
@@ -67,7 +67,7 @@ vr_cu_result vr_sim_ticket_write(struct vr_sim *sim, struct vr_sim_ticket *ticke
     return VR_CU_SUCCESS;
 }
 
-// Lets go; who was last gives the memory back.
+// Releases the ticket. The last holder frees the memory.
 static void let_go(int file, uint64_t place, uint64_t offset, uint64_t size_bytes) {
     if (vr_os_shared_let_go(file, place)) {
         vr_os_shared_discard(file, offset, size_bytes);
@@ -77,7 +77,7 @@ static void let_go(int file, uint64_t place, uint64_t offset, uint64_t size_byte
 }
 
 void vr_sim_ticket_end(struct vr_sim *sim, uint64_t place, uint64_t offset, uint64_t size_bytes) {
-    // A child that was forked has neither the memory nor the hold on it.
+    // A forked child holds neither the memory nor the ticket.
     if (sim->content.windows.process != vr_os_process_id()) return;
     if (place == 0)
         vr_os_shared_discard(sim->file, offset, size_bytes);
@@ -117,7 +117,7 @@ vr_cu_result vr_sim_ticket_read(int file, uint64_t place, enum vr_sim_ticket_kin
     return VR_CU_SUCCESS;
 }
 
-// The entry of the file, new or known. `file` is kept in a new one and closed otherwise.
+// Finds or adds the entry of the file. Keeps `file` open in a new entry, otherwise closes it.
 static vr_cu_result take_file(struct vr_sim *sim, int file, uint32_t *index) {
     struct vr_shared_facts facts;
     size_t unused = sim->file_count;
@@ -148,7 +148,7 @@ static void give_file(struct vr_sim *sim, uint32_t index) {
     if (--sim->files[index].references == 0) vr_os_shared_close(sim->files[index].file);
 }
 
-// The entry of the ticket, or an unused one (then *known is false); SIZE_MAX when there is no room for one.
+// Finds the ticket's entry, or an unused one (*known is false then). Returns SIZE_MAX if the host is out of memory.
 static size_t entry_of(struct vr_sim *sim, uint32_t file, uint64_t place, bool *known) {
     size_t unused = sim->shared_count;
     *known = false;
@@ -166,7 +166,7 @@ static size_t entry_of(struct vr_sim *sim, uint32_t file, uint64_t place, bool *
     return unused;
 }
 
-// The hold comes before the look: what is there then stays.
+// Called with the ticket held, so that the ticket cannot disappear between the check and its use.
 static vr_cu_result look_at_ticket(struct vr_sim *sim, int file, uint64_t place, enum vr_sim_ticket_kind kind,
                                    struct vr_sim_ticket *ticket) {
     const vr_cu_result result = vr_sim_ticket_read(file, place, kind, ticket);
@@ -200,7 +200,7 @@ vr_cu_result vr_sim_shared_take(struct vr_sim *sim, int file, uint64_t place, en
     vr_cu_result result = take_file(sim, file, &number);
     if (result != VR_CU_SUCCESS) return result;
     result = enter_ticket(sim, number, place, kind, index);
-    // An entry holds its file once, however often it is named.
+    // An entry references its file once, whatever its own number of references.
     if (result != VR_CU_SUCCESS || sim->shared[*index].references > 1) give_file(sim, number);
     return result;
 }
@@ -241,9 +241,9 @@ bool vr_sim_shared_view(struct vr_sim *sim, uint32_t index, uint64_t *host) {
     return true;
 }
 
-// ---- Real bytes at the simulated addresses. All device memory of an instance is one memory file: an allocation maps its part where it
-// lies, a mapping that of its handle, so that two mappings of one handle are the same bytes, in any process. Where content is kept apart
-// (sim_content.h), a part of the file is a place and nothing is mapped.
+// ---- Real bytes at the simulated addresses. All device memory of an instance lies in one memory file. An allocation maps its part at its
+// address; a mapping maps the part of its handle, so two mappings of one handle share bytes in any process. If contents are kept apart
+// (sim_content.h), a part of the file is only a place and nothing is mapped.
 
 vr_cu_result vr_sim_back_place(struct vr_sim *sim, struct vr_sim_place *place, bool accessible) {
     if (!sim->options.backed) return VR_CU_SUCCESS;

@@ -3,23 +3,23 @@
 #include "os/os.h"
 
 enum {
-    PIECE_BYTES = 1 << 20,  // a written piece that repeats four bytes is kept as a fill
-    LEAST_PIECE = 64 << 10, // no use to look at less: its pages are cheap
-    MOVE_BYTES = 64 << 10   // of an overlapping copy, at a time
+    PIECE_BYTES = 1 << 20,  // unit of writes: one that repeats four bytes is stored as a fill
+    LEAST_PIECE = 64 << 10, // smaller pieces are not checked for a pattern: their pages are cheap
+    MOVE_BYTES = 64 << 10   // step of an overlapping copy
 };
 
-// A part of a range: what it holds and until where.
+// Part of a range with uniform contents.
 struct part {
     enum vr_sim_held held;
     uint32_t word;
     uint64_t size_bytes;
-    bool updated; // a kernel was given it since
+    bool updated; // passed to a kernel since
 };
 
 static uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void vr_sim_content_open(struct vr_sim_content *content, int file) {
-    *content = (struct vr_sim_content){.end = vr_os_page_bytes()}; // place 0 is nobody's
+    *content = (struct vr_sim_content){.end = vr_os_page_bytes()}; // place 0 is never used
     content->windows.file = file;
     content->windows.process = vr_os_process_id();
 }
@@ -32,7 +32,7 @@ void vr_sim_content_release(struct vr_sim_content *content) {
 
 uint64_t vr_sim_content_place(struct vr_sim_content *content, uint64_t size_bytes) {
     const uint64_t place = content->end;
-    content->end += vr_round_up(size_bytes, vr_os_page_bytes()) + vr_os_page_bytes(); // a page between two
+    content->end += vr_round_up(size_bytes, vr_os_page_bytes()) + vr_os_page_bytes(); // leaves one page unused between ranges
     return place;
 }
 
@@ -48,16 +48,16 @@ static struct part part_at(const struct vr_sim_content *content, uint64_t at, ui
     return (struct part){.size_bytes = extent == NULL ? size_bytes : least_of(size_bytes, extent->base - at)};
 }
 
-// There is room for the node: vr_sim_ranges_reserve().
+// Inserts an extent. The caller has reserved its node with vr_sim_ranges_reserve().
 static void insert_extent(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
     const struct vr_sim_range extent = {.base = from, .span = end - from, .size_bytes = end - from, .kind = kind, .owner = owner};
     if (vr_sim_ranges_insert(&content->extents, &extent) != VRAM_OK) assert(!"room was reserved");
 }
 
-// Bytes of the file that no other process has.
+// Does the kind have bytes in the file that no other process uses?
 static bool is_own(uint32_t kind) { return kind == VR_SIM_BYTES || kind == VR_SIM_SUPPOSED; }
 
-// Takes [at, end) out of the extents; true when bytes of the file lay there.
+// Removes [at, end) from the extents. Returns whether it contained own bytes of the file.
 static bool cut_extent(struct vr_sim_content *content, uint64_t at, uint64_t end) {
     bool bytes = false;
     const struct vr_sim_range *found;
@@ -75,7 +75,7 @@ static bool is_same(const struct vr_sim_range *extent, uint32_t kind, uint64_t o
     return extent != NULL && extent->kind == kind && extent->owner == owner;
 }
 
-// The same where nothing is left; equal neighbours become one.
+// Inserts an extent into an empty range, merging it with equal neighbours.
 static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_t end, uint32_t kind, uint64_t owner) {
     const struct vr_sim_range *before = vr_sim_ranges_holding(&content->extents, from - 1);
     if (is_same(before, kind, owner)) {
@@ -93,7 +93,7 @@ static void insert_merged(struct vr_sim_content *content, uint64_t from, uint64_
 
 static bool is_number(const struct vr_sim_range *extent, uint64_t number) { return extent->owner >> 32 == (uint32_t)number; }
 
-// Nothing that anybody could tell would change.
+// Would storing this change nothing that a read can observe?
 static bool extent_holds(const struct vr_sim_range *extent, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
                          uint64_t number) {
     if (extent == NULL || extent->kind != held || (uint32_t)extent->owner != word || at + size_bytes > vr_sim_range_end(extent))
@@ -106,7 +106,7 @@ static void renumber_extent(struct vr_sim_range *extent, uint64_t number) {
     extent->owner = (uint64_t)(uint32_t)number << 32 | (uint32_t)extent->owner;
 }
 
-// Makes the range hold that, whatever it held. `number`: of the write.
+// Sets the contents of the range. `number` is that of the write.
 static bool put_extent(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held, uint32_t word,
                        uint64_t number) {
     const uint64_t end = at + size_bytes;
@@ -115,7 +115,7 @@ static bool put_extent(struct vr_sim_content *content, uint64_t at, uint64_t siz
         if (number != 0 && around->span == size_bytes) renumber_extent(around, number);
         return true;
     }
-    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two ends and the new one
+    if (vr_sim_ranges_reserve(&content->extents, 3) != VRAM_OK) return false; // two remainders and the new extent
     const bool bytes = cut_extent(content, at, end);
     if (bytes && !is_own(held)) vr_sim_windows_discard(&content->windows, at, size_bytes, 0);
     if (held == VR_SIM_PASSED || held == VR_SIM_NOT_KEPT) number = 0;
@@ -123,12 +123,12 @@ static bool put_extent(struct vr_sim_content *content, uint64_t at, uint64_t siz
     return true;
 }
 
-// Bytes of the file are there already, all of them.
+// Does the part already have bytes in the file for the whole range?
 static bool has_bytes(const struct part *part, uint64_t size_bytes) {
     return part->held == VR_SIM_SHARED || (part->held == VR_SIM_BYTES && part->size_bytes == size_bytes);
 }
 
-// And they are all that one write left: then they are the next one's.
+// Is the range exactly one earlier write in the file? If so, renumbers it as the next write.
 static bool is_rewritten(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes) {
     struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
     if (extent == NULL || extent->kind != VR_SIM_BYTES || extent->span != size_bytes) return false;
@@ -143,9 +143,9 @@ static bool pass_part(struct vr_sim_content *content, uint64_t at, const struct 
 
 // --- outputs of kernels ----------------------------------------------------------------------------------------------
 
-#define LEFT_FILL    ((uint32_t)1 << 31) // of the lower half: it is the bytes of a fill that were left
+#define LEFT_FILL    ((uint32_t)1 << 31) // in the lower half: it holds the length of a fill that was left
 #define ANY_BLOCKS   (LEFT_FILL - 1)
-#define OUTPUTS_MOST ((size_t)1 << 20) // so many places are kept in mind; then all are forgotten
+#define OUTPUTS_MOST ((size_t)1 << 20) // after so many places, all are forgotten
 
 static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint64_t left_bytes) {
     const uint64_t blocks = least_of(vr_round_up(size_bytes, VR_SIM_BLOCK_BYTES) / VR_SIM_BLOCK_BYTES, ANY_BLOCKS);
@@ -156,7 +156,7 @@ static bool note_output(struct vr_sim_content *content, uint64_t at, uint64_t si
 
 static uint64_t left_bytes(uint64_t output) { return (output & LEFT_FILL) != 0 ? output & ANY_BLOCKS : 0; }
 
-// Older than what a kernel wrote at the place that a read begins at.
+// Was the data at `at` written before a kernel got the place `begun`, where the read starts, as an output?
 static bool is_stale(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at) {
     const struct vr_sim_range *extent = vr_sim_ranges_holding(&content->extents, at);
     if (output == 0 || extent == NULL || (!is_own(extent->kind) && extent->kind != VR_SIM_FILL)) return false;
@@ -172,7 +172,7 @@ void vr_sim_content_note_fill(struct vr_sim_content *content) {
         (struct vr_sim_small_fill){.number = content->writes, .launch = content->launches};
 }
 
-// How much a small fill of late wrote that begins there and that nothing was written over. 0: there is none.
+// Returns the length of a recent small fill that starts at `at` and was not overwritten, or 0.
 static uint64_t small_fill_at(struct vr_sim_content *content, uint64_t at) {
     const struct vr_sim_range *extent = vr_sim_ranges_at(&content->extents, at);
     if (extent == NULL || extent->span > VR_SIM_SMALL_FILL_BYTES || (extent->kind != VR_SIM_BYTES && extent->kind != VR_SIM_FILL)) return 0;
@@ -207,7 +207,7 @@ static uint32_t rotate_word(uint32_t word, uint64_t bytes) {
 
 uint32_t vr_sim_content_word(uint32_t pattern, uint64_t at) { return rotate_word(pattern, at); }
 
-// A page that holds zeros already is not written: of fresh memory it takes none of the host's.
+// Does not write pages that are already zero: a fresh page then takes no host memory.
 void vr_sim_content_clear(unsigned char *bytes, uint64_t size_bytes) {
     static const unsigned char zeros[VR_SIM_CLEARED_BYTES];
     for (uint64_t span; size_bytes > 0; bytes += span, size_bytes -= span) {
@@ -221,14 +221,14 @@ void vr_sim_content_paint(unsigned char *bytes, uint64_t at, uint64_t size_bytes
         vr_sim_content_clear(bytes, size_bytes);
         return;
     }
-    const uint32_t first = rotate_word(word, 4 - at % 4); // the byte at `at` is the lowest
+    const uint32_t first = rotate_word(word, 4 - at % 4); // the byte at `at` in the lowest place
     if (first == rotate_word(first, 1)) {
         memset(bytes, (int)(first & 0xff), (size_t)size_bytes);
         return;
     }
     uint64_t done = least_of(size_bytes, sizeof first);
     memcpy(bytes, &first, (size_t)done);
-    for (uint64_t more; done < size_bytes; done += more) { // doubles what there is
+    for (uint64_t more; done < size_bytes; done += more) { // doubles the painted part
         more = least_of(done, size_bytes - done);
         memcpy(bytes + done, bytes, (size_t)more);
     }
@@ -249,13 +249,13 @@ static bool paint_file(struct vr_sim_content *content, uint64_t at, uint64_t siz
 bool vr_sim_content_fill(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, uint32_t word) {
     const struct part part = part_at(content, at, size_bytes);
     if (part.held == VR_SIM_SHARED && word == 0) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
-    // A small fill among bytes stays bytes, so that they are not cut into crumbs, unless a block may begin there.
+    // A small fill inside bytes is stored as bytes to avoid fragmenting the extent, unless a block may start there.
     const bool inside = at % VR_SIM_BLOCK_BYTES != 0 && size_bytes < VR_SIM_SMALL_FILL_BYTES && has_bytes(&part, size_bytes);
     if (part.held == VR_SIM_SHARED || inside) return paint_file(content, at, size_bytes, word);
     return put_extent(content, at, size_bytes, VR_SIM_FILL, word, ++content->writes);
 }
 
-// What is not kept, or not known, is zero where other processes would see it.
+// Marks contents as not kept or unknown. In shared memory, other processes see zeros.
 static bool hold_nothing(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, enum vr_sim_held held) {
     const struct part part = part_at(content, at, size_bytes);
     if (part.held == VR_SIM_SHARED) return vr_sim_windows_zero(&content->windows, at, size_bytes, true);
@@ -276,7 +276,7 @@ static bool write_file(struct vr_sim_content *content, uint64_t at, uint64_t siz
     return true;
 }
 
-// Is it four bytes over and over? *pattern: these.
+// Does the range repeat four bytes? Stores them in *pattern.
 static bool repeats_pattern(const unsigned char *bytes, uint64_t size_bytes, uint32_t *pattern) {
     if (size_bytes < LEAST_PIECE || memcmp(bytes, bytes + sizeof *pattern, (size_t)size_bytes - sizeof *pattern) != 0) return false;
     memcpy(pattern, bytes, sizeof *pattern);
@@ -309,7 +309,7 @@ static bool read_backing_file(struct vr_sim_content *content, uint64_t at, uint6
     for (uint64_t span; size_bytes > 0; at += span, bytes += span, size_bytes -= span) {
         span = vr_sim_windows_span(at, size_bytes);
         const unsigned char *from = vr_sim_windows_read(&content->windows, at);
-        if (from == NULL) from = vr_sim_windows_write(&content->windows, at, span); // shared, and not looked at before
+        if (from == NULL) from = vr_sim_windows_write(&content->windows, at, span); // shared, and not mapped here before
         if (from == NULL) return false;
         memcpy(bytes, from, (size_t)span);
     }
@@ -343,7 +343,7 @@ static bool read_part(struct vr_sim_content *content, uint64_t at, const struct 
     return true;
 }
 
-// As somebody sees it who reads from `begun` on.
+// Returns the part as a read that starts at `begun` sees it.
 static struct part visible_at(const struct vr_sim_content *content, uint64_t output, uint64_t begun, uint64_t at, uint64_t size_bytes) {
     struct part part = part_at(content, at, size_bytes);
     if (!is_stale(content, output, begun, at)) return part;
@@ -367,7 +367,7 @@ bool vr_sim_content_read(struct vr_sim_content *content, uint64_t at, uint64_t s
     return true;
 }
 
-// --- what kernels' results are ---------------------------------------------------------------------------------------
+// --- results of kernels ---------------------------------------------------------------------------------------------
 
 static enum vr_sim_level level_of_part(const struct part *part) {
     if (part->held == VR_SIM_SUPPOSED) return (enum vr_sim_level)part->word;
@@ -421,7 +421,7 @@ static bool copy_part(struct vr_sim_content *content, uint64_t to, uint64_t from
     }
 }
 
-// In pieces through host memory, in the order in which none is overwritten before it is read.
+// Copies in pieces through host memory, in the direction that reads each piece before it is overwritten.
 static bool move_content(struct vr_sim_content *content, uint64_t to, uint64_t from, uint64_t size_bytes) {
     unsigned char *bytes = malloc(MOVE_BYTES);
     bool moved = bytes != NULL;
@@ -474,7 +474,7 @@ bool vr_sim_content_share(struct vr_sim_content *content, uint64_t at, uint64_t 
 void vr_sim_content_drop(struct vr_sim_content *content, uint64_t at, uint64_t size_bytes, bool kept) {
     const struct part part = part_at(content, at, size_bytes);
     const bool part_of_extent = part.held != VR_SIM_UNWRITTEN || part.size_bytes < size_bytes;
-    // Of a piece of a pool's memory an end may be cut off: two nodes, of which a removal gives one back.
+    // A piece of a pool may cut an extent in the middle: that needs two nodes, of which the removal provides one.
     if (part_of_extent && vr_sim_ranges_reserve(&content->extents, 2) == VRAM_OK) (void)cut_extent(content, at, at + size_bytes);
     if (!kept) vr_sim_windows_discard(&content->windows, at, size_bytes, content->end);
 }

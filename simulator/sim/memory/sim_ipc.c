@@ -1,8 +1,8 @@
-// Memory and events of other processes: handles of IPC, and shareable handles of physical memory.
+// Sharing memory and events with other processes: IPC handles, and shareable handles of physical memory.
 #include "sim/sim.h"
 #include "sim/streams/sim_streams.h"
 
-// ---- Handles of 64 bytes, which name a process, its memory file, and a ticket in it.
+// ---- Handles of 64 bytes that name a process, its memory file, and a ticket in the file.
 
 static const char magic[8] = "vramipc1";
 
@@ -14,7 +14,7 @@ struct handle {
 };
 _Static_assert(sizeof(struct handle) == sizeof(struct vr_cu_ipc_handle), "a handle has 64 bytes");
 
-// The ticket's nonce and the process as one: the system finds a process's files under the number of each of its threads, too.
+// Combines the ticket's nonce and the process: Linux lists a process's files under the id of each of its threads, too.
 static uint64_t seal_of(const struct vr_sim_ticket *ticket, uint64_t process) { return vr_mix64(ticket->nonce ^ vr_mix64(process)); }
 
 static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum vr_sim_ticket_kind kind, struct vr_cu_ipc_handle *handle) {
@@ -28,7 +28,7 @@ static vr_cu_result fill_handle(const struct vr_sim *sim, uint64_t place, enum v
     return VR_CU_SUCCESS;
 }
 
-// A handle of the fabric, 64 bytes: of the ticket of a physical allocation; and the ticket of such a handle, as vr_sim_shared_take().
+// Makes a fabric handle (64 bytes) for the ticket of a physical allocation.
 static vr_cu_result sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket, void *handle) {
     struct vr_cu_ipc_handle made;
     const vr_cu_result result = fill_handle(sim, ticket, VR_SIM_TICKET_PHYSICAL, &made);
@@ -36,14 +36,14 @@ static vr_cu_result sim_fabric_handle(const struct vr_sim *sim, uint64_t ticket,
     return result;
 }
 
-// Opens the file that a handle names and checks that the ticket is still the handle's.
+// Opens the file that a handle names and checks that the ticket still belongs to the handle.
 static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc_handle *handle, enum vr_sim_ticket_kind kind,
                                 struct handle *named, int *file) {
     struct vr_sim_ticket ticket;
     memcpy(named, handle, sizeof *named);
     if (memcmp(named->magic, magic, sizeof magic) != 0) return VR_CU_INVALID_VALUE;
     if (sim->file < 0) return VR_CU_NOT_SUPPORTED;
-    // What the instance itself exported cannot be opened in it.
+    // An instance cannot open its own exports.
     if (named->process == vr_os_process_id() && named->file == sim->file) return VR_CU_INVALID_CONTEXT;
     if (vr_os_shared_open_of(named->process, named->file, file) != VRAM_OK) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_ticket_read(*file, named->place, kind, &ticket);
@@ -52,7 +52,7 @@ static vr_cu_result open_handle(const struct vr_sim *sim, const struct vr_cu_ipc
     return VR_CU_INVALID_VALUE;
 }
 
-// Of this very process, too, as a descriptor is.
+// Takes a reference to the ticket of a fabric handle, as vr_sim_shared_take(). The handle may be of this process, as a descriptor may.
 static vr_cu_result sim_fabric_take(struct vr_sim *sim, const void *handle, uint32_t *index) {
     struct handle named;
     struct vr_sim_ticket ticket;
@@ -125,7 +125,7 @@ static vr_cu_result import_shared(struct vr_sim *sim, const struct vr_sim_contex
     vr_cu_result result =
         vr_sim_ticket_read(vr_sim_shared_file(sim, shared), sim->shared[shared].ticket, VR_SIM_TICKET_ALLOCATION, &ticket);
     if (result != VR_CU_SUCCESS) return result;
-    const uint32_t own = sim->devices[context->device].ordinal; // the other one need not be seen here
+    const uint32_t own = sim->devices[context->device].ordinal; // the exporting device need not be visible in this process
     if (ticket.device != own && !vr_sim_options_peers(&sim->options, own, ticket.device)) return VR_CU_PEER_ACCESS_UNSUPPORTED;
     const struct vr_sim_range like = {.kind = VR_SIM_IMPORT, .owner = handle, .read_mask = shared};
     struct vr_sim_range *known = vr_sim_import_find(sim, &like);
@@ -151,7 +151,7 @@ vr_cu_result vr_sim_ipc_open_mem_handle(struct vr_sim *sim, uint64_t *address, s
     return result;
 }
 
-// Every open takes part in the entry once.
+// Releases one reference to the entry per open.
 void vr_sim_import_end(struct vr_sim *sim, const struct vr_sim_range *range) {
     const uint32_t shared = (uint32_t)range->read_mask;
     const uint64_t opens = range->write_mask;
@@ -202,7 +202,8 @@ vr_cu_result vr_sim_ipc_get_event_handle(struct vr_sim *sim, struct vr_cu_ipc_ha
     return fill_handle(sim, found->ticket, VR_SIM_TICKET_EVENT, handle);
 }
 
-// Bytes move when a call is made, and virtual clocks of two processes cannot be compared: what another process recorded is complete.
+// A copy's bytes move during the call, and virtual clocks of two processes cannot be compared, so an event of another process counts as
+// complete.
 vr_cu_result vr_sim_ipc_open_event_handle(struct vr_sim *sim, uint64_t *event, struct vr_cu_ipc_handle handle) {
     if (event == NULL) return VR_CU_INVALID_VALUE;
     struct handle named;
@@ -213,7 +214,7 @@ vr_cu_result vr_sim_ipc_open_event_handle(struct vr_sim *sim, uint64_t *event, s
     return vr_sim_event_create(sim, event, VR_CU_EVENT_INTERPROCESS | VR_CU_EVENT_DISABLE_TIMING);
 }
 
-// ---- Physical allocations as file descriptors, as handles of the fabric and of DMA buffers, and what a handle says of itself.
+// ---- Physical allocations as file descriptors, fabric handles and DMA buffers, and the properties of a handle.
 
 static struct vr_sim_physical *find_physical(const struct vr_sim *sim, uint64_t handle) {
     return vr_sim_slots_find(&sim->physicals, handle);
@@ -232,7 +233,7 @@ vr_cu_result vr_sim_mem_get_allocation_properties(struct vr_sim *sim, struct vr_
     return VR_CU_SUCCESS;
 }
 
-// The handle of what is mapped there, once more: it must be released as often as it was descriptor.
+// Returns the handle of the memory mapped at an address and adds a reference: each retain needs a release.
 vr_cu_result vr_sim_mem_retain_allocation_handle(struct vr_sim *sim, uint64_t *handle, uint64_t address) {
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
     if (handle == NULL || mapping == NULL) return VR_CU_INVALID_VALUE;
@@ -285,7 +286,7 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
     if (result != VR_CU_SUCCESS) return result;
     uint32_t index, device = 0;
     while (device < sim->options.device_count && sim->devices[device].ordinal != ticket.device) device++;
-    if (device == sim->options.device_count) return VR_CU_INVALID_DEVICE; // the program does not see it
+    if (device == sim->options.device_count) return VR_CU_INVALID_DEVICE; // the program does not see that device
     if (vr_sim_slots_take(&sim->physicals, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
     struct vr_sim_physical *physical = (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, index);
     physical->device = device;
@@ -303,7 +304,7 @@ static vr_cu_result take_physical(struct vr_sim *sim, uint32_t shared, uint64_t 
     return VR_CU_SUCCESS;
 }
 
-// The descriptor stays the caller's. Memory that is imported takes none of the device.
+// The descriptor stays the caller's. Imported memory takes none of the device's.
 vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_t *handle, void *shareable, int handle_type) {
     if (handle == NULL) return VR_CU_INVALID_VALUE;
     const bool fabric = handle_type == VR_CU_MEM_HANDLE_TYPE_FABRIC && sim->options.network;
@@ -317,9 +318,9 @@ vr_cu_result vr_sim_mem_import_from_shareable_handle(struct vr_sim *sim, uint64_
     return result;
 }
 
-// --- DMA buffers: for network cards, which are not simulated -----------------------------------------------------------------------------
+// --- DMA buffers, for network cards, which are not simulated --------------------------------------------------------
 
-// Where what is at an address ends, if network cards reach it; 0: they do not. *device is that of the memory.
+// Returns the end of the object at an address if network cards can reach it, else 0. *device is that of the memory.
 static uint64_t reachable_until(const struct vr_sim *sim, uint64_t address, uint32_t *device) {
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
     if (mapping != NULL) {

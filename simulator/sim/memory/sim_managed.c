@@ -1,4 +1,4 @@
-// sim_managed.c: managed memory, where its pages lie, and what a program says about it.
+// sim_managed.c: managed memory, the location of its pages, and advice about it.
 #include "sim/memory/sim_managed.h"
 
 #include <stdlib.h>
@@ -6,20 +6,20 @@
 #include "sim/graphs/sim_graphs.h"
 
 enum {
-    ALLOC_NS_PER_MIB = 400,     // as cuMemAlloc: pages come with their first touch
+    ALLOC_NS_PER_MIB = 400,     // like cuMemAlloc: pages are allocated at first touch
     MIGRATE_NS_PER_MIB = 62500, // 16 GB/s, a PCIe 3.0 link of 16 lanes
-    ADVICE_READ_MOSTLY = 1,     // even numbers take it back
+    ADVICE_READ_MOSTLY = 1,     // the even number after each unsets it
     ADVICE_PREFERRED_LOCATION = 3,
     ADVICE_ACCESSED_BY = 5,
     ADVICE_MOST = 6,
 };
-static const uint64_t by_the_host = (uint64_t)1 << 63; // in accessed_by
+static const uint64_t by_the_host = (uint64_t)1 << 63; // bit in accessed_by
 
 static struct vr_sim_managed *managed_at(const struct vr_sim *sim, uint32_t index) {
     return (struct vr_sim_managed *)(void *)vr_sim_slots_item(&sim->managed, index);
 }
 
-// The allocation that holds all of a range, or NULL.
+// Returns the allocation that contains the whole range, or NULL.
 static struct vr_sim_managed *managed_holding(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->hosts, address);
     if (range == NULL || range->kind != VR_SIM_HOST_MANAGED || size_bytes == 0) return NULL;
@@ -30,13 +30,11 @@ bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size
     return managed_holding(sim, address, size_bytes) != NULL;
 }
 
-// --- pages ----------------------------------------------------------------------------------------------------------
-
 static uint64_t page_count(const struct vr_sim_managed *managed) {
     return (managed->size_bytes + VR_SIM_MANAGED_PAGE - 1) / VR_SIM_MANAGED_PAGE;
 }
 
-// The last page is as long as the allocation goes on.
+// Returns the length of a page; the last one ends with the allocation.
 static uint64_t page_bytes(const struct vr_sim_managed *managed, uint64_t page) {
     const uint64_t left = managed->size_bytes - page * VR_SIM_MANAGED_PAGE;
     return left < VR_SIM_MANAGED_PAGE ? left : VR_SIM_MANAGED_PAGE;
@@ -48,7 +46,7 @@ static void move_off(struct vr_sim *sim, struct vr_sim_managed *managed, uint64_
     managed->places[page] = 0;
 }
 
-// Allocations in the order of their slots, pages from the first: the same in every run.
+// Evicts in a fixed order, allocations by slot and pages from the first, so that every run is the same.
 void vr_sim_managed_make_room(struct vr_sim *sim, uint32_t device, uint64_t size_bytes) {
     for (uint32_t i = 0; i < sim->managed.used; i++) {
         struct vr_sim_managed *managed = managed_at(sim, i);
@@ -68,7 +66,7 @@ uint64_t vr_sim_managed_bytes(const struct vr_sim *sim, uint32_t device) {
     return bytes;
 }
 
-// Bytes that moved. What a device has no room for stays where it is.
+// Moves pages to a device (-1: the host) and returns the bytes moved. Pages that do not fit on the device stay where they are.
 static uint64_t move_managed(struct vr_sim *sim, struct vr_sim_managed *managed, uint64_t address, uint64_t size_bytes, int device) {
     const uint64_t first = (address - managed->address) / VR_SIM_MANAGED_PAGE;
     const uint64_t last = (address + size_bytes - 1 - managed->address) / VR_SIM_MANAGED_PAGE;
@@ -162,7 +160,7 @@ static bool is_place(const struct vr_sim *sim, const struct vr_cu_location *loca
     return is_host(location) || (location->type == VR_CU_MEM_LOCATION_TYPE_DEVICE && vr_sim_is_device(sim, location->id));
 }
 
-// What the first versions tell by a number.
+// Converts the location argument of the first versions of these calls, a device number.
 static struct vr_cu_location location_of(int device) {
     if (device == VR_CU_DEVICE_CPU) return (struct vr_cu_location){.type = VR_CU_MEM_LOCATION_TYPE_HOST};
     return (struct vr_cu_location){.type = VR_CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
@@ -187,7 +185,7 @@ vr_cu_result vr_sim_mem_prefetch_async(struct vr_sim *sim, uint64_t address, uin
     return vr_sim_mem_prefetch_async_v2(sim, address, size_bytes, location_of(device), 0, stream);
 }
 
-// Advice is kept for the whole allocation that the range lies in.
+// Stores advice for the whole allocation that contains the range.
 vr_cu_result vr_sim_mem_advise_v2(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, int advice, struct vr_cu_location location) {
     struct vr_sim_managed *managed = managed_holding(sim, address, size_bytes);
     if (managed == NULL || advice < ADVICE_READ_MOSTLY || advice > ADVICE_MOST) return VR_CU_INVALID_VALUE;
@@ -209,7 +207,7 @@ vr_cu_result vr_sim_mem_advise(struct vr_sim *sim, uint64_t address, uint64_t si
     return vr_sim_mem_advise_v2(sim, address, size_bytes, advice, location_of(device));
 }
 
-// Which stream uses it: all do.
+// Checks the arguments. Attaching memory to a stream has no effect: every stream may use it.
 vr_cu_result vr_sim_stream_attach_mem_async(struct vr_sim *sim, uint64_t stream, uint64_t address, uint64_t size_bytes, unsigned flags) {
     enum { SINGLE = 4 };
     struct vr_sim_stream *queue;
@@ -221,7 +219,7 @@ vr_cu_result vr_sim_stream_attach_mem_async(struct vr_sim *sim, uint64_t stream,
     return flags == VR_CU_MEM_ATTACH_GLOBAL || flags == VR_CU_MEM_ATTACH_HOST || flags == SINGLE ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// --- what was said --------------------------------------------------------------------------------------------------
+// --- attributes of ranges -------------------------------------------------------------------------------------------
 
 enum range_attribute {
     READ_MOSTLY = 1,
@@ -239,7 +237,7 @@ static int device_of_location(const struct vr_cu_location *location) {
     return is_host(location) ? VR_CU_DEVICE_CPU : location->id;
 }
 
-// The devices, then the host, then "none" to the end of the program's list.
+// Lists the devices, then the host, and pads the program's list with "invalid".
 static vr_cu_result accessed_by(const struct vr_sim_managed *managed, int32_t *list, uint64_t data_bytes) {
     const uint64_t count = data_bytes / sizeof *list;
     uint64_t used = 0;

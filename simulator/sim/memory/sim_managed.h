@@ -1,6 +1,6 @@
-// sim_managed.h: managed memory: host memory that moves to devices page by page. The driver is told where pages go by prefetches; what a
-// kernel or the host touches it does not see here, so only prefetched pages count on a device. Pages that lie on a device are driven off
-// when its memory is wanted for something else.
+// sim_managed.h: managed memory, host memory that migrates to devices page by page. Only prefetches tell this driver where pages go: it
+// does not see accesses by kernels or the host, so only prefetched pages count on a device. They are evicted when other allocations need
+// the memory.
 #ifndef VR_SIM_MEMORY_SIM_MANAGED_H
 #define VR_SIM_MEMORY_SIM_MANAGED_H
 
@@ -13,21 +13,21 @@ struct vr_sim_managed {
     struct vr_sim_slot slot;
     uint64_t context;
     uint64_t address, size_bytes;
-    uint8_t *places;                             // per page: 0 the host, else device + 1
-    struct vr_cu_location preferred, prefetched; // type 0: none
-    uint64_t accessed_by;                        // bit per device; the topmost is the host
-    bool read_mostly, by_host;                   // by_host: of the allocation's flag
+    uint8_t *places;                             // per page: 0 for the host, else device + 1
+    struct vr_cu_location preferred, prefetched; // type 0: not set
+    uint64_t accessed_by;                        // bit per device; the top bit is the host
+    bool read_mostly, by_host;                   // by_host: from the flag at allocation
 };
 
-// Does all of a range lie in one allocation of managed memory?
+// Does the whole range lie in one managed allocation?
 bool vr_sim_is_managed(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes);
-// Frees managed memory at `address`; false when there is none. *result of the free.
+// Frees managed memory at `address` and sets *result. Returns false if there is none.
 bool vr_sim_managed_free(struct vr_sim *sim, uint64_t address, vr_cu_result *result);
-// Frees that of a context (0: of every one).
+// Frees the managed memory of a context (0: of all contexts).
 void vr_sim_end_managed(struct vr_sim *sim, uint64_t context);
-// Drives pages off `device` until size_bytes have room there, or none are left.
+// Evicts pages from `device` until size_bytes fit, or until it has no more managed pages.
 void vr_sim_managed_make_room(struct vr_sim *sim, uint32_t device, uint64_t size_bytes);
-// Bytes of managed pages on a device.
+// Returns the bytes of managed pages on a device.
 uint64_t vr_sim_managed_bytes(const struct vr_sim *sim, uint32_t device);
 
 #endif

@@ -1,9 +1,9 @@
-// The calls of stream-ordered pools, and pools that other processes share.
+// Calls of stream-ordered pools, and sharing of pools between processes.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
 
-// ---- Memory pools in several processes. A pool is exported as a descriptor, a piece of it as 64 bytes that name its ticket in the file of
-// the descriptor.
+// ---- Sharing of memory pools between processes. A pool is exported as a descriptor, a piece of it as 64 bytes that name its ticket in the
+// descriptor's file.
 
 static const char magic[8] = "vrampool";
 
@@ -35,7 +35,7 @@ vr_cu_result vr_sim_mem_pool_export_to_shareable_handle(struct vr_sim *sim, void
     return result;
 }
 
-// Whole pages: a neighbour's bytes may be on them.
+// Writes a piece's ticket. It covers whole pages, which may also contain bytes of neighbours.
 static vr_cu_result write_ticket(struct vr_sim *sim, struct vr_sim_piece *piece) {
     const uint64_t place = vr_sim_piece_place(sim, piece), offset = vr_round_down(place, VR_SIM_PAGE_BYTES);
     const uint64_t end = place + vr_sim_ranges_at(&sim->pooled, piece->address)->size_bytes, last = vr_round_up(end, VR_SIM_PAGE_BYTES);
@@ -64,7 +64,7 @@ vr_cu_result vr_sim_mem_pool_export_pointer(struct vr_sim *sim, void *data, uint
     return VR_CU_SUCCESS;
 }
 
-// The program is done with the pool: so is its part in what other processes have of it.
+// Releases the pool's own hold on what it shares with other processes, when the program destroys the pool.
 static void sim_pool_unshare(struct vr_sim *sim, struct vr_sim_pool *pool) {
     if (pool->ticket != 0) vr_sim_ticket_end(sim, pool->ticket, 0, 0);
     if (pool->shared != 0) vr_sim_shared_give(sim, pool->shared - 1);
@@ -80,7 +80,7 @@ static vr_cu_result take_pool(struct vr_sim *sim, uint32_t shared, uint64_t *poo
     if (result != VR_CU_SUCCESS) return result;
     uint32_t index, device = 0;
     while (device < sim->options.device_count && sim->devices[device].ordinal != ticket.device) device++;
-    if (device == sim->options.device_count) return VR_CU_INVALID_DEVICE; // the program does not see it
+    if (device == sim->options.device_count) return VR_CU_INVALID_DEVICE; // the program does not see that device
     result = vr_sim_pool_make(sim, device, &index);
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_pool_at(sim, index)->shared = shared + 1;
@@ -102,7 +102,7 @@ vr_cu_result vr_sim_mem_pool_import_from_shareable_handle(struct vr_sim *sim, ui
     return result;
 }
 
-// The ticket that the data names, if it is still there, in the file of the pool.
+// Takes a reference to the ticket that the data names, if it still exists in the pool's file.
 static vr_cu_result take_shared_piece(struct vr_sim *sim, uint32_t pool, const void *data, struct vr_sim_ticket *ticket, uint32_t *shared) {
     struct export_data named;
     memcpy(&named, data, sizeof named);
@@ -117,7 +117,7 @@ static vr_cu_result take_shared_piece(struct vr_sim *sim, uint32_t pool, const v
     return vr_sim_shared_take(sim, again, named.place, VR_SIM_TICKET_PIECE, shared);
 }
 
-// A piece that is open already is at the same address, and must be freed as often as it was imported.
+// Importing a piece that is already open returns the same address; it must be freed once per import.
 vr_cu_result vr_sim_mem_pool_import_pointer(struct vr_sim *sim, uint64_t *address, uint64_t pool, void *data) {
     const struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (address == NULL || data == NULL || found == NULL || !found->imported) return VR_CU_INVALID_VALUE;
@@ -141,7 +141,7 @@ vr_cu_result vr_sim_mem_pool_import_pointer(struct vr_sim *sim, uint64_t *addres
     return result;
 }
 
-// The piece of another process's pool that starts there, or NULL; it is no longer open here.
+// Returns the import of another process's pool that starts at the address, or NULL.
 static struct vr_sim_range *sim_pool_import_at(const struct vr_sim *sim, uint64_t address) {
     struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     return range != NULL && range->kind == VR_SIM_POOL_IMPORT ? range : NULL;
@@ -175,9 +175,9 @@ void vr_sim_pool_imports_end(struct vr_sim *sim, uint32_t device) {
         if (vr_sim_pool_at(sim, i)->slot.live) sim_pool_unshare(sim, vr_sim_pool_at(sim, i));
 }
 
-// ---- The rows of calls.def about memory pools.
+// ---- The calls about memory pools.
 
-// --- which pool -----------------------------------------------------------------------------------------------------
+// --- choice of pool -------------------------------------------------------------------------------------------------
 
 static vr_cu_result default_pool(struct vr_sim *sim, uint32_t device, uint64_t *pool) {
     struct vr_sim_device *owner = &sim->devices[device];
@@ -220,7 +220,7 @@ vr_cu_result vr_sim_mem_pool_create(struct vr_sim *sim, uint64_t *pool, const st
     if (pool == NULL || props == NULL || props->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
     if (props->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
     if (!vr_sim_is_device(sim, props->location.id)) return VR_CU_INVALID_DEVICE;
-    const int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    const int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // without bytes there is nothing to share
     if ((props->handle_types & ~known) != 0) return VR_CU_NOT_SUPPORTED;
     uint32_t index;
     const vr_cu_result result = vr_sim_pool_make(sim, (uint32_t)props->location.id, &index);
@@ -233,7 +233,7 @@ vr_cu_result vr_sim_mem_pool_create(struct vr_sim *sim, uint64_t *pool, const st
     return VR_CU_SUCCESS;
 }
 
-// What was taken from it stays good; the memory goes when all of it is free.
+// Destroys a pool. Its allocations stay valid; its memory is released once all of them are freed.
 vr_cu_result vr_sim_mem_pool_destroy(struct vr_sim *sim, uint64_t pool) {
     struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (found == NULL || found->standard) return VR_CU_INVALID_VALUE;
@@ -275,7 +275,7 @@ static uint64_t *amount_of(struct vr_sim_pool *pool, int attribute) {
     }
 }
 
-// Flags are int, amounts uint64_t.
+// Flags are of type int, sizes of type uint64_t.
 vr_cu_result vr_sim_mem_pool_get_attribute(struct vr_sim *sim, uint64_t pool, int attribute, void *value) {
     struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (found == NULL || value == NULL) return VR_CU_INVALID_VALUE;
@@ -289,7 +289,7 @@ vr_cu_result vr_sim_mem_pool_get_attribute(struct vr_sim *sim, uint64_t pool, in
     return flag != NULL || amount != NULL ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// A high mark takes 0 only and falls to what is current.
+// Sets a size. A high-water mark can only be reset to the current value.
 static vr_cu_result set_amount(struct vr_sim_pool *pool, int attribute, uint64_t amount) {
     switch (attribute) {
     case VR_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->keep_bytes = amount; return VR_CU_SUCCESS;
@@ -326,7 +326,7 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_sim_p
     return none || vr_sim_are_peers(sim, device, pool->device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
 }
 
-// All of it or nothing.
+// Changes either all entries or none.
 vr_cu_result vr_sim_mem_pool_set_access(struct vr_sim *sim, uint64_t pool, const struct vr_cu_access_desc *access, uint64_t count) {
     struct vr_sim_pool *found = vr_sim_slots_find(&sim->pools, pool);
     if (found == NULL || access == NULL || count == 0) return VR_CU_INVALID_VALUE;
@@ -382,7 +382,7 @@ vr_cu_result vr_sim_mem_alloc_from_pool_async(struct vr_sim *sim, uint64_t *addr
     return result == VR_CU_SUCCESS ? take_piece(sim, queue, pool, size_bytes, address) : result;
 }
 
-// Memory of cuMemAlloc is freed by cuMemFree only.
+// Frees in stream order. cuMemAlloc's memory can only be freed by cuMemFree.
 vr_cu_result vr_sim_mem_free_async(struct vr_sim *sim, uint64_t address, uint64_t stream) {
     struct vr_sim_stream *queue;
     vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
@@ -422,7 +422,7 @@ bool vr_sim_pool_free_now(struct vr_sim *sim, uint64_t address, vr_cu_result *re
     if (!sim->options.manual_completion) {
         vr_sim_wait_device(sim, context->device);
     } else {
-        // Nothing is waited for then: as if the legacy stream, which comes after all that blocking streams have, freed it.
+        // Without a wait, free as the legacy stream would, after all work of the blocking streams.
         struct vr_sim_stream *legacy = (struct vr_sim_stream *)(void *)vr_sim_slots_item(&sim->streams, context->legacy);
         *result = vr_sim_enqueue(sim, legacy, 0, &now.end_ns);
         if (*result != VR_CU_SUCCESS) return true;

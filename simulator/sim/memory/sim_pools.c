@@ -1,4 +1,4 @@
-// sim_pools.c: pieces of pools: who gets which, what becomes of freed ones, when chunks go back.
+// sim_pools.c: pieces of pools: choosing, splitting and merging them, and freeing chunks.
 #include "sim/memory/sim_pools.h"
 
 struct vr_sim_pool *vr_sim_pool_at(const struct vr_sim *sim, uint64_t index) {
@@ -14,7 +14,7 @@ vr_cu_result vr_sim_pool_make(struct vr_sim *sim, uint32_t device, uint32_t *ind
     return VR_CU_SUCCESS;
 }
 
-// Pieces are named by slot + 1; 0 is none.
+// A piece is referred to by slot + 1; 0 means none.
 static struct vr_sim_piece *piece_at(const struct vr_sim *sim, uint32_t name) {
     return name == 0 ? NULL : (struct vr_sim_piece *)(void *)vr_sim_slots_item(&sim->pieces, name - 1);
 }
@@ -29,7 +29,7 @@ static const struct vr_sim_stream *stream_of(const struct vr_sim *sim, const str
     return stream->slot.live && stream->serial == point->serial ? stream : NULL;
 }
 
-// With manual completion the work of a stream that is gone for good counts as complete: nobody could complete it any more.
+// With manual completion, work of a destroyed stream counts as complete, because nothing could complete it any more.
 static bool has_passed(const struct vr_sim *sim, const struct vr_sim_point *point) {
     if (point->serial == 0) return true;
     if (!sim->options.manual_completion) return point->end_ns <= sim->clock_ns;
@@ -37,7 +37,7 @@ static bool has_passed(const struct vr_sim *sim, const struct vr_sim_point *poin
     return stream == NULL || stream->done_work >= point->work;
 }
 
-// Whether what `stream` does next comes after the point because of waits that the program made.
+// Do waits made by the program order the next work of `stream` after the point?
 static bool comes_after(const struct vr_sim_stream *stream, const struct vr_sim_point *point) {
     if (stream->serial == point->serial) return true;
     for (size_t i = 0; i < stream->waited_count; i++)
@@ -50,7 +50,8 @@ static vr_cu_result wait_for_point(struct vr_sim *sim, struct vr_sim_stream *str
     const struct vr_sim_event event = {
         .recorded = true, .stream = point->stream, .work = point->work, .complete_ns = point->end_ns, .serial = point->serial};
     if (stream_of(sim, point) != NULL) return vr_sim_enqueue_wait(sim, stream, &event);
-    stream->tail_ns = stream->tail_ns > point->end_ns ? stream->tail_ns : point->end_ns; // the stream is gone, its time is not
+    stream->tail_ns = stream->tail_ns > point->end_ns ? stream->tail_ns : point->end_ns; // the stream is destroyed, but its work still
+                                                                                         // takes time
     return VR_CU_SUCCESS;
 }
 
@@ -74,7 +75,7 @@ static void unlist_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
 
 // --- cutting and merging --------------------------------------------------------------------------------------------
 
-// Cuts the low part off; the rest is free, as the piece is. OUT_OF_MEMORY leaves the piece whole.
+// Splits off the low part; the rest becomes a free piece with the same point. OUT_OF_MEMORY leaves the piece whole.
 static vr_cu_result cut_piece(struct vr_sim *sim, uint32_t name, uint64_t size_bytes) {
     uint32_t index;
     if (vr_sim_slots_take(&sim->pieces, &index) != VRAM_OK) return VR_CU_OUT_OF_MEMORY;
@@ -92,7 +93,7 @@ static vr_cu_result cut_piece(struct vr_sim *sim, uint32_t name, uint64_t size_b
     return VR_CU_SUCCESS;
 }
 
-// May two free neighbours become one? Those of one stream wait for the later of their points.
+// May two free neighbours be merged? Only if both wait for the same stream or for nothing; the result takes the later point.
 static bool may_merge(const struct vr_sim_piece *low, const struct vr_sim_piece *high) {
     if (low == NULL || high == NULL || low->taken || high->taken) return false;
     return low->point.serial == high->point.serial;
@@ -108,7 +109,7 @@ static void absorb_next(struct vr_sim *sim, struct vr_sim_piece *low) {
     vr_sim_slots_give(&sim->pieces, vr_sim_slots_index(&sim->pieces, high));
 }
 
-// Merges a free piece with its neighbours.
+// Merges a free piece with its free neighbours.
 static void merge_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     while (may_merge(piece, piece_at(sim, piece->next))) absorb_next(sim, piece);
     while (may_merge(piece_at(sim, piece->previous), piece)) {
@@ -117,27 +118,27 @@ static void merge_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     }
 }
 
-// Before a pool grows: memory that waits for nothing joins what lies beside it and waits for this stream alone.
+// Called before a pool grows: merges adjacent free pieces that wait for nothing or for this stream. The result waits for this stream only.
 static void merge_for(struct vr_sim *sim, uint32_t pool, const struct vr_sim_stream *stream) {
     for (uint32_t at = vr_sim_pool_at(sim, pool)->first_free; at != 0;) {
         struct vr_sim_piece *piece = piece_at(sim, at), *next = piece_at(sim, piece->next);
         const bool own = piece->point.serial == 0 || piece->point.serial == stream->serial;
         const bool both = own && next != NULL && !next->taken && (next->point.serial == 0 || next->point.serial == stream->serial);
         if (both)
-            absorb_next(sim, piece); // the list goes on from the same piece
+            absorb_next(sim, piece); // continue from the same piece
         else
             at = piece->after;
     }
 }
 
-// Forgets points that have passed, where the pool may make use of that.
+// Drops reuse points that have passed, if the pool's reuse policy allows it.
 static void settle_pool(struct vr_sim *sim, uint32_t pool) {
     if (!vr_sim_pool_at(sim, pool)->opportunistic) return;
     for (uint32_t at = vr_sim_pool_at(sim, pool)->first_free; at != 0; at = piece_at(sim, at)->after) {
         struct vr_sim_piece *piece = piece_at(sim, at);
         if (piece->point.serial != 0 && has_passed(sim, &piece->point)) piece->point = (struct vr_sim_point){0};
     }
-    // A merge takes pieces out of the list, the next one perhaps: look again from the start.
+    // A merge removes pieces from the list, maybe the next one: restart.
     for (bool merged = true; merged;) {
         merged = false;
         for (uint32_t at = vr_sim_pool_at(sim, pool)->first_free; at != 0 && !merged; at = piece_at(sim, at)->after) {
@@ -209,7 +210,7 @@ static void remove_chunk(struct vr_sim *sim, struct vr_sim_piece *piece) {
     vr_sim_slots_give(&sim->pieces, vr_sim_slots_index(&sim->pieces, piece));
 }
 
-// A free piece with all that lies free around it: whole chunks go when all of their pieces have passed, whoever freed them.
+// Merges all free pieces whose points have passed, so that whole chunks can be freed regardless of the streams that freed their pieces.
 static void merge_passed(struct vr_sim *sim, uint32_t pool) {
     const bool opportunistic = vr_sim_pool_at(sim, pool)->opportunistic;
     vr_sim_pool_at(sim, pool)->opportunistic = true;
@@ -244,8 +245,8 @@ void vr_sim_pools_synchronized(struct vr_sim *sim) {
 
 // --- taking and freeing ---------------------------------------------------------------------------------------------
 
-// The smallest free piece that is large enough: of those that the stream may have without a wait, else, where dependencies may be added,
-// of all.
+// Returns the smallest sufficient free piece that the stream can use without a wait. Failing that, and if the pool may add dependencies,
+// the smallest one that needs a wait.
 static uint32_t choose_piece(const struct vr_sim *sim, const struct vr_sim_pool *pool, const struct vr_sim_stream *stream,
                              uint64_t size_bytes) {
     uint32_t best = 0, best_waiting = 0;
@@ -268,7 +269,7 @@ static vr_cu_result grow_pool(struct vr_sim *sim, uint32_t pool, uint64_t size_b
     vr_cu_result result = add_chunk(sim, pool, vr_round_up(size_bytes, VR_SIM_CHUNK_BYTES), name);
     if (result == VR_CU_OUT_OF_MEMORY) result = add_chunk(sim, pool, vr_round_up(size_bytes, VR_SIM_GRANULARITY), name);
     if (result != VR_CU_OUT_OF_MEMORY) return result;
-    for (uint32_t i = 0; i < sim->pools.used; i++) { // what pools of this device hold and do not need
+    for (uint32_t i = 0; i < sim->pools.used; i++) { // free unused chunks of all pools of the device
         const struct vr_sim_pool *other = vr_sim_pool_at(sim, i);
         if (other->slot.live && other->device == vr_sim_pool_at(sim, pool)->device) vr_sim_pool_trim(sim, i, 0);
     }
@@ -319,7 +320,7 @@ uint64_t vr_sim_piece_place(const struct vr_sim *sim, const struct vr_sim_piece 
     return chunk->read_mask + (piece->address - chunk->base);
 }
 
-// What others wrote is gone for whoever gets the memory next.
+// Drops what other processes wrote, so that the next user of the memory does not see it.
 static void unshare_piece(struct vr_sim *sim, struct vr_sim_piece *piece) {
     if (piece->ticket == 0) return;
     if (vr_sim_keeps(sim)) (void)vr_sim_content_forget(&sim->content, vr_sim_piece_place(sim, piece), piece->size_bytes);

@@ -1,4 +1,4 @@
-// Regions of device addresses, and where in them an allocation lies.
+// Regions of device addresses, and placement inside of them.
 #include "sim/memory/sim_regions.h"
 
 #include "sim/sim.h"
@@ -23,7 +23,7 @@ static void measure_region(struct vr_sim_region *region) {
     }
 }
 
-// The first gap that ends behind the address.
+// Returns the first gap that ends after the address.
 static size_t gap_behind(const struct vr_sim_region *region, uint64_t address) {
     size_t low = 0, high = region->gap_count;
     while (low < high) {
@@ -41,7 +41,7 @@ static void remove_gap(struct vr_sim_region *region, size_t at) {
     memmove(&region->gaps[at], &region->gaps[at + 1], (region->gap_count - at) * sizeof *region->gaps);
 }
 
-// There is room: the region's invariant.
+// Inserts a gap. The region's invariant guarantees room.
 static void insert_gap(struct vr_sim_region *region, size_t at, uint64_t from, uint64_t end) {
     assert(region->gap_count < region->gaps_capacity);
     memmove(&region->gaps[at + 1], &region->gaps[at], (region->gap_count - at) * sizeof *region->gaps);
@@ -49,7 +49,7 @@ static void insert_gap(struct vr_sim_region *region, size_t at, uint64_t from, u
     region->gap_count++;
 }
 
-// Pages [from, end) are nobody's any more.
+// Marks the pages [from, end) as unused.
 static void open_gap(struct vr_sim_region *region, uint64_t from, uint64_t end) {
     const size_t next = gap_behind(region, from);
     const bool joins_before = next > 0 && region->gaps[next - 1].end == from;
@@ -67,10 +67,11 @@ static void open_gap(struct vr_sim_region *region, uint64_t from, uint64_t end) 
     measure_region(region);
 }
 
-// The first gap at or behind *from: pages between two that something lies in. *from moves behind it and what ends it. False: there is none.
+// Finds the first gap of whole pages at or after *from, and moves *from past it and past the range that ends it. Returns false if there is
+// no more.
 static bool next_gap(const struct vr_sim *sim, uint64_t end, uint64_t *from, struct vr_sim_gap *gap) {
     while (*from < end) {
-        const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, *from); // one that began on a page before
+        const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, *from); // may start on an earlier page
         if (range == NULL) range = vr_sim_ranges_next(&sim->spaces, *from);
         const bool last = range == NULL || range->base >= end;
         *gap = (struct vr_sim_gap){*from, last ? end : vr_round_down(range->base, PAGE_BYTES)};
@@ -80,7 +81,7 @@ static bool next_gap(const struct vr_sim *sim, uint64_t end, uint64_t *from, str
     return false;
 }
 
-// The gaps as they are, with whatever lies in the region. Without memory of the host the last ones are left out.
+// Recomputes the gaps from the table of address space, which includes `others`. If the host is out of memory, the last gaps are left out.
 static void look_at_region(const struct vr_sim *sim, struct vr_sim_region *region) {
     uint64_t from = region->base;
     struct vr_sim_gap gap;
@@ -111,7 +112,7 @@ bool vr_sim_regions_check(const struct vr_sim *sim) {
     return true;
 }
 
-// The start of the tightest gap of at least `span`, which is taken from its low end; 0: none, or no memory of the host.
+// Takes the low end of the tightest gap of at least `span` and returns its address. Returns 0 if no gap fits or the host is out of memory.
 static uint64_t take_span(struct vr_sim_region *region, uint64_t span) {
     size_t found = region->gap_count;
     uint64_t tight = UINT64_MAX;
@@ -132,25 +133,25 @@ static uint64_t take_span(struct vr_sim_region *region, uint64_t span) {
 
 // --- regions --------------------------------------------------------------------------------------------------------
 
-// The table of all regions is upside down, so that its lowest gap is the highest hole.
+// The table of all regions stores mirrored addresses, so that its lowest gap is the highest hole.
 static uint64_t mirrored_address(const struct vr_sim *sim, uint64_t address) {
     return vr_round_down(sim->options.alloc_base, REGION_BYTES) + REGION_BYTES - address;
 }
 
-// The highest free range of whole regions below the base of all; 0: none.
+// Returns the highest free range of whole regions below alloc_base, or 0.
 static uint64_t highest_hole(const struct vr_sim *sim, uint64_t span) {
     const uint64_t limit = mirrored_address(sim, REGION_BYTES);
     for (uint64_t from = REGION_BYTES;;) {
         const uint64_t found = vr_sim_ranges_lowest_gap(&sim->regions, from, limit, span, REGION_BYTES);
         if (found == UINT64_MAX) return 0;
         const uint64_t base = mirrored_address(sim, found + span);
-        const struct vr_sim_range *space = vr_sim_ranges_overlap(&sim->spaces, base, span); // queued, or hinted
+        const struct vr_sim_range *space = vr_sim_ranges_overlap(&sim->spaces, base, span); // from a queued or hinted address
         if (space == NULL) return base;
         from = mirrored_address(sim, vr_round_down(space->base, REGION_BYTES));
     }
 }
 
-// A place in the table for a new region; 0: no memory of the host.
+// Allocates a table entry for a new region. Returns 0 if the host is out of memory.
 static uint32_t new_place(struct vr_sim_regions *regions) {
     const uint32_t place = regions->free_list;
     if (place != 0) {
@@ -198,7 +199,7 @@ static struct vr_sim_region *grow_regions(struct vr_sim *sim, struct vr_sim_regi
     return region;
 }
 
-// Pages for small requests that others kept from going.
+// Drops the small-request pages that `others` kept in the list.
 static void forget_pages(struct vr_sim_regions *regions, const struct vr_sim_region *region) {
     size_t kept = 0;
     for (size_t i = 0; i < regions->pages.count; i++) {
@@ -228,7 +229,7 @@ static uint64_t place_whole(struct vr_sim *sim, struct vr_sim_regions *regions, 
         if (region->widest >= span) return take_span(region, span);
         if (widest < region->widest) widest = region->widest;
     }
-    if (regions->widest >= span) regions->widest = widest; // all were looked at
+    if (regions->widest >= span) regions->widest = widest; // every region was searched
     struct vr_sim_region *region = grow_regions(sim, regions, device, span);
     return region == NULL ? 0 : take_span(region, span);
 }
@@ -241,7 +242,7 @@ static uint64_t place_small(struct vr_sim *sim, struct vr_sim_regions *regions, 
         if (found != UINT64_MAX) return found;
         page->widest = span - 1;
     }
-    if (regions->pages.widest >= span) regions->pages.widest = span - 1; // all were looked at
+    if (regions->pages.widest >= span) regions->pages.widest = span - 1; // every page was searched
     if (VR_GROW(&regions->pages, items, regions->pages.count + 1) != VRAM_OK) return 0;
     const uint64_t base = place_whole(sim, regions, device, PAGE_BYTES);
     if (base == 0) return 0;
@@ -250,7 +251,8 @@ static uint64_t place_small(struct vr_sim *sim, struct vr_sim_regions *regions, 
     return base;
 }
 
-// Where `span` bytes of `device` go: 0 when there is no place, or no memory of the host. A span of 1 MiB and more is a multiple of 2 MiB.
+// Returns an address for `span` bytes on `device`, or 0 if there is none or the host is out of memory. A span of 1 MiB or more is rounded
+// up to 2 MiB.
 static uint64_t sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t span, uint64_t alignment) {
     struct vr_sim_regions *regions = &sim->devices[device].regions;
     if (span < VR_MIB) return place_small(sim, regions, device, span, alignment);
@@ -259,7 +261,7 @@ static uint64_t sim_regions_place(struct vr_sim *sim, uint32_t device, uint64_t 
 
 // --- giving back ----------------------------------------------------------------------------------------------------
 
-// The table's entry of the region that holds the address, of any device; NULL: none.
+// Returns the table's entry of the region that contains the address, on any device, or NULL.
 static const struct vr_sim_range *entry_at(const struct vr_sim *sim, uint64_t address) {
     const uint64_t top = mirrored_address(sim, 0);
     return address >= top ? NULL : vr_sim_ranges_holding(&sim->regions, mirrored_address(sim, address + 1));
@@ -297,10 +299,10 @@ static void free_small(struct vr_sim *sim, uint32_t device, uint64_t address) {
         free_pages(sim, device, base, base + PAGE_BYTES);
         return;
     }
-    free_pages(sim, device, vr_round_down(address, PAGE_BYTES), vr_round_up(address + 1, PAGE_BYTES)); // one of the others
+    free_pages(sim, device, vr_round_down(address, PAGE_BYTES), vr_round_up(address + 1, PAGE_BYTES)); // it was one of the others
 }
 
-// What lay at `address` is gone. A region in which nothing lies any more is given back.
+// Notes that the memory at `address` was freed. Frees a region once it is empty.
 static void sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t address, uint64_t span) {
     if (span < VR_MIB)
         free_small(sim, device, address);
@@ -308,7 +310,7 @@ static void sim_regions_freed(struct vr_sim *sim, uint32_t device, uint64_t addr
         free_pages(sim, device, address, address + vr_round_up(span, PAGE_BYTES));
 }
 
-// Something lies there that the rule did not put there, or does not lie where the rule put it.
+// Notes that something lies at an address that the rule did not choose, or does not lie where the rule put it.
 static void sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_t span) {
     const uint64_t top = mirrored_address(sim, 0);
     if (address >= top) return;
@@ -325,7 +327,7 @@ static void sim_regions_note_other(struct vr_sim *sim, uint64_t address, uint64_
     }
 }
 
-// ---- Which address comes next, by queue, hint or rule.
+// ---- Choice of the next address: from the queue, a hint or the rule.
 
 vr_cu_result vr_sim_queue_push(struct vr_sim_queue *queue, uint64_t address) {
     if (queue->next == queue->count) queue->next = queue->count = 0;
@@ -346,7 +348,7 @@ static vr_cu_result take_queued(struct vr_sim *sim, struct vr_sim_queue *queue, 
     return VR_CU_SUCCESS;
 }
 
-// The first free address at or above *cursor, which moves past it. 0: none.
+// Takes the first free address at or above *cursor and moves *cursor past it. Returns 0 if there is none.
 static uint64_t place_upwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
     uint64_t address = vr_sim_ranges_lowest_gap(&sim->spaces, *cursor, VR_SIM_LIMIT, span, alignment);
     if (address == UINT64_MAX) return 0;
@@ -354,7 +356,7 @@ static uint64_t place_upwards(struct vr_sim *sim, uint64_t *cursor, uint64_t spa
     return address;
 }
 
-// The first free address that ends at or below *cursor, which moves down to it. 0: none.
+// Takes the highest free range that ends at or below *cursor and moves *cursor down to it. Returns 0 if there is none.
 static uint64_t place_downwards(struct vr_sim *sim, uint64_t *cursor, uint64_t span, uint64_t alignment) {
     uint64_t end = *cursor;
     for (;;) {

@@ -1,13 +1,13 @@
-// Bytes on their way between places, and memory whose content is spoilt.
+// Copies and fills between addresses, and poisoning of aliases.
 #include "sim/sim.h"
 
-// ---- Bytes from address to address where content is kept apart from the addresses (bytes=sparse, bytes=none).
+// ---- Transfers where contents are kept apart from the addresses (bytes=sparse, bytes=none).
 
-// What lies behind an address: bytes of the host, or a place of the instance's content, and for how long that goes on.
+// What lies at an address: host bytes or a place in the instance's content, and the length of that.
 struct spot {
-    unsigned char *host; // NULL: at the place
-    bool foreign;        // device memory of another process, though the host sees it
-    uint64_t place;      // 0: nothing is kept there
+    unsigned char *host; // NULL: at `place`
+    bool foreign;        // device memory of another process, although mapped on the host
+    uint64_t place;      // 0: contents are not kept
     uint64_t size_bytes;
 };
 
@@ -15,7 +15,7 @@ static struct spot on_host(uint64_t host, uint64_t size_bytes) {
     return (struct spot){.host = (unsigned char *)(uintptr_t)host, .size_bytes = size_bytes};
 }
 
-// Of a range whose memory another process has as well: host memory as soon as somebody looks. False when the host has no memory.
+// Finds a spot in memory shared with another process, mapping it on the host at first use. Returns false if the host is out of memory.
 static bool find_shared(struct vr_sim *sim, uint32_t shared, uint64_t within, uint64_t size_bytes, struct spot *spot) {
     uint64_t view;
     if (!vr_sim_shared_view(sim, shared, &view)) return false;
@@ -70,10 +70,10 @@ static bool move_piece(struct vr_sim *sim, const struct spot *to, const struct s
     return keep ? vr_sim_content_write(content, to->place, size_bytes, from->host) : vr_sim_content_forget(content, to->place, size_bytes);
 }
 
-// --- what was written -----------------------------------------------------------------------------------------------
+// --- the bitmap of written addresses --------------------------------------------------------------------------------
 
-// A bit for each 2 MiB of addresses, 2 TiB of them; what is farther apart shares one. Set where a copy or a fill ever wrote, so that a
-// launch looks no further for what nobody wrote. Without the host's memory for it everything counts as written.
+// One bit per 2 MiB for 2 TiB of addresses; addresses farther apart share bits. Set where a copy or fill ever wrote, so that a launch skips
+// memory that was never written. If the bitmap cannot be allocated, everything counts as written.
 #define WRITTEN_BITS ((uint64_t)1 << 20)
 
 static uint64_t written_bit(uint64_t address) { return address / VR_SIM_GRANULARITY % WRITTEN_BITS; }
@@ -125,12 +125,12 @@ bool vr_sim_transfer_set(struct vr_sim *sim, uint64_t to, uint64_t size_bytes, u
 void vr_sim_transfer_pass(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates) {
     struct spot spot;
     if (VR_LIKELY(!may_be_written(sim, address)) || size_bytes == 0) return;
-    // Without memory for it, what was written before stays.
+    // If the host is out of memory, older data stays.
     if (find_spot(sim, address, size_bytes, &spot) && spot.place != 0)
         (void)vr_sim_content_pass(&sim->content, spot.place, spot.size_bytes, updates);
 }
 
-// --- what is computed ------------------------------------------------------------------------------------------------
+// --- results of kernels computed on the host ------------------------------------------------------------------------
 
 static bool read_spot(struct vr_sim *sim, const struct spot *spot, uint64_t size_bytes, unsigned char *bytes, uint8_t *levels) {
     if (spot->host == NULL && spot->place != 0) return vr_sim_content_look(&sim->content, spot->place, size_bytes, bytes, levels);
@@ -166,12 +166,12 @@ bool vr_sim_transfer_result(struct vr_sim *sim, uint64_t address, uint64_t size_
     return true;
 }
 
-// ---- The driver's rule for memory that is mapped at several addresses: what an operation writes through one is seen through another after
-// it has ended. A program that relies on more than that reads bytes that were never written.
+// ---- The driver's rule for memory mapped at several addresses: a write through one address is visible through another only after the
+// operation has ended. A program that relies on more reads bytes that were never written.
 
 enum { LINE = 512, POISON = 0xDB };
 
-// The rest of the mapping that holds the address; NULL: none does.
+// Returns the mapping that contains the address, and in *bytes the rest of it up to `end`. Returns NULL if nothing is mapped there.
 static const struct vr_sim_range *mapping_at(const struct vr_sim *sim, uint64_t address, uint64_t end, uint64_t *bytes) {
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);
     if (mapping == NULL) return NULL;

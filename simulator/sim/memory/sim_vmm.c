@@ -1,16 +1,16 @@
-// Physical memory, its mappings, multicast objects, and memory that the driver takes for itself.
+// Physical memory, its mappings, multicast objects, and inner memory.
 #include "sim/memory/sim_memory.h"
 #include "sim/sim.h"
 
-// ---- How long physical allocations live: while a handle names them, a mapping shows them, or a multicast object has them. An object ends
-// its bindings when it goes, and with them what only they kept.
+// ---- Lifetime of physical allocations: as long as a handle, a mapping or a multicast binding refers to them. A multicast object that ends
+// removes its bindings, and frees memory that only they kept.
 
-// Owners of mappings are indices, too.
+// An owner of a mapping is also such an index.
 static struct vr_sim_physical *physical_at(const struct vr_sim *sim, uint64_t index) {
     return (struct vr_sim_physical *)(void *)vr_sim_slots_item(&sim->physicals, (uint32_t)index);
 }
 
-// Memory that is made here counts; an object and what another process made do not.
+// Only memory created here counts as used: multicast objects and imports do not.
 static void free_physical(struct vr_sim *sim, struct vr_sim_physical *physical) {
     if (physical->shared == 0 && physical->team == 0) sim->devices[physical->device].used_bytes -= physical->size_bytes;
     vr_sim_back_discard(sim, physical);
@@ -21,12 +21,12 @@ static bool is_in_use(const struct vr_sim_physical *physical) {
     return physical->slot.named || physical->mappings > 0 || physical->bindings > 0;
 }
 
-// Ends the binding at a place of the list, which another one takes; and all of an object.
+// Removes the binding at index `at`; the last one takes its index. Below: removes all bindings of an object.
 static void sim_unbind_at(struct vr_sim *sim, size_t at) {
     struct vr_sim_physical *memory = physical_at(sim, sim->bindings[at].memory);
     sim->bindings[at] = sim->bindings[--sim->binding_count];
     memory->bindings--;
-    if (!is_in_use(memory)) free_physical(sim, memory); // memory has no bindings of its own to end
+    if (!is_in_use(memory)) free_physical(sim, memory); // memory has no bindings of its own to remove
 }
 
 static void sim_unbind_all(struct vr_sim *sim, uint32_t object) {
@@ -38,14 +38,14 @@ static void sim_unbind_all(struct vr_sim *sim, uint32_t object) {
     }
 }
 
-// Frees a physical allocation once no handle, mapping or binding is left.
+// Frees a physical allocation once it has no handle, mapping or binding.
 static void sim_physical_collect(struct vr_sim *sim, struct vr_sim_physical *physical) {
     if (is_in_use(physical)) return;
     if (physical->team != 0) sim_unbind_all(sim, vr_sim_slots_index(&sim->physicals, physical));
     free_physical(sim, physical);
 }
 
-// ---- Memory of the driver's own for objects of a program.
+// ---- Inner memory, which the driver allocates for objects of a program.
 
 vr_cu_result vr_sim_inner_alloc(struct vr_sim *sim, uint64_t context, uint64_t size_bytes, uint64_t *address) {
     const uint32_t number = vr_sim_context_find(sim, context)->device;
@@ -82,7 +82,7 @@ void vr_sim_inner_free(struct vr_sim *sim, uint64_t address) {
     vr_sim_place_freed(sim, device, address, span);
 }
 
-// ---- Virtual memory management. Physical allocations, reservations, and mappings between them.
+// ---- Virtual memory management: physical allocations, reservations and mappings.
 
 static bool is_granular(uint64_t value) { return value % VR_SIM_GRANULARITY == 0; }
 
@@ -92,7 +92,7 @@ static vr_cu_result check_prop(const struct vr_sim *sim, const struct vr_cu_allo
     if (prop == NULL || prop->type != VR_CU_MEM_ALLOCATION_TYPE_PINNED) return VR_CU_INVALID_VALUE;
     if (prop->location.type != VR_CU_MEM_LOCATION_TYPE_DEVICE) return VR_CU_NOT_SUPPORTED;
     if (prop->location.id < 0 || (uint32_t)prop->location.id >= sim->options.device_count) return VR_CU_INVALID_DEVICE;
-    int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // no bytes, nothing to share
+    int32_t known = sim->file >= 0 ? VR_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0; // without bytes there is nothing to share
     if (known != 0 && sim->options.network) known |= VR_CU_MEM_HANDLE_TYPE_FABRIC;
     return (prop->requested_handle_types & ~known) == 0 ? VR_CU_SUCCESS : VR_CU_NOT_SUPPORTED;
 }
@@ -164,7 +164,7 @@ vr_cu_result vr_sim_mem_address_reserve(struct vr_sim *sim, uint64_t *address, u
     return VR_CU_SUCCESS;
 }
 
-// The whole of a reservation that nothing is mapped in.
+// Frees a reservation, which must be whole and without mappings.
 vr_cu_result vr_sim_mem_address_free(struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
     const struct vr_sim_range *range = vr_sim_ranges_at(&sim->spaces, address);
     if (range == NULL || range->kind != VR_SIM_RESERVATION || range->size_bytes != size_bytes) return VR_CU_INVALID_VALUE;
@@ -176,7 +176,7 @@ vr_cu_result vr_sim_mem_address_free(struct vr_sim *sim, uint64_t address, uint6
 
 // --- mappings -------------------------------------------------------------------------------------------------------
 
-// The driver maps from the start of a handle only.
+// Maps a handle. The driver only supports offset 0.
 vr_cu_result vr_sim_mem_map(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, uint64_t offset_bytes, uint64_t handle,
                             uint64_t flags) {
     if (size_bytes == 0 || !is_granular(address) || !is_granular(size_bytes) || offset_bytes != 0 || flags != 0) return VR_CU_INVALID_VALUE;
@@ -197,7 +197,7 @@ vr_cu_result vr_sim_mem_map(struct vr_sim *sim, uint64_t address, uint64_t size_
     return VR_CU_SUCCESS;
 }
 
-// How many mappings [address, address + size_bytes) is made of: whole ones, one after the other. 0 when it is not.
+// Returns the number of whole, adjacent mappings that make up [address, address + size_bytes), or 0 if they do not.
 static uint64_t count_mappings(const struct vr_sim *sim, uint64_t address, uint64_t size_bytes) {
     if (size_bytes == 0 || address >= VR_SIM_LIMIT || size_bytes > VR_SIM_LIMIT) return 0;
     uint64_t count = 0, at = address;
@@ -244,7 +244,7 @@ static vr_cu_result check_access(const struct vr_sim *sim, const struct vr_cu_ac
     return VR_CU_SUCCESS;
 }
 
-// Access needs a peer of the memory's device, not that peer access is enabled; of a multicast object, one of its devices.
+// Checks access rights. Access needs a peer of the memory's device, not enabled peer access; for a multicast object, one of its devices.
 static bool can_have_access(const struct vr_sim *sim, const struct vr_sim_range *mapping, const struct vr_cu_access_desc *access,
                             uint64_t count) {
     const struct vr_sim_physical *physical = physical_at(sim, mapping->owner);
@@ -302,13 +302,13 @@ vr_cu_result vr_sim_mem_get_access(struct vr_sim *sim, uint64_t *flags, const st
 void vr_sim_free_vmm(struct vr_sim *sim) {
     const struct vr_sim_range *range;
     while ((range = vr_sim_ranges_next(&sim->mappings, 0)) != NULL) remove_mapping(sim, range);
-    while ((range = vr_sim_ranges_next(&sim->spaces, 0)) != NULL) { // allocations are gone
+    while ((range = vr_sim_ranges_next(&sim->spaces, 0)) != NULL) { // only reservations are left
         vr_sim_back_remove(sim, range->base, range->span);
         vr_sim_ranges_remove(&sim->spaces, range->base);
     }
     for (uint32_t i = 0; i < sim->physicals.used; i++)
         if (physical_at(sim, i)->slot.live && physical_at(sim, i)->team != 0) sim_unbind_all(sim, i);
-    for (uint32_t i = 0; i < sim->physicals.used; i++) { // what was not released
+    for (uint32_t i = 0; i < sim->physicals.used; i++) { // handles never released
         struct vr_sim_physical *physical = physical_at(sim, i);
         if (!physical->slot.live) continue;
         physical->slot.named = false;
@@ -316,12 +316,12 @@ void vr_sim_free_vmm(struct vr_sim *sim) {
     }
 }
 
-// ---- Multicast objects: a range of addresses for the memory of several devices at once. An object is a handle as memory has one, and is
-// mapped, exported and released as memory is; it takes none. What is written through it stays in the object: it does not reach the memory
-// that is bound. The driver waits in a bind or a mapping until every device was added; here both are done at once, as a process cannot see
-// whom the others add.
+// ---- Multicast objects: address ranges for the memory of several devices at once. An object is a handle like that of memory: it is
+// mapped, exported and released the same way, but takes no memory. Data written through it stays in the object and does not reach the bound
+// memory. The driver blocks in a bind or a mapping until every device was added; here both return at once, because a process cannot see
+// which devices other processes add.
 
-// As on H100: what objects and offsets are multiples of, and what is fastest.
+// As on H100: granularity of objects and offsets, and the recommended one.
 #define MINIMUM     (2 * VR_MIB)
 #define RECOMMENDED (512 * VR_MIB)
 
@@ -338,7 +338,7 @@ static bool any_has_multicast(const struct vr_sim *sim) {
     return any;
 }
 
-// --- the object -----------------------------------------------------------------------------------------------------
+// --- objects --------------------------------------------------------------------------------------------------------
 
 static vr_cu_result check_multicast_prop(const struct vr_sim *sim, const struct vr_cu_multicast_prop *prop) {
     if (prop == NULL || prop->device_count == 0 || prop->device_count > UINT16_MAX || prop->flags != 0) return VR_CU_INVALID_VALUE;
@@ -394,11 +394,12 @@ vr_cu_result vr_sim_multicast_add_device(struct vr_sim *sim, uint64_t handle, in
     return VR_CU_SUCCESS;
 }
 
-// --- what is bound --------------------------------------------------------------------------------------------------
+// --- bindings -------------------------------------------------------------------------------------------------------
 
 static bool lies_in(uint64_t offset, uint64_t size_bytes, uint64_t whole) { return size_bytes <= whole && offset <= whole - size_bytes; }
 
-// The first binding of memory of the device within [offset, offset + size_bytes) of the object, from `from` on; the count for none.
+// Returns the index of the first binding, from `from` on, of the device's memory within [offset, offset + size_bytes) of the object;
+// binding_count if there is none.
 static size_t bound_from(const struct vr_sim *sim, size_t from, uint32_t object, uint32_t device, uint64_t offset, uint64_t size_bytes) {
     for (; from < sim->binding_count; from++) {
         const struct vr_sim_binding *binding = &sim->bindings[from];
@@ -408,7 +409,7 @@ static size_t bound_from(const struct vr_sim *sim, size_t from, uint32_t object,
     return from;
 }
 
-// `device`: whose memory it must be; -1: any.
+// Binds memory to an object. `device` must own the memory; -1: any device.
 static vr_cu_result bind_multicast(struct vr_sim *sim, uint64_t handle, int device, uint64_t offset, struct vr_sim_physical *memory,
                                    uint64_t memory_offset, uint64_t size_bytes, uint64_t flags) {
     struct vr_sim_physical *object = object_of(sim, handle);
@@ -440,7 +441,7 @@ vr_cu_result vr_sim_multicast_bind_mem_on(struct vr_sim *sim, uint64_t object, i
     return bind_multicast(sim, object, device, offset, vr_sim_slots_find(&sim->physicals, memory), memory_offset, size_bytes, flags);
 }
 
-// What is mapped at an address, which is from the start of a handle. Memory of pools is not bound here.
+// Binds the memory mapped at an address; mappings begin at the start of a handle. Memory of pools cannot be bound here.
 static vr_cu_result bind_address(struct vr_sim *sim, uint64_t object, int device, uint64_t offset, uint64_t address, uint64_t size_bytes,
                                  uint64_t flags) {
     const struct vr_sim_range *mapping = vr_sim_ranges_holding(&sim->mappings, address);

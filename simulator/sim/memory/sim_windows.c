@@ -59,7 +59,7 @@ static void close_window(struct vr_sim_windows *windows, struct vr_sim_window *w
     windows->count--;
 }
 
-// Blocks [first, last) that hold part of a range inside of one window.
+// Returns the blocks [first, last) that contain part of a range in one window.
 static void blocks_of(uint64_t at, uint64_t size_bytes, size_t *first, size_t *last) {
     const uint64_t within = at % VR_SIM_WINDOW_BYTES;
     *first = (size_t)(within / BLOCK_BYTES);
@@ -90,7 +90,7 @@ const unsigned char *vr_sim_windows_read(const struct vr_sim_windows *windows, u
     return window == NULL ? NULL : bytes_at(window, at);
 }
 
-// Part of a page.
+// Zeroes part of a page.
 static bool zero_part(struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes, bool foreign) {
     if (size_bytes == 0) return true;
     const struct vr_sim_window *window = find_window(windows, at / VR_SIM_WINDOW_BYTES);
@@ -111,12 +111,12 @@ bool vr_sim_windows_zero(struct vr_sim_windows *windows, uint64_t at, uint64_t s
     return zero_part(windows, at, first - at, foreign) && zero_part(windows, last, end - last, foreign);
 }
 
-// The file is the parent's, too, of a process that was forked.
+// Discards pages, except in a forked child: the file belongs to its parent.
 static void discard_span(const struct vr_sim_windows *windows, uint64_t at, uint64_t size_bytes) {
     if (windows->process == vr_os_process_id()) vr_os_shared_discard(windows->file, at, size_bytes);
 }
 
-// Whole pages inside of one window. True when nothing of the window is left.
+// Discards whole pages in one window. Returns true if the window has no pages left.
 static bool discard_in(struct vr_sim_windows *windows, struct vr_sim_window *window, uint64_t at, uint64_t size_bytes) {
     if (is_touched(window, at, size_bytes)) {
         discard_span(windows, at, size_bytes);
