@@ -1,9 +1,9 @@
-// Streams under capture: what they record, the events that join them, and memory that they allocate.
+// Capturing streams: the work they capture, the events that join streams to a capture, and captured allocations.
 #include "sim/graphs/sim_graphs.h"
 
-// ---- Which stream captures what, and which calls a capture forbids.
-// A capture begins on one stream, its origin, and takes in every stream that waits for an event recorded in it. Each of its streams has a
-// frontier: the nodes that its next one comes after. Where NVIDIA does not say whether a call is forbidden, it is.
+// ---- Captures, and the calls that a capture forbids. A capture begins on one stream, its origin, and extends to every stream that waits
+// for an event recorded in it. Each of its streams has a frontier: the dependencies of its next node. A call is forbidden if NVIDIA does
+// not say whether it is.
 
 struct vr_sim_capture *vr_sim_capture_find(const struct vr_sim *sim, uint64_t capture) {
     return vr_sim_slots_find(&sim->captures, capture);
@@ -13,9 +13,10 @@ static struct vr_sim_capture *capture_at(const struct vr_sim *sim, uint32_t inde
     return (struct vr_sim_capture *)(void *)vr_sim_slots_item(&sim->captures, index);
 }
 
-// --- what is forbidden ----------------------------------------------------------------------------------------------
+// --- forbidden calls ------------------------------------------------------------------------------------------------
 
-// May the thread harm this capture by a call that is not safe? Not when one of them is relaxed, or another thread's capture is local.
+// Does an unsafe call by the thread invalidate this capture? Not if either is in relaxed mode, or if another thread's capture is
+// thread-local.
 static bool capture_forbids(const struct vr_sim_capture *capture, const struct vr_sim_thread *thread) {
     if (thread->capture_mode == VR_CU_STREAM_CAPTURE_MODE_RELAXED) return false;
     if (capture->thread == thread->number) return capture->mode != VR_CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -36,7 +37,7 @@ vr_cu_result vr_sim_unsafe(struct vr_sim *sim) {
     return result;
 }
 
-// Does a stream of the context capture; a blocking one, when only those matter? Invalidates their captures on request.
+// Does a stream (or only a blocking one) of the context capture? Invalidates the captures if requested.
 static bool any_captures(const struct vr_sim *sim, uint64_t context, bool blocking_only, bool invalidate) {
     bool any = false;
     for (uint32_t i = 0; i < sim->streams.used && sim->captures.live != 0; i++) {
@@ -103,7 +104,7 @@ const struct vr_cu_edge_data *vr_sim_capture_edges(struct vr_sim_stream *stream)
 
 // --- begin and end --------------------------------------------------------------------------------------------------
 
-// May a capture begin on the stream?
+// Finds a stream and checks that a capture may begin on it.
 static vr_cu_result find_to_capture(struct vr_sim *sim, uint64_t stream, int mode, struct vr_sim_stream **found) {
     if (mode < VR_CU_STREAM_CAPTURE_MODE_GLOBAL || mode > VR_CU_STREAM_CAPTURE_MODE_RELAXED) return VR_CU_INVALID_VALUE;
     vr_cu_result result = vr_sim_stream_find(sim, stream, found);
@@ -114,7 +115,7 @@ static vr_cu_result find_to_capture(struct vr_sim *sim, uint64_t stream, int mod
     return (*found)->capture != 0 ? VR_CU_ILLEGAL_STATE : VR_CU_SUCCESS;
 }
 
-// A capture on a stream into a graph. `index`: its slot, which the caller took.
+// Begins a capture of a stream into a graph. The caller allocated the slot `index`.
 static struct vr_sim_capture *begin_capture(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t index, uint32_t graph, int mode) {
     struct vr_sim_capture *capture = capture_at(sim, index);
     const uint64_t handle = vr_sim_slots_handle(&sim->captures, index);
@@ -142,7 +143,7 @@ vr_cu_result vr_sim_stream_begin_capture(struct vr_sim *sim, uint64_t stream, in
     return result;
 }
 
-// The graph is the program's: whatever becomes of the capture, it stays. The first node comes after `dependencies`.
+// Captures into the program's graph, which stays whatever happens to the capture. The first node comes after `dependencies`.
 vr_cu_result vr_sim_stream_begin_capture_to_graph(struct vr_sim *sim, uint64_t stream, uint64_t graph, const uint64_t *dependencies,
                                                   const struct vr_cu_edge_data *edges, uint64_t count, int mode) {
     struct vr_sim_stream *found;
@@ -169,7 +170,7 @@ static void set_free(struct vr_sim_stream *stream) {
     stream->frontier.count = 0;
 }
 
-// The streams are free again; the graph stays.
+// Ends a capture: frees its streams for other use and keeps the graph.
 static void finish_capture(struct vr_sim *sim, struct vr_sim_capture *capture) {
     const uint64_t handle = vr_sim_slots_handle(&sim->captures, vr_sim_slots_index(&sim->captures, capture));
     for (uint32_t i = 0; i < sim->streams.used; i++)
@@ -187,7 +188,7 @@ void vr_sim_capture_end(struct vr_sim *sim, struct vr_sim_capture *capture) {
     if (!borrowed) vr_sim_graph_end(sim, vr_sim_slots_index(&sim->graphs, graph));
 }
 
-// A stream that the host has no memory to remember makes the capture invalid.
+// If the host is out of memory to note the stream's frontier, the capture becomes invalid.
 void vr_sim_capture_leave(struct vr_sim *sim, struct vr_sim_stream *stream) {
     if (stream->capture == 0) return;
     struct vr_sim_capture *capture = vr_sim_capture_find(sim, stream->capture);
@@ -205,7 +206,7 @@ static bool are_marked(const struct vr_sim *sim, const struct vr_sim_nodes *node
     return true;
 }
 
-// Does the work of every stream of the capture come before the next node of its origin?
+// Does the origin's next node come after the work of every stream of the capture?
 static vr_cu_result check_joined(struct vr_sim *sim, const struct vr_sim_capture *capture, uint64_t handle) {
     uint64_t mark;
     if (!vr_sim_mark_past(sim, &vr_sim_stream_at(sim, capture->origin)->frontier, &mark)) return VR_CU_OUT_OF_MEMORY;
@@ -217,7 +218,7 @@ static vr_cu_result check_joined(struct vr_sim *sim, const struct vr_sim_capture
     return joined ? VR_CU_SUCCESS : VR_CU_STREAM_CAPTURE_UNJOINED;
 }
 
-// A capture that cannot give a graph is over all the same.
+// Ends the capture, also if it fails to produce a graph.
 vr_cu_result vr_sim_stream_end_capture(struct vr_sim *sim, uint64_t stream, uint64_t *graph) {
     if (graph == NULL) return VR_CU_INVALID_VALUE;
     struct vr_sim_stream *found;
@@ -242,9 +243,9 @@ vr_cu_result vr_sim_stream_end_capture(struct vr_sim *sim, uint64_t stream, uint
     return result;
 }
 
-// --- questions ------------------------------------------------------------------------------------------------------
+// --- queries --------------------------------------------------------------------------------------------------------
 
-// The stream of a question, which invalidates nothing.
+// Finds the stream of a query, which invalidates nothing.
 static vr_cu_result stream_in_question(struct vr_sim *sim, uint64_t handle, struct vr_sim_stream **stream) {
     const vr_cu_result result = vr_sim_stream_find(sim, handle, stream);
     if (result != VR_CU_SUCCESS) return result;
@@ -286,7 +287,7 @@ vr_cu_result vr_sim_thread_exchange_capture_mode(struct vr_sim *sim, int *mode) 
     return VR_CU_SUCCESS;
 }
 
-// ---- Events that carry captures from stream to stream.
+// ---- Events that extend captures to other streams.
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
 
@@ -311,10 +312,10 @@ vr_cu_result vr_sim_capture_record(struct vr_sim *sim, struct vr_sim_stream *str
     return VR_CU_SUCCESS;
 }
 
-// A stream that captures nothing takes part from now on in the capture that the event was recorded in.
+// Makes a stream that does not capture join the capture in which the event was recorded.
 static vr_cu_result join_capture(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     struct vr_sim_capture *capture = vr_sim_capture_find(sim, event->capture);
-    if (capture == NULL) return VR_CU_CAPTURED_EVENT; // it is over
+    if (capture == NULL) return VR_CU_CAPTURED_EVENT; // the capture has ended
     if (capture->invalidated) return VR_CU_INVALID_VALUE;
     if (stream->kind == VR_SIM_STREAM_LEGACY) {
         invalidate(capture);
@@ -347,7 +348,7 @@ vr_cu_result vr_sim_event_for_waiting(struct vr_sim *sim, const struct vr_sim_ev
     return VR_CU_CAPTURED_EVENT;
 }
 
-// ---- Requests and frees of memory by streams that capture: they become nodes of the graph.
+// ---- Allocations and frees by capturing streams, which become nodes of the graph.
 
 vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stream, uint32_t device, uint64_t size_bytes,
                                   uint64_t *address) {
@@ -357,13 +358,13 @@ vr_cu_result vr_sim_capture_alloc(struct vr_sim *sim, struct vr_sim_stream *stre
     if (result != VR_CU_SUCCESS) return result;
     const struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC, .device = device, .memory = index};
     vr_sim_graph_memory_reference(sim, &work);
-    result = vr_sim_capture_add(sim, stream, &work); // the node takes a reference of its own
-    vr_sim_graph_memory_unreference(sim, &work);     // where it did not, the memory goes
+    result = vr_sim_capture_add(sim, stream, &work); // the node adds its own reference
+    vr_sim_graph_memory_unreference(sim, &work);     // frees the memory if the node was not added
     if (result == VR_CU_SUCCESS) *address = made;
     return result;
 }
 
-// Does the graph that the stream captures allocate it?
+// Does the stream's captured graph allocate this memory?
 static bool is_of_capture(const struct vr_sim *sim, const struct vr_sim_stream *stream, uint64_t memory) {
     const struct vr_sim_graph *graph = vr_sim_slots_find(&sim->graphs, vr_sim_capture_find(sim, stream->capture)->graph);
     for (size_t i = 0; i < graph->nodes.count; i++) {
@@ -373,7 +374,7 @@ static bool is_of_capture(const struct vr_sim *sim, const struct vr_sim_stream *
     return false;
 }
 
-// A graph frees what it allocates, once, and nothing else.
+// A graph may free only its own allocations, each once.
 vr_cu_result vr_sim_capture_free(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t address) {
     struct vr_sim_graph_memory *memory = vr_sim_graph_memory_at(sim, address);
     if (memory == NULL || memory->freed_here) return VR_CU_INVALID_VALUE;

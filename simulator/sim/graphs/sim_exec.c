@@ -1,15 +1,15 @@
-// Executable graphs: instantiated, launched and updated.
+// Executable graphs: instantiation, launch and update.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/modules/sim_launch.h"
 #include "sim/streams/sim_callbacks.h"
 
-// ---- Executable graphs: a graph laid out as steps in an order that its edges allow, with the graphs inside it taken apart.
+// ---- Executable graphs: the steps of a graph in topological order, with child graphs expanded.
 
 static uint64_t later_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static struct vr_sim_exec *exec_of(const struct vr_sim *sim, uint64_t exec) { return vr_sim_slots_find(&sim->execs, exec); }
 
-// --- laying out -----------------------------------------------------------------------------------------------------
+// --- layout ---------------------------------------------------------------------------------------------------------
 
 #define NO_STEP SIZE_MAX
 
@@ -20,7 +20,7 @@ static bool depend_on(struct vr_sim_exec *exec, size_t step) {
     return true;
 }
 
-// Adds a step that comes after the dependencies from `first` on. NO_STEP when the host has no memory.
+// Adds a step that depends on the list's entries from `first` on. Returns NO_STEP if the host is out of memory.
 static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work, size_t first) {
     const size_t needed = exec->step_count + 1;
     if (VR_GROW(exec, steps, needed) != VRAM_OK) return NO_STEP;
@@ -31,15 +31,15 @@ static size_t add_step(struct vr_sim_exec *exec, const struct vr_sim_work *work,
     return exec->step_count++;
 }
 
-// One graph on its way into an executable one. The arrays have an element per node, by place; `starts` one more.
+// State of laying out one graph. Each array has one element per node, by place; `starts` has one more.
 struct layout {
     const struct vr_sim *sim;
     const struct vr_sim_nodes *nodes;
-    size_t *steps;   // the step that ends the node
-    size_t *waiting; // dependencies that have no step yet
-    size_t *starts;  // where the node's successors start in `after`
+    size_t *steps;   // last step of the node
+    size_t *waiting; // number of dependencies that have no step yet
+    size_t *starts;  // start of the node's successors in `after`
     uint32_t *after; // places of successors
-    uint32_t *ready; // places whose dependencies all have steps, in the order in which that came
+    uint32_t *ready; // places whose dependencies all have steps, in that order
     size_t ready_count;
 };
 
@@ -67,8 +67,8 @@ static bool open_layout(struct layout *layout) {
     return layout->steps != NULL && layout->waiting != NULL && layout->starts != NULL && layout->after != NULL && layout->ready != NULL;
 }
 
-// Fills waiting, starts and after, and finds the nodes that come after none. starts[p + 1] is where the next successor of p goes until
-// all are there, and then where those of p + 1 start.
+// Fills waiting, starts and after, and finds the nodes without dependencies. While filling, starts[p + 1] is where the next successor of p
+// goes; in the end it is where those of p + 1 start.
 static void sort_edges(struct layout *layout) {
     const size_t count = layout->nodes->count;
     for (size_t i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ static void sort_edges(struct layout *layout) {
 
 static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph, size_t entry, size_t *exit);
 
-// The steps that a node comes after, as dependencies of the next step.
+// Adds the steps of a node's dependencies as dependencies of the next step.
 static bool lay_dependencies(struct vr_sim_exec *exec, const struct layout *layout, const struct vr_sim_node *node, size_t entry) {
     if (node->dependencies.count == 0) return entry == NO_STEP || depend_on(exec, entry);
     for (size_t d = 0; d < node->dependencies.count; d++)
@@ -95,7 +95,7 @@ static bool lay_dependencies(struct vr_sim_exec *exec, const struct layout *layo
     return true;
 }
 
-// The steps of one node, whose dependencies have theirs. A graph inside becomes an empty step, its own steps, and an empty step.
+// Lays out one node whose dependencies have steps. A child graph becomes an empty step, its own steps, and another empty step.
 static vr_cu_result lay_node(struct vr_sim *sim, struct vr_sim_exec *exec, struct layout *layout, uint32_t place, size_t entry) {
     const struct vr_sim_node *node = node_in(layout, place);
     const struct vr_sim_work empty = {.type = VR_CU_GRAPH_NODE_TYPE_EMPTY};
@@ -114,7 +114,7 @@ static vr_cu_result lay_node(struct vr_sim *sim, struct vr_sim_exec *exec, struc
     return result;
 }
 
-// What comes after all that no node comes after.
+// Adds a step after all nodes that have no successors.
 static vr_cu_result lay_exit(struct vr_sim_exec *exec, const struct layout *layout, size_t entry, size_t *exit) {
     const struct vr_sim_work empty = {.type = VR_CU_GRAPH_NODE_TYPE_EMPTY};
     const size_t first = exec->dependency_count;
@@ -139,8 +139,8 @@ static vr_cu_result lay_nodes(struct vr_sim *sim, struct vr_sim_exec *exec, stru
     return layout->ready_count == layout->nodes->count ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// The steps of a graph. INVALID_VALUE when its edges go round in a circle. Inside of another graph its steps come after `entry`, and
-// *exit comes after them.
+// Lays out the steps of a graph. INVALID_VALUE if its edges form a cycle. A child graph's steps come after `entry`, and *exit comes after
+// them.
 static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph, size_t entry, size_t *exit) {
     struct layout layout = {.sim = sim, .nodes = &vr_sim_graph_at(sim, graph)->nodes};
     if (!vr_sim_holdings_add(sim, &exec->holdings, &vr_sim_graph_at(sim, graph)->holdings)) return VR_CU_OUT_OF_MEMORY;
@@ -150,7 +150,7 @@ static vr_cu_result lay_graph(struct vr_sim *sim, struct vr_sim_exec *exec, uint
     return result;
 }
 
-// --- making and ending ----------------------------------------------------------------------------------------------
+// --- creation and destruction ---------------------------------------------------------------------------------------
 
 static void sim_exec_unlay(struct vr_sim *sim, struct vr_sim_exec *exec) {
     for (size_t i = 0; i < exec->step_count; i++) vr_sim_payload_drop(exec->steps[i].work.payload);
@@ -167,7 +167,7 @@ void vr_sim_exec_end(struct vr_sim *sim, struct vr_sim_exec *exec) {
     vr_sim_slots_give(&sim->execs, vr_sim_slots_index(&sim->execs, exec));
 }
 
-// The steps of a graph, for comparison; unlay takes them away again, also where lay failed.
+// Lays out a graph for comparison. Undo with sim_exec_unlay(), also after a failure.
 static vr_cu_result sim_exec_lay(struct vr_sim *sim, struct vr_sim_exec *exec, uint32_t graph) {
     return lay_graph(sim, exec, graph, NO_STEP, NULL);
 }
@@ -198,7 +198,7 @@ vr_cu_result vr_sim_graph_instantiate(struct vr_sim *sim, uint64_t *exec, uint64
     return result;
 }
 
-// The work of its launches goes on; ends_ns and the rest belong to no work.
+// Work of earlier launches continues: it does not use the executable graph.
 vr_cu_result vr_sim_graph_exec_destroy(struct vr_sim *sim, uint64_t exec) {
     struct vr_sim_exec *found = exec_of(sim, exec);
     if (found == NULL) return VR_CU_INVALID_VALUE;
@@ -213,7 +213,7 @@ static struct vr_sim_event *event_of(const struct vr_sim *sim, const struct vr_s
     return step->work.type == type ? vr_sim_slots_find(&sim->events, step->work.event) : NULL;
 }
 
-// May the whole of it run? ILLEGAL_ADDRESS where memory is gone, INVALID_VALUE where an event is, or where it would last too long.
+// Can all steps run? ILLEGAL_ADDRESS if memory was freed, INVALID_VALUE if an event was destroyed or the launch would take too long.
 static vr_cu_result check_steps(const struct vr_sim *sim, const struct vr_sim_exec *exec, uint32_t device) {
     uint64_t sum_ns = 0;
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -226,7 +226,8 @@ static vr_cu_result check_steps(const struct vr_sim *sim, const struct vr_sim_ex
     return vr_sim_fits_in_time(sim, sim->devices[device].tail_ns, sum_ns) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// Launches come after what the stream has, after each other, and, in manual completion, as a whole after the events that steps wait for.
+// A launch comes after the stream's work and the previous launch. With manual completion it also comes, as a whole, after events its steps
+// wait for.
 static vr_cu_result enqueue_start(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_exec *exec, uint64_t *start_ns) {
     vr_cu_result result = exec->launch.recorded ? vr_sim_enqueue_wait(sim, stream, &exec->launch) : VR_CU_SUCCESS;
     for (size_t i = 0; i < exec->step_count && sim->options.manual_completion && result == VR_CU_SUCCESS; i++) {
@@ -236,7 +237,7 @@ static vr_cu_result enqueue_start(struct vr_sim *sim, struct vr_sim_stream *stre
     return result == VR_CU_SUCCESS ? vr_sim_enqueue(sim, stream, 0, start_ns) : result;
 }
 
-// When each step ends, and the last: a step starts when all it depends on have ended.
+// Computes the end of each step and returns the last one. A step starts when all of its dependencies have ended.
 static uint64_t time_steps(const struct vr_sim *sim, const struct vr_sim_exec *exec, uint64_t start_ns) {
     uint64_t last_ns = start_ns;
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -283,7 +284,7 @@ static vr_cu_result launch_exec(struct vr_sim *sim, struct vr_sim_stream *stream
     return result;
 }
 
-// The nodes of a graph that does what the executable one does.
+// Adds nodes to a graph that do the same as the executable graph.
 static vr_cu_result add_steps(struct vr_sim *sim, const struct vr_sim_exec *exec, uint32_t graph) {
     struct vr_sim_nodes before = {0};
     vr_cu_result result = VR_CU_SUCCESS;
@@ -302,7 +303,7 @@ static vr_cu_result add_steps(struct vr_sim *sim, const struct vr_sim_exec *exec
     return result;
 }
 
-// A launch into a stream that captures is a graph inside of the captured one.
+// Captures a launch as a child graph of the captured graph.
 static vr_cu_result capture_launch(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_exec *exec) {
     struct vr_sim_work work = {.type = VR_CU_GRAPH_NODE_TYPE_GRAPH};
     vr_cu_result result = vr_sim_graph_make(sim, &work.child);
@@ -324,8 +325,8 @@ vr_cu_result vr_sim_graph_launch(struct vr_sim *sim, uint64_t exec, uint64_t str
     return vr_sim_exec_has_memory(found) ? VR_CU_NOT_SUPPORTED : capture_launch(sim, queue, found);
 }
 
-// ---- Executable graphs that change: the parameters of one node, all of them from another graph of the same shape, nodes that are switched
-// off; and what else programs ask of them.
+// ---- Changes to executable graphs: parameters of one node, parameters of all nodes from a graph of the same shape, disabled nodes; and
+// other queries.
 
 enum update_result { // CUgraphExecUpdateResult
     UPDATE_SUCCESS,
@@ -373,7 +374,7 @@ vr_cu_result vr_sim_graph_exec_kernel_node_set_params_v2(struct vr_sim *sim, uin
     return vr_sim_graph_exec_node_set_params(sim, exec, node, &params);
 }
 
-// The first version's struct ends before `kernel`.
+// The struct of the first version ends before `kernel`.
 vr_cu_result vr_sim_graph_exec_kernel_node_set_params(struct vr_sim *sim, uint64_t exec, uint64_t node,
                                                       const struct vr_cu_kernel_node *kernel) {
     struct vr_cu_node_params params = {.type = VR_CU_GRAPH_NODE_TYPE_KERNEL};
@@ -419,15 +420,15 @@ vr_cu_result vr_sim_graph_exec_event_wait_node_set_event(struct vr_sim *sim, uin
     return vr_sim_graph_exec_node_set_params(sim, exec, node, &params);
 }
 
-// --- a graph inside ---------------------------------------------------------------------------------------------------
+// --- child graphs ---------------------------------------------------------------------------------------------------
 
-// Do the steps of `fresh` come after each other as those behind the step `entry` do?
+// Do the steps of `fresh` have the same types and dependencies as those after step `entry`?
 static bool is_same_shape(const struct vr_sim_exec *old, size_t entry, const struct vr_sim_exec *fresh) {
     if (old->steps[entry].exit - entry - 1 != fresh->step_count) return false;
     for (size_t i = 0; i < fresh->step_count; i++) {
         const struct vr_sim_step *a = &old->steps[entry + 1 + i], *b = &fresh->steps[i];
         if (a->work.type != b->work.type) return false;
-        if (b->dependency_count == 0) { // it waits for the step `entry`
+        if (b->dependency_count == 0) { // then it must depend on the step `entry`
             if (a->dependency_count != 1 || old->dependencies[a->first_dependency] != entry) return false;
             continue;
         }
@@ -439,7 +440,7 @@ static bool is_same_shape(const struct vr_sim_exec *old, size_t entry, const str
     return true;
 }
 
-// All of its parameters, from a graph of the same shape; memory of graphs cannot be inside of one.
+// Replaces the parameters of a child graph from a graph of the same shape. A child graph has no memory nodes.
 vr_cu_result vr_sim_graph_exec_child_graph_node_set_params(struct vr_sim *sim, uint64_t exec, uint64_t node, uint64_t child) {
     struct vr_sim_exec *found = exec_of(sim, exec);
     const struct vr_sim_step *step = step_of(found, node);
@@ -455,7 +456,7 @@ vr_cu_result vr_sim_graph_exec_child_graph_node_set_params(struct vr_sim *sim, u
     return result;
 }
 
-// --- nodes that are switched off ------------------------------------------------------------------------------------
+// --- disabled nodes -------------------------------------------------------------------------------------------------
 
 static bool can_rest(const struct vr_sim_step *step) {
     const int type = step->work.type;
@@ -478,7 +479,7 @@ vr_cu_result vr_sim_graph_node_get_enabled(struct vr_sim *sim, uint64_t exec, ui
 
 // --- all nodes ------------------------------------------------------------------------------------------------------
 
-// Why the steps of another graph cannot take the places of these; *at: the first that differs.
+// Returns why the steps of another graph cannot replace these. *at is the first that differs.
 static enum update_result compare_execs(const struct vr_sim_exec *old, const struct vr_sim_exec *fresh, size_t *at) {
     *at = SIZE_MAX;
     if (old->step_count != fresh->step_count || old->dependency_count != fresh->dependency_count) return UPDATE_TOPOLOGY_CHANGED;
@@ -495,7 +496,7 @@ static enum update_result compare_execs(const struct vr_sim_exec *old, const str
     return UPDATE_SUCCESS;
 }
 
-// Handles of nodes stay those of the graph that the executable one was made of.
+// Replaces the work of all steps. Node handles stay those of the original graph.
 static void take_steps(struct vr_sim_exec *exec, const struct vr_sim_exec *fresh) {
     for (size_t i = 0; i < exec->step_count; i++) replace_step_work(exec, &exec->steps[i], &fresh->steps[i].work);
 }
@@ -530,9 +531,9 @@ vr_cu_result vr_sim_graph_exec_update(struct vr_sim *sim, uint64_t exec, uint64_
     return result;
 }
 
-// --- making and asking ----------------------------------------------------------------------------------------------
+// --- instantiation and queries --------------------------------------------------------------------------------------
 
-// Graphs lie where they are launched from: an upload is work that does nothing.
+// An upload does nothing: graphs need not be moved to the device.
 vr_cu_result vr_sim_graph_upload(struct vr_sim *sim, uint64_t exec, uint64_t stream) {
     struct vr_sim_stream *queue;
     if (exec_of(sim, exec) == NULL) return VR_CU_INVALID_VALUE;

@@ -1,10 +1,10 @@
-// Graphs: their nodes, the memory that they allocate, and the user objects that they hold.
+// Graphs: their nodes, their memory, and the user objects that they hold.
 #include <stdlib.h>
 
 #include "sim/graphs/sim_graphs.h"
 #include "sim/streams/sim_callbacks.h"
 
-// ---- User objects and who holds them.
+// ---- User objects and their references.
 
 enum { NO_DESTRUCTOR_SYNC = 1, MOVE = 1 };
 
@@ -12,7 +12,7 @@ static struct vr_sim_user_object *object_of(const struct vr_sim *sim, uint64_t o
     return vr_sim_slots_find(&sim->user_objects, object);
 }
 
-// The destructor runs where host functions do: behind those of launches that may use the object.
+// Drops references. The destructor is called like a host function, after those of launches that may use the object.
 static void release_user_object(struct vr_sim *sim, struct vr_sim_user_object *object, uint64_t count) {
     object->references -= count;
     if (object->references > 0) return;
@@ -54,7 +54,7 @@ bool vr_sim_holdings_add(struct vr_sim *sim, struct vr_sim_holdings *to, const s
     return true;
 }
 
-// --- the rows of the table ------------------------------------------------------------------------------------------
+// --- calls ----------------------------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_user_object_create(struct vr_sim *sim, uint64_t *object, void *pointer, vr_cu_host_function *destroy, unsigned count,
                                        unsigned flags) {
@@ -88,7 +88,7 @@ vr_cu_result vr_sim_graph_retain_user_object(struct vr_sim *sim, uint64_t graph,
     struct vr_sim_user_object *kept = object_of(sim, object);
     if (found == NULL || kept == NULL || count == 0 || count > INT32_MAX || flags > MOVE) return VR_CU_INVALID_VALUE;
     if (!hold_user_object(&found->holdings, object, count)) return VR_CU_OUT_OF_MEMORY;
-    if (flags != MOVE) kept->references += count; // moved ones were the program's
+    if (flags != MOVE) kept->references += count; // moved references were the program's
     return VR_CU_SUCCESS;
 }
 
@@ -102,9 +102,9 @@ vr_cu_result vr_sim_graph_release_user_object(struct vr_sim *sim, uint64_t graph
     return VR_CU_SUCCESS;
 }
 
-// ---- Memory that a captured stream asked for. The address is the graph's for good; it has memory from the launch that allocates
-// it to whatever frees it: a node of the graph, a free outside of it, or the next launch with AUTO_FREE_ON_LAUNCH.
-// Reads and writes of the address are allowed at any time: that a launch has not allocated it is found out at frees and launches only.
+// ---- Memory allocated by a captured stream. The graph owns the address for good. Memory backs it from the launch that allocates it until
+// it is freed by a node of the graph, outside of the graph, or by the next launch with AUTO_FREE_ON_LAUNCH. Accesses to the address are
+// always allowed: only frees and launches check whether it is allocated.
 
 static struct vr_sim_graph_memory *memory_of(const struct vr_sim *sim, uint64_t memory) {
     return (struct vr_sim_graph_memory *)(void *)vr_sim_slots_item(&sim->graph_memories, (uint32_t)memory);
@@ -115,12 +115,12 @@ struct vr_sim_graph_memory *vr_sim_graph_memory_at(const struct vr_sim *sim, uin
     return range == NULL || range->kind != VR_SIM_GRAPH_MEMORY ? NULL : memory_of(sim, range->owner);
 }
 
-// What it holds is gone.
+// Drops the contents.
 static void drop_graph_memory(struct vr_sim *sim, const struct vr_sim_graph_memory *memory) {
     if (vr_sim_keeps(sim)) vr_sim_back_drop(sim, vr_sim_ranges_at(&sim->spaces, memory->address), memory->address, memory->span);
 }
 
-// Takes the address away once nothing needs it.
+// Frees the address once nothing refers to it.
 static void collect_graph_memory(struct vr_sim *sim, struct vr_sim_graph_memory *memory) {
     if (memory->references > 0 || memory->live) return;
     drop_graph_memory(sim, memory);
@@ -291,7 +291,7 @@ static uint32_t body_at(const struct vr_sim *sim, uint64_t body) {
     return vr_sim_slots_index(&sim->graphs, vr_sim_slots_find(&sim->graphs, body));
 }
 
-// How many graphs lie in each other in what the work brings.
+// Returns the depth of nested graphs in the work: 0 if it has no child graph.
 static uint32_t depth_of(const struct vr_sim *sim, const struct vr_sim_work *work) {
     if (work->type == VR_CU_GRAPH_NODE_TYPE_GRAPH) return vr_sim_graph_at(sim, work->child)->depth;
     if (work->type != VR_CU_GRAPH_NODE_TYPE_CONDITIONAL) return 0;
@@ -304,7 +304,7 @@ static uint32_t depth_of(const struct vr_sim *sim, const struct vr_sim_work *wor
     return depth;
 }
 
-// Would the graphs around lie too deep in each other?
+// Would adding the work exceed the depth limit of the enclosing graphs?
 static bool is_too_deep(const struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
     uint32_t depth = depth_of(sim, work);
     if (depth == 0) return false;
@@ -312,7 +312,7 @@ static bool is_too_deep(const struct vr_sim *sim, uint32_t graph, const struct v
     return depth > VR_SIM_MAX_DEPTH;
 }
 
-// The graphs that a new node brings are in `graph` now.
+// Sets the parent of the work's child graphs and updates the depths of the enclosing graphs.
 static void adopt_work(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work) {
     uint32_t depth = depth_of(sim, work);
     if (work->type == VR_CU_GRAPH_NODE_TYPE_GRAPH) vr_sim_graph_at(sim, work->child)->parent = graph + 1;
@@ -328,7 +328,7 @@ static void adopt_work(struct vr_sim *sim, uint32_t graph, const struct vr_sim_w
 vr_cu_result vr_sim_node_add(struct vr_sim *sim, uint32_t graph, const struct vr_sim_work *work, const uint64_t *dependencies, size_t count,
                              uint64_t *node) {
     const struct vr_sim_nodes list = {.items = (uint64_t *)(uintptr_t)dependencies, .count = count};
-    const struct vr_sim_work copy = *work; // `work` may lie in a node that moves now
+    const struct vr_sim_work copy = *work; // `work` may be in a node that moves below
     struct vr_sim_nodes own = {0};
     uint32_t index;
     if (is_too_deep(sim, graph, work)) return VR_CU_INVALID_VALUE;
@@ -411,7 +411,7 @@ void vr_sim_bodies_end(struct vr_sim *sim, struct vr_sim_payload *payload) {
     condition->size = 0;
 }
 
-// Where a condition has two bodies, the second is for 0; a switch takes the body that the value numbers.
+// Body 0 runs if the value is not 0, otherwise body 1, if there is one. A switch runs the body numbered by the value.
 bool vr_sim_body_to_run(const struct vr_sim *sim, const struct vr_sim_payload *payload, uint32_t *graph) {
     const struct vr_sim_condition_payload *condition = (const struct vr_sim_condition_payload *)(const void *)payload;
     uint64_t body = condition->value != 0 ? 0 : 1;
@@ -421,7 +421,7 @@ bool vr_sim_body_to_run(const struct vr_sim *sim, const struct vr_sim_payload *p
     return true;
 }
 
-// A payload with copies of all bodies.
+// Makes a payload with copies of all bodies.
 static vr_cu_result copy_bodies(struct vr_sim *sim, const struct vr_sim_payload *payload, struct vr_sim_payload **copy) {
     const struct vr_sim_condition_payload *from = (const struct vr_sim_condition_payload *)(const void *)payload;
     struct vr_sim_condition_payload *to = malloc(sizeof *to + from->size * sizeof to->bodies[0]);
@@ -443,7 +443,7 @@ static vr_cu_result copy_bodies(struct vr_sim *sim, const struct vr_sim_payload 
     return VR_CU_SUCCESS;
 }
 
-// The node of the copy that stands for a node of the original lies in the same place. Nodes may come before those they depend on.
+// Copies the edges. A copy's node is at the same place as its original. Nodes may precede their dependencies.
 static bool copy_dependencies(struct vr_sim *sim, uint32_t from, uint32_t to) {
     const struct vr_sim_nodes *old = &vr_sim_graph_at(sim, from)->nodes, *made = &vr_sim_graph_at(sim, to)->nodes;
     for (size_t i = 0; i < old->count; i++) {
@@ -498,7 +498,7 @@ vr_cu_result vr_sim_graph_copy(struct vr_sim *sim, uint32_t from, uint32_t *copy
     return result;
 }
 
-// --- the rows of calls.def about whole graphs -----------------------------------------------------------------------
+// --- calls about whole graphs ---------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_graph_create(struct vr_sim *sim, uint64_t *graph, unsigned flags) {
     if (graph == NULL || flags != 0) return VR_CU_INVALID_VALUE;
@@ -508,7 +508,7 @@ vr_cu_result vr_sim_graph_create(struct vr_sim *sim, uint64_t *graph, unsigned f
     return result;
 }
 
-// A graph that a capture fills cannot go.
+// Destroys a graph, unless a capture is filling it.
 vr_cu_result vr_sim_graph_destroy(struct vr_sim *sim, uint64_t graph) {
     const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
     if (found == NULL || found->capture != 0 || found->owned) return VR_CU_INVALID_VALUE;
@@ -537,12 +537,12 @@ vr_cu_result vr_sim_graph_node_find_in_clone(struct vr_sim *sim, uint64_t *node,
     return VR_CU_INVALID_VALUE;
 }
 
-// The node goes, and what it came after and what came after it with it.
+// Destroys a node and its edges.
 vr_cu_result vr_sim_graph_destroy_node(struct vr_sim *sim, uint64_t node) {
     const struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found == NULL || vr_sim_graph_at(sim, found->graph)->capture != 0) return VR_CU_INVALID_VALUE;
     const bool memory = found->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_ALLOC || found->work.type == VR_CU_GRAPH_NODE_TYPE_MEM_FREE;
-    if (memory) return VR_CU_NOT_SUPPORTED; // the driver forbids it
+    if (memory) return VR_CU_NOT_SUPPORTED; // the driver does not allow it
     struct vr_sim_nodes *nodes = &vr_sim_graph_at(sim, found->graph)->nodes;
     vr_sim_nodes_remove_at(nodes, found->place);
     for (size_t i = 0; i < nodes->count; i++) {

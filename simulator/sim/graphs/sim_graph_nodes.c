@@ -1,11 +1,11 @@
-// Nodes and edges added to graphs by hand, and conditional nodes.
+// Nodes and edges added to graphs explicitly, and conditional nodes.
 #include <stdlib.h>
 
 #include "sim/graphs/sim_graphs.h"
 
-// ---- The rows of calls.def that add nodes to graphs.
+// ---- Calls that add nodes to graphs.
 
-// What all of them check. *index: slot of the graph.
+// Checks the arguments common to all of them. *index is set to the graph's slot.
 static vr_cu_result check_new_node(struct vr_sim *sim, const uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
                                    uint32_t *index) {
     const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
@@ -26,7 +26,7 @@ vr_cu_result vr_sim_graph_add_empty_node(struct vr_sim *sim, uint64_t *node, uin
     return add_node(sim, node, graph, dependencies, count, &work);
 }
 
-// Work in the memory of a context. Nothing that it names may lie elsewhere.
+// Adds a copy or set in a context's memory. The context's device must have access to all of it.
 static vr_cu_result add_bytes(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count,
                               struct vr_sim_work *work, uint64_t context) {
     const struct vr_sim_context *found = vr_sim_context_find(sim, context);
@@ -83,7 +83,7 @@ vr_cu_result vr_sim_graph_add_event_wait_node(struct vr_sim *sim, uint64_t *node
     return add_event(sim, node, graph, dependencies, count, VR_CU_GRAPH_NODE_TYPE_WAIT_EVENT, event);
 }
 
-// The graph is copied: what happens to it later does not matter to the node.
+// Copies the child graph, so later changes to it do not affect the node.
 vr_cu_result vr_sim_graph_add_child_graph_node(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
                                                uint64_t count, uint64_t child) {
     uint32_t index;
@@ -101,10 +101,10 @@ vr_cu_result vr_sim_graph_add_child_graph_node(struct vr_sim *sim, uint64_t *nod
     return result;
 }
 
-// ---- The rows of calls.def that ask what a graph is made of, and those that change what comes after what.
+// ---- Calls that list nodes and edges, and calls that change edges.
 
-// Writes a list as the driver does: with no place for it, its length; else as much of it as there is room for, zeros after it, and
-// how much that is.
+// Returns a list as the driver does. With items == NULL, only its length; otherwise as many items as fit, zeros after them, and their
+// number.
 static vr_cu_result give_nodes(const struct vr_sim_nodes *list, uint64_t *items, uint64_t *count) {
     if (items == NULL) {
         *count = list->count;
@@ -133,7 +133,7 @@ vr_cu_result vr_sim_graph_get_root_nodes(struct vr_sim *sim, uint64_t graph, uin
     return result;
 }
 
-// Both ends of every edge, by the node that comes later.
+// Lists both ends of every edge, grouped by the later node.
 static bool list_edges(const struct vr_sim *sim, const struct vr_sim_graph *graph, struct vr_sim_nodes *from, struct vr_sim_nodes *to) {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         const struct vr_sim_nodes *before = &vr_sim_node_find(sim, graph->nodes.items[i])->dependencies;
@@ -191,7 +191,7 @@ vr_cu_result vr_sim_graph_node_get_dependent_nodes(struct vr_sim *sim, uint64_t 
 
 // --- changing edges -------------------------------------------------------------------------------------------------
 
-// The edges that a call names: `to[i]` comes after `from[i]`, two nodes of the graph.
+// Are these pairs of different nodes of the graph? to[i] comes after from[i].
 static bool are_edges(const struct vr_sim *sim, const struct vr_sim_graph *graph, const uint64_t *from, const uint64_t *to,
                       uint64_t count) {
     if (graph == NULL || (count != 0 && (from == NULL || to == NULL))) return false;
@@ -203,7 +203,7 @@ static bool are_edges(const struct vr_sim *sim, const struct vr_sim_graph *graph
     return true;
 }
 
-// All of them or, when one is there already, none.
+// Adds all edges, or none if one already exists.
 vr_cu_result vr_sim_graph_add_dependencies(struct vr_sim *sim, uint64_t graph, const uint64_t *from, const uint64_t *to, uint64_t count) {
     if (!are_edges(sim, vr_sim_slots_find(&sim->graphs, graph), from, to, count)) return VR_CU_INVALID_VALUE;
     vr_cu_result result = VR_CU_SUCCESS;
@@ -218,7 +218,7 @@ vr_cu_result vr_sim_graph_add_dependencies(struct vr_sim *sim, uint64_t graph, c
     return result;
 }
 
-// All of them or, when one is not there, none.
+// Removes all edges, or none if one does not exist.
 vr_cu_result vr_sim_graph_remove_dependencies(struct vr_sim *sim, uint64_t graph, const uint64_t *from, const uint64_t *to,
                                               uint64_t count) {
     if (!are_edges(sim, vr_sim_slots_find(&sim->graphs, graph), from, to, count)) return VR_CU_INVALID_VALUE;
@@ -228,7 +228,7 @@ vr_cu_result vr_sim_graph_remove_dependencies(struct vr_sim *sim, uint64_t graph
     return VR_CU_SUCCESS;
 }
 
-// Nodes that are taken out of the set need not be joined any more.
+// Nodes removed from the dependencies need not be joined any more.
 vr_cu_result vr_sim_stream_update_capture_dependencies(struct vr_sim *sim, uint64_t stream, const uint64_t *nodes, uint64_t count,
                                                        unsigned flags) {
     if (flags > VR_CU_STREAM_SET_CAPTURE_DEPENDENCIES) return VR_CU_INVALID_VALUE;
@@ -246,8 +246,8 @@ vr_cu_result vr_sim_stream_update_capture_dependencies(struct vr_sim *sim, uint6
     return fits ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
 }
 
-// ---- Conditions of graphs and the bodies of conditional nodes. No kernel runs, so none sets a condition: a launch does what the default
-// value says, and a loop whose default is not 0 runs once.
+// ---- Conditions of graphs and bodies of conditional nodes. Kernels do not run and set no condition: a launch uses the default value, and
+// a loop whose default is not 0 runs once.
 
 enum { ASSIGN_DEFAULT = 1, TYPE_IF = 0, TYPE_WHILE = 1, TYPE_SWITCH = 2, BODIES_MOST = 256 };
 

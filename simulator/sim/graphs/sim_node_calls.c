@@ -1,9 +1,9 @@
-// sim_node_calls.c: nodes by the parameters of their kind: added, asked and set, by the call for all kinds and by those of each.
+// sim_node_calls.c: adding nodes by parameters, and getting and setting parameters, by the generic calls and by those of each kind.
 #include "sim/graphs/sim_graphs.h"
 
 // --- adding ---------------------------------------------------------------------------------------------------------
 
-// A node that gives memory to the graph: the address is there at once, the memory from launch to launch.
+// Makes an allocation node. The address is assigned at once; memory backs it during launches.
 static vr_cu_result alloc_work(struct vr_sim *sim, struct vr_cu_alloc_node *params, struct vr_sim_work *work) {
     const struct vr_cu_location *location = &params->pool.location;
     uint64_t address;
@@ -24,7 +24,7 @@ static bool allocates(const struct vr_sim *sim, uint32_t graph, uint32_t memory)
     return false;
 }
 
-// A graph frees what it allocates, once, and nothing else.
+// Makes a free node. A graph may free only its own allocations, each once.
 static vr_cu_result free_work(struct vr_sim *sim, uint32_t graph, uint64_t address, struct vr_sim_work *work) {
     struct vr_sim_graph_memory *memory = vr_sim_graph_memory_at(sim, address);
     if (memory == NULL || memory->freed_here) return VR_CU_INVALID_VALUE;
@@ -35,7 +35,7 @@ static vr_cu_result free_work(struct vr_sim *sim, uint32_t graph, uint64_t addre
     return VR_CU_SUCCESS;
 }
 
-struct node_place { // of a new node
+struct node_place { // where to add a new node
     uint64_t *node;
     uint64_t graph;
     const uint64_t *dependencies;
@@ -48,7 +48,7 @@ static vr_cu_result add_alloc(struct vr_sim *sim, const struct node_place *place
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_graph_memory_reference(sim, &work);
     result = vr_sim_node_add(sim, graph, &work, place->dependencies, (size_t)place->count, place->node);
-    vr_sim_graph_memory_unreference(sim, &work); // where the node took none of its own, the memory goes
+    vr_sim_graph_memory_unreference(sim, &work); // frees the memory if the node took no reference
     return result;
 }
 
@@ -101,7 +101,7 @@ vr_cu_result vr_sim_graph_add_node(struct vr_sim *sim, uint64_t *node, uint64_t 
     return add_node(sim, &place, params);
 }
 
-// Edges that are less than the whole of a node after the whole of another are taken for that.
+// Edge data is ignored: an edge always joins whole nodes.
 vr_cu_result vr_sim_graph_add_node_v2(struct vr_sim *sim, uint64_t *node, uint64_t graph, const uint64_t *dependencies,
                                       const struct vr_cu_edge_data *edges, uint64_t count, struct vr_cu_node_params *params) {
     (void)edges;
@@ -121,7 +121,7 @@ vr_cu_result vr_sim_graph_add_kernel_node_v2(struct vr_sim *sim, uint64_t *node,
     return vr_sim_graph_add_node(sim, node, graph, dependencies, count, &params);
 }
 
-// The first version's struct ends before `kernel`.
+// The struct of the first version ends before `kernel`.
 static struct vr_cu_kernel_node first_version(const struct vr_cu_kernel_node *kernel) {
     struct vr_cu_kernel_node whole = {0};
     memcpy(&whole, kernel, offsetof(struct vr_cu_kernel_node, kernel));
@@ -157,14 +157,14 @@ vr_cu_result vr_sim_graph_add_batch_mem_op_node(struct vr_sim *sim, uint64_t *no
     return vr_sim_graph_add_node(sim, node, graph, dependencies, count, &params);
 }
 
-// --- asking ---------------------------------------------------------------------------------------------------------
+// --- getting parameters ---------------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_graph_node_get_params(struct vr_sim *sim, uint64_t node, struct vr_cu_node_params *params) {
     const struct vr_sim_node *found = vr_sim_node_find(sim, node);
     return found == NULL || params == NULL ? VR_CU_INVALID_VALUE : vr_sim_params_of(sim, found, params);
 }
 
-// A node of a kind, with its parameters.
+// Gets the parameters of a node, which must be of the given kind.
 static vr_cu_result read_node_params(struct vr_sim *sim, uint64_t node, int type, const void *out, struct vr_cu_node_params *params) {
     const struct vr_sim_node *found = vr_sim_node_find(sim, node);
     if (found == NULL || out == NULL || found->work.type != type) return VR_CU_INVALID_VALUE;
@@ -226,9 +226,9 @@ vr_cu_result vr_sim_graph_get_id(struct vr_sim *sim, uint64_t graph, unsigned *i
     return VR_CU_SUCCESS;
 }
 
-// --- setting --------------------------------------------------------------------------------------------------------
+// --- setting parameters ---------------------------------------------------------------------------------------------
 
-// The node's new work; its kind stays.
+// Replaces a node's work by work of the same kind.
 static void replace_work(struct vr_sim_work *old, const struct vr_sim_work *work) {
     vr_sim_payload_keep(work->payload);
     vr_sim_payload_drop(old->payload);

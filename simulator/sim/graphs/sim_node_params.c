@@ -1,4 +1,4 @@
-// What nodes have as parameters and attributes, read, set and printed.
+// Parameters and attributes of nodes: getting, setting and printing.
 #include "sim/graphs/sim_graphs.h"
 
 #include <inttypes.h>
@@ -10,11 +10,9 @@
 #include "sim/modules/sim_launch.h"
 #include "sim/streams/sim_memory_ops.h"
 
-// ---- Parameters into work, and back.
+// --- from parameters to work ----------------------------------------------------------------------------------------
 
-// --- into work ------------------------------------------------------------------------------------------------------
-
-// The device of a context that the parameters name, or, where they name none, of the calling thread's.
+// Gets the device of a context, or of the calling thread's current context if `context` is 0.
 static vr_cu_result device_of_context(struct vr_sim *sim, uint64_t context, uint32_t *device) {
     struct vr_sim_context *found = vr_sim_context_find(sim, context);
     if (context != 0 && found == NULL) return VR_CU_INVALID_CONTEXT;
@@ -99,7 +97,7 @@ vr_cu_result vr_sim_params_work(struct vr_sim *sim, const struct vr_cu_node_para
     }
 }
 
-// --- and back -------------------------------------------------------------------------------------------------------
+// --- from work to parameters ----------------------------------------------------------------------------------------
 
 static void kernel_params(const struct vr_sim_work *work, struct vr_cu_kernel_node *params) {
     const struct vr_sim_kernel_payload *payload = (const struct vr_sim_kernel_payload *)(const void *)work->payload;
@@ -184,14 +182,14 @@ vr_cu_result vr_sim_params_of(struct vr_sim *sim, const struct vr_sim_node *node
     return VR_CU_SUCCESS;
 }
 
-// ---- Launch attributes of kernel nodes, and what a device says of the memory of graphs.
+// ---- Launch attributes of kernel nodes, and attributes of a device's graph memory.
 
 static const struct vr_sim_kernel_payload *payload_of(const struct vr_sim_node *node) {
     if (node == NULL || node->work.type != VR_CU_GRAPH_NODE_TYPE_KERNEL) return NULL;
     return (const struct vr_sim_kernel_payload *)(const void *)node->work.payload;
 }
 
-// What was never set is all zero.
+// An attribute that was never set is all zero.
 vr_cu_result vr_sim_graph_kernel_node_get_attribute(struct vr_sim *sim, uint64_t node, int attribute, void *value) {
     const struct vr_sim_kernel_payload *payload = payload_of(vr_sim_node_find(sim, node));
     if (payload == NULL || value == NULL || attribute <= 0 || attribute >= VR_CU_LAUNCH_ATTRIBUTE_MOST) return VR_CU_INVALID_VALUE;
@@ -202,7 +200,7 @@ vr_cu_result vr_sim_graph_kernel_node_get_attribute(struct vr_sim *sim, uint64_t
     return VR_CU_SUCCESS;
 }
 
-// A node's launch with other attributes.
+// Replaces the attributes of a node's launch.
 static vr_cu_result set_attributes(struct vr_sim *sim, struct vr_sim_node *node, const struct vr_cu_launch_attribute *attributes,
                                    uint32_t count) {
     struct vr_sim_launch launch = payload_of(node)->launch;
@@ -236,11 +234,11 @@ vr_cu_result vr_sim_graph_kernel_node_copy_attributes(struct vr_sim *sim, uint64
     return set_attributes(sim, target, source->launch.attributes, source->launch.attribute_count);
 }
 
-// --- memory of graphs -----------------------------------------------------------------------------------------------
+// --- graph memory ---------------------------------------------------------------------------------------------------
 
 enum { USED_NOW, USED_HIGH, RESERVED_NOW, RESERVED_HIGH };
 
-// What a graph frees goes back to the device at once: nothing is reserved beyond what is used. The highest values are those now.
+// A graph's freed memory returns to the device at once, so reserved equals used. High-water marks report the current value.
 vr_cu_result vr_sim_device_get_graph_mem_attribute(struct vr_sim *sim, int device, int attribute, uint64_t *value) {
     if (value == NULL || attribute < USED_NOW || attribute > RESERVED_HIGH) return VR_CU_INVALID_VALUE;
     if (!vr_sim_is_device(sim, device)) return VR_CU_INVALID_DEVICE;
@@ -248,7 +246,7 @@ vr_cu_result vr_sim_device_get_graph_mem_attribute(struct vr_sim *sim, int devic
     return VR_CU_SUCCESS;
 }
 
-// Only the highest values can be set, and only to 0.
+// Only the high-water marks can be set, and only to 0.
 vr_cu_result vr_sim_device_set_graph_mem_attribute(struct vr_sim *sim, int device, int attribute, const uint64_t *value) {
     if (value == NULL || *value != 0 || (attribute != USED_HIGH && attribute != RESERVED_HIGH)) return VR_CU_INVALID_VALUE;
     return vr_sim_is_device(sim, device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
@@ -258,7 +256,7 @@ vr_cu_result vr_sim_device_graph_mem_trim(struct vr_sim *sim, int device) {
     return vr_sim_is_device(sim, device) ? VR_CU_SUCCESS : VR_CU_INVALID_DEVICE;
 }
 
-// ---- CuGraphDebugDotPrint: a graph as text of Graphviz.
+// ---- cuGraphDebugDotPrint: a graph as Graphviz text.
 
 static const char *const types[] = {"KERNEL",    "MEMCPY",     "MEMSET",       "HOST",           "GRAPH",
                                     "EMPTY",     "EVENT_WAIT", "EVENT_RECORD", "EXT_SEM_SIGNAL", "EXT_SEM_WAIT",
@@ -266,7 +264,7 @@ static const char *const types[] = {"KERNEL",    "MEMCPY",     "MEMSET",       "
 
 static const char *type_name(int type) { return type >= 0 && (size_t)type < VR_COUNT_OF(types) ? types[type] : "OTHER"; }
 
-// A piece of text of a few numbers and short words.
+// Prints formatted text of at most 511 characters.
 static void put_dot_line(FILE *stream, const char *format, ...) {
     char text[512];
     va_list values;
@@ -290,7 +288,7 @@ static void print_kernel(const struct vr_sim *sim, const struct vr_sim_work *wor
 
 static void print_graph(const struct vr_sim *sim, uint32_t index, FILE *stream);
 
-// What is inside of a node follows it.
+// Prints a node, followed by its child graphs.
 static void print_node(const struct vr_sim *sim, uint32_t graph, uint32_t place, const struct vr_sim_node *node, FILE *stream) {
     put_dot_line(stream, "\"graph_%" PRIu32 "_node_%" PRIu32 "\"[shape=\"%s\" label=\"%" PRIu32 "\\n%s", graph, place,
                  node->work.type == VR_CU_GRAPH_NODE_TYPE_KERNEL ? "octagon" : "rectangle", place, type_name(node->work.type));
@@ -317,7 +315,7 @@ static void print_graph(const struct vr_sim *sim, uint32_t index, FILE *stream) 
 vr_cu_result vr_sim_graph_debug_dot_print(struct vr_sim *sim, uint64_t graph, const char *path, unsigned flags) {
     const struct vr_sim_graph *found = vr_sim_slots_find(&sim->graphs, graph);
     FILE *stream;
-    (void)flags; // how much is said of each node
+    (void)flags; // level of detail, ignored
     if (found == NULL || path == NULL) return VR_CU_INVALID_VALUE;
     const size_t capacity = strlen(path) + VR_NEW_FILE_EXTRA + 1;
     char *made = malloc(capacity);

@@ -1,4 +1,4 @@
-// Functions of the host in streams, and results that the host computes.
+// Host functions in streams, and kernel results that are computed on the host.
 #include "sim/streams/sim_callbacks.h"
 
 #include <stdlib.h>
@@ -14,10 +14,8 @@ static bool is_bytes(const struct vr_sim_work *work) {
            work->type == VR_CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
 }
 
-// --- the thread -----------------------------------------------------------------------------------------------------
-
-// Memory may have gone since the call, as it may under a copy on hardware: then nothing is done.
-// What it reads is its own call's, and told in that one's name.
+// Moves bytes for an earlier call. Does nothing if the memory was freed since, as may happen on hardware, too. Reads are reported as those
+// of the earlier call.
 static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback) {
     sim->read = (struct vr_sim_read){0};
     sim->reader = callback->reader;
@@ -31,7 +29,7 @@ static void do_bytes(struct vr_sim *sim, const struct vr_sim_callback *callback)
     vr_mutex_lock(&sim->lock);
 }
 
-// Functions are called without the lock; bytes move with it.
+// Calls a function without the lock, or moves bytes with it.
 static void do_entry(struct vr_sim *sim, const struct vr_sim_callback *callback) {
     if (callback->stream_function == NULL && is_bytes(&callback->work)) {
         do_bytes(sim, callback);
@@ -145,7 +143,7 @@ void vr_sim_callback_grace(struct vr_sim *sim, uint64_t number) {
     }
 }
 
-// A thread that has not called the driver yet has no context current: then the device's primary one is meant.
+// Finds a stream. A thread that has not yet called the driver has no current context: the device's primary one is used then.
 static vr_cu_result find_stream(struct vr_sim *sim, uint32_t device, uint64_t stream, struct vr_sim_stream **queue) {
     struct vr_sim_context *context;
     if (vr_sim_current(sim, &context) == VR_CU_SUCCESS && context->device == device) return vr_sim_stream_find(sim, stream, queue);
@@ -163,7 +161,7 @@ vr_cu_result vr_sim_results_after(struct vr_sim *sim, uint32_t device, uint64_t 
     return VR_CU_SUCCESS;
 }
 
-// The thread may have another device current than that of the memory.
+// Can any device access the range? The thread's current device may differ from the memory's.
 static bool is_there(struct vr_sim *sim, uint64_t address, uint64_t elements, uint32_t element_bytes, bool write, uint64_t *size_bytes) {
     if (!vr_mul_u64(elements, element_bytes, size_bytes)) return false;
     for (uint32_t device = 0; device < sim->options.device_count; device++)
@@ -171,7 +169,7 @@ static bool is_there(struct vr_sim *sim, uint64_t address, uint64_t elements, ui
     return false;
 }
 
-// The level of an element is that of its least known byte; it takes the place of the first ones, which are read before.
+// Reduces levels of bytes to levels of elements, in place. An element's level is that of its least known byte.
 static void join_levels(uint8_t *levels, uint64_t elements, uint32_t element_bytes) {
     for (uint64_t i = 0; i < elements; i++) {
         uint8_t level = VR_SIM_KNOWN;

@@ -1,13 +1,12 @@
-// Copies: of bytes, of shapes, between devices, and in batches.
+// Copies of bytes, of 2D and 3D shapes, between devices, and in batches.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_arrays.h"
 #include "sim/memory/sim_managed.h"
 #include "sim/streams/sim_callbacks.h"
 
-// ---- Copies in two and three dimensions, to and from arrays and between devices; sets of elements and of rows. Each is one piece of work,
-// whatever its shape.
+// ---- Copies in two and three dimensions, to and from arrays and between devices; sets of elements and of rows. Each is one piece of work.
 
-// --- giving them to a stream ----------------------------------------------------------------------------------------
+// --- submission -----------------------------------------------------------------------------------------------------
 
 static vr_cu_result submit_copy(struct vr_sim *sim, struct vr_sim_work *work, uint64_t stream) {
     struct vr_sim_stream *queue;
@@ -17,7 +16,7 @@ static vr_cu_result submit_copy(struct vr_sim *sim, struct vr_sim_work *work, ui
     return vr_sim_work_is_valid(sim, work) ? vr_sim_submit(sim, queue, work) : VR_CU_INVALID_VALUE;
 }
 
-// A copy that is over when the call is.
+// Submits a synchronous copy.
 static vr_cu_result submit_and_wait(struct vr_sim *sim, struct vr_sim_work *work) {
     vr_cu_result result = vr_sim_unsafe(sim);
     if (result == VR_CU_SUCCESS) result = submit_copy(sim, work, 0);
@@ -91,7 +90,7 @@ vr_cu_result vr_sim_memcpy_3d_async(struct vr_sim *sim, const struct vr_cu_memcp
     return copy_shape(sim, copy, false, stream);
 }
 
-// Between devices: the contexts stand where the other struct has nothing. Addresses say where the memory lies.
+// Copies between devices. The reserved fields of the 3D struct hold the contexts here. The addresses determine the location.
 static vr_cu_result copy_peer(struct vr_sim *sim, const struct vr_cu_memcpy3d *copy, bool wait, uint64_t stream) {
     if (copy == NULL) return VR_CU_INVALID_VALUE;
     const bool known = vr_sim_context_find(sim, copy->to.reserved) != NULL && vr_sim_context_find(sim, copy->from.reserved) != NULL;
@@ -144,7 +143,7 @@ vr_cu_result vr_sim_memcpy_2d_async(struct vr_sim *sim, const struct vr_cu_memcp
     return copy_2d(sim, copy, false, stream);
 }
 
-// --- bytes of the first row of an array -----------------------------------------------------------------------------
+// --- the first row of an array --------------------------------------------------------------------------------------
 
 static struct vr_cu_memcpy_side array_side(uint64_t array, uint64_t offset_bytes) {
     return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_ARRAY, .array = array, .x_bytes = offset_bytes};
@@ -256,12 +255,12 @@ vr_cu_result vr_sim_memset_d2d32(struct vr_sim *sim, uint64_t address, uint64_t 
     return vr_sim_memset_d2d32_async(sim, address, pitch_bytes, value, width, rows, 0);
 }
 
-// ---- Copies and sets. The stream gets a piece of work that takes no time.
+// ---- Copies and sets that take no time in the stream.
 
 static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, struct vr_sim_work *work) {
     work->device = vr_sim_context_find(sim, queue->context)->device;
     if (!vr_sim_work_is_valid(sim, work)) return VR_CU_INVALID_VALUE;
-    // A copy finds its way from any device to any other; a set is work of one device, which must reach the memory.
+    // Any device can copy to any other, but a set is done by one device, which must have access to the memory.
     const struct vr_sim_range *space = vr_sim_ranges_holding(&sim->spaces, work->to);
     const bool set =
         work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET && space != NULL && (space->kind == VR_SIM_ALLOCATION || space->kind == VR_SIM_IMPORT);
@@ -269,7 +268,7 @@ static vr_cu_result submit_on(struct vr_sim *sim, struct vr_sim_stream *queue, s
     return vr_sim_submit(sim, queue, work);
 }
 
-// Which sides of a copy are addresses of devices by the function's name, so that no memory is meant that only the host reaches.
+// Submits an asynchronous copy. The function's name says which sides must be device addresses, not pageable host memory.
 static vr_cu_result copy_async(struct vr_sim *sim, struct vr_sim_work work, bool to_device, bool from_device, uint64_t stream) {
     struct vr_sim_stream *queue;
     const vr_cu_result result = vr_sim_stream_for_work(sim, stream, &queue);
@@ -300,7 +299,7 @@ vr_cu_result vr_sim_memcpy_dtod(struct vr_sim *sim, uint64_t to, uint64_t from, 
     return result == VR_CU_SUCCESS ? vr_sim_stream_synchronize(sim, 0) : result;
 }
 
-// A copy that is over when the call is; write: the device's side is `to`. The other is host memory, wherever it lies.
+// Submits a synchronous copy between a device and host memory of any kind. write: the device is the target.
 static vr_cu_result copy_and_wait(struct vr_sim *sim, struct vr_sim_work *work, bool write) {
     struct vr_sim_stream *queue;
     vr_cu_result result = vr_sim_stream_for_work(sim, 0, &queue);
@@ -313,7 +312,7 @@ static vr_cu_result copy_and_wait(struct vr_sim *sim, struct vr_sim_work *work, 
     result = vr_sim_submit(sim, queue, work);
     if (result != VR_CU_SUCCESS) return result;
     vr_sim_wait_stream(sim, queue);
-    vr_sim_callback_wait(sim, queue->callback); // which may have been left the copy
+    vr_sim_callback_wait(sim, queue->callback); // the copy may have been left to that thread
     return VR_CU_SUCCESS;
 }
 
@@ -341,14 +340,15 @@ vr_cu_result vr_sim_memset_d8(struct vr_sim *sim, uint64_t address, uint8_t valu
     return vr_sim_memset_d8_async(sim, address, value, size_bytes, 0);
 }
 
-// ---- Many copies, prefetches or discards in one call. They are done in order; CUDA leaves their order open.
+// ---- Batches of copies, prefetches or discards. They are done in order, although CUDA does not guarantee an order.
 
 enum { NO_COPY_FAILED = -1, ORDERS = 3 };
 
-// A batch goes to a stream of the program's, or to the thread's own.
+// Batches need a created stream or the per-thread stream.
 static bool is_for_batches(uint64_t stream) { return stream != 0 && stream != VR_CU_STREAM_LEGACY; }
 
-// Each entry of a list of attributes holds from its first copy to that of the next: the first is 0, and they rise.
+// Is first_of a valid list of attribute entries? Entry i covers the copies from first_of[i] up to that of the next entry. The first is 0,
+// and they rise.
 static bool are_firsts(const uint64_t *first_of, uint64_t entries, uint64_t count) {
     if (first_of == NULL || entries == 0 || entries > count || first_of[0] != 0) return false;
     for (uint64_t i = 1; i < entries; i++)
@@ -389,7 +389,7 @@ vr_cu_result vr_sim_memcpy_with_attributes_async(struct vr_sim *sim, uint64_t to
     return are_attributes(attributes, 1) ? vr_sim_memcpy_async(sim, to, from, size_bytes, stream) : VR_CU_INVALID_VALUE;
 }
 
-// Widths count elements where an array is on either side. *element: its bytes.
+// Gets the bytes of an element: if either side is an array, widths count elements.
 static vr_cu_result element_of(const struct vr_sim *sim, const struct vr_cu_memcpy3d_operand *operand, uint64_t *element) {
     enum { MEMORY = 1, ARRAY = 2 };
     if (operand->type != MEMORY && operand->type != ARRAY) return VR_CU_INVALID_VALUE;
@@ -409,7 +409,7 @@ static struct vr_cu_memcpy_side side_of_operand(const struct vr_cu_memcpy3d_oper
         const bool fits = length <= VR_SIM_LIMIT / element;
         return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_UNIFIED,
                                           .device = operand->memory.address,
-                                          .pitch_bytes = fits ? length * element : 0, // no row fits into 0
+                                          .pitch_bytes = fits ? length * element : 0, // 0 is less than any row, so the copy is refused
                                           .rows = height};
     }
     return (struct vr_cu_memcpy_side){.memory_type = VR_CU_MEMORY_TYPE_ARRAY,
@@ -467,7 +467,7 @@ vr_cu_result vr_sim_mem_prefetch_batch_async(struct vr_sim *sim, const uint64_t 
     return VR_CU_SUCCESS;
 }
 
-// What is discarded need not be kept; it is, here.
+// Discards managed memory. Contents need not be kept then, but they are.
 vr_cu_result vr_sim_mem_discard_batch_async(struct vr_sim *sim, const uint64_t *addresses, const uint64_t *sizes, uint64_t count,
                                             unsigned long long flags, uint64_t stream) {
     struct vr_sim_stream *queue;

@@ -1,22 +1,23 @@
-// Events, of streams and of whole contexts.
+// Events of streams and of whole contexts.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
 
-// ---- Events of whole contexts, plain and green.
+// ---- Events of whole contexts and green contexts.
 
 static bool is_one(const struct vr_sim_stream *stream, uint64_t context, uint64_t green) {
     return stream->slot.live && stream->context == context && (green == 0 || stream->green == green);
 }
 
-// No stream of theirs may capture; STREAM_CAPTURE_UNSUPPORTED invalidates the captures.
+// Refuses if a stream of the context captures. STREAM_CAPTURE_UNSUPPORTED invalidates the captures.
 static vr_cu_result check_context_event(struct vr_sim *sim, uint64_t context, const struct vr_sim_event *event) {
     if (event == NULL) return VR_CU_INVALID_HANDLE;
     if (event->capture != 0) return VR_CU_CAPTURED_EVENT;
     return vr_sim_context_for_waiting(sim, context);
 }
 
-// The one whose work ends last: waiting for the others delays nothing of it. The legacy stream if there is no other.
+// Returns the stream whose work ends last, because waiting for the others does not delay it. Returns the legacy stream if there is no
+// other.
 static struct vr_sim_stream *last_of(const struct vr_sim *sim, uint64_t context, uint64_t green) {
     struct vr_sim_stream *last = NULL;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
@@ -73,7 +74,7 @@ vr_cu_result vr_sim_ctx_wait_event(struct vr_sim *sim, uint64_t context, uint64_
     return is_active(sim, context) ? vr_sim_context_wait(sim, context, 0, event) : VR_CU_INVALID_CONTEXT;
 }
 
-// ---- Events. An event knows when the work before its record ends, and, for manual completion, which work that was.
+// ---- Events. An event stores when the work before its record ends and, for manual completion, the number of that work.
 
 static struct vr_sim_event *event_of(const struct vr_sim *sim, uint64_t event) { return vr_sim_slots_find(&sim->events, event); }
 
@@ -173,7 +174,7 @@ vr_cu_result vr_sim_event_synchronize(struct vr_sim *sim, uint64_t event) {
     return VR_CU_SUCCESS;
 }
 
-// A wait for an event that was never recorded is no wait.
+// Waiting for an event that was never recorded has no effect.
 vr_cu_result vr_sim_stream_wait_event(struct vr_sim *sim, uint64_t stream, uint64_t event, unsigned flags) {
     const struct vr_sim_event *found = event_of(sim, event);
     if (found == NULL) return VR_CU_INVALID_HANDLE;
@@ -199,7 +200,7 @@ vr_cu_result vr_sim_event_elapsed_ms(struct vr_sim *sim, float *elapsed_ms, uint
     return VR_CU_SUCCESS;
 }
 
-// The second version tells the time as far as it is known, and answers NOT_READY as the first does.
+// The second version returns the time if it is known, and NOT_READY like the first.
 vr_cu_result vr_sim_event_elapsed_ms_v2(struct vr_sim *sim, float *elapsed_ms, uint64_t start, uint64_t end) {
     return vr_sim_event_elapsed_ms(sim, elapsed_ms, start, end);
 }

@@ -1,10 +1,10 @@
-// Streams: the work in them on the virtual clock, and what they wait for.
+// Streams as queues of work on the virtual clock, and the things they wait for.
 #include "sim/streams/sim_streams.h"
 
-// ---- How long work takes on the device, where it takes time.
+// ---- Duration of work on the device.
 
-// Bytes of a second: over the bus of a host, and inside of a device, where a copy reads and writes. Of the order of an A100's (PCIe 4.0
-// x16, HBM2e); what matters is that large copies take long.
+// Bandwidth over the host's bus, and inside of a device, where a copy both reads and writes. About an A100's (PCIe 4.0 x16, HBM2e); the aim
+// is only that large copies take long.
 enum { BUS_BYTES_PER_NS = 25, DEVICE_BYTES_PER_NS = 700 };
 
 static bool is_far(const struct vr_sim *sim, uint64_t address) {
@@ -56,13 +56,13 @@ bool vr_sim_nodes_remove(struct vr_sim_nodes *nodes, uint64_t node) {
     return false;
 }
 
-// ---- Is the value there that a stream waits for?
+// ---- Waits for values in memory.
 
-#define NAP_NS 100000 // between two looks at a value that some other thread or process must write
+#define NAP_NS 100000 // between checks for a value that another thread or process must write
 
-// The value in memory; false where no bytes stand behind the address. Looking at it is no read of the program's.
+// Reads the value. Returns false if no bytes back the address. Does not count as a read by the program.
 static bool read_held_word(const struct vr_sim *constant, const struct vr_sim_hold *hold, uint64_t *value) {
-    struct vr_sim *sim = (struct vr_sim *)(uintptr_t)constant; // what a look leaves behind is taken back
+    struct vr_sim *sim = (struct vr_sim *)(uintptr_t)constant; // the read's traces are removed below
     const struct vr_sim_range *range = vr_sim_ranges_holding(&sim->spaces, hold->address);
     const bool pinned = range == NULL && vr_sim_ranges_holding(&sim->hosts, hold->address) != NULL;
     if (range == NULL && !pinned) return false;
@@ -77,7 +77,7 @@ static bool read_held_word(const struct vr_sim *constant, const struct vr_sim_ho
     return kept;
 }
 
-// A value at an address without bytes holds no stream.
+// A value at an address without bytes never holds a stream.
 bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hold) {
     uint64_t found = 0, wanted = hold->value;
     if (hold->width == 0 || !read_held_word(sim, hold, &found)) return true;
@@ -87,11 +87,11 @@ bool vr_sim_hold_is_over(const struct vr_sim *sim, const struct vr_sim_hold *hol
     case VR_CU_STREAM_WAIT_VALUE_EQ: return found == wanted;
     case VR_CU_STREAM_WAIT_VALUE_AND: return (found & wanted) != 0;
     case VR_CU_STREAM_WAIT_VALUE_NOR: return (~(found | wanted) & (wide ? UINT64_MAX : UINT32_MAX)) != 0;
-    default: return wide ? (int64_t)(found - wanted) >= 0 : (int32_t)(uint32_t)(found - wanted) >= 0; // in a circle
+    default: return wide ? (int64_t)(found - wanted) >= 0 : (int32_t)(uint32_t)(found - wanted) >= 0; // modulo 2^n, as CUDA compares
     }
 }
 
-// The lock is given up between looks: nothing borrowed stays valid.
+// Polls for the value. Releases the lock in between: borrowed pointers become invalid.
 void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold) {
     const struct vr_sim_hold copy = *hold;
     struct vr_signal nobody;
@@ -101,12 +101,11 @@ void vr_sim_hold_wait(struct vr_sim *sim, const struct vr_sim_hold *hold) {
     vr_signal_destroy(&nobody);
 }
 
-// ---- Streams as queues on the virtual clock.
-// With the clock, all that matters of a stream's work is when it ends: tail_ns. With manual completion time says nothing, and work is
-// numbered instead: work n of a stream is complete when done_work >= n. What must come first is kept as edges, so that completing a stream
-// also completes what its work waited for, and nothing else.
+// ---- Streams as queues on the virtual clock. With the clock, all that matters about a stream's work is its end, tail_ns. With manual
+// completion time has no meaning and work is numbered: work n of a stream is complete if done_work >= n. Edges store what must complete
+// first, so that completing a stream also completes the work it waited for, and nothing else.
 
-#define TIME_MAX ((uint64_t)1 << 62) // no clock or queue is steered past this many nanoseconds (146 years)
+#define TIME_MAX ((uint64_t)1 << 62) // upper limit of any clock or queue in ns (146 years)
 
 static uint64_t later_time(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -123,7 +122,7 @@ vr_cu_result vr_sim_stream_make(struct vr_sim *sim, uint64_t context, enum vr_si
 
 // --- manual completion: edges ---------------------------------------------------------------------------------------
 
-// Manual completion: an event names, or names no more, the stream in a slot.
+// Manual completion: an event refers to the stream in a slot (or, below, no longer does).
 static void sim_stream_reference(struct vr_sim *sim, uint32_t stream) { vr_sim_stream_at(sim, stream)->references++; }
 
 void vr_sim_stream_free(struct vr_sim_stream *stream) {
@@ -133,7 +132,7 @@ void vr_sim_stream_free(struct vr_sim_stream *stream) {
     vr_sim_nodes_free(&stream->frontier);
 }
 
-// Takes the object away once neither a handle nor an event nor an edge names it.
+// Frees the stream's slot once no handle, event or edge refers to it.
 void vr_sim_stream_collect(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
     if (stream->slot.named || stream->references > 0 || stream->edge_count > 0) return;
@@ -146,7 +145,7 @@ static void sim_stream_unreference(struct vr_sim *sim, uint32_t stream) {
     vr_sim_stream_collect(sim, stream);
 }
 
-// The work of `stream` from `at` on waits for work `target_work` of `target`. Nothing to note when that is complete or noted already.
+// Makes the work of `stream` from `at` on wait for work `target_work` of `target`. Does nothing if that is complete or already noted.
 static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t at, uint32_t target, uint64_t target_work) {
     if (vr_sim_stream_at(sim, target)->done_work >= target_work || target == index_of(sim, stream)) return true;
     for (size_t i = stream->edge_count; i-- > 0;) {
@@ -161,7 +160,7 @@ static bool add_edge(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t 
     return true;
 }
 
-// The edges that the legacy default stream brings: its work comes after that of all blocking streams, and theirs after its.
+// Adds the edges of the legacy default stream: its work comes after that of all blocking streams, and theirs after its own.
 static bool add_default_edges(struct vr_sim *sim, struct vr_sim_stream *stream, const struct vr_sim_context *context) {
     uint64_t at = stream->work + 1;
     if (stream->kind == VR_SIM_STREAM_BLOCKING)
@@ -175,7 +174,7 @@ static bool add_default_edges(struct vr_sim *sim, struct vr_sim_stream *stream, 
     return true;
 }
 
-// Completes what the complete work of one stream waited for. True when a stream's done_work rose.
+// Completes the work that the complete work of a stream waited for. Returns true if any stream's done_work rose.
 static bool follow_edges(struct vr_sim *sim, uint32_t index) {
     struct vr_sim_stream *stream = vr_sim_stream_at(sim, index);
     size_t followed = 0;
@@ -187,7 +186,7 @@ static bool follow_edges(struct vr_sim *sim, uint32_t index) {
             target->done_work = edge.target_work;
             rose = true;
         }
-        target->references--; // settle_streams() collects
+        target->references--; // settle_streams() frees it
     }
     if (followed == 0) return rose;
     stream->edge_count -= followed;
@@ -195,7 +194,7 @@ static bool follow_edges(struct vr_sim *sim, uint32_t index) {
     return rose;
 }
 
-// After some done_work rose: completes all that must have come before, until nothing changes.
+// Called after done_work of a stream rose: completes everything that must have come before, until nothing changes.
 static void settle_streams(struct vr_sim *sim) {
     for (bool rose = true; rose;) {
         rose = false;
@@ -206,7 +205,7 @@ static void settle_streams(struct vr_sim *sim) {
         if (vr_sim_stream_at(sim, i)->slot.live) vr_sim_stream_collect(sim, i);
 }
 
-// --- queueing -------------------------------------------------------------------------------------------------------
+// --- appending work -------------------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_enqueue(struct vr_sim *sim, struct vr_sim_stream *stream, uint64_t work_ns, uint64_t *end_ns) {
     struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
@@ -233,7 +232,7 @@ void vr_sim_note_callback(struct vr_sim *sim, const struct vr_sim_stream *stream
     if (stream->kind == VR_SIM_STREAM_BLOCKING) context->blocking_callback = later_time(context->blocking_callback, stream->callback);
 }
 
-// Notes what the stream's next work comes after. What the host has no memory for is not known: pools then find less to reuse.
+// Notes what the stream's next work comes after. If the host is out of memory nothing is noted, and pools find less to reuse.
 static void note_waited(struct vr_sim_stream *stream, const struct vr_sim_event *event) {
     size_t at = 0;
     while (at < stream->waited_count && stream->waited[at].serial != event->serial) at++;
@@ -263,7 +262,7 @@ static bool is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream
     return sim->options.manual_completion ? stream->done_work == stream->work : stream->tail_ns <= sim->clock_ns;
 }
 
-// The legacy stream is idle when all blocking streams are, too.
+// The legacy stream is idle only if all blocking streams are idle too.
 bool vr_sim_stream_is_idle(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
     if (stream->kind != VR_SIM_STREAM_LEGACY || !is_idle(sim, stream)) return is_idle(sim, stream);
     const struct vr_sim_context *context = vr_sim_context_find(sim, stream->context);
@@ -292,14 +291,14 @@ void vr_sim_complete_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
     vr_sim_wait_work(sim, index_of(sim, stream), stream->work, stream->tail_ns);
 }
 
-// Waiting for the legacy stream is work of it: the blocking streams are waited for, too. Where the host has no memory to note that, its
-// own work is still completed.
+// Waiting for the legacy stream counts as work of it, so it also waits for the blocking streams. If the host is out of memory, only its own
+// work is completed.
 void vr_sim_wait_stream(struct vr_sim *sim, struct vr_sim_stream *stream) {
     if (stream->kind == VR_SIM_STREAM_LEGACY) (void)vr_sim_enqueue(sim, stream, 0, NULL);
     vr_sim_complete_stream(sim, stream);
 }
 
-// Completes the streams that `context` (0: of all), and `device` (UINT32_MAX: of all) name.
+// Completes the streams of `context` (0: all contexts) on `device` (UINT32_MAX: all devices).
 static void complete_streams(struct vr_sim *sim, uint64_t context, uint32_t device) {
     if (!sim->options.manual_completion) return;
     for (uint32_t i = 0; i < sim->streams.used; i++) {
@@ -329,7 +328,7 @@ void vr_sim_wait_all(struct vr_sim *sim) {
 
 // --- handles --------------------------------------------------------------------------------------------------------
 
-// The calling thread's default stream in a context, made on first use.
+// Returns the calling thread's default stream in a context, creating it on first use.
 static vr_cu_result per_thread_stream(struct vr_sim *sim, uint64_t context, struct vr_sim_stream **stream) {
     struct vr_sim_thread *thread = vr_sim_this_thread(sim);
     if (thread == NULL) return VR_CU_OUT_OF_MEMORY;
@@ -370,7 +369,7 @@ vr_cu_result vr_sim_stream_find(struct vr_sim *sim, uint64_t handle, struct vr_s
     return VR_CU_SUCCESS;
 }
 
-// --- time and records of events --------------------------------------------------------------------------------------
+// --- time limits and records of events ------------------------------------------------------------------------------
 
 bool vr_sim_fits_in_time(const struct vr_sim *sim, uint64_t from_ns, uint64_t more_ns) {
     if (from_ns < sim->clock_ns) from_ns = sim->clock_ns;

@@ -1,4 +1,4 @@
-// The calls of streams: work handed to them, memory operations, attributes, and their end.
+// Calls about streams: submitting work, memory operations, attributes, and destruction.
 #include <stdlib.h>
 
 #include "sim/graphs/sim_graphs.h"
@@ -6,11 +6,9 @@
 #include "sim/streams/sim_callbacks.h"
 #include "sim/streams/sim_memory_ops.h"
 
-// ---- Work handed to streams, and the memory operations of streams.
+// ---- Submitting work and host functions.
 
-// ---- Work on its way into a stream, and the rows of the tables that give a stream host functions.
-
-// Room for what vr_sim_work_run() may leave to the thread of host functions.
+// Reserves room if vr_sim_work_run() may post the work to the thread of host functions.
 static vr_cu_result make_queue_room(struct vr_sim *sim, const struct vr_sim_stream *stream, const struct vr_sim_callback *callback) {
     const bool calls = callback->stream_function != NULL || callback->work.function != NULL;
     return calls || !vr_sim_callback_done(sim, stream->callback) ? vr_sim_callbacks_reserve(sim, 1) : VR_CU_SUCCESS;
@@ -36,12 +34,12 @@ vr_cu_result vr_sim_launch_host_func(struct vr_sim *sim, uint64_t stream, vr_cu_
     return result == VR_CU_SUCCESS ? vr_sim_submit(sim, queue, &work) : result;
 }
 
-// Whether the thread spins or blocks before the function is the driver's business.
+// `mode` says whether the thread spins or blocks before the function; it has no effect here.
 vr_cu_result vr_sim_launch_host_func_v2(struct vr_sim *sim, uint64_t stream, vr_cu_host_function *function, void *argument, unsigned mode) {
     return mode > 1 ? VR_CU_INVALID_VALUE : vr_sim_launch_host_func(sim, stream, function, argument);
 }
 
-// Captures know no such functions.
+// Captures do not support these callbacks.
 vr_cu_result vr_sim_stream_add_callback(struct vr_sim *sim, uint64_t stream, vr_cu_stream_callback *function, void *argument,
                                         unsigned flags) {
     if (function == NULL || flags != 0) return VR_CU_INVALID_VALUE;
@@ -97,7 +95,8 @@ vr_cu_result vr_sim_ops_keep(const struct vr_cu_mem_op *ops, uint32_t count, uin
     return VR_CU_SUCCESS;
 }
 
-// Whether the memory that the operations name is there. A graph is asked when it is made; what is freed until its launch is not written.
+// Does the memory that the operations use exist? Graphs check it when the node is made; a write to memory freed before the launch is
+// skipped.
 bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *ops, uint32_t count, uint32_t device) {
     for (uint32_t i = 0; i < count; i++) {
         if (!is_wait(&ops[i]) && !is_write(&ops[i])) continue;
@@ -106,7 +105,7 @@ bool vr_sim_ops_are_valid(const struct vr_sim *sim, const struct vr_cu_mem_op *o
     return true;
 }
 
-// The stream waits for this one from now on; of several that are not there yet, the last counts.
+// Makes the stream wait for this value. Of several values that are not yet written, only the last holds it.
 static void hold_stream(struct vr_sim_stream *stream, const struct vr_cu_mem_op *op) {
     stream->hold = (struct vr_sim_hold){
         .address = op->address, .value = op->value, .test = op->flags & VR_CU_STREAM_WAIT_VALUE_NOR, .width = (uint32_t)width_of(op)};
@@ -166,10 +165,7 @@ vr_cu_result vr_sim_stream_wait_value64(struct vr_sim *sim, uint64_t stream, uin
     return run_mem_op(sim, stream, VR_CU_STREAM_MEM_OP_WAIT_VALUE_64, address, value, flags);
 }
 
-// ---- The calls of streams, and the attributes of streams.
-
-// ---- The rows of calls.def about streams, and the end of a context's streams. They know captures and pools; the queues of sim_stream.c do
-// not.
+// ---- Calls about streams, and the end of a context's streams. These know captures and pools; the queues in sim_stream.c do not.
 
 void vr_sim_end_streams(struct vr_sim *sim, uint64_t context) {
     uint32_t legacy = vr_sim_context_find(sim, context)->legacy;
@@ -248,7 +244,7 @@ vr_cu_result vr_sim_stream_get_ctx(struct vr_sim *sim, uint64_t stream, uint64_t
     return result;
 }
 
-// The last host function that the end of the stream's work waits for.
+// Returns the number of the last host function that the stream's work comes after.
 static uint64_t last_callback(const struct vr_sim *sim, const struct vr_sim_stream *stream) {
     const uint64_t others = vr_sim_context_find(sim, stream->context)->blocking_callback;
     return stream->kind == VR_SIM_STREAM_LEGACY && others > stream->callback ? others : stream->callback;
@@ -280,11 +276,11 @@ vr_cu_result vr_sim_stream_synchronize(struct vr_sim *sim, uint64_t stream) {
     return VR_CU_SUCCESS;
 }
 
-// ---- What programs ask and set of streams that orders nothing here.
+// ---- Attributes of streams. They have no effect on the order of work.
 
 enum { ACCESS_POLICY_WINDOW = 1, SYNCHRONIZATION_POLICY = 3, MEMORY_DOMAIN_MAP = 9, MEMORY_DOMAIN = 10 };
 
-// The place of an attribute of VR_SIM_STREAM_ATTRIBUTES, or -1.
+// Returns the index of an attribute in `attributes`, or -1.
 static int attribute_place(int attribute) {
     static const int kept[VR_SIM_STREAM_ATTRIBUTES] = {ACCESS_POLICY_WINDOW, SYNCHRONIZATION_POLICY, MEMORY_DOMAIN_MAP, MEMORY_DOMAIN};
     for (int i = 0; i < VR_SIM_STREAM_ATTRIBUTES; i++)
@@ -322,7 +318,7 @@ vr_cu_result vr_sim_stream_copy_attributes(struct vr_sim *sim, uint64_t to, uint
     struct vr_sim_stream *source, *target;
     vr_cu_result result = vr_sim_stream_find(sim, from, &source);
     if (result == VR_CU_SUCCESS) result = vr_sim_stream_find(sim, to, &target);
-    if (result == VR_CU_SUCCESS) result = vr_sim_stream_find(sim, from, &source); // the search may have moved it
+    if (result == VR_CU_SUCCESS) result = vr_sim_stream_find(sim, from, &source); // the last call may have moved it
     if (result == VR_CU_SUCCESS && target != source) memcpy(target->attributes, source->attributes, sizeof target->attributes);
     return result;
 }
@@ -351,7 +347,7 @@ vr_cu_result vr_sim_stream_get_device(struct vr_sim *sim, uint64_t stream, int *
     return result;
 }
 
-// There are no green contexts.
+// Always sets *green to 0, also for a stream of a green context.
 vr_cu_result vr_sim_stream_get_ctx_v2(struct vr_sim *sim, uint64_t stream, uint64_t *context, uint64_t *green) {
     if (context == NULL) return VR_CU_INVALID_VALUE;
     const vr_cu_result result = vr_sim_stream_get_ctx(sim, stream, context);

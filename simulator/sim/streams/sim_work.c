@@ -1,4 +1,4 @@
-// Work of streams as it is done: copies, sets, memory operations, and how far what it writes is known.
+// Execution of work: copies, sets and memory operations, and how much is known about the bytes they write.
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
 #include "sim/streams/sim_callbacks.h"
@@ -21,7 +21,7 @@ void vr_sim_answers_say(struct vr_sim *sim, const int64_t *numbers, unsigned cou
 
 static bool is_number(uint64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
-// After a copy: where it is one to the host of one number, and there is an answer.
+// Called after a copy: replaces a single number copied to the host by the thread's next answer, if there is one.
 static void sim_answers_give(struct vr_sim *sim, const struct vr_sim_work *work) {
     struct vr_sim_results *results = vr_sim_results_here(sim);
     const bool one = work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY && work->rows == 1 && work->planes == 1 && is_number(work->width_bytes);
@@ -78,12 +78,12 @@ size_t vr_sim_captured_take(struct vr_sim *sim, uint64_t *addresses, uint64_t *s
     return count;
 }
 
-// ---- A value written in memory as sets of four bytes.
+// ---- Writes of values as sets of four bytes.
 
 uint32_t vr_sim_op_works(const struct vr_cu_mem_op *op, uint32_t device, struct vr_sim_work works[2]) {
     const bool wide = op->operation == VR_CU_STREAM_MEM_OP_WRITE_VALUE_64;
     if (!wide && op->operation != VR_CU_STREAM_MEM_OP_WRITE_VALUE_32) return 0;
-    for (uint32_t i = 0; i < (wide ? 2u : 1u); i++) // the lower half lies first
+    for (uint32_t i = 0; i < (wide ? 2u : 1u); i++) // lower half first
         works[i] = (struct vr_sim_work){.type = VR_CU_GRAPH_NODE_TYPE_MEMSET,
                                         .device = device,
                                         .to = op->address + 4 * i,
@@ -95,8 +95,7 @@ uint32_t vr_sim_op_works(const struct vr_cu_mem_op *op, uint32_t device, struct 
     return wide ? 2 : 1;
 }
 
-// ---- What streams and graphs do. Bytes move at the call, where bytes stand behind the addresses or are kept; ranges are checked in every
-// simulator.
+// ---- Execution of work of streams and graphs. Bytes move during the call if there are any; ranges are checked in every mode.
 
 static bool mappings_allow(const struct vr_sim *sim, uint64_t address, uint64_t end, uint32_t device, bool write) {
     const uint64_t bit = (uint64_t)1 << device;
@@ -153,7 +152,7 @@ static bool is_bytes(const struct vr_sim_work *work) {
     return work->type == VR_CU_GRAPH_NODE_TYPE_MEMCPY || work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET;
 }
 
-// From the first byte to the last of planes of rows. False when that does not fit into 64 bits.
+// Gets the distance from the first byte to the last of planes of rows. Returns false if it does not fit into 64 bits.
 static bool extent_of(const struct vr_sim_work *work, uint64_t pitch, uint64_t plane, uint64_t *bytes) {
     uint64_t rows, planes;
     if (!vr_mul_u64(work->rows - 1, pitch, &rows) || !vr_mul_u64(work->planes - 1, plane, &planes)) return false;
@@ -164,8 +163,7 @@ static bool has_bytes(const struct vr_sim *sim, uint64_t address) {
     return sim->file >= 0 || vr_sim_ranges_holding(&sim->spaces, address) == NULL;
 }
 
-// Host memory that the driver does not know: the program's, of which only the system can say whether it is there. It is asked where bytes
-// move.
+// Is host memory that the driver does not know mapped? Only the operating system knows, which is asked only if bytes move.
 static bool is_mapped(const struct vr_sim *sim, const struct vr_sim_work *work, uint64_t address, uint64_t size_bytes) {
     if (vr_sim_is_pinned(sim, address, size_bytes) || !has_bytes(sim, work->to) || !has_bytes(sim, work->from)) return true;
     return vr_os_is_mapped(address, address + size_bytes);
@@ -200,20 +198,20 @@ static void set_row(uint64_t to, const struct vr_sim_work *work) {
         memcpy((void *)(uintptr_t)(to + at), &work->value, work->element_bytes);
 }
 
-// The element four bytes long.
+// Repeats the element to four bytes.
 static uint32_t pattern_of(const struct vr_sim_work *work) {
     if (work->element_bytes == 1) return (work->value & 0xff) * 0x01010101u;
     return work->element_bytes == 2 ? (work->value & 0xffff) * 0x00010001u : work->value;
 }
 
-// bytes=none keeps what is copied from the host when it is small, all rows together.
+// Are the copy's contents kept? With bytes=none, only copies from the host that are small in all.
 static bool is_kept(const struct vr_sim *sim, const struct vr_sim_work *work) {
     uint64_t bytes;
     if (sim->options.bytes != VRAM_SIM_BYTES_NONE) return true;
     return vr_mul_u64(work->width_bytes, work->rows, &bytes) && vr_mul_u64(bytes, work->planes, &bytes) && bytes <= VR_SIM_SMALL_COPY_BYTES;
 }
 
-// False when the host has no memory for what is kept.
+// Returns false if the host is out of memory for contents that are kept.
 static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t row, uint64_t plane) {
     const uint64_t bytes = work->width_bytes;
     const bool set = work->type == VR_CU_GRAPH_NODE_TYPE_MEMSET;
@@ -228,7 +226,7 @@ static bool do_row(struct vr_sim *sim, const struct vr_sim_work *work, uint64_t 
     return true;
 }
 
-// What nobody wrote was read: the bytes are the program's as soon as the copy is done, and no later.
+// Reports bytes that were never written. The watcher may replace them, right after the copy and no later.
 static void give_values(struct vr_sim *sim) {
     sim->read.counted = sim->counted;
     if (sim->watch != NULL) sim->watch->give(&sim->reader, &sim->read);
@@ -252,7 +250,7 @@ static vr_cu_result do_bytes(struct vr_sim *sim, const struct vr_sim_work *work)
     return VR_CU_SUCCESS;
 }
 
-// The writes of a graph's node; its waits hold no launch.
+// Does the writes of a graph's node; its waits do not hold a launch.
 static vr_cu_result do_ops(struct vr_sim *sim, const struct vr_sim_ops_payload *payload, uint32_t device) {
     vr_cu_result result = VR_CU_SUCCESS;
     for (uint32_t i = 0; i < payload->count && result == VR_CU_SUCCESS; i++) {
