@@ -1,11 +1,11 @@
-// Code as programs hand it over: fat binaries, unpacked, and the entry that fits a device.
+// Code as programs pass it: fat binaries, decompression, and choice of the entry for a device.
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/modules/sim_image.h"
 
-// ---- Blocks of LZ4. The format is public (LZ4 Block Format): sequences of a token, literals, and a match in what was unpacked before;
-// lengths of 15 and more go on in further bytes.
+// ---- LZ4 blocks. The format is public (LZ4 Block Format): sequences of a token, literals, and a match in the output so far. Lengths of 15
+// and more continue in further bytes.
 
 enum { LONG_LENGTH = 15, LEAST_MATCH = 4 };
 
@@ -14,7 +14,7 @@ struct unpacking {
     unsigned char *start, *to, *to_end;
 };
 
-// The rest of a length, each byte of 255 with another one behind it. No length exceeds 255 times the input.
+// Reads the rest of a length: each byte of 255 is followed by another. A length is at most 255 times the input.
 static bool lengthen_run(struct unpacking *block, size_t *length) {
     unsigned byte = 255;
     if (*length != LONG_LENGTH) return true;
@@ -35,7 +35,7 @@ static bool take_literals(struct unpacking *block, size_t length) {
     return true;
 }
 
-// A match may reach into what it writes: that repeats it.
+// Copies a match. It may overlap its own output, which repeats it.
 static bool take_match(struct unpacking *block, size_t length) {
     if (block->from_end - block->from < 2) return false;
     const size_t back = (size_t)block->from[0] | (size_t)block->from[1] << 8;
@@ -49,7 +49,7 @@ static bool take_match(struct unpacking *block, size_t length) {
     return true;
 }
 
-// A block of LZ4, strictly: the unpacked bytes are all of `to`, and the packed ones all that is needed for them or more.
+// Decompresses an LZ4 block. Strict: the output must fill `to` exactly. Returns false if the input is malformed or too short.
 static bool sim_unpack_lz4(void *to, size_t to_bytes, const void *from, size_t from_bytes) {
     struct unpacking block = {.from = from, .start = to, .to = to};
     block.from_end = block.from + from_bytes;
@@ -63,22 +63,22 @@ static bool sim_unpack_lz4(void *to, size_t to_bytes, const void *from, size_t f
     return true;
 }
 
-// ---- Which code of what it is given a device takes. The layout of containers is not published; what is read here was established from
-// containers that nvcc wrote: entries of a kind (1 PTX, 2 cubin) with an architecture and flags, each with its own header's length.
+// ---- Choice of the code for a device. The layout of containers is not published. What is read here was derived from containers that nvcc
+// wrote: entries of a kind (1 PTX, 2 cubin) with an architecture and flags, each with the length of its own header.
 
 enum {
     WRAPPER_MAGIC = 0x466243b1,
     CONTAINER_HEADER = 16,
-    ENTRY_HEADER = 64, // the least
+    ENTRY_HEADER = 64, // minimum
     KIND_PTX = 1,
     KIND_CUBIN = 2,
     FLAG_LZ4 = 0x2000,
     FLAG_ZSTD = 0x8000,
-    FLAG_EXACT = 0x100000, // compiled for the features of one architecture
+    FLAG_EXACT = 0x100000, // compiled for the specific features of one architecture
 };
 #define CONTAINER_MAGIC 0xba55ed50u
-#define EXTENT_MAX      ((uint64_t)1 << 32) // no header makes an image longer
-// No more is unpacked. The largest piece of PyTorch 2.6 and 2.15 has 43,061,752 bytes.
+#define EXTENT_MAX      ((uint64_t)1 << 32) // longer images are refused
+// Larger code is not decompressed. The largest piece of PyTorch 2.6 and 2.15 has 43,061,752 bytes.
 #define UNPACKED_MOST ((uint64_t)256 << 20)
 
 static uint64_t load_integer(const void *bytes, size_t at, size_t width) {
@@ -87,15 +87,15 @@ static uint64_t load_integer(const void *bytes, size_t at, size_t width) {
     return value;
 }
 
-// --- which code -----------------------------------------------------------------------------------------------------
+// --- choice ---------------------------------------------------------------------------------------------------------
 
-// A piece of code and what takes it.
+// A piece of code and its properties.
 struct code {
     const char *bytes;
     size_t size_bytes;
     uint32_t architecture;
     bool exact, ptx, lz4, zstd;
-    uint64_t packed_bytes, unpacked_bytes; // of LZ4 and Zstandard: what of size_bytes is used, and what it gives
+    uint64_t packed_bytes, unpacked_bytes; // LZ4 and Zstandard: compressed bytes within size_bytes, and decompressed size
 };
 
 static bool device_takes(uint32_t device, const struct code *code) {
@@ -104,7 +104,7 @@ static bool device_takes(uint32_t device, const struct code *code) {
     return code->architecture / 10 == device / 10 && code->architecture <= device;
 }
 
-// A cubin before PTX, then the higher architecture, then what is for it alone.
+// Prefers a cubin to PTX, then the higher architecture, then architecture-specific code.
 static bool is_better_code(const struct code *code, const struct code *best) {
     if (best->bytes == NULL) return true;
     if (code->ptx != best->ptx) return best->ptx;
@@ -151,13 +151,13 @@ static vr_cu_result find_code(const char *bytes, size_t size_bytes, uint32_t arc
     return device_takes(architecture, code) ? VR_CU_SUCCESS : VR_CU_NO_BINARY_FOR_GPU;
 }
 
-// --- unpacking ------------------------------------------------------------------------------------------------------
+// --- decompression --------------------------------------------------------------------------------------------------
 
 static vr_cu_result read_plain_image(struct vr_sim_image *image, const char *bytes, size_t size_bytes, bool ptx) {
     return ptx ? vr_sim_ptx_read(image, bytes, size_bytes) : vr_sim_cubin_read(image, bytes, size_bytes);
 }
 
-// Nothing of it is kept: what is read of code is a thousandth of it.
+// Decompresses to temporary memory: what is read from code is about a thousandth of its size.
 static vr_cu_result read_packed(struct vr_sim_image *image, const struct code *code, vr_sim_unpacking *unpack) {
     if (code->packed_bytes > code->size_bytes) return VR_CU_INVALID_IMAGE;
     char *bytes = malloc((size_t)code->unpacked_bytes);
@@ -169,7 +169,7 @@ static vr_cu_result read_packed(struct vr_sim_image *image, const struct code *c
     return result;
 }
 
-// Code that nobody here can unpack stays closed: any name is one of its kernels.
+// Reads a piece of code. If it cannot be decompressed, the image is open: any name is one of its kernels.
 static vr_cu_result read_code(struct vr_sim_image *image, const struct code *code, vr_sim_unpacking *zstd) {
     if (!code->lz4 && !code->zstd) return read_plain_image(image, code->bytes, code->size_bytes, code->ptx);
     vr_sim_unpacking *unpack = code->lz4 ? sim_unpack_lz4 : zstd;
@@ -197,9 +197,9 @@ vr_cu_result vr_sim_image_read(const void *bytes, size_t size_bytes, uint32_t ar
     return result;
 }
 
-// --- in memory ------------------------------------------------------------------------------------------------------
+// --- length of images in memory -------------------------------------------------------------------------------------
 
-// To the end of the sections and of their table, whatever lies last.
+// Gets the length of a cubin: the end of its sections or of their table, whichever is last.
 static bool cubin_extent(const char *bytes, uint64_t *extent) {
     const uint64_t table = load_integer(bytes, 0x28, 8), width = load_integer(bytes, 0x3a, 2), count = load_integer(bytes, 0x3c, 2);
     uint64_t most;
@@ -221,7 +221,7 @@ vr_cu_result vr_sim_image_extent(const void **bytes, size_t *size_bytes) {
     if (start[0] != '\0' && start[1] != '\0' && start[2] != '\0' && start[3] != '\0' && load_integer(start, 0, 4) == WRAPPER_MAGIC)
         start = (const char *)(uintptr_t)load_integer(start, 8, 8);
     if (start == NULL) return VR_CU_INVALID_IMAGE;
-    // An empty text ends where it starts: nothing behind a NUL is read.
+    // A text shorter than 4 bytes ends at its NUL: nothing after that is read.
     const bool short_text = start[0] == '\0' || start[1] == '\0' || start[2] == '\0' || start[3] == '\0';
     if (!short_text && load_integer(start, 0, 4) == CONTAINER_MAGIC) {
         if (!vr_add_u64(load_integer(start, 6, 2), load_integer(start, 8, 8), &extent) || extent > EXTENT_MAX) return VR_CU_INVALID_IMAGE;

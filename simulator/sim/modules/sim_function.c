@@ -1,4 +1,4 @@
-// sim_function.c: what a program asks and sets of functions and kernels.
+// sim_function.c: attributes, settings and names of functions and kernels.
 #include "sim/modules/sim_modules.h"
 
 enum attribute { // CUfunction_attribute
@@ -73,11 +73,11 @@ static vr_cu_result set_value(struct vr_sim *sim, uint32_t device, struct vr_sim
         return VR_CU_SUCCESS;
     case WIDE_CLUSTERS: settings->wide_clusters = value != 0; return VR_CU_SUCCESS;
     case CLUSTER_SCHEDULING: settings->scheduling = value; return VR_CU_SUCCESS;
-    default: return VR_CU_INVALID_VALUE; // they are the compiler's
+    default: return VR_CU_INVALID_VALUE; // the others are set by the compiler
     }
 }
 
-// The device that counts: of the function's module, or of the current context.
+// Returns the device of the function's module, or of the current context.
 static uint32_t device_of_function(struct vr_sim *sim, const struct vr_sim_function *function) {
     const struct vr_sim_module *module = vr_sim_slots_find(&sim->modules, function->module);
     struct vr_sim_context *context = module == NULL ? NULL : vr_sim_context_find(sim, module->context);
@@ -91,7 +91,7 @@ vr_cu_result vr_sim_func_set_attribute(struct vr_sim *sim, uint64_t function, in
     return found == NULL ? VR_CU_INVALID_HANDLE : set_value(sim, device_of_function(sim, found), found, (enum attribute)attribute, value);
 }
 
-// What the compiler made of it for this device may differ from what it made for the first.
+// Gets an attribute for a device, whose image may differ from the first one's.
 vr_cu_result vr_sim_kernel_get_attribute(struct vr_sim *sim, int *value, int attribute, uint64_t kernel, int device) {
     struct vr_sim_function *found = vr_sim_function_find(sim, kernel);
     if (value == NULL || attribute < 0 || attribute >= ATTRIBUTE_COUNT) return VR_CU_INVALID_VALUE;
@@ -109,7 +109,7 @@ vr_cu_result vr_sim_kernel_get_attribute(struct vr_sim *sim, int *value, int att
     return VR_CU_SUCCESS;
 }
 
-// One setting for all devices.
+// Sets an attribute, for all devices alike.
 vr_cu_result vr_sim_kernel_set_attribute(struct vr_sim *sim, int attribute, int value, uint64_t kernel, int device) {
     struct vr_sim_function *found = vr_sim_function_find(sim, kernel);
     if (attribute < 0 || attribute >= ATTRIBUTE_COUNT) return VR_CU_INVALID_VALUE;
@@ -130,15 +130,15 @@ vr_cu_result vr_sim_kernel_set_cache_config(struct vr_sim *sim, uint64_t kernel,
     return vr_sim_is_device(sim, device) ? vr_sim_func_set_cache_config(sim, kernel, config) : VR_CU_INVALID_DEVICE;
 }
 
-// Banks of shared memory have had one width since 5.0.
+// Has no effect: the width of shared memory banks has been fixed since 5.0.
 vr_cu_result vr_sim_func_set_shared_mem_config(struct vr_sim *sim, uint64_t function, int config) {
     if (config < 0 || config > 2) return VR_CU_INVALID_VALUE;
     return vr_sim_function_find(sim, function) == NULL ? VR_CU_INVALID_HANDLE : VR_CU_SUCCESS;
 }
 
-// --- names and parts ------------------------------------------------------------------------------------------------
+// --- names and parameters -------------------------------------------------------------------------------------------
 
-// Borrowed until the function's module ends.
+// The name is borrowed until the function's module is unloaded.
 vr_cu_result vr_sim_func_get_name(struct vr_sim *sim, const char **name, uint64_t function) {
     const struct vr_sim_function *found = vr_sim_function_find(sim, function);
     if (name == NULL) return VR_CU_INVALID_VALUE;
@@ -159,7 +159,7 @@ vr_cu_result vr_sim_func_get_module(struct vr_sim *sim, uint64_t *module, uint64
     return VR_CU_SUCCESS;
 }
 
-// INVALID_VALUE behind the last parameter; NOT_SUPPORTED where the parameters are not known.
+// INVALID_VALUE past the last parameter; NOT_SUPPORTED if the parameters are unknown.
 vr_cu_result vr_sim_func_get_param_info(struct vr_sim *sim, uint64_t function, uint64_t index, uint64_t *offset, uint64_t *size) {
     const struct vr_sim_function *found = vr_sim_function_find(sim, function);
     if (offset == NULL) return VR_CU_INVALID_VALUE;
@@ -204,7 +204,7 @@ vr_cu_result vr_sim_func_load(struct vr_sim *sim, uint64_t function) {
     return VR_CU_SUCCESS;
 }
 
-// --- the launches of CUDA 2 -----------------------------------------------------------------------------------------
+// --- launch calls of CUDA 2 -----------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_func_set_block_shape(struct vr_sim *sim, uint64_t function, int x, int y, int z) {
     struct vr_sim_function *found = vr_sim_function_find(sim, function);
@@ -232,7 +232,7 @@ vr_cu_result vr_sim_param_set_size(struct vr_sim *sim, uint64_t function, unsign
     return VR_CU_SUCCESS;
 }
 
-// Nothing reads the values.
+// Checks a parameter's place; the value is not read.
 static vr_cu_result set_parameter(struct vr_sim *sim, uint64_t function, int offset, uint64_t size_bytes) {
     if (vr_sim_function_find(sim, function) == NULL) return VR_CU_INVALID_HANDLE;
     return offset < 0 || offset > 4096 || size_bytes > 4096 - (uint64_t)offset ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;

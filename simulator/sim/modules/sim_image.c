@@ -1,12 +1,12 @@
-// What is read of code: kernels and variables of cubins and of PTX.
+// Reader of cubins and PTX: kernels, variables and their sizes.
 #include "sim/modules/sim_image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// ---- The lists of what an image holds.
+// ---- Kernels and variables of an image.
 
-enum { SMALL_REGISTERS = 32 }; // what an unknown kernel is taken to use
+enum { SMALL_REGISTERS = 32 }; // assumed for an unknown kernel
 
 static char *copy_name(const char *name, size_t length) {
     char *copy = malloc(length + 1);
@@ -16,7 +16,7 @@ static char *copy_name(const char *name, size_t length) {
     return copy;
 }
 
-// PyTorch's torch.cuda._sleep and the samples' kernel: clock64() until the number of cycles has passed.
+// Matches PyTorch's torch.cuda._sleep and the kernel of NVIDIA's samples, which poll clock64() until a number of cycles has passed.
 static bool is_spinning(const char *name) { return strstr(name, "spin_kernel") != NULL; }
 
 struct vr_sim_kernel *vr_sim_image_add_kernel(struct vr_sim_image *image, const char *name, size_t length) {
@@ -37,7 +37,7 @@ static bool sim_image_add_variable(struct vr_sim_image *image, const char *name,
     return true;
 }
 
-// Parameters come in any order; places between those seen are empty until they come.
+// Adds a parameter. Parameters come in any order; missing ones are zero meanwhile.
 bool vr_sim_kernel_add_parameter(struct vr_sim_kernel *kernel, uint32_t ordinal, uint32_t offset_bytes, uint32_t size_bytes) {
     if (ordinal >= 4096) return true; // a kernel's parameters take at most 32,764 bytes
     const size_t needed = (size_t)ordinal + 1;
@@ -74,10 +74,9 @@ void vr_sim_image_release(struct vr_sim_image *image) {
     free(image);
 }
 
-// ---- Names, sizes and needs of kernels out of a cubin. It is an ELF file; what NVIDIA adds to that is not published, and what is read
-// here was established with ptxas: a kernel is a function with bit 0x10 of st_other, sections .nv.info hold attributes (form, number, and
-// two bytes of value or length), .nv.shared.<kernel> is as large as the kernel's shared memory.
-// Every offset is checked against the length of the file.
+// ---- Reader of cubins. A cubin is an ELF file. NVIDIA's additions are not published; what is read here was derived with ptxas: a kernel
+// is a function with bit 0x10 of st_other; .nv.info sections hold attributes (form, number, and two bytes of value or length);
+// .nv.shared.<kernel> has the size of the kernel's shared memory. Every offset is checked against the length of the file.
 
 enum {
     MACHINE_CUDA = 190,
@@ -90,16 +89,16 @@ enum {
     KIND_FUNCTION = 2,
     OTHER_MANAGED = 0x04,
     OTHER_KERNEL = 0x10,
-    ABI_SECOND = 8, // since it, the flags have the architecture in their second byte
+    ABI_SECOND = 8, // since this version, the second byte of the flags is the architecture
     FLAG_EXACT = 0x800,
-    FORM_SIZED = 4, // of an attribute: the two bytes are the length of what follows
+    FORM_SIZED = 4, // form of an attribute: the two bytes are the length of the data after them
     INFO_MOST_THREADS = 0x05,
     INFO_FRAME = 0x11,
     INFO_PARAMETER = 0x17,
     INFO_REGISTERS = 0x2f,
     INFO_LARGE_PARAMETER = 0x45, // of kernels with more than 4 KiB of parameters
     COMPAT_EXACT = 0x09,
-    RESERVED_SHARED = 1024, // that the system takes of a block's shared memory from 9.0 on, and that is no attribute of a kernel
+    RESERVED_SHARED = 1024, // reserved by the system in each block's shared memory from 9.0 on; not an attribute of a kernel
 };
 
 struct cubin {
@@ -109,8 +108,8 @@ struct cubin {
     uint32_t count;
     uint32_t architecture;
     struct vr_sim_image *image;
-    uint32_t *kernels; // by section: the kernel whose text it is, plus one
-    size_t *symbols;   // by symbol: the kernel, plus one
+    uint32_t *kernels; // by section: index of the kernel with that text, plus one
+    size_t *symbols;   // by symbol: index of the kernel, plus one
     size_t symbol_count;
 };
 
@@ -120,7 +119,7 @@ static uint64_t load_field(const char *bytes, size_t at, size_t width) {
     return value;
 }
 
-// [at, at + size) of the file, or NULL.
+// Returns [at, at + size_bytes) of the file, or NULL.
 static const char *file_part(const struct cubin *file, uint64_t at, uint64_t size_bytes) {
     return at <= file->size_bytes && size_bytes <= file->size_bytes - at ? file->bytes + at : NULL;
 }
@@ -131,7 +130,7 @@ static const char *section_at(const struct cubin *file, uint64_t index) {
 
 static uint64_t section_size(const char *section) { return load_field(section, 0x20, 8); }
 
-// The bytes of a section; NULL if it has no bytes or its header is wrong.
+// Returns the bytes of a section, or NULL if it has no bytes or an invalid header.
 static const char *section_content(const struct cubin *file, const char *section, size_t *size_bytes) {
     const char *bytes =
         load_field(section, 4, 4) == TYPE_NO_BYTES ? NULL : file_part(file, load_field(section, 0x18, 8), section_size(section));
@@ -139,7 +138,7 @@ static const char *section_content(const struct cubin *file, const char *section
     return bytes;
 }
 
-// A string of a table of strings; "" for a lie.
+// Returns a string of a string table, or "" if the offset is invalid.
 static const char *string_at(const struct cubin *file, const char *table, uint64_t at) {
     size_t size;
     const char *bytes = table == NULL ? NULL : section_content(file, table, &size);
@@ -159,7 +158,7 @@ static const char *section_name(const struct cubin *file, const char *section) {
     return string_at(file, section_at(file, load_field(file->bytes, 0x3e, 2)), load_field(section, 0, 4));
 }
 
-// What follows a prefix, or NULL.
+// Returns the rest of the name after a prefix, or NULL.
 static const char *name_after(const char *name, const char *prefix) {
     const size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 ? name + length : NULL;
@@ -169,7 +168,7 @@ static const char *name_after(const char *name, const char *prefix) {
 
 typedef bool on_attribute(struct cubin *file, struct vr_sim_kernel *kernel, unsigned number, const char *value, size_t size_bytes);
 
-// Calls for each attribute, until one is refused.
+// Calls `visit` for each attribute until it returns false.
 static bool walk_attributes(struct cubin *file, const char *section, struct vr_sim_kernel *kernel, on_attribute *visit) {
     size_t size, at = 0;
     const char *bytes = section_content(file, section, &size);
@@ -184,7 +183,7 @@ static bool walk_attributes(struct cubin *file, const char *section, struct vr_s
     return true;
 }
 
-// Of one kernel.
+// Handles an attribute of one kernel.
 static bool on_kernel(struct cubin *file, struct vr_sim_kernel *kernel, unsigned number, const char *value, size_t size_bytes) {
     (void)file;
     if (number == INFO_MOST_THREADS && size_bytes >= 12) {
@@ -199,7 +198,7 @@ static bool on_kernel(struct cubin *file, struct vr_sim_kernel *kernel, unsigned
                                        number == INFO_PARAMETER ? size >> 18 : size & 0xffff);
 }
 
-// Of the file: values of kernels that a symbol names.
+// Handles an attribute of the file: a value of the kernel that a symbol refers to.
 static bool on_file(struct cubin *file, struct vr_sim_kernel *unused, unsigned number, const char *value, size_t size_bytes) {
     (void)unused;
     const uint64_t symbol = size_bytes >= 8 ? load_field(value, 0, 4) : UINT64_MAX;
@@ -251,7 +250,7 @@ static vr_cu_result read_symbols(struct cubin *file) {
     return VR_CU_SUCCESS;
 }
 
-// The kernel that a section is about, by the section of its text.
+// Returns the kernel that a section describes, identified by the section of its text.
 static struct vr_sim_kernel *kernel_of(const struct cubin *file, const char *section) {
     const uint64_t text = load_field(section, 0x2c, 4);
     return text < file->count && file->kernels[text] != 0 ? &file->image->kernels[file->kernels[text] - 1] : NULL;
@@ -280,7 +279,7 @@ static vr_cu_result read_sections(struct cubin *file) {
 
 // --- the file -------------------------------------------------------------------------------------------------------
 
-// Is it for one architecture alone, by its section .nv.compat?
+// Does the section .nv.compat restrict the file to one architecture?
 static bool is_exact(const struct cubin *file) {
     for (uint32_t i = 0; i < file->count; i++) {
         const char *section = section_at(file, i);
@@ -320,10 +319,10 @@ vr_cu_result vr_sim_cubin_read(struct vr_sim_image *image, const void *bytes, si
     return result;
 }
 
-// ---- Names of kernels and variables out of PTX, a public language of text. What a compiler would make of a kernel (registers, local
-// memory) is not known; its static shared memory and its parameters stand in the text.
+// ---- Reader of PTX, a documented text language. Registers and local memory depend on the compiler and are unknown; static shared memory
+// and parameters are in the text.
 
-// A place in the text. Words are separated by spaces and signs.
+// A position in the text. Words are separated by spaces and signs.
 struct reader {
     const char *at, *end;
 };
@@ -357,7 +356,7 @@ static void skip_text(struct reader *reader) {
     reader->at = end == NULL ? reader->end : end + 1;
 }
 
-// The next word, or sign of one character; length 0 at the end.
+// Reads the next word, or a sign of one character. Length 0 at the end of the text.
 static struct ptx_word next_word(struct reader *reader) {
     while (reader->at < reader->end) {
         const char c = *reader->at;
@@ -381,7 +380,7 @@ static bool word_equals(struct ptx_word word, const char *text) {
     return strlen(text) == word.length && memcmp(word.start, text, word.length) == 0;
 }
 
-// Decimal, as sizes are written; 0 for anything else or more than a 32-bit number.
+// Reads a decimal size. Returns 0 for anything else, or for a number of more than 32 bits.
 static uint64_t word_number(struct ptx_word word) {
     uint64_t number = 0;
     for (size_t i = 0; i < word.length; i++) {
@@ -391,21 +390,21 @@ static uint64_t word_number(struct ptx_word word) {
     return number;
 }
 
-// Bytes of ".u32", ".b64", ".f16x2", ".v4"; 0: not a type.
+// Returns the bytes of ".u32", ".b64" and the like, or 0 if the word is not such a type.
 static uint64_t type_bytes(struct ptx_word word) {
     if (word.length < 3 || word.start[0] != '.' || strchr("busf", word.start[1]) == NULL) return 0;
     const uint64_t bits = word_number((struct ptx_word){word.start + 2, word.length - 2});
     return bits == 8 || bits == 16 || bits == 32 || bits == 64 || bits == 128 ? bits / 8 : 0;
 }
 
-// ".align 8 .b8 name[24]" up to the sign after it, which is *end.
+// A declaration such as ".align 8 .b8 name[24]".
 struct declared {
     struct ptx_word name;
     uint64_t bytes, alignment;
     bool managed;
 };
 
-// "(.managed)" and others behind ".attribute".
+// Reads "(.managed)" and others after ".attribute". Returns true if .managed is among them.
 static bool read_attributes(struct reader *reader) {
     bool managed = false;
     for (struct ptx_word word = next_word(reader); word.length != 0 && !word_equals(word, ")"); word = next_word(reader))
@@ -454,7 +453,7 @@ static bool read_parameters(struct reader *reader, struct vr_sim_kernel *kernel)
     }
 }
 
-// ".maxntid 128, 1, 1" and ".reqntid" bound a block.
+// Reads the block size of ".maxntid 128, 1, 1" or ".reqntid".
 static uint32_t read_most_threads(struct reader *reader) {
     uint64_t threads = 1;
     for (unsigned i = 0; i < 3; i++) {
@@ -467,14 +466,14 @@ static uint32_t read_most_threads(struct reader *reader) {
     return threads <= 1024 ? (uint32_t)threads : 0;
 }
 
-// From behind the parameters to the end of the body. The shared variables of the body add up.
+// Reads from the end of the parameters to the end of the body. Adds up the body's shared variables.
 static void read_body(struct reader *reader, struct vr_sim_kernel *kernel) {
     unsigned depth = 0;
     uint64_t shared = 0;
     for (struct ptx_word word = next_word(reader); word.length != 0; word = next_word(reader)) {
         if (depth == 0 && (word_equals(word, ".maxntid") || word_equals(word, ".reqntid")))
             kernel->most_threads = read_most_threads(reader);
-        if (depth == 0 && word_equals(word, ";")) break; // a declaration has no body
+        if (depth == 0 && word_equals(word, ";")) break; // a declaration without a body
         if (word_equals(word, "{")) depth++;
         if (depth > 0 && word_equals(word, ".shared")) {
             struct ptx_word end;
@@ -510,7 +509,7 @@ static bool read_variable(struct reader *reader, struct vr_sim_image *image) {
     return sim_image_add_variable(image, declared.name.start, declared.name.length, declared.bytes, declared.managed);
 }
 
-// A device function's body holds what looks like variables of the module.
+// Skips a device function, whose body contains declarations that look like variables of the module.
 static void skip_function(struct reader *reader) {
     unsigned depth = 0;
     for (struct ptx_word word = next_word(reader); word.length != 0; word = next_word(reader)) {
@@ -531,7 +530,7 @@ vr_cu_result vr_sim_ptx_read(struct vr_sim_image *image, const char *text, size_
     return fits ? VR_CU_SUCCESS : VR_CU_OUT_OF_MEMORY;
 }
 
-// ".target sm_90a" names it; 'a' takes the features of one architecture, 'f' those of a family.
+// Reads ".target sm_90a": 'a' means features of one architecture, 'f' of a family.
 bool vr_sim_ptx_architecture(const char *text, size_t length, uint32_t *architecture, bool *exact) {
     struct reader reader = {text, text + length};
     for (struct ptx_word word = next_word(&reader); word.length != 0; word = next_word(&reader)) {

@@ -1,7 +1,7 @@
-// Kernels, and how many blocks of one run at a time.
+// Kernels as objects, and occupancy.
 #include "sim/modules/sim_modules.h"
 
-// ---- Functions and kernels as objects, and what a device allows them.
+// ---- Functions and kernels, and a device's limits for them.
 
 int vr_sim_device_value(struct vr_sim *sim, uint32_t device, int attribute, int otherwise) {
     int value = 0;
@@ -35,7 +35,7 @@ struct vr_sim_function_settings *vr_sim_function_settings_of(const struct vr_sim
     return &((struct vr_sim_function *)(void *)vr_sim_slots_item(&sim->functions, function->base - 1))->settings;
 }
 
-// A warp takes registers in units of 256, and warps come in fours (the four parts of a multiprocessor).
+// A warp takes registers in units of 256, and warps are allocated in fours (the four parts of a multiprocessor).
 uint32_t vr_sim_function_most_threads(const struct vr_sim_function *function) {
     const struct vr_sim_kernel *kernel = vr_sim_function_kernel(function);
     const uint32_t of_warp = (uint32_t)vr_round_up((uint64_t)(kernel->registers == 0 ? 1 : kernel->registers) * 32, 256);
@@ -44,8 +44,8 @@ uint32_t vr_sim_function_most_threads(const struct vr_sim_function *function) {
     return by_registers < bound ? by_registers : bound;
 }
 
-// ---- How many blocks of a kernel a multiprocessor holds at a time: the least of what warps, registers, shared memory and the number of
-// blocks allow. The rules of rounding are those that NVIDIA publishes for its occupancy calculation.
+// ---- Occupancy: the number of blocks of a kernel on a multiprocessor, limited by warps, registers, shared memory and blocks. Rounding
+// follows the rules that NVIDIA publishes for its occupancy calculator.
 
 enum { WARP = 32, REGISTER_UNIT = 256, SHARED_UNIT = 128, PARTS = 4 /* of a multiprocessor, each with its registers */ };
 
@@ -83,7 +83,7 @@ int vr_sim_active_blocks(struct vr_sim *sim, uint32_t device, struct vr_sim_func
     return (int)lesser_of(blocks, attribute_or(sim, device, VR_CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32));
 }
 
-// The function and the device of the current context.
+// Finds the function, and the device of the current context.
 static vr_cu_result find_function(struct vr_sim *sim, uint64_t handle, struct vr_sim_function **function, uint32_t *device) {
     struct vr_sim_context *context;
     const vr_cu_result result = vr_sim_current(sim, &context);
@@ -107,7 +107,7 @@ vr_cu_result vr_sim_occupancy_max_active_blocks_with_flags(struct vr_sim *sim, i
     return result;
 }
 
-// The program's function may do what it likes: it is called without the lock.
+// Calls the program's function without the lock, because it may call the driver.
 static uint64_t dynamic_for(struct vr_sim *sim, vr_cu_block_to_shared *callback, int threads, uint64_t dynamic_bytes) {
     if (callback == NULL) return dynamic_bytes;
     vr_mutex_unlock(&sim->lock);
@@ -121,7 +121,7 @@ vr_cu_result vr_sim_occupancy_max_potential_block_size(struct vr_sim *sim, int *
     return vr_sim_occupancy_max_potential_block_size_with_flags(sim, grid, block, function, callback, dynamic_bytes, limit, 0);
 }
 
-// The largest block of those that keep the most threads on a multiprocessor.
+// Finds the largest block size with the maximum number of threads on a multiprocessor.
 vr_cu_result vr_sim_occupancy_max_potential_block_size_with_flags(struct vr_sim *sim, int *grid, int *block, uint64_t function,
                                                                   vr_cu_block_to_shared *callback, uint64_t dynamic_bytes, int limit,
                                                                   unsigned flags) {
@@ -181,7 +181,7 @@ vr_cu_result vr_sim_occupancy_max_potential_cluster_size(struct vr_sim *sim, int
     return result;
 }
 
-// As if any multiprocessors could form a cluster: how they are grouped is not known.
+// Assumes that any multiprocessors can form a cluster, because their real grouping is not known.
 vr_cu_result vr_sim_occupancy_max_active_clusters(struct vr_sim *sim, int *clusters, uint64_t function,
                                                   const struct vr_cu_launch_config *config) {
     struct vr_sim_function *found;

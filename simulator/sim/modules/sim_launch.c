@@ -1,4 +1,4 @@
-// Launches of kernels, and what they write. The path of a launch outside of captures is short: nothing is copied or allocated.
+// Launches of kernels and their outputs. A launch outside of a capture copies and allocates nothing.
 #include "sim/modules/sim_launch.h"
 
 #include <stdlib.h>
@@ -7,11 +7,9 @@
 #include "sim/modules/sim_outputs.h"
 #include "sim/streams/sim_callbacks.h"
 
-// ---- What a launch writes: fills by kernels that are known, and how far the answers in outputs are known.
+// ---- Outputs of a launch: data there becomes unknown.
 
-// ---- What a launch makes a kernel write: what lay there before is not there afterwards.
-
-// Where the argument of a parameter lies, as one of a list or in one piece. NULL: nowhere.
+// The arguments of a launch, as a list of pointers or in one buffer; both NULL if there are no arguments.
 struct arguments {
     void *const *list;
     const unsigned char *buffer;
@@ -35,7 +33,7 @@ static const unsigned char *argument_at(const struct arguments *arguments, const
     return inside ? arguments->buffer + parameter->offset_bytes : NULL;
 }
 
-// The number passed as an argument; false if the argument is not a number.
+// Reads an argument that is a number. Returns false if it is not one.
 static bool number_at(const struct arguments *arguments, const struct vr_sim_kernel *kernel, uint32_t index, uint64_t *number) {
     const uint32_t size = kernel->parameters[index].size_bytes;
     const unsigned char *from = argument_at(arguments, kernel, index);
@@ -45,7 +43,7 @@ static bool number_at(const struct arguments *arguments, const struct vr_sim_ker
     return true;
 }
 
-// The bytes that are written one after the other, by the argument that counts them. UINT64_MAX: not known.
+// Returns the number of contiguous bytes written, from the argument that holds the number of elements. UINT64_MAX: unknown.
 static uint64_t written_bytes(const struct arguments *arguments, const struct vr_sim_kernel *kernel, const struct vr_sim_output *output) {
     if (output->elements == 0) return UINT64_MAX;
     uint64_t elements;
@@ -53,7 +51,7 @@ static uint64_t written_bytes(const struct arguments *arguments, const struct vr
     return elements > VR_SIM_LIMIT ? UINT64_MAX : elements * output->element_bytes;
 }
 
-// Called with each place that a kernel writes, and the bytes there; UINT64_MAX: not known.
+// Called with the address of each output and its size; UINT64_MAX: unknown.
 typedef void visit_output(struct vr_sim *sim, uint64_t address, uint64_t size_bytes, bool updates);
 
 static void find_output(struct vr_sim *sim, const struct arguments *arguments, const struct vr_sim_kernel *kernel,
@@ -75,9 +73,9 @@ static void note_output(struct vr_sim *sim, uint64_t address, uint64_t size_byte
     vr_sim_captured_note(sim, address, size_bytes);
 }
 
-// How arguments lie, only the code says; of a kernel whose code is closed nothing is known.
+// Are the kernel's outputs known? Only its code says how arguments are laid out, so not if that cannot be read.
 static bool knows_outputs(struct vr_sim_kernel *kernel, const struct vr_sim_launch *launch) {
-    if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return false; // what fills is done (vr_sim_launch_fill())
+    if (!kernel->has_parameters || kernel->fill_value_bytes != 0) return false; // fills are executed (vr_sim_launch_fill())
     if (VR_UNLIKELY(!kernel->has_outputs) && !vr_sim_kernel_find_outputs(kernel)) return false;
     return launch->parameters != NULL || launch->extra != NULL;
 }
@@ -97,7 +95,7 @@ void vr_sim_launch_pass(struct vr_sim *sim, const struct vr_sim_launch *launch) 
     for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], vr_sim_transfer_pass);
 }
 
-// The outputs of a kernel that is captured are noted if the program asks for them (vr_sim_captured_take()).
+// Notes the outputs of a captured kernel for vr_sim_captured_take().
 static void sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *launch) {
     struct vr_sim_kernel *kernel = kernel_of(sim, launch);
     if (!vr_sim_keeps(sim) || kernel == NULL || !knows_outputs(kernel, launch)) return;
@@ -105,11 +103,11 @@ static void sim_launch_note(struct vr_sim *sim, const struct vr_sim_launch *laun
     for (size_t i = 0; i < kernel->output_count; i++) find_output(sim, &arguments, kernel, &kernel->outputs[i], note_output);
 }
 
-// ---- Kernels that only fill memory, known by their names, are done: their values decide how many tokens a server sampled, or which
-// elements a mask has. They are PyTorch's `template<..., FillFunctor<T>, array<char *, 1>, ...> kernel(int count, FillFunctor<T> value,
-// array<char *, 1> to, ...)`, which write `count` times T. Names are mangled as the Itanium C++ ABI says.
+// ---- Kernels that only fill memory, recognized by name, are executed: their values decide how many tokens a server sampled, or which
+// elements a mask selects. They are PyTorch's `template<..., FillFunctor<T>, array<char *, 1>, ...> kernel(int count, FillFunctor<T> value,
+// array<char *, 1> to, ...)`, which write T `count` times. Names are mangled by the Itanium C++ ABI.
 
-// No more is kept of a fill by a value longer than four bytes that are repeated; the rest reads as never written.
+// Limit on a fill whose value is not a repeated four bytes; memory after it reads as never written.
 #define WIDE_MOST_BYTES VR_SIM_SMALL_COPY_BYTES
 
 // --- names ----------------------------------------------------------------------------------------------------------
@@ -147,7 +145,7 @@ static const struct type types[] = {
 
 static bool begins_with(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-// What of the name comes behind `word`; NULL when it is not in it.
+// Returns the rest of the name after `word`, or NULL if it does not occur.
 static const char *name_behind(const char *name, const char *word) {
     const char *found = strstr(name, word);
     return found == NULL ? NULL : found + strlen(word);
@@ -157,7 +155,7 @@ uint32_t vr_sim_fill_value_bytes(const char *name) {
     const char *type = name_behind(name, "11FillFunctorI");
     if (type == NULL || !begins_with(name, "_ZN2at6native")) return 0;
     const char *kernel = name + strlen("_ZN2at6native");
-    // The others find an element's place by a calculator of offsets, or convert what they write.
+    // Other kernels compute an element's place with an offset calculator, or convert the values they write.
     if (!begins_with(kernel, "29vectorized_elementwise_kernelI") && !begins_with(kernel, "27unrolled_elementwise_kernelI")) return 0;
     if (strstr(type, "WithCast") != NULL) return 0;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -188,7 +186,7 @@ static vr_cu_result run_fill(struct vr_sim *sim, struct vr_sim_stream *stream, c
     return result == VR_CU_SUCCESS ? vr_sim_work_run(sim, stream, &(struct vr_sim_callback){.work = *work}) : result;
 }
 
-// A value of up to four bytes, or of the same four bytes over and over.
+// Is the value at most four bytes long, or a repetition of four bytes?
 static bool is_narrow(const struct fill *fill) {
     return fill->value_bytes <= 4 || memcmp(fill->value, fill->value + 4, fill->value_bytes - 4) == 0;
 }
@@ -218,7 +216,7 @@ static vr_cu_result fill_wide(struct vr_sim *sim, struct vr_sim_stream *stream, 
     return result;
 }
 
-// Device memory, or host memory that devices reach: a wild write of a kernel is not found out, and not done.
+// Is the range device memory or pinned host memory? An invalid write by a kernel is ignored.
 static bool may_fill(const struct vr_sim *sim, uint32_t device, const struct fill *fill) {
     bool host;
     if (!vr_sim_is_memory(sim, fill->to, fill->size_bytes, device, true, &host)) return false;
@@ -240,23 +238,23 @@ vr_cu_result vr_sim_launch_fill(struct vr_sim *sim, struct vr_sim_stream *stream
     if (!may_fill(sim, device, &fill)) return VR_CU_SUCCESS;
     const uint64_t writes = sim->content.writes;
     const vr_cu_result result = is_narrow(&fill) ? fill_narrow(sim, stream, device, &fill) : fill_wide(sim, stream, device, &fill);
-    // It is not done yet where the stream waits for the host; then it is newer than what kernels are given until then.
+    // If the stream waits for host functions, the fill is done later; then it is newer than the outputs of kernels launched until then.
     if (fill.size_bytes <= VR_SIM_SMALL_FILL_BYTES && sim->content.writes == writes + 1) vr_sim_content_note_fill(&sim->content);
     return result;
 }
 
-// ---- Launches of kernels. The path of one outside of captures is short: nothing is copied or allocated.
+// ---- Launches.
 
 // The same on every device since 3.0.
 #define GRID_X_MAX      2147483647u
 #define GRID_YZ_MAX     65535u
 #define BLOCK_XY_MAX    1024u
 #define BLOCK_Z_MAX     64u
-#define SPIN_MOST_NS    ((uint64_t)1 << 50) // 13 days: no argument makes a kernel last longer
-#define NS_OF_SECOND    1000000u            // cycles by kHz
+#define SPIN_MOST_NS    ((uint64_t)1 << 50) // upper limit of a kernel's duration (13 days)
+#define NS_OF_SECOND    1000000u            // ns = cycles * NS_OF_SECOND / kHz
 #define ATTRIBUTES_MOST 64u
 
-// --- what is allowed ------------------------------------------------------------------------------------------------
+// --- checks ---------------------------------------------------------------------------------------------------------
 
 static bool fits_limits(const struct vr_sim_launch *launch) {
     const uint32_t *grid = launch->grid, *block = launch->block;
@@ -267,7 +265,7 @@ static bool fits_limits(const struct vr_sim_launch *launch) {
 
 static uint64_t product_of(const uint32_t numbers[3]) { return (uint64_t)numbers[0] * numbers[1] * numbers[2]; }
 
-// A grid has up to 2^31 * 2^32 blocks: this is no product that overflows 64 bits.
+// The product of a grid's dimensions does not overflow: it is at most 2^63.
 static vr_cu_result check_cooperative(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                       struct vr_sim_function *function) {
     const int blocks = vr_sim_active_blocks(sim, device, function, product_of(launch->block), launch->shared_bytes);
@@ -303,7 +301,7 @@ static vr_cu_result check_attributes(struct vr_sim *sim, uint32_t device, const 
     return VR_CU_SUCCESS;
 }
 
-// May a device run it? INVALID_HANDLE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, INVALID_CLUSTER_SIZE, COOPERATIVE_LAUNCH_TOO_LARGE.
+// Can a device run the launch? INVALID_HANDLE, INVALID_VALUE, LAUNCH_OUT_OF_RESOURCES, INVALID_CLUSTER_SIZE, COOPERATIVE_LAUNCH_TOO_LARGE.
 static vr_cu_result sim_launch_check(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                      struct vr_sim_function *function) {
     if (!fits_limits(launch)) return VR_CU_INVALID_VALUE;
@@ -317,16 +315,16 @@ static vr_cu_result sim_launch_check(struct vr_sim *sim, uint32_t device, const 
     return result != VR_CU_SUCCESS || launch->attribute_count == 0 ? result : check_attributes(sim, device, launch, function);
 }
 
-// --- what it takes --------------------------------------------------------------------------------------------------
+// --- duration -------------------------------------------------------------------------------------------------------
 
-// The value of BUFFER_POINTER or BUFFER_SIZE in `extra`.
+// Returns the value of BUFFER_POINTER or BUFFER_SIZE in `extra`.
 static void *extra_value(void *const *extra, uint64_t key) {
     for (unsigned i = 0; extra != NULL && i < 8 && (uint64_t)(uintptr_t)extra[i] != VR_CU_LAUNCH_PARAM_END; i += 2)
         if ((uint64_t)(uintptr_t)extra[i] == key) return extra[i + 1];
     return NULL;
 }
 
-// The first argument, which is 8 bytes long, of a kernel that spins. 0 where there is none.
+// Returns the first argument of a spinning kernel, which has 8 bytes, or 0 if there is none.
 static uint64_t first_argument(const struct vr_sim_launch *launch) {
     const void *at = launch->parameters != NULL ? launch->parameters[0] : extra_value(launch->extra, VR_CU_LAUNCH_PARAM_BUFFER_POINTER);
     int64_t value = 0;
@@ -334,7 +332,7 @@ static uint64_t first_argument(const struct vr_sim_launch *launch) {
     return value < 0 ? 0 : (uint64_t)value;
 }
 
-// How long it takes.
+// Returns the kernel's duration.
 static uint64_t sim_launch_cost_ns(struct vr_sim *sim, uint32_t device, const struct vr_sim_launch *launch,
                                    const struct vr_sim_function *function) {
     if (sim->options.kernel_ns == 0 || VR_LIKELY(!vr_sim_function_kernel(function)->spins)) return sim->options.kernel_ns;
@@ -343,7 +341,7 @@ static uint64_t sim_launch_cost_ns(struct vr_sim *sim, uint32_t device, const st
     return cycles >= SPIN_MOST_NS / NS_OF_SECOND ? SPIN_MOST_NS : cycles * NS_OF_SECOND / khz;
 }
 
-// --- what a node keeps ----------------------------------------------------------------------------------------------
+// --- copies in nodes ------------------------------------------------------------------------------------------------
 
 static size_t parameter_bytes(const struct vr_sim_kernel *kernel) {
     size_t end = 0;
@@ -382,7 +380,7 @@ static void copy_buffer(struct vr_sim_kernel_payload *payload, const void *buffe
     payload->has_parameters = true;
 }
 
-// How many parameters there are, and how long they are, only the code says: where that cannot be read, a node keeps none.
+// Copies a launch into a payload. Only the code gives the number and sizes of parameters: if it cannot be read, they are not copied.
 static vr_cu_result sim_launch_keep(const struct vr_sim_launch *launch, const struct vr_sim_function *function,
                                     struct vr_sim_payload **made) {
     const struct vr_sim_kernel *kernel = vr_sim_function_kernel(function);
@@ -436,7 +434,7 @@ static vr_cu_result capture_launch(struct vr_sim *sim, struct vr_sim_stream *que
     return result;
 }
 
-// Events that the launch itself records: when it has begun, or is over.
+// Records the events of the launch's attributes, which mark its start or its completion.
 static void record_events(struct vr_sim *sim, const struct vr_sim_stream *queue, const struct vr_sim_launch *launch, uint64_t end_ns) {
     for (uint32_t i = 0; i < launch->attribute_count; i++) {
         const int id = launch->attributes[i].id;
@@ -506,7 +504,7 @@ vr_cu_result vr_sim_launch_cooperative_kernel(struct vr_sim *sim, uint64_t funct
     return launch_on(sim, &launch, stream);
 }
 
-// One launch for each device, each on a stream of its own.
+// Launches on several devices, each on its own stream.
 vr_cu_result vr_sim_launch_cooperative_kernel_multi_device(struct vr_sim *sim, struct vr_cu_launch_params *list, unsigned count,
                                                            unsigned flags) {
     if (list == NULL || count == 0 || count > sim->options.device_count || flags > 3) return VR_CU_INVALID_VALUE;
@@ -523,7 +521,7 @@ vr_cu_result vr_sim_launch_cooperative_kernel_multi_device(struct vr_sim *sim, s
     return VR_CU_SUCCESS;
 }
 
-// --- the launches of CUDA 2 -----------------------------------------------------------------------------------------
+// --- launch calls of CUDA 2 -----------------------------------------------------------------------------------------
 
 vr_cu_result vr_sim_launch_grid_async(struct vr_sim *sim, uint64_t function, int width, int height, uint64_t stream) {
     struct vr_sim_function *found = vr_sim_function_find(sim, function);

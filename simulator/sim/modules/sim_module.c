@@ -1,4 +1,4 @@
-// Modules, libraries and what the linker makes.
+// Modules, libraries and the linker.
 #include <stdlib.h>
 
 #include "sim/memory/sim_memory.h"
@@ -8,16 +8,16 @@
 
 static struct vr_sim_module *module_of(const struct vr_sim *sim, uint64_t module) { return vr_sim_slots_find(&sim->modules, module); }
 
-// --- making and ending ----------------------------------------------------------------------------------------------
+// --- creation and destruction ---------------------------------------------------------------------------------------
 
-// Where the first of its variables lies relative to one of them.
+// Returns the offset of a variable from the module's first one.
 static uint64_t sim_variable_offset(const struct vr_sim_image *image, size_t variable) {
     uint64_t offset = 0;
     for (size_t i = 0; i < variable; i++) offset += vr_round_up(image->variables[i].size_bytes, VR_SIM_VARIABLE_ALIGNMENT);
     return offset;
 }
 
-// A file can claim variables of any size.
+// Limits the total size of variables, which a file may claim to be anything.
 static bool image_fits(const struct vr_sim_image *image) {
     uint64_t sum = 0;
     for (size_t i = 0; i < image->variable_count; i++)
@@ -27,7 +27,7 @@ static bool image_fits(const struct vr_sim_image *image) {
     return sum < VR_SIM_LIMIT;
 }
 
-// The module of an image in a context, which takes a reference of it. `library`: whose part it is, or 0.
+// Makes the module of an image in a context and adds a reference to the image. `library` is the handle of its library, or 0.
 static vr_cu_result sim_module_make(struct vr_sim *sim, uint64_t context, struct vr_sim_image *image, uint64_t library, uint64_t *module) {
     if (!image_fits(image)) return VR_CU_OUT_OF_MEMORY;
     const uint64_t size = sim_variable_offset(image, image->variable_count);
@@ -49,7 +49,7 @@ static vr_cu_result sim_module_make(struct vr_sim *sim, uint64_t context, struct
     return VR_CU_SUCCESS;
 }
 
-// Ends what the context (0: every one) has of modules; and all libraries, when the simulator ends.
+// Frees a module and its functions and variables.
 static void sim_end_module(struct vr_sim *sim, struct vr_sim_module *module) {
     for (size_t i = 0; i < module->function_count; i++)
         if (module->functions[i] != 0) vr_sim_slots_give(&sim->functions, module->functions[i] - 1);
@@ -92,7 +92,7 @@ vr_cu_result vr_sim_module_load_fat_binary(struct vr_sim *sim, uint64_t *module,
     return vr_sim_module_load_data(sim, module, code);
 }
 
-// What the compiler is told changes nothing here.
+// Compiler options have no effect here.
 vr_cu_result vr_sim_module_load_data_ex(struct vr_sim *sim, uint64_t *module, const void *code, unsigned count, const int *options,
                                         void **values) {
     if (count != 0 && (options == NULL || values == NULL)) return VR_CU_INVALID_VALUE;
@@ -118,7 +118,7 @@ vr_cu_result vr_sim_module_unload(struct vr_sim *sim, uint64_t module) {
 vr_cu_result vr_sim_module_get_loading_mode(struct vr_sim *sim, int *mode) {
     (void)sim;
     if (mode == NULL) return VR_CU_INVALID_VALUE;
-    *mode = VR_CU_MODULE_LAZY_LOADING; // since CUDA 12.2
+    *mode = VR_CU_MODULE_LAZY_LOADING; // the default since CUDA 12.2
     return VR_CU_SUCCESS;
 }
 
@@ -181,7 +181,7 @@ vr_cu_result vr_sim_module_get_global(struct vr_sim *sim, uint64_t *address, uin
     return sim_module_variable(sim, module, name, address, size_bytes);
 }
 
-// ---- Libraries: code that every context may use, and the kernels that they name.
+// ---- Libraries: code for all contexts, and their kernels.
 
 static struct vr_sim_library *library_of(const struct vr_sim *sim, uint64_t library) { return vr_sim_slots_find(&sim->libraries, library); }
 
@@ -197,7 +197,7 @@ static bool has_image(const struct vr_sim_library *library, uint32_t architectur
     return false;
 }
 
-// What the devices take of it. SUCCESS when one of them takes something.
+// Reads the code for each architecture of the devices. SUCCESS if at least one device has code.
 static vr_cu_result read_images(struct vr_sim *sim, struct vr_sim_library *library, const void *bytes, size_t size_bytes) {
     vr_cu_result refused = VR_CU_SUCCESS;
     for (uint32_t device = 0; device < sim->options.device_count; device++) {
@@ -225,7 +225,7 @@ static vr_cu_result load_library(struct vr_sim *sim, uint64_t *library, const vo
     return result;
 }
 
-// Options tell the compiler, or ask that the program's bytes be kept: nothing of them is kept here.
+// Options configure the compiler, or ask to keep the program's bytes; they have no effect here.
 vr_cu_result vr_sim_library_load_data(struct vr_sim *sim, uint64_t *library, const void *code, const int *jit_options, void **jit_values,
                                       unsigned jit_count, const int *options, void **values, unsigned count) {
     size_t size;
@@ -272,7 +272,7 @@ void vr_sim_end_libraries(struct vr_sim *sim) {
     }
 }
 
-// --- parts ----------------------------------------------------------------------------------------------------------
+// --- modules and variables ------------------------------------------------------------------------------------------
 
 struct vr_sim_image *vr_sim_library_image(struct vr_sim *sim, const struct vr_sim_library *library, uint32_t device) {
     const uint32_t architecture = vr_sim_architecture(sim, device);
@@ -281,7 +281,7 @@ struct vr_sim_image *vr_sim_library_image(struct vr_sim *sim, const struct vr_si
     return NULL;
 }
 
-// The library's module in a context, made at its first use.
+// Gets the library's module in a context, loading it at first use.
 static vr_cu_result sim_library_module(struct vr_sim *sim, uint64_t library, uint64_t context, uint64_t *module) {
     const struct vr_sim_library *found = library_of(sim, library);
     for (uint32_t i = 0; i < sim->modules.used; i++) {
@@ -294,7 +294,7 @@ static vr_cu_result sim_library_module(struct vr_sim *sim, uint64_t library, uin
     return image == NULL ? VR_CU_NO_BINARY_FOR_GPU : sim_module_make(sim, context, image, library, module);
 }
 
-// The library's module in the current context.
+// Gets the library's module in the current context.
 static vr_cu_result current_module(struct vr_sim *sim, uint64_t library, uint64_t *module) {
     if (library_of(sim, library) == NULL) return VR_CU_INVALID_HANDLE;
     struct vr_sim_context *context;
@@ -323,7 +323,7 @@ vr_cu_result vr_sim_library_get_managed(struct vr_sim *sim, uint64_t *address, u
     return vr_sim_library_get_global(sim, address, size_bytes, library, name);
 }
 
-// Functions that hosts and devices share do not exist where nothing is computed.
+// Unified functions, shared by host and device, are never found: nothing is executed.
 vr_cu_result vr_sim_library_get_unified_function(struct vr_sim *sim, void **function, uint64_t library, const char *name) {
     if (function == NULL || name == NULL) return VR_CU_INVALID_VALUE;
     return library_of(sim, library) == NULL ? VR_CU_INVALID_HANDLE : VR_CU_NOT_FOUND;
@@ -377,7 +377,7 @@ static struct vr_sim_function *kernel_of(const struct vr_sim *sim, uint64_t kern
     return found != NULL && found->module == 0 ? found : NULL;
 }
 
-// The function of a kernel in the current context has the kernel's settings.
+// Gets a kernel's function in the current context. It shares the kernel's settings.
 vr_cu_result vr_sim_kernel_get_function(struct vr_sim *sim, uint64_t *function, uint64_t kernel) {
     const struct vr_sim_function *found = kernel_of(sim, kernel);
     if (function == NULL) return VR_CU_INVALID_VALUE;
@@ -401,8 +401,8 @@ vr_cu_result vr_sim_kernel_get_library(struct vr_sim *sim, uint64_t *library, ui
     return VR_CU_SUCCESS;
 }
 
-// ---- The linker. What it gives is for cuModuleLoadData: the texts of PTX put together, or the one cubin or container that was added;
-// several cubins are not made one. Archives and objects add nothing that a simulated device needs.
+// ---- The linker. Its output is for cuModuleLoadData: the added PTX texts concatenated, or the one cubin or container that was added.
+// Several cubins cannot be linked. Archives and objects are ignored: they contain nothing that a simulated device needs.
 
 enum { INPUT_CUBIN, INPUT_PTX, INPUT_CONTAINER, INPUT_OBJECT, INPUT_LIBRARY, INPUT_COUNT = 6 };
 
@@ -435,7 +435,7 @@ static vr_cu_result add_input(struct vr_sim_link *link, int type, const void *by
     if (type != INPUT_PTX) {
         if (link->has_code) return VR_CU_NOT_SUPPORTED;
         link->has_code = true;
-        link->size_bytes = 0; // it has what the texts would have added
+        link->size_bytes = 0; // the code replaces the texts added so far
         return append_bytes(link, bytes, size_bytes);
     }
     if (link->has_code) return VR_CU_SUCCESS;
@@ -464,7 +464,7 @@ vr_cu_result vr_sim_link_add_file(struct vr_sim *sim, uint64_t link, int type, c
     return result;
 }
 
-// The code is the linker's until it is destroyed.
+// The linker owns the code until it is destroyed.
 vr_cu_result vr_sim_link_complete(struct vr_sim *sim, uint64_t link, void **code, uint64_t *size_bytes) {
     struct vr_sim_link *found = link_of(sim, link);
     if (code == NULL) return VR_CU_INVALID_VALUE;
@@ -472,7 +472,7 @@ vr_cu_result vr_sim_link_complete(struct vr_sim *sim, uint64_t link, void **code
     if (found->size_bytes == 0) return VR_CU_INVALID_IMAGE;
     found->complete = true;
     *code = found->bytes;
-    if (size_bytes != NULL) *size_bytes = found->size_bytes + !found->has_code; // a text with its end
+    if (size_bytes != NULL) *size_bytes = found->size_bytes + !found->has_code; // PTX text includes its NUL
     return VR_CU_SUCCESS;
 }
 

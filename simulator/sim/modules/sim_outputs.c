@@ -7,26 +7,26 @@ enum { WORD = 8, ALL = 1 << 20, LAST = -1, USUAL_ELEMENT = 8 };
 
 // --- families -------------------------------------------------------------------------------------------------------
 
-// Where addresses lie in an argument. Places that nobody set may hold anything, addresses as well: no more is looked at than that.
+// Where the addresses in an argument lie. Unset fields may contain anything, also addresses, so nothing else is searched.
 enum where {
     EVERYWHERE,
-    BEHIND_STRIDES, // the first word behind an OffsetCalculator of as many operands as fit
-    AFTER_STRIDES,  // from behind one of three operands on, or of two where the argument is short
-    RESULTS         // of a ReduceOp: five words, before its last two
+    BEHIND_STRIDES, // the first word after an OffsetCalculator with as many operands as fit
+    AFTER_STRIDES,  // after an OffsetCalculator of three operands, or of two if the argument is short
+    RESULTS         // of a ReduceOp: five words before its last two
 };
 
-// Kernels whose arguments are a struct or a lambda: in which argument addresses are looked for, and which of those found are written.
+// Kernels with a struct or lambda argument: which argument holds the addresses, and which of these the kernel writes.
 struct family {
-    const char *part; // of the name
-    int parameter;    // -1: the last; ALL: each
+    const char *part; // part of the name
+    int parameter;    // index; LAST: the last one; ALL: each one
     enum where place;
     uint32_t first, count;
-    int elements; // the argument that says how many are written, one after the other; -1: none does
+    int elements; // parameter with the number of contiguous elements written; -1: there is none
 };
 
-// PyTorch's (aten/src/ATen/native/cuda: Loops.cuh, CUDALoops.cuh, Reduce.cuh, DistributionTemplates.h, ScatterGatherKernel.cu,
-// IndexKernel.cu, MultiTensorApply.cuh), as of 2.6 and 2.15: an iterator's outputs come first among its operands, where a kernel has their
-// strides behind those. The norms of a list of tensors are written where pointers outside of the list say.
+// PyTorch's families (aten/src/ATen/native/cuda: Loops.cuh, CUDALoops.cuh, Reduce.cuh, DistributionTemplates.h, ScatterGatherKernel.cu,
+// IndexKernel.cu, MultiTensorApply.cuh), as of 2.6 and 2.15. An iterator's outputs are its first operands; if a kernel has their strides,
+// the operands follow those. Norms of a list of tensors are written through pointers outside of the list.
 static const struct family families[] = {
     {"unrolled_elementwise_kernel_for_multi_outputsILi2E", 2, EVERYWHERE, 0, 2, 0},
     {"unrolled_elementwise_kernel_for_multi_outputsILi3E", 2, EVERYWHERE, 0, 3, 0},
@@ -46,10 +46,10 @@ static const struct family families[] = {
     {"multi_tensor_apply_kernel", ALL, EVERYWHERE, 0, ALL, -1},
 };
 
-// Bytes of an OffsetCalculator with 32-bit indices: a number of dimensions, 25 divisors of 12 bytes, and 25 strides an operand.
+// Returns the size of an OffsetCalculator with 32-bit indices: a number of dimensions, 25 divisors of 12 bytes, and 25 strides per operand.
 static uint32_t strides_bytes(uint32_t operands) { return (uint32_t)vr_round_up(4 + 25 * 12 + operands * 25 * 4, WORD); }
 
-// The words that a place means in an argument; an argument of another form is looked at everywhere.
+// Limits the search to the words that `place` means. If the argument has another form, the whole argument is searched.
 static void choose_words(struct vr_sim_output *output, enum where place) {
     const uint32_t all = output->words, two = strides_bytes(2) / WORD, three = strides_bytes(3) / WORD;
     uint32_t operands = 4;
@@ -68,7 +68,8 @@ static const struct family *family_of(const char *name) {
     return NULL;
 }
 
-// The width of an element by the first type of a functor in the name: FillFunctorIfE. The widest usual one where none is found.
+// Guesses the size of an element from the first type of a functor in the name, as in FillFunctorIfE. Returns the widest usual one if there
+// is no such type.
 static uint32_t element_bytes(const char *name) {
     static const struct {
         const char *part;
@@ -121,9 +122,9 @@ static bool add_family(struct vr_sim_kernel *kernel, const struct family *family
 
 // --- by the types of parameters -------------------------------------------------------------------------------------
 
-enum access { READ, WRITTEN, TENSOR, UNKNOWN }; // TENSOR: what its first word points at is written
+enum access { READ, WRITTEN, TENSOR, UNKNOWN }; // TENSOR: its first word points to data that is written
 
-// What follows that in a text, or NULL.
+// Returns the text after the first occurrence of `part`, or NULL.
 static const char *find_text(const char *text, size_t length, const char *part) {
     const size_t width = strlen(part);
     for (size_t at = 0; at + width <= length; at++)
@@ -131,8 +132,8 @@ static const char *find_text(const char *text, size_t length, const char *part) 
     return NULL;
 }
 
-// The type of an element of ATen's structs that stand for a tensor, NULL where it is none. Their address comes first, then what may not be
-// set.
+// Returns the element type if the type is one of ATen's tensor structs, else NULL. Their first word is the address; later words may be
+// unset.
 static const char *element_of(const struct vr_sim_mangled_type *type) {
     static const char *const tensors[] = {"10TensorInfo", "TensorAccessor", "TensorAccessor32", "TensorAccessor64"};
     for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
@@ -159,7 +160,7 @@ static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangl
         some = some || access == WRITTEN || access == TENSOR;
     }
     for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const enum access access = i < count ? access_of(&types[i]) : UNKNOWN; // those of a pack
+        const enum access access = i < count ? access_of(&types[i]) : UNKNOWN; // parameters of a pack
         if (access == READ || (access == UNKNOWN && some)) continue;
         const size_t before = kernel->output_count;
         if (!add_output(kernel, i, 0, ALL)) return false;
@@ -168,8 +169,8 @@ static bool add_by_types(struct vr_sim_kernel *kernel, const struct vr_sim_mangl
     return true;
 }
 
-// CUB's kernels by which PyTorch counts what is not zero or not the same, as of 2.6 and 2.15; the second one also moves what it found,
-// after it was counted.
+// Matches CUB's kernels with which PyTorch counts nonzero or unique elements, as of 2.6 and 2.15. Returns the parameter with the number of
+// elements, plus one, or 0. The second kernel also moves the elements, which were counted before.
 static uint32_t counting_argument(const char *name) {
     const bool nonzero = strstr(name, "Nonzero") != NULL || strstr(name, "NonZero") != NULL;
     if (nonzero && strstr(name, "DeviceReduce") != NULL) return 2 + 1;

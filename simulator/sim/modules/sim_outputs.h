@@ -1,38 +1,38 @@
-// sim_outputs.h: what the parameters of a kernel are, read from its mangled name (the Itanium C++ ABI, which nvcc keeps to).
+// sim_outputs.h: types of a kernel's parameters, read from its mangled name (Itanium C++ ABI, as nvcc mangles), and the outputs they imply.
 #ifndef VR_SIM_MODULES_SIM_OUTPUTS_H
 #define VR_SIM_MODULES_SIM_OUTPUTS_H
 
 #include "base/base.h"
 #include "sim/modules/sim_image.h"
 
-// A parameter's type, as far as it matters who writes what it points at.
+// The type of a parameter, as far as it tells whether the kernel writes through it.
 struct vr_sim_mangled_type {
-    bool pointer;     // and nothing around it
-    bool to_constant; // a pointer to what is const
+    bool pointer;     // it is a plain pointer
+    bool to_constant; // it points to const
     bool constant;
-    bool pack;                 // any number of parameters
-    const char *template_text; // of a template that is a substitution: where it is spelled
+    bool pack;                 // a pack of any number of parameters
+    const char *template_text; // if its template is a substitution: the spelling of that
     size_t template_length;
-    const char *text; // as it is spelled where it occurs first; of a template's parameter what stands for it
+    const char *text; // its first spelling in the name; for a template parameter, that of the argument
     size_t length;
 };
 
 #define VR_SIM_PARAMETERS_MOST 64
 
-// The types of a function's parameters; SIZE_MAX if the name is not mangled, or has forms that are not known here.
+// Reads the types of a function's parameters and returns their number. SIZE_MAX if the name is not mangled or has unknown forms.
 size_t vr_sim_signature(const char *name, struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST]);
 
-// ---- What a kernel writes, as far as its name and its arguments tell. Nothing is computed: what lay at an output before is not what a
-// program would read there.
+// ---- Outputs of a kernel, as far as its name and arguments reveal them. Kernels are not executed, so older data at an output is not what
+// a program would read there.
 
-// Fills kernel->outputs and kernel->counts, once. The rules, the first that holds:
-// 1. Kernels of a family that is known (`families` in sim_outputs.c) as their row says.
-// 2. A pointer to const is an input, any other an output; so is what is in a struct named after a tensor (TensorInfo<const T>).
-// 3. Addresses in other structs are inputs where rule 2 found an output, else outputs.
-// 4. Where a name says nothing (Triton, extern "C"), every argument of eight bytes that is an address is an output: what a program reads
-//    back of a kernel's arguments is mostly what the kernel made.
-//    A small fill of late stays to be read (vr_sim_content_pass()): a program fills a count right before a kernel updates it in place.
-// False when the host has no memory.
+// Fills in kernel->outputs and kernel->counts, once. The first rule that applies:
+// 1. Kernels of known families (`families` in sim_outputs.c): as their row says.
+// 2. A pointer to const is an input, any other pointer an output; a struct named after a tensor is treated alike (TensorInfo<const T>).
+// 3. Addresses in other structs are inputs if rule 2 found an output, else outputs.
+// 4. If the name reveals nothing (Triton, extern "C"), every 8-byte argument that is an address is an output: what programs read back
+//    from a kernel's arguments is mostly its results. A recent small fill stays readable (vr_sim_content_pass()), because programs zero
+//    a counter right before a kernel updates it in place.
+// Returns false if the host is out of memory.
 bool vr_sim_kernel_find_outputs(struct vr_sim_kernel *kernel);
 
 #endif

@@ -1,5 +1,5 @@
-// sim_signature.c: a reader of mangled names that keeps types only as far as sim_outputs.h tells them. Every step is checked against the
-// end of the name; how deep names nest and how much they substitute is bounded.
+// sim_signature.c: parser of mangled names, limited to the types that sim_outputs.h needs. Every step is checked against the end of the
+// name; nesting and substitutions are bounded.
 #include "sim/modules/sim_outputs.h"
 
 #include <stdlib.h>
@@ -10,10 +10,10 @@ enum { DEPTH_MOST = 96, SUBSTITUTIONS_MOST = 1024, ARGUMENTS_MOST = 64 };
 struct mangled {
     const char *at, *end;
     int depth;
-    bool inside; // of a template's arguments or another function's name: what stands there is not the kernel's own
+    bool inside; // inside template arguments or another function's name, so not part of the kernel's own name
     struct vr_sim_mangled_type substitutions[SUBSTITUTIONS_MOST], arguments[ARGUMENTS_MOST];
     size_t substitution_count, argument_count;
-    struct vr_sim_mangled_type nested; // the substitution that is the template of the nested name read last; no text: none is
+    struct vr_sim_mangled_type nested; // substitution that is the template of the last nested name; empty text: there is none
 };
 
 static bool read_type(struct mangled *name, struct vr_sim_mangled_type *type);
@@ -54,7 +54,7 @@ static bool read_source_name(struct mangled *name) {
     return true;
 }
 
-// "_" is 0, "0_" is 1 and so on, in a base.
+// Reads a sequence number in a base: "_" is 0, "0_" is 1 and so on.
 static bool read_sequence(struct mangled *name, unsigned base, size_t *number) {
     size_t value = 0;
     if (skip_char(name, '_')) {
@@ -77,7 +77,7 @@ static bool read_types_to_end(struct mangled *name) {
     return skip_char(name, 'E');
 }
 
-// A lambda or another type without a name.
+// Reads a lambda or another unnamed type.
 static bool read_unnamed(struct mangled *name) {
     size_t number;
     name->at++;
@@ -86,7 +86,7 @@ static bool read_unnamed(struct mangled *name) {
 }
 
 static bool read_unqualified(struct mangled *name) {
-    (void)skip_char(name, 'L'); // of internal linkage
+    (void)skip_char(name, 'L'); // internal linkage
     const char first = next_char(name);
     bool read;
     if (is_decimal_digit(first)) {
@@ -109,7 +109,7 @@ static bool read_unqualified(struct mangled *name) {
     return read;
 }
 
-// The rest of a substitution after its S.
+// Reads the rest of a substitution after its S.
 static bool read_substitution(struct mangled *name, struct vr_sim_mangled_type *type) {
     size_t number;
     const char first = next_char(name);
@@ -125,7 +125,7 @@ static bool read_substitution(struct mangled *name, struct vr_sim_mangled_type *
 
 static bool read_template_parameter(struct mangled *name, struct vr_sim_mangled_type *type) {
     size_t number;
-    const char *from = name->at++; // behind the T
+    const char *from = name->at++; // after the T
     if (!read_sequence(name, 10, &number)) return false;
     *type = (struct vr_sim_mangled_type){.text = from, .length = (size_t)(name->at - from)};
     if (!name->inside && number < name->argument_count) *type = name->arguments[number];
@@ -134,7 +134,7 @@ static bool read_template_parameter(struct mangled *name, struct vr_sim_mangled_
 
 // --- arguments of templates -----------------------------------------------------------------------------------------
 
-// A value, or the name of something: L ... E.
+// Reads a literal, L ... E: a value, or the name of an entity.
 static bool read_literal(struct mangled *name) {
     struct vr_sim_mangled_type type;
     name->at++;
@@ -144,7 +144,7 @@ static bool read_literal(struct mangled *name) {
     return skip_char(name, 'E');
 }
 
-// Of expressions only a template's parameter and the address of something.
+// Reads an expression; only a template parameter and the address of an entity are supported.
 static bool read_expression(struct mangled *name) {
     struct vr_sim_mangled_type type;
     name->at++;
@@ -172,7 +172,7 @@ static bool read_argument(struct mangled *name, struct vr_sim_mangled_type *type
     return read;
 }
 
-// I ... E. The kernel's own, which its last template has, are what T_ and its kin stand for.
+// Reads template arguments, I ... E. Those of the kernel's last template are what T_, T0_ and so on refer to.
 static bool read_arguments(struct mangled *name) {
     struct vr_sim_mangled_type type;
     const bool inside = name->inside;
@@ -189,7 +189,7 @@ static bool read_arguments(struct mangled *name) {
 
 // --- names ----------------------------------------------------------------------------------------------------------
 
-// One step of a nested name. *type: where that is a substitution.
+// Reads one component of a nested name. *type is set if it is a substitution.
 static bool read_component(struct mangled *name, bool *substituted, struct vr_sim_mangled_type *type) {
     *substituted = false;
     if (next_char(name) == 'T') return read_template_parameter(name, type);
@@ -216,7 +216,7 @@ static bool read_nested(struct mangled *name, bool *is_template) {
     return skip_char(name, 'E');
 }
 
-// Something inside of a function: Z encoding E name.
+// Reads an entity inside of a function: Z encoding E name.
 static bool read_local(struct mangled *name, bool *is_template) {
     size_t number;
     const bool inside = name->inside;
@@ -225,13 +225,13 @@ static bool read_local(struct mangled *name, bool *is_template) {
     if (!read_encoding(name) || !skip_char(name, 'E')) return false;
     name->inside = inside;
     if (skip_char(name, 's')) {
-        *is_template = false; // a string
+        *is_template = false; // a string literal
     } else {
         if (skip_char(name, 'd') && !read_sequence(name, 10, &number)) return false;
         if (!read_name(name, is_template)) return false;
     }
     if (!skip_char(name, '_')) return true;
-    if (!skip_char(name, '_')) { // which of several: one digit, or more between underscores
+    if (!skip_char(name, '_')) { // discriminator: one digit, or several between underscores
         const bool digit = is_decimal_digit(next_char(name));
         name->at += digit;
         return digit;
@@ -268,7 +268,7 @@ static bool read_name(struct mangled *name, bool *is_template) {
     return read;
 }
 
-// A function's name and its parameters, up to the E behind it. The one of a template tells what it returns first: that is a type, too.
+// Reads a function's name and parameters up to its E. A template's name is followed by its return type, read as a type too.
 static bool read_encoding(struct mangled *name) {
     struct vr_sim_mangled_type type;
     bool is_template;
@@ -292,7 +292,7 @@ static bool read_class(struct mangled *name, struct vr_sim_mangled_type *type) {
     return push_type(name, *type);
 }
 
-// What begins with S: a name of std, a substitution, or a template that is one.
+// Reads a type that begins with S: a name in std, a substitution, or a template that is a substitution.
 static bool read_known(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
     if (second_char(name) == 't') return read_class(name, type);
@@ -312,7 +312,7 @@ static bool read_parameter_type(struct mangled *name, struct vr_sim_mangled_type
     return next_char(name) != 'I' || (read_arguments(name) && push_from(name, from));
 }
 
-// Types with a D before them: half, char8_t, nullptr, _FloatN, and what a pack expands to.
+// Reads types that begin with D: half, char8_t, nullptr, _FloatN, and pack expansions.
 static bool read_d(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at++;
     const char first = next_char(name);
@@ -341,7 +341,7 @@ static bool read_function(struct mangled *name) {
     return read_types_to_end(name);
 }
 
-// What stands around another type.
+// Reads a type that wraps another one: qualified types, pointers, references, complex numbers, pointers to members.
 static bool read_around(struct mangled *name, struct vr_sim_mangled_type *type) {
     const char *from = name->at;
     const char first = next_char(name);
@@ -391,7 +391,7 @@ static size_t read_kernel(struct mangled *name, struct vr_sim_mangled_type *type
     bool is_template;
     size_t count = 0;
     if (!skip_char(name, '_') || !skip_char(name, 'Z') || !read_name(name, &is_template)) return SIZE_MAX;
-    if (is_template && !read_type(name, &type)) return SIZE_MAX; // what it returns
+    if (is_template && !read_type(name, &type)) return SIZE_MAX; // return type
     while (name->at < name->end) {
         if (!read_type(name, &type) || count == VR_SIM_PARAMETERS_MOST) return SIZE_MAX;
         types[count++] = type;
@@ -401,7 +401,7 @@ static size_t read_kernel(struct mangled *name, struct vr_sim_mangled_type *type
 
 size_t vr_sim_signature(const char *text, struct vr_sim_mangled_type types[VR_SIM_PARAMETERS_MOST]) {
     if (text[0] != '_' || text[1] != 'Z') return SIZE_MAX;
-    struct mangled *name = malloc(sizeof *name); // not on the stack: it has some 60 KiB
+    struct mangled *name = malloc(sizeof *name); // about 60 KiB: too large for the stack
     if (name == NULL) return SIZE_MAX;
     name->at = text;
     name->end = text + strlen(text);

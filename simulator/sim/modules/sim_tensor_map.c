@@ -1,5 +1,5 @@
-// sim_tensor_map.c: tensor maps: the 128 bytes that tell a kernel of 9.0 or later how a tensor lies in memory. What they hold on hardware
-// is NVIDIA's; here it is what the call said. The rules are those that the driver API documents.
+// sim_tensor_map.c: tensor maps, the 128 bytes that describe a tensor's layout to a kernel of 9.0 or later. NVIDIA's format is not known;
+// here they hold the arguments of the call. The rules are those of the driver API's documentation.
 #include "sim/modules/sim_modules.h"
 
 enum { INTERLEAVE_NONE, INTERLEAVE_16, INTERLEAVE_32 };
@@ -8,11 +8,11 @@ enum { RANK_MAX = 5, BOX_MAX = 256, STEP_MAX = 8, PROMOTION_COUNT = 4, FILL_COUN
 #define SIZE_MAX_OF_DIMENSION ((uint64_t)1 << 32)
 #define STRIDE_LIMIT          ((uint64_t)1 << 40)
 
-// By CUtensorMapDataType; the packed ones of 4 and 6 bits by what 16 elements take.
+// Indexed by CUtensorMapDataType. For the packed types of 4 and 6 bits: the bytes of 16 elements.
 static const uint8_t element_bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 1, 1, 1};
 enum { FIRST_PACKED = 13 };
 
-// The first 8 bytes say that a map was made here; the rest is what it was made of.
+// The first 8 bytes mark a map made here; the rest are the arguments.
 struct tensor_map {
     uint64_t mark, address;
     uint64_t sizes[RANK_MAX], strides[RANK_MAX - 1];
@@ -36,7 +36,7 @@ static bool is_known(const struct shape *shape) {
            shape->fill >= 0 && shape->fill < FILL_COUNT;
 }
 
-// What all kinds of maps ask of a tensor.
+// Checks the rules common to all kinds of maps.
 static bool is_tensor(const struct shape *shape) {
     const bool wide = shape->interleave == INTERLEAVE_32;
     if (!is_known(shape) || shape->rank == 0 || shape->rank > RANK_MAX) return false;
@@ -54,7 +54,7 @@ static bool is_tensor(const struct shape *shape) {
     return true;
 }
 
-// The bytes of the innermost row of a box, against what its layout allows.
+// Checks the bytes of the innermost row of a box against the limits of its layout.
 static bool is_row(const struct shape *shape, uint64_t elements) {
     static const uint16_t most[SWIZZLE_COUNT] = {0, 32, 64, 128, 128, 128, 128};
     const uint64_t bytes = elements * element_bytes[shape->type];
@@ -90,7 +90,7 @@ vr_cu_result vr_sim_tensor_map_encode_tiled(struct vr_sim *sim, void *map, int t
     uint32_t elements = 1;
     for (uint32_t i = 0; i < rank; i++) {
         if (box[i] == 0 || box[i] > BOX_MAX) return VR_CU_INVALID_VALUE;
-        if (i > 0) elements *= box[i]; // at most 2^32, which wraps: it is only kept
+        if (i > 0) elements *= box[i]; // may wrap at 2^32, which is harmless: it is only stored
     }
     return is_row(&shape, box[0]) ? encode_map(map, &shape, box[0], elements, 0) : VR_CU_INVALID_VALUE;
 }
