@@ -1,4 +1,4 @@
-// Handles of libraries and the calls that take one, the objects that programs hold by handle, and the sizes that real libraries take.
+// Library handles and the calls that take one, objects that programs hold by handle, and the memory that the real libraries use.
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "common.h"
 #include "missing.h"
 
-// ---- Handles of libraries and the calls that take one.
+// ---- Library handles and the calls that take one.
 
 int standin_query(const struct standin_codes *codes, const struct standin_handle *handle) {
     return standin_is(handle, codes->kind) ? 0 : codes->not_initialized;
@@ -52,7 +52,7 @@ int standin_free_handle(const struct standin_codes *codes, struct standin_handle
     return 0;
 }
 
-// cudaDataType: real and complex of each base type, in pairs.
+// Indexed by cudaDataType: real and complex variants of each base type, in pairs.
 size_t standin_width(int data_type) {
     // 32F 64F 16F 8I, C32F C64F C16F C8I, 8U C8U 32I C32I 32U C32U 16BF C16BF, 4I C4I 4U C4U, 16I C16I 16U C16U, 64I C64I 64U C64U, 8-bit
     // floats
@@ -67,9 +67,9 @@ int standin_version_part(int part) {
     return part == 0 ? standin_library_version / divisors[0] : standin_library_version / divisors[part] % 100;
 }
 
-// ---- Objects that programs hold by handle, and what was set on them by number.
+// ---- Objects that programs hold by handle, and the values set on them.
 
-// One kept value. A program sets a handful per object, so that a list serves.
+// A stored value. A program sets only a few per object, so a list is enough.
 struct standin_kept {
     struct standin_kept *next;
     int64_t number;
@@ -96,7 +96,7 @@ bool standin_destroy(void *object, uint64_t kind) {
         free(head->kept);
         head->kept = next;
     }
-    head->kind = 0; // a second destruction is noticed while the memory lies as it was
+    head->kind = 0; // detects a second destruction as long as the memory is not reused
     free(head);
     return true;
 }
@@ -131,7 +131,7 @@ const void *standin_kept(const void *object, int64_t number, size_t *bytes) {
     return kept == NULL ? NULL : kept->value;
 }
 
-// ---- The sizes that the real libraries take and ask for, by version and device.
+// ---- Memory sizes of the real libraries, by version and device.
 
 static const char *const names[] = {
 #define X(name) [STANDIN_##name] = #name,

@@ -1,7 +1,7 @@
-// calls.h: what the rows of a library's table of calls become. tools/standin_calls.py writes the tables.
+// calls.h: macros that turn the rows of a library's call table into functions. tools/standin_calls.py writes the tables.
 //
-// A row carries the parameters up to the last one that is needed: by the calling conventions of the systems that CUDA runs on (x86-64 and
-// Arm, Linux) a function may ignore the arguments that follow. A file that includes a table defines `codes` first.
+// A row lists the parameters up to the last one that is used: on the systems that CUDA supports (Linux on x86-64 and Arm), the calling
+// conventions let a function ignore further arguments. A file that includes a table must define `codes` first.
 #ifndef VR_STANDINS_COMMON_CALLS_H
 #define VR_STANDINS_COMMON_CALLS_H
 
@@ -9,20 +9,20 @@
 
 #include "common.h"
 
-// A library's handle. Its pointer mode says where results are written: 0 to the host, 1 to the device.
+// A library's handle. Its pointer mode says where results are written: 0 host, 1 device.
 struct standin_handle {
     struct standin_object object;
     uint64_t stream;
     int pointer_mode;
-    int device_count;      // of handles for several devices; 0 elsewhere
-    void *own_workspace;   // the library's, of the device; NULL: none
-    void *users_workspace; // given by the program
+    int device_count;      // of multi-device handles; 0 for others
+    void *own_workspace;   // device memory that the library allocated; NULL: none
+    void *users_workspace; // set by the program
     size_t users_workspace_bytes;
 };
 
-// A library's statuses for what goes wrong everywhere.
+// A library's status codes for common errors.
 struct standin_codes {
-    uint64_t kind; // of its handles
+    uint64_t kind; // kind of its handles
     int not_initialized, invalid_value, no_memory, failed, not_supported;
 };
 
@@ -33,21 +33,21 @@ struct standin_double_complex {
     double real, imaginary;
 };
 
-// The kind of the objects without state of their own.
+// Kind of objects without further state.
 #define STANDIN_PLAIN_OBJECT UINT64_C(0x6f626a6563740001)
 
-// The handle is one, a launch of work on its stream. Gives a status of the library.
+// Checks the handle and launches work on its stream. Returns a status of the library.
 int standin_call(const struct standin_codes *codes, const struct standin_handle *handle);
-// Whether the handle is one: 0 or a status.
+// Checks the handle. Returns 0 or a status of the library.
 int standin_query(const struct standin_codes *codes, const struct standin_handle *handle);
-// Results of zeros by the handle's pointer mode. result may be NULL.
+// Writes zeros as a result, as the handle's pointer mode says. result may be NULL.
 int standin_clear(const struct standin_codes *codes, const struct standin_handle *handle, void *result, size_t bytes);
-// Zeros in memory of the device, in the order of the handle's stream.
+// Zeroes device memory in the order of the handle's stream.
 int standin_zero_on(const struct standin_codes *codes, const struct standin_handle *handle, void *address, size_t bytes);
-// A new handle of the library with a workspace of its own from the table of sizes; no_size: none.
+// Creates a handle of the library. own_workspace_bytes is the size of its own workspace, from the table of sizes; 0: none.
 int standin_new_handle(const struct standin_codes *codes, struct standin_handle **handle, size_t own_workspace_bytes);
 int standin_free_handle(const struct standin_codes *codes, struct standin_handle *handle);
-// Bytes of an element of a cudaDataType; 1 for one that is not known.
+// Returns the bytes of an element of a cudaDataType, 1 for an unknown type.
 size_t standin_width(int data_type);
 
 #define TYPE_OF(pointer) __typeof__(*(pointer))

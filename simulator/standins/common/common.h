@@ -1,8 +1,8 @@
-// common.h: what every stand-in for one of NVIDIA's libraries needs: the driver, work on a stream, memory, objects that keep what is set.
+// common.h: what every stand-in for one of NVIDIA's libraries needs: the driver, work on streams, memory, and objects that store settings.
 //
-// A stand-in computes nothing. A call that would compute is one launch on the stream of its handle, so that the stream has its time and a
-// capture its node; what a call tells its caller (handles, sizes, results) is written. All of it goes through libcuda.so.1 as loaded: the
-// simulated driver under `vram sim`. Functions here are safe to call from any thread; objects are the caller's, as NVIDIA's are.
+// A stand-in computes nothing. A call that would compute becomes one launch on its handle's stream, which takes time and makes a node in a
+// capture. Outputs of calls (handles, sizes, results) are written. Everything goes through libcuda.so.1, which is the simulated driver
+// under `vram sim`. Functions here may be called from any thread; objects are not locked, like NVIDIA's.
 #ifndef VR_STANDINS_COMMON_COMMON_H
 #define VR_STANDINS_COMMON_COMMON_H
 
@@ -12,63 +12,64 @@
 
 #include "missing.h"
 
-// The names of the calls are NVIDIA's: no header of ours declares them. The version script of a library says which are exported.
+// The calls have NVIDIA's names, which none of our headers declares. Each library's version script says which are exported.
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
-// A stand-in uses few of the parameters that its functions have.
+// A stand-in uses few of its functions' parameters.
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-// The driver: what is called of it. Numbers of results are CUresult's, 0 is success.
+// The driver functions that are used. Results are CUresult values; 0 is success.
 struct standin_driver {
 #define X(member, symbol, version, parameters) int(*member) parameters;
 #include "common_driver.def"
 #undef X
 };
 
-// libcuda.so.1, loaded and initialized once per process; NULL where that fails. A function that it lacks answers 801.
+// Returns the functions of libcuda.so.1, which is loaded and initialized once per process; NULL on failure. Missing functions return 801.
 const struct standin_driver *standin_driver(void);
-// The same, and a context is current: the caller's, or the primary one of device 0. NULL where that fails.
+// The same, after making sure that a context is current: the caller's, else the primary one of device 0. NULL on failure.
 const struct standin_driver *standin_begin(void);
 
-// One launch of work. In a capture it is a node. Gives the driver's result.
+// Launches one piece of work, which becomes a node in a capture. Returns the driver's result.
 int standin_work(uint64_t stream);
-// Fills device memory with zeros in stream order. Nothing where address or bytes are 0.
+// Zeroes device memory in stream order. Does nothing if address or bytes is 0.
 int standin_zero(const void *address, size_t bytes, uint64_t stream);
-// Writes a result of zeros: to the device in stream order, or to the host, for which the caller waits as NVIDIA's does. result may be NULL.
+// Writes a result of zeros: to the device in stream order, or to the host after waiting for the stream, as NVIDIA's libraries do. result
+// may be NULL.
 int standin_result(void *result, size_t bytes, bool on_device, uint64_t stream);
-// Whether an address is memory of a device (managed memory is not).
+// Is the address device memory? Managed memory is not.
 bool standin_is_device(const void *address);
-// Device memory that a library takes for itself. NULL where the driver refuses, or for no bytes.
+// Allocates device memory for the library itself. Returns NULL if the driver refuses or bytes is 0.
 void *standin_take(size_t bytes);
 void standin_give(void *address);
-// Counts a call that is not simulated, for `vram sim --missing`; in an exported function.
+// Counts a call that is not simulated, for `vram sim --missing`. Use in an exported function.
 #define STANDIN_MISSING(name) vr_missing_count(standin_library_name, (name), __builtin_return_address(0))
 
-// The version that the library tells of itself, in its own way of counting.
+// Version that the library reports, in its own encoding.
 extern const int standin_library_version;
-extern const char standin_library_name[]; // the file, as "libcublas.so.13"
-// A version's part: 0 major, 1 minor, 2 patch, for a version that counts major * 10000 + minor * 100 + patch. -1 for another part.
+extern const char standin_library_name[]; // file name, such as "libcublas.so.13"
+// Returns a part of a version encoded as major * 10000 + minor * 100 + patch: 0 major, 1 minor, 2 patch. Returns -1 for other parts.
 int standin_version_part(int part);
 
 // --- devices ---------------------------------------------------------------------------------------------------------------------------
-// Compute capability of the current device as 10 * major + minor; 0 without one.
+// Returns the compute capability of the current device as 10 * major + minor, 0 without a device.
 int standin_capability(void);
 
 // --- objects ---------------------------------------------------------------------------------------------------------------------------
-// What a program holds by handle begins with this. A handle of another kind, or one that was destroyed, is told apart where memory allows.
+// First member of objects that programs hold by handle. Detects handles of another kind and destroyed ones, unless their memory was reused.
 struct standin_object {
     uint64_t kind;
-    struct standin_kept *kept; // what was set by number
+    struct standin_kept *kept; // settings by number
 };
 
-// A new object of `bytes`, all zero but its kind. NULL without memory.
+// Creates an object of `bytes`, zero except for its kind. Returns NULL if out of memory.
 void *standin_new(uint64_t kind, size_t bytes);
 bool standin_is(const void *object, uint64_t kind);
-// Frees an object and what it keeps. False when it is none of that kind.
+// Frees an object and its settings. Returns false if it is not of that kind.
 bool standin_destroy(void *object, uint64_t kind);
 
-// Keeps a copy of a value by number in place of the earlier one. False without memory.
+// Stores a copy of a value under a number, replacing an earlier one. Returns false if out of memory.
 bool standin_keep(void *object, int64_t number, const void *value, size_t bytes);
-// The value of a number; NULL when nothing was kept. It stays until the number is kept again or the object is destroyed.
+// Returns the value stored under a number, or NULL. Valid until the number is stored again or the object is destroyed.
 const void *standin_kept(const void *object, int64_t number, size_t *bytes);
 
 // --- sizes -----------------------------------------------------------------------------------------------------------------------------
@@ -80,15 +81,15 @@ enum standin_size {
 
 struct standin_size_row {
     enum standin_size what;
-    int from_version, below_version;       // of the library; 0: any
-    int from_capability, below_capability; // 10 * major + minor; 0: any
+    int from_version, below_version;       // of the library; 0: no limit
+    int from_capability, below_capability; // 10 * major + minor; 0: no limit
     uint64_t bytes;
-    const char *source; // NULL: not known; the bytes are a guess
+    const char *source; // NULL: the size is unknown and `bytes` is a guess
 };
 
-// The row that holds for a library's version on the current device. There is one for every size.
+// Returns the row for a library's version on the current device. Every size has one.
 const struct standin_size_row *standin_size(enum standin_size what, int version);
-// What a size that is not known may be at most in this call, for `vram fit` to say.
+// Reports the upper bound that an unknown size may have in this call; `vram fit` shows it.
 void standin_size_stake(enum standin_size what, uint64_t bytes);
 
 #endif

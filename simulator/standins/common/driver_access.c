@@ -1,4 +1,4 @@
-// The driver as loaded: found once, a context made current where there is none, work and fills on its streams.
+// Access to the driver: loading it once, making a context current, and work and fills on streams.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 static struct standin_driver loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards what is done once the driver allows it
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards initialization
 static atomic_bool is_ready;                              // cuInit() has succeeded
 static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
 
@@ -32,7 +32,7 @@ static void load_driver(void) {
 #undef X
 }
 
-// A driver that refuses once is asked again the next time.
+// Loads and initializes the driver. If cuInit() fails, the next call tries again.
 const struct standin_driver *standin_driver(void) {
     if (atomic_load_explicit(&is_ready, memory_order_acquire)) return &loaded;
     (void)pthread_once(&once, load_driver);
@@ -52,10 +52,9 @@ const struct standin_driver *standin_begin(void) {
 }
 
 // --- work ------------------------------------------------------------------------------------------------------------------------------
-// One kernel without parameters, loaded once: a kernel of a library belongs to no context, so that it serves every device and survives
-// a reset.
+// One kernel without parameters, loaded once. A library's kernel belongs to no context, so it works on every device and survives a reset.
 static const char code[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry standin_work()\n{\nret;\n}\n";
-static _Atomic uint64_t kernel; // 0: not loaded yet
+static _Atomic uint64_t kernel; // 0: not loaded
 
 static int load_kernel(void) {
     uint64_t library = 0, found = 0;
@@ -72,12 +71,12 @@ static void do_nothing(void *unused) { (void)unused; }
 
 static int launch_nothing(const struct standin_driver *driver, uint64_t stream) {
     const int error = atomic_load_explicit(&kernel, memory_order_acquire) == 0 ? load_kernel() : 0;
-    // A driver without libraries of kernels: a host function keeps the order and makes a node.
+    // If the driver has no libraries of kernels, a host function keeps the order and makes a node.
     if (error == NOT_SUPPORTED) return driver->launch_host_func(stream, do_nothing, NULL);
     return error != 0 ? error : driver->launch_kernel(atomic_load(&kernel), 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
 }
 
-// The usual case asks for no context: only where there is none is the primary one bound.
+// Makes the primary context current only if the launch fails because there is no current context.
 int standin_work(uint64_t stream) {
     const struct standin_driver *driver = standin_driver();
     if (driver == NULL) return NOT_INITIALIZED;

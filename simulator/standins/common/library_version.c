@@ -1,4 +1,4 @@
-// The version that a stand-in tells, of NVIDIA's library with the same soname: one object per soname.
+// Version that a stand-in reports, that of NVIDIA's library with the same soname. Compiled once per soname.
 #include "common.h"
 
 const int standin_library_version = STANDIN_LIBRARY_VERSION;

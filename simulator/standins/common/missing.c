@@ -1,4 +1,4 @@
-// missing.c: the counting half of missing.h.
+// missing.c: counts calls, as described in missing.h.
 #define _GNU_SOURCE
 #include "missing.h"
 
@@ -9,7 +9,7 @@
 
 #include "shared_file.h"
 
-static struct vr_missing_file *file; // NULL: nobody counts
+static struct vr_missing_file *file; // NULL: not counting
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_counts_file(void) { file = vr_shared_file("VRAM_SIM_MISSING", sizeof *file, VR_MISSING_MAGIC); }
@@ -19,7 +19,7 @@ const char *vr_missing_module(const void *caller) {
     return dladdr(caller, &facts) != 0 && facts.dli_fname != NULL ? facts.dli_fname : "(unknown)";
 }
 
-// The text, or its end where it is too long.
+// Copies the text, or only its end if it is too long.
 static void put_end(char *into, size_t capacity, const char *text) {
     const size_t length = strlen(text);
     (void)snprintf(into, capacity, "%s", length < capacity ? text : text + length - (capacity - 1));
@@ -58,7 +58,7 @@ void vr_missing_stake(const char *function, uint64_t bytes) {
 }
 
 void vr_missing_count(const char *library, const char *function, const void *caller) {
-    // A loop that asks again and again comes from one place.
+    // Repeated calls from the same place skip the search for the row.
     static _Thread_local struct {
         const void *caller;
         const char *function;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Compilers of NVIDIA's need no driver: they ask for one's tables, and go on without.
+// NVIDIA's compilers need no driver: they ask for its tables but continue without them.
 bool vr_own_runtime_needs_no_driver(const char *module) {
     static const char *const compilers[] = {"libnvrtc", "libnvJitLink", "libnvvm"};
     const char *slash = strrchr(module, '/');

@@ -1,12 +1,12 @@
-// Values that `vram sim --read` gives: which operations read, and what is written of them.
-#include <math.h> // macros of it only: the stand-in has no need of libm
+// Values for `vram sim --value`: operations that read, and the values stored in their place.
+#include <math.h> // only its macros: libm is not needed
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "read_values.h"
 
-// By which PyTorch itself reads what another operation made.
+// Operations with which PyTorch itself reads the results of others.
 static const char *const carriers[] = {"_local_scalar_dense", "item", "copy_", "_to_copy", "to", "is_nonzero"};
 
 static size_t word_length(const char *text) { return strcspn(text, " "); }
@@ -34,7 +34,8 @@ void vr_read_operations_add(const char *function, char *text, size_t capacity) {
     text[used + (used > 0) + length] = '\0';
 }
 
-// Without the underscore of what PyTorch keeps for itself; behind the name an overload, a variant or a number.
+// Is `word` the operation `name`? Ignores a leading underscore (PyTorch's internal variants) and an overload, variant or number after the
+// name.
 static bool is_called(const char *word, const char *name, size_t length) {
     size_t rest = word_length(word);
     if (rest >= length && memcmp(word, name, length) == 0 && (rest == length || word[length] == '_')) return true;
@@ -79,7 +80,7 @@ const char *vr_read_operations_main(const char *text, size_t *length) {
 static bool is_blank(char one) { return one == ' ' || one == '\t' || one == '\r'; }
 static bool is_digit_char(char one) { return one >= '0' && one <= '9'; }
 
-// Decimal with a sign or none: negative numbers in two's complement, positive ones up to 2^64 - 1.
+// Reads a decimal integer with an optional sign. Negative numbers down to -2^63, positive ones up to 2^64 - 1.
 static bool read_integer(const char *text, size_t length, bool *negative, uint64_t *magnitude) {
     uint64_t number = 0;
     size_t at = length > 0 && (text[0] == '-' || text[0] == '+');
@@ -95,7 +96,7 @@ static bool read_integer(const char *text, size_t length, bool *negative, uint64
     return at > first && (!*negative || number <= UINT64_C(1) << 63);
 }
 
-// Does it go into so many bytes, with a sign or without?
+// Does the number fit into `width` bytes?
 static bool is_in_range(bool negative, uint64_t magnitude, unsigned width) {
     if (width == 8) return true;
     return negative ? magnitude <= UINT64_C(1) << (8 * width - 1) : magnitude >> 8 * width == 0;
@@ -107,7 +108,7 @@ static double scale_decimal(double number, long exponent) {
     return number;
 }
 
-// The digits of an unsigned number with a point or none. Returns how long it is; 0: there is none.
+// Reads an unsigned decimal with an optional point. Returns its length, 0 if there is none.
 static size_t read_decimal(const char *text, size_t length, double *number) {
     size_t at = 0, digits = 0;
     long exponent = 0;
@@ -126,7 +127,7 @@ static size_t read_decimal(const char *text, size_t length, double *number) {
     return digits == 0 ? 0 : at;
 }
 
-// Not strtod(): what a point is there is the program's locale's business.
+// Does not use strtod(), which depends on the program's locale.
 static bool read_real(const char *text, size_t length, double *number) {
     bool negative_exponent;
     uint64_t exponent = 0;
@@ -148,7 +149,7 @@ static bool read_real(const char *text, size_t length, double *number) {
     return isfinite(found);
 }
 
-// To the nearest, ties to even. `drop`: bits of a float's 23 that the format does not have.
+// Rounds to nearest, ties to even. `drop`: how many of a float's 23 bits the format lacks.
 static uint32_t round_bits(uint32_t bits, unsigned drop) { return (bits + (UINT32_C(1) << (drop - 1)) - 1 + (bits >> drop & 1)) >> drop; }
 
 static uint32_t float_bits(double number) {
@@ -165,7 +166,7 @@ static uint32_t half_bits(double number) {
     const double size = number < 0 ? -number : number;
     if (isnan(number)) return 0x7e00;
     if (size >= 65520) return sign | 0x7c00;
-    if (size < 0x1p-14) return sign | (uint32_t)(size * 0x1p24 + 0x1p52 - 0x1p52); // in steps of the smallest one
+    if (size < 0x1p-14) return sign | (uint32_t)(size * 0x1p24 + 0x1p52 - 0x1p52); // in multiples of the smallest subnormal
     return sign | (round_bits(float_bits(size), 13) - ((127 - 15) << 10));
 }
 
@@ -203,7 +204,7 @@ static bool say_wrong(struct vr_read_wrong *wrong, const char *why, const char *
     return false;
 }
 
-// `NUMBER%`, of 0 to 100.
+// Reads `NUMBER%`, from 0 to 100.
 static bool read_part(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     double percent;
     if (!read_real(text, length - 1, &percent) || !(percent >= 0 && percent <= 100))
@@ -212,7 +213,7 @@ static bool read_part(const char *text, size_t length, struct vr_read_value *val
     return true;
 }
 
-// `NUMBER`, `TYPE:NUMBER` or `NUMBER%`.
+// Reads `NUMBER`, `TYPE:NUMBER` or `NUMBER%`.
 static bool read_value(const char *text, size_t length, struct vr_read_value *value, struct vr_read_wrong *wrong) {
     const char *colon = memchr(text, ':', length);
     const struct type *type = NULL;
@@ -276,9 +277,9 @@ static bool read_place(const char *text, size_t length, struct vr_read_rule *rul
     return true;
 }
 
-// `PLACE=VALUE[,VALUE...]` without what is around it.
+// Reads `PLACE=VALUE[,VALUE...]`, already trimmed.
 static bool read_rule(const char *text, size_t length, struct vr_read_values *made, struct vr_read_wrong *wrong) {
-    size_t equals = length; // the last one: a path may have others
+    size_t equals = length; // the last '=': a path may contain others
     while (equals > 0 && text[equals - 1] != '=') equals--;
     if (equals == 0) return say_wrong(wrong, "is no rule: PLACE=VALUE", text, length);
     const char *place = text, *end = text + length;
@@ -302,7 +303,7 @@ static bool read_rule(const char *text, size_t length, struct vr_read_values *ma
     return true;
 }
 
-// Up to a comment: `#` at the begin of the line or behind a blank.
+// Returns the length without a comment, which is `#` at the start of the line or after a blank.
 static size_t without_comment(const char *line, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (line[i] == '#' && (i == 0 || is_blank(line[i - 1]))) return i;
@@ -359,14 +360,14 @@ void vr_read_values_release(struct vr_read_values *values) {
 
 // --- matching and filling -------------------------------------------------------------------------------------------
 
-// Is it the whole text, or what stands behind the last of these characters?
+// Is the name the whole text, or its end after the character `before`?
 static bool ends_with(const char *text, const struct vr_read_rule *rule, char before) {
     const size_t length = strlen(text);
     if (length < rule->length || memcmp(text + length - rule->length, rule->name, rule->length) != 0) return false;
     return length == rule->length || text[length - rule->length - 1] == before || rule->name[0] == before;
 }
 
-// A frame may have the function's name alone, without its class: Python has told more since 3.11.
+// Matches a function with or without its class, because Python frames contain the class only since 3.11.
 static bool is_function(const char *function, const struct vr_read_rule *rule) {
     if (ends_with(function, rule, '.')) return true;
     const char *own = rule->name;
@@ -400,7 +401,7 @@ static unsigned usual_width(uint64_t size_bytes) {
     return size_bytes % 8 == 0 ? 8 : size_bytes % 4 == 0 ? 4 : 1;
 }
 
-// In two steps: the product may be larger than 64 bits.
+// In two steps, because the product may exceed 64 bits.
 static uint64_t part_of(uint64_t counted, uint64_t millionths) {
     return counted / 1000000 * millionths + counted % 1000000 * millionths / 1000000;
 }

@@ -22,8 +22,8 @@ struct vr_session_file *vr_session(void) {
     return file;
 }
 
-// When a process started: field 22 of its first thread's stat, the 20th behind the name, which may hold anything. 0: there is no such
-// process. (Not /proc/ID/stat, for which qemu-user has an answer of its own.)
+// Returns the start time of a process, or 0 if it does not exist: field 22 of its first thread's stat, the 20th after the name, which may
+// contain anything. Does not read /proc/ID/stat, which qemu-user fakes.
 static uint64_t birth_of(int64_t process) {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%lld/task/%lld/stat", (long long)process, (long long)process);
@@ -43,7 +43,7 @@ bool vr_session_is_live(const struct vr_session_row *row) {
     const uint64_t birth = atomic_load(&row->birth);
     if (process <= 0) return false;
     if (birth != 0) return birth_of(process) == birth;
-    return kill((pid_t)process, 0) == 0 || errno == EPERM; // taken a moment ago
+    return kill((pid_t)process, 0) == 0 || errno == EPERM; // just taken, birth not yet written
 }
 
 struct vr_session_row *vr_session_join(struct vr_session_file *session) {

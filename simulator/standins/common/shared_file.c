@@ -17,7 +17,7 @@ static void *map_shared(int descriptor, size_t size_bytes) {
 
 void *vr_shared_file(const char *variable, size_t size_bytes, uint64_t magic) {
     const char *path = getenv(variable);
-    // Whoever names a pipe must not make the program wait for its other end.
+    // Non-blocking, so that a variable that names a pipe does not block the program.
     const int descriptor = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0) return NULL;
     void *mapped = map_shared(descriptor, size_bytes);

@@ -1,14 +1,14 @@
-// front.c: puts the stand-ins in front of the libraries that a program brings, for `vram sim`. It is an auditor of the dynamic linker
-// (rtld-audit(7), LD_AUDIT), which is asked for every library before it is looked for.
+// front.c: substitutes the stand-ins for the libraries that a program uses, for `vram sim`. It is an auditor of the dynamic linker
+// (rtld-audit(7), LD_AUDIT): the linker calls it for every library before it searches for it.
 //
-// Why an auditor: LD_LIBRARY_PATH comes after the RPATH of a wheel. LD_PRELOAD loads everything into every process, the shell's, too, and
-// is passed by where a program opens a library by its absolute path or a wheel carries it under a name of its own
-// (libcudart-faf08d9a.so.13). An auditor is asked in each of these cases and loads nothing that was not asked for. It sees no calls
-// (la_objopen() binds nothing), so they cost what they cost without it; `import torch` (329 libraries) takes as long, an exec 1 ms more:
-// the linker loads a second C library for it. It goes on in children, beside other auditors and LD_PRELOAD, and in namespaces of dlmopen().
-// Where the linker knows no auditors (musl) or is not there (static programs) LD_LIBRARY_PATH is all there is.
+// Why an auditor: LD_LIBRARY_PATH comes after the RPATH of a wheel. LD_PRELOAD loads everything into every process, even the shell, and has
+// no effect if a program opens a library by its absolute path or a wheel has renamed it (libcudart-faf08d9a.so.13). An auditor is called in
+// each of these cases and loads nothing that was not requested. It does not intercept calls (la_objopen() binds nothing), so they cost no
+// more. `import torch` (329 libraries) takes the same time, an exec 1 ms more, because the linker loads a second C library for the auditor.
+// Auditors are inherited by children, work together with other auditors and LD_PRELOAD, and see namespaces of dlmopen(). If the linker does
+// not support auditors (musl) or is not used (static programs), only LD_LIBRARY_PATH works.
 //
-// A stand-in is a file of the folders in VRAM_SIM_FRONT, and its name decides. Nobody's file is changed.
+// A stand-in is a file in one of the folders in VRAM_SIM_FRONT and is chosen by its name. No file of the program is changed.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <link.h>
@@ -24,18 +24,18 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag);
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie);
 
 #define MOST_STANDINS 128
-#define HASH_DIGITS   8 // that auditwheel puts into a name
+#define HASH_DIGITS   8 // length of the hash that auditwheel adds to a name
 
-// A library's name in pieces: libcudart | 11.0 of libcudart-faf08d9a.so.11.0.
+// Parts of a library's name: libcudart and 11.0 in libcudart-faf08d9a.so.11.0.
 struct name {
     const char *stem;
     size_t stem_length;
-    const char *version; // "" where there is none
+    const char *version; // "" if there is no version
 };
 
 static struct {
     char path[4096];
-    struct name name; // into path
+    struct name name; // points into `path`
 } standins[MOST_STANDINS];
 static size_t count;
 
@@ -50,7 +50,7 @@ static size_t digits_of_hash(const char *end, size_t before) {
     return digits;
 }
 
-// False: no library's name.
+// Splits the file name of a library. Returns false if it is not one.
 static bool split_path(const char *path, struct name *name) {
     const char *stem = file_of(path);
     const char *so = strstr(stem, ".so");
@@ -66,13 +66,13 @@ static bool same_stem(const struct name *a, const struct name *b) {
     return a->stem_length == b->stem_length && memcmp(a->stem, b->stem, a->stem_length) == 0;
 }
 
-// A file has more of the version in its name than what is linked with: libcublas.so.12 stands for 12.4.5.8, libcudart.so.11.0 for 11.8.89.
+// A file's version may have more parts than the soname's: libcublas.so.12 stands for 12.4.5.8, libcudart.so.11.0 for 11.8.89.
 static bool same_version(const char *a, const char *b) {
     const size_t major = strcspn(a, ".");
     return major == strcspn(b, ".") && memcmp(a, b, major) == 0;
 }
 
-// Of parts with dots between. A build folder holds more than libraries: libcublas.so.13.map.
+// Is it a version of digits and dots? A build folder also contains other files, such as libcublas.so.13.map.
 static bool is_number(const char *version) { return version[strspn(version, "0123456789.")] == '\0'; }
 
 static void list_folder(const char *folder) {
@@ -87,7 +87,7 @@ static void list_folder(const char *folder) {
     (void)closedir(listing);
 }
 
-// Once; the dynamic linker's lock is held whenever an auditor is asked.
+// Lists the stand-ins, once. Needs no lock: the linker holds its own when it calls an auditor.
 static void list_folders(void) {
     static bool listed;
     if (listed) return;
@@ -99,7 +99,7 @@ static void list_folders(void) {
     for (char *folder = strtok_r(folders, ":", &rest); folder != NULL; folder = strtok_r(NULL, ":", &rest)) list_folder(folder);
 }
 
-// The stand-in for a name; NULL: there is none.
+// Returns the stand-in for a name, or NULL.
 static const char *standin_for(const struct name *wanted) {
     const char *found = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ static bool is_standin(const char *path) {
     return false;
 }
 
-// What a library without a number in its name is, if it is a link: /usr/local/cuda/lib64/libcudart.so.
+// Returns the stand-in for the target of a symbolic link without a version, such as /usr/local/cuda/lib64/libcudart.so.
 static const char *standin_for_link(const char *path) {
     char target[4096];
     struct name name;
@@ -128,7 +128,7 @@ static const char *standin_for_link(const char *path) {
 
 unsigned la_version(unsigned version) { return version < LAV_CURRENT ? version : LAV_CURRENT; }
 
-// Files that were looked for and whose stand-in was opened: the linker calls the stand-in by their paths.
+// Paths that were searched and replaced by a stand-in: the linker names the stand-in by them.
 static char *passed_by[MOST_STANDINS];
 static size_t passed_by_count;
 
@@ -144,9 +144,9 @@ static void remember_passed_by(const char *path) {
     if (copy != NULL) passed_by[passed_by_count++] = copy;
 }
 
-// What the linker asks for first is the name that the program gave; then, where that has no folder, each file that it might be. A name
-// that is not the stand-in's own is left to it, and only the file is another one: versions of symbols are looked up under that name in
-// whoever needs it (libtorchvision needs libcudart.faf08d9a.so.13, and its symbols of it).
+// The linker first passes the name that the program requested and then, if that has no folder, each candidate file. A requested name that
+// is not the stand-in's own is kept, and only the candidate file is replaced: the linker looks up symbol versions under the requested name
+// (libtorchvision needs libcudart.faf08d9a.so.13 and symbols of that name).
 char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
     (void)cookie;
     struct name wanted;
@@ -161,9 +161,9 @@ char *la_objsearch(const char *name, uintptr_t *cookie, unsigned flag) {
     return (char *)(uintptr_t)found;
 }
 
-// --- what is not replaced -------------------------------------------------------------------------------------------------
+// --- libraries that are not replaced --------------------------------------------------------------------------------
 
-// The versions that there are stand-ins of, "11.0, 12, 13".
+// Lists the versions of the available stand-ins, as in "11.0, 12, 13".
 static void put_versions(const struct name *name, char *versions, size_t capacity) {
     versions[0] = '\0';
     for (size_t i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ static void put_versions(const struct name *name, char *versions, size_t capacit
     }
 }
 
-// A driver or runtime of NVIDIA's that came all the same: the program does not reach the simulator by it. One line.
+// Warns in one line if a driver or runtime of NVIDIA's was loaded after all: it does not reach the simulator.
 unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie) {
     (void)namespace;
     (void)cookie;
@@ -190,5 +190,5 @@ unsigned la_objopen(struct link_map *map, Lmid_t namespace, uintptr_t *cookie) {
                       "vram sim: %s is loaded, which does not reach the simulated driver; %s %s are there to stand in for it\n",
                       map->l_name, decisive[i], versions[0] == '\0' ? "(none)" : versions);
     }
-    return 0; // no call through this object is watched
+    return 0; // do not intercept calls through this object
 }

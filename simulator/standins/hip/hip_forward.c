@@ -1,4 +1,4 @@
-// The driver as loaded, and HIP's functions that take and give what the driver's do, by the table of allocator/driver/hip.
+// Loading of the driver, and HIP functions with the same arguments and results as the driver's, from the tables in allocator/driver/hip.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -12,8 +12,8 @@ static struct hip_cuda cuda;
 static int (*resolver)(const char *symbol, void **function, int version, uint64_t flags, int *status);
 static bool is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards what follows
-static uint64_t primary[MOST_DEVICES];                    // contexts, retained once for good
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // guards `primary`
+static uint64_t primary[MOST_DEVICES];                    // contexts, retained once and never released
 
 static _Thread_local int last;
 
@@ -31,7 +31,7 @@ static void load_runtime(void) {
 }
 
 const struct hip_cuda *hip_driver(void) {
-    if (standin_driver() == NULL) return NULL; // initializes it
+    if (standin_driver() == NULL) return NULL; // initializes the driver
     (void)pthread_once(&once, load_runtime);
     return is_loaded ? &cuda : NULL;
 }
@@ -74,7 +74,7 @@ int hip_last(bool forget) {
     return result;
 }
 
-// Calls that ask about devices or choose one make no context.
+// Calls that query or select devices do not create a context.
 static bool needs_context(const char *symbol) { return strncmp(symbol, "cuDevice", 8) != 0 && strncmp(symbol, "cuCtx", 5) != 0; }
 
 // clang-format off
@@ -104,7 +104,7 @@ static bool needs_context(const char *symbol) { return strncmp(symbol, "cuDevice
 #undef S
 // clang-format on
 
-// Pages have CUDA's structures from ROCm 6 on; before, nothing of them is offered.
+// Virtual memory calls use CUDA's structures since ROCm 6; earlier versions are not supported.
 enum { FIRST_VIRTUAL_MEMORY_VERSION = 60000000 };
 #define SINCE_VIRTUAL_MEMORY(...) (standin_library_version < FIRST_VIRTUAL_MEMORY_VERSION ? hip_end(NOT_SUPPORTED) : (__VA_ARGS__))
 
@@ -127,7 +127,7 @@ int hipMemcpyAsync(uint64_t to, uint64_t from, uint64_t bytes, int kind, uint64_
 }
 int hipDevicePrimaryCtxRetain(uint64_t *context, int device) { return forward_primary_ctx_retain(context, device); }
 
-// HIP's word for the other device is its number.
+// Gets the context of another device, which HIP identifies by number.
 static int peer_context(int device, uint64_t *context) {
     const struct hip_cuda *driver = hip_begin();
     uint64_t own = 0;
@@ -161,7 +161,7 @@ int hipStreamGetDevice(uint64_t stream, int *device) {
     return hip_end(result);
 }
 
-// A copy in a graph: the driver's structure has a word more, and other numbers for arrays.
+// Converts one side of a graph's copy: the driver's structure has one more field, and other values for arrays.
 static struct vr_cu_memcpy_side side_of_hip_copy(const struct vr_hip_memcpy_side *side) {
     return (struct vr_cu_memcpy_side){
         .x_bytes = side->x_bytes,

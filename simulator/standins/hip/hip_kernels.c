@@ -1,5 +1,5 @@
-// Modules, launches, occupancy, and nodes of graphs for kernels, copies and sets. AMD's code is not looked at: a module has every function
-// that it is asked for, and no variable.
+// Modules, launches, occupancy, and graph nodes for kernels, copies and sets. AMD's code is not read: a module has every function that is
+// requested, and no variables.
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ int hipModuleLoadDataEx(void **module, const void *image, unsigned count, int *o
 int hipModuleLoad(void **module, const char *path) { return hipModuleLoadData(module, path); }
 int hipModuleUnload(void *module) { return hip_end(standin_destroy(module, MODULE) ? 0 : VR_CU_INVALID_HANDLE); }
 
-// A function is its module: nothing tells two of them apart.
+// A function is represented by its module, because nothing distinguishes two functions.
 int hipModuleGetFunction(void **function, void *module, const char *name) {
     if (function == NULL || name == NULL) return hip_end(VR_CU_INVALID_VALUE);
     if (!standin_is(module, MODULE)) return hip_end(VR_CU_INVALID_HANDLE);
@@ -42,7 +42,7 @@ int hipGetFuncBySymbol(const void **function, const void *symbol) {
     return 0;
 }
 
-// Registers, shared and local memory are not known of AMD's code.
+// Registers, shared and local memory of AMD's code are unknown.
 int hipFuncGetAttribute(int *value, int attribute, const void *function) {
     if (value == NULL || function == NULL || attribute < 0) return hip_end(VR_CU_INVALID_VALUE);
     *value = attribute == 0 ? MOST_THREADS : 0;
@@ -63,7 +63,7 @@ int hipLaunchCooperativeKernel(const void *function, struct hip_extent grid, str
     return hipModuleLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream, arguments, NULL);
 }
 
-// By threads alone.
+// Considers only threads.
 int hipOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads, uint64_t shared_bytes) {
     int most = 0, device = 0;
     const struct hip_cuda *driver = hip_begin();
@@ -94,7 +94,7 @@ int hipOccupancyMaxPotentialBlockSize(int *grid, int *block, const void *functio
 
 // --- graphs ----------------------------------------------------------------------------------------------------------------------------
 
-// A kernel's node computes nothing, as its launch: it is empty.
+// A kernel node is an empty node, because kernels are not executed.
 int hipGraphAddKernelNode(uint64_t *node, uint64_t graph, const uint64_t *dependencies, uint64_t count, const void *parameters) {
     const struct hip_cuda *driver = hip_begin();
     if (driver == NULL) return hip_end(NOT_INITIALIZED);
@@ -166,7 +166,7 @@ int hipGraphInstantiate(uint64_t *exec, uint64_t graph, uint64_t *node, char *te
     return hip_end(driver->graph_instantiate(exec, graph, 0));
 }
 
-// --- not there -------------------------------------------------------------------------------------------------------------------------
+// --- not supported --------------------------------------------------------------------------------------------------
 
 int hipCreateSurfaceObject(uint64_t *surface, const void *resource) {
     STANDIN_MISSING("hipCreateSurfaceObject");
@@ -177,6 +177,6 @@ int hipDestroySurfaceObject(uint64_t surface) {
     return hip_end(NOT_SUPPORTED);
 }
 
-// A profiler that is not there sees nothing.
+// There is no profiler.
 int hipProfilerStart(void) { return 0; }
 int hipProfilerStop(void) { return 0; }

@@ -1,11 +1,11 @@
-// HIP's runtime, and its copies.
+// HIP's runtime and its copies.
 #include <string.h>
 
 #include "driver/hip/hip_abi.h"
 #include "hip.h"
 #include "sim/sim_abi.h"
 
-// ---- What HIP has in addition to the driver's functions: the current device, errors, properties, copies that say their kind, kernels that
+// ---- Functions that HIP has in addition to the driver's: current device, errors, properties, copies with a kind, and kernels, which
 // compute nothing.
 
 enum { NOT_INITIALIZED = 3, NOT_FOUND = 500 };
@@ -53,7 +53,7 @@ int hipDeviceGetAttribute(int *value, int attribute, int device) {
     return hip_end(VR_CU_INVALID_VALUE);
 }
 
-// Where members of hipDeviceProp_t lie: of ROCm 6 on, and of those before. -1: that one is not there.
+// Offsets of members of hipDeviceProp_t, since ROCm 6 and before. -1: the member does not exist.
 enum { NEW_BYTES = 1472, NEW_TOTAL = 288, NEW_ARCHITECTURE = 1160, OLD_BYTES = 792, OLD_TOTAL = 256, OLD_ARCHITECTURE = 396 };
 static const struct {
     int offset, old_offset, attribute;
@@ -72,7 +72,7 @@ static const struct {
     {744, -1, VR_HIP_MEMORY_POOLS_SUPPORTED},
 };
 
-// MI300's, by its numbers; what is no device of AMD's has no such name.
+// Recognizes MI300 by its compute capability; other devices have no AMD architecture name.
 static int copy_architecture(char *into, int device) {
     static const char mi300[] = "gfx942:sramecc+:xnack-", other[] = "simulated";
     int major = 0, minor = 0;
@@ -104,7 +104,7 @@ static int put_properties(void *properties, int device, bool old) {
 }
 int hipGetDevicePropertiesR0600(void *properties, int device) { return put_properties(properties, device, false); }
 int hipGetDevicePropertiesR0000(void *properties, int device) { return put_properties(properties, device, true); }
-// What programs of ROCm 5 call.
+// The entry point of ROCm 5.
 int hipGetDeviceProperties(void *properties, int device) { return put_properties(properties, device, true); }
 
 int hipDeviceReset(void) {
@@ -143,7 +143,7 @@ const char *hipGetErrorName(int error) {
 }
 const char *hipGetErrorString(int error) { return hipGetErrorName(error); }
 
-// The driver's form: an error that is none has no text.
+// The driver's variant: an unknown error has no text.
 int hipDrvGetErrorName(int error, const char **text) {
     if (text == NULL) return VR_CU_INVALID_VALUE;
     *text = hipGetErrorName(error);
@@ -154,7 +154,7 @@ int hipDrvGetErrorName(int error, const char **text) {
 int hipDrvGetErrorString(int error, const char **text) { return hipDrvGetErrorName(error, text); }
 
 // --- memory ----------------------------------------------------------------------------------------------------------------------------
-// A copy that the host waits for, in the order of the null stream.
+// Copies in the order of the null stream and waits for it.
 int hipMemcpy(uint64_t to, uint64_t from, uint64_t bytes, int kind) {
     const struct hip_cuda *driver = hip_begin();
     if (driver == NULL) return hip_end(NOT_INITIALIZED);
@@ -178,7 +178,7 @@ int hipFreeHost(uint64_t host) {
     return hip_end(driver == NULL ? NOT_INITIALIZED : host == 0 ? 0 : driver->mem_free_host(host));
 }
 
-int hipStreamGetDevice(uint64_t stream, int *device); // hip_forward.c
+int hipStreamGetDevice(uint64_t stream, int *device); // defined in hip_forward.c
 
 // --- streams, events, kernels ------------------------------------------------------------------------------------------------------------
 int hipStreamCreate(uint64_t *stream) {
@@ -217,7 +217,7 @@ int hipLaunchKernel(const void *function, struct hip_extent grid, struct hip_ext
     return hip_end(function == NULL || grid.x == 0 || block.x == 0 ? VR_CU_INVALID_VALUE : standin_work(stream));
 }
 
-// A program's code is not looked at.
+// The program's code is not read.
 static void *code;
 void **__hipRegisterFatBinary(const void *data) { return &code; }
 void __hipUnregisterFatBinary(void **module) {}
@@ -225,13 +225,13 @@ void __hipRegisterFunction(void **module, const void *host, char *device, const 
                            void *block, struct hip_extent *block_extent, struct hip_extent *grid_extent, int *warp) {}
 void __hipRegisterVar(void **module, void *variable, char *host, char *device, int external, uint64_t bytes, int constant, int global) {}
 
-// ---- Copies of all shapes, memory that HIP names in its own way, and what an address is.
+// ---- Copies of all shapes, memory calls with HIP's own names, and attributes of addresses.
 
 enum { NOT_SUPPORTED = 801, INVALID_DIRECTION = 21, FIRST_WITH_UNREGISTERED = 60000000 };
 
 static bool is_kind(int kind) { return kind >= 0 && kind <= VR_HIP_MEMCPY_DEFAULT; }
 
-// Addresses say where they are, so that the devices named and the kind need not.
+// Copies by address; the devices and the kind in the call are not needed.
 static int copy_bytes(uint64_t to, uint64_t from, uint64_t bytes, uint64_t stream, bool waits) {
     const struct hip_cuda *driver = hip_begin();
     if (driver == NULL) return hip_end(NOT_INITIALIZED);
@@ -269,13 +269,13 @@ int hipMemcpy2D(uint64_t to, uint64_t to_pitch, uint64_t from, uint64_t from_pit
     return result == 0 ? hip_end(hip_begin()->stream_synchronize(0)) : result;
 }
 
-// Flags say whether host and device see each other's writes at once: here they always do.
+// The flags control the coherence of host and device memory, which always holds here.
 int hipExtMallocWithFlags(uint64_t *address, uint64_t bytes, unsigned flags) {
     const struct hip_cuda *driver = hip_begin();
     return hip_end(driver == NULL ? NOT_INITIALIZED : driver->mem_alloc(address, bytes));
 }
 
-// --- what an address is ----------------------------------------------------------------------------------------------------------------
+// --- attributes of addresses ----------------------------------------------------------------------------------------
 
 // hipPointerAttribute_t.
 struct pointer_attributes {
@@ -290,7 +290,7 @@ static bool ask_pointer(uint64_t address, int attribute, void *value) {
     return hip_named("cuPointerGetAttribute", 12000, true, &function) && function(value, attribute, address) == 0;
 }
 
-// Before ROCm 6 an address of no known memory was an error, and the types were one less.
+// Before ROCm 6, an unknown address was an error, and type values were one lower.
 int hipPointerGetAttributes(void *attributes, uint64_t address) {
     enum { TYPE = 2, DEVICE_ADDRESS = 3, HOST_ADDRESS = 4, MANAGED = 8, ORDINAL = 9, MANAGED_TYPE = 3 };
     const bool old = standin_library_version < FIRST_WITH_UNREGISTERED;

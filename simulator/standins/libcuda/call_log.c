@@ -1,6 +1,6 @@
-// call_log.c: what was asked of this driver, as lines of a file, for whoever checks a tool that watches programs. The file is named by the
-// variable VRAM_SIM_LOG. A line: process, thread, function, result, then the values that say which memory is meant, all but the
-// first three decimal or 0x hexadecimal numbers. Written at once, in one piece.
+// call_log.c: logs calls of this driver to the file named by VRAM_SIM_LOG, to test tools that watch programs. A line contains process,
+// thread, function, result, and the arguments that identify memory; all but the first three are decimal or 0x hexadecimal numbers. Each
+// line is one write.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 
 #include "libcuda.h"
 
-// The functions that are logged, and what they are called with: n a number, o where a number is put, i a device, - something else, not
-// logged. Besides: c the current context, s a stream (1 when it captures, else 0), a whether the primary context of the device before
-// lives.
+// The logged functions and their arguments: n a number, o a pointer to an output number, i a device, - an argument that is not logged.
+// Additional values: c the current context, s a stream (1 if it captures, else 0), a whether the primary context of the preceding device is
+// active.
 static const struct {
     const char *name, *arguments;
 } logged[] = {
@@ -45,7 +45,7 @@ static const struct {
 };
 
 static int file = -1;
-static _Atomic int known; // whether `file` is opened
+static _Atomic int known; // `file` has been opened, or the attempt was made
 
 static void open_log_file(void) {
     const char *path = vr_os_getenv("VRAM_SIM_LOG");
@@ -59,9 +59,9 @@ bool vr_libcuda_logs(void) {
     return file >= 0;
 }
 
-// One value of the line. device: the last one that was read, for `a`.
+// Returns one value of the line. *device: the last device read, for `a`.
 static uint64_t argument_value(char argument, va_list *values, int *device) {
-    // By the table: these are no calls of the program's that a fault could be put into.
+    // Calls go through the table, so VRAM_SIM_FAIL does not count them.
     struct vram_driver *self = &vr_libcuda_sim()->head;
     uint64_t context = 0;
     unsigned flags;
@@ -99,5 +99,5 @@ void vr_libcuda_log(const char *name, vr_cu_result result, ...) {
     va_end(values);
     line[length] = '\n';
     const ssize_t written = write(file, line, (size_t)length + 1);
-    (void)written; // a log that cannot be written is short; the program has no part in it
+    (void)written; // an incomplete log must not affect the program
 }

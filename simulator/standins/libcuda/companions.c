@@ -1,15 +1,15 @@
-// Companions of the rows of calls.def: older binary interfaces, and those with further arguments.
+// Companions of the rows of calls.def: older ABI versions, and versions with more arguments.
 #include "../common/missing.h"
 #include "libcuda.h"
 #include "sim/graphs/sim_graphs.h"
 #include "sim/sim_abi.h"
 #include "sim/streams/sim_streams.h"
 
-// ---- Earlier binary interfaces of a function that mean what the newest simulated one means, and newer ones with more to say.
+// ---- Older ABI versions with the same meaning as the newest simulated one, and newer versions with more arguments.
 
 vr_cu_result cuCtxCreate(uint64_t *context, unsigned flags, int device) { return cuCtxCreate_v2(context, flags, device); }
 
-// Part of the multiprocessors is for programs that share a device through a server of its own (MPS), which is not simulated.
+// Execution affinity (part of the multiprocessors) needs an MPS server, which is not simulated.
 vr_cu_result cuCtxCreate_v3(uint64_t *context, const void *affinities, int affinity_count, unsigned flags, int device) {
     if ((affinities == NULL) != (affinity_count == 0) || affinity_count < 0) return VR_CU_INVALID_VALUE;
     return affinity_count > 0 ? VR_CU_UNSUPPORTED_EXEC_AFFINITY : cuCtxCreate_v2(context, flags, device);
@@ -56,16 +56,16 @@ vr_cu_result cuStreamBatchMemOp(uint64_t stream, unsigned count, const struct vr
     return cuStreamBatchMemOp_v2(stream, count, ops, flags);
 }
 
-// ---- The functions of companions.def that stand on the table of calls.def.
+// ---- Functions of companions.def that use the table of calls.def.
 
-#define PITCH 512 // rows of cuMemAllocPitch start at multiples of this
+#define PITCH 512 // granularity of the rows of cuMemAllocPitch
 
 static bool is_device(int device) {
     const struct vr_sim *sim = vr_libcuda_sim();
     return sim != NULL && device >= 0 && (uint32_t)device < sim->options.device_count;
 }
 
-// What a call that names a device says when it may not go on.
+// Returns the error of a call that takes a device, or SUCCESS.
 static vr_cu_result device_error(int device) {
     struct vr_sim *sim;
     const vr_cu_result entered = vr_libcuda_enter(&sim);
@@ -103,7 +103,7 @@ vr_cu_result cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active
     return VR_CU_SUCCESS;
 }
 
-// Ends all that lives in the primary context; who retained it must still release it.
+// Destroys everything in the primary context. Holders must still release it.
 vr_cu_result cuDevicePrimaryCtxReset_v2(int device) {
     vr_cu_result result = device_error(device);
     if (result != VR_CU_SUCCESS) return result;
@@ -164,7 +164,7 @@ vr_cu_result cuCtxPopCurrent_v2(uint64_t *context) {
     return result;
 }
 
-// The primary context is released, not destroyed. A context that is current in the calling thread is popped.
+// Destroys a context, but not a primary one, which is released. Pops it if it is current in the calling thread.
 vr_cu_result cuCtxDestroy_v2(uint64_t context) {
     struct vr_sim *sim;
     const vr_cu_result entered = vr_libcuda_enter(&sim);
@@ -182,7 +182,7 @@ vr_cu_result cuCtxDestroy_v2(uint64_t context) {
     return result;
 }
 
-// Counts who uses a context that was created: it ends with the last.
+// Counts users of a created context, which is destroyed by the last detach.
 vr_cu_result cuCtxAttach(uint64_t *context, unsigned flags) {
     struct vr_sim *sim;
     const vr_cu_result entered = vr_libcuda_enter(&sim);
@@ -238,7 +238,7 @@ vr_cu_result cuMemAllocPitch_v2(uint64_t *address, uint64_t *pitch, uint64_t wid
     return result;
 }
 
-// Pools by where their memory is and of what kind: those of devices are there. The host's and managed memory's are not.
+// Only pools of device memory exist; those of host and managed memory are not simulated.
 static vr_cu_result pool_error(const struct vr_cu_location *location, int type, const void *caller) {
     if (vr_libcuda_sim() == NULL) return VR_CU_NOT_INITIALIZED;
     if (location == NULL) return VR_CU_INVALID_VALUE;
@@ -272,12 +272,12 @@ vr_cu_result cuMemHostGetDevicePointer_v2(uint64_t *address, uint64_t host, unsi
     vr_mutex_lock(&sim->lock);
     bool known = vr_sim_ranges_holding(&sim->hosts, host) != NULL;
     vr_mutex_unlock(&sim->lock);
-    if (known) *address = host; // one address space
+    if (known) *address = host; // unified addressing
     return known ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// ---- The functions of companions.def about captures and graphs: older binary interfaces, and those with edge data. An edge of this driver
-// is the plain one: the whole of a node after the whole of another, whose data is all zero.
+// ---- Functions of companions.def about captures and graphs: older ABI versions, and versions with edge data. This driver only has plain
+// edges, which order whole nodes and whose data is all zero.
 
 static bool are_plain(const struct vr_cu_edge_data *edge_data, uint64_t count) {
     static const struct vr_cu_edge_data plain;
@@ -286,7 +286,7 @@ static bool are_plain(const struct vr_cu_edge_data *edge_data, uint64_t count) {
     return true;
 }
 
-// The data of the edges that a question was answered with.
+// Fills in the edge data of a query's result.
 static vr_cu_result give_plain(vr_cu_result result, struct vr_cu_edge_data *edge_data, const uint64_t *count) {
     if (result == VR_CU_SUCCESS && edge_data != NULL) memset(edge_data, 0, (size_t)*count * sizeof *edge_data);
     return result;

@@ -1,4 +1,4 @@
-// The exported functions of libcuda, and the simulator behind them.
+// Exported functions of libcuda, and the process's simulator.
 #define _GNU_SOURCE // dladdr()
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include "names.h"
 #include "vram/sim.h"
 
-// ---- Copies that are over when the call is, on the calling thread's default stream.
+// ---- Synchronous copies on the calling thread's default stream.
 
 static vr_cu_result wait_after(vr_cu_result result) {
     return result == VR_CU_SUCCESS ? cuStreamSynchronize(VR_CU_STREAM_PER_THREAD) : result;
@@ -31,7 +31,7 @@ vr_cu_result vr_libcuda_line_peer_own(uint64_t to, uint64_t to_context, uint64_t
     return wait_after(cuMemcpyPeerAsync(to, to_context, from, from_context, size_bytes, VR_CU_STREAM_PER_THREAD));
 }
 
-// ---- Every row of program_calls.def under its exported name.
+// ---- The rows of program_calls.def under their exported names.
 
 // clang-format off
 #define WITH_SIM(...) (sim, __VA_ARGS__)
@@ -56,7 +56,7 @@ vr_cu_result vr_libcuda_launch_ex(const struct vr_cu_launch_config *config, uint
     return cuLaunchKernelEx(&own, function, parameters, extra);
 }
 
-// ---- The process's simulator, and every row of calls.def and every per-thread twin under its exported name.
+// ---- The process's simulator, and the rows of calls.def and their per-thread variants under their exported names.
 
 static _Atomic(struct vram_driver *) instance;
 
@@ -64,11 +64,11 @@ struct vr_sim *vr_libcuda_sim(void) {
     return (struct vr_sim *)(void *)atomic_load_explicit(&instance, memory_order_acquire);
 }
 
-// --- the call that fails ------------------------------------------------------------------------------------------------
+// --- injected failure -----------------------------------------------------------------------------------------------
 
-// VRAM_SIM_FAIL=N or N:RESULT: the Nth call of the process (1 = the first) fails once, with RESULT (2, out of memory). So whoever stands on
-// this driver is tried against each failure in turn.
-static _Atomic(uint64_t) calls_until_failure; // 0: none
+// VRAM_SIM_FAIL=N or N:RESULT: the Nth call of the process (from 1) fails once, with RESULT (default 2, out of memory). Tests use it to
+// make each call of a program fail in turn.
+static _Atomic(uint64_t) calls_until_failure; // 0: off
 static vr_cu_result failure;
 
 static __attribute__((constructor)) void read_failure(void) {
@@ -81,7 +81,7 @@ static __attribute__((constructor)) void read_failure(void) {
     atomic_store(&calls_until_failure, nth);
 }
 
-// Which call it was, for whoever asked for it.
+// Reports which call failed.
 static void print_failure(const void *caller) {
     Dl_info facts;
     const bool named = dladdr(caller, &facts) != 0 && facts.dli_sname != NULL;
@@ -90,7 +90,7 @@ static void print_failure(const void *caller) {
 
 static vr_cu_result find_injected(const void *caller) {
     if (atomic_load_explicit(&calls_until_failure, memory_order_relaxed) == 0) return VR_CU_SUCCESS;
-    // Threads that come after the failing one must not count down from 0.
+    // Stop at 0, so that later calls of other threads do not wrap around.
     uint64_t left = atomic_load(&calls_until_failure);
     while (left != 0 && !atomic_compare_exchange_weak(&calls_until_failure, &left, left - 1)) {
     }
@@ -99,7 +99,7 @@ static vr_cu_result find_injected(const void *caller) {
     return failure;
 }
 
-// Not inlined: its return address says which function it is.
+// Not inlined, because its return address identifies the function.
 __attribute__((noinline)) vr_cu_result vr_libcuda_enter(struct vr_sim **sim) {
     struct vr_sim *found = vr_libcuda_sim();
     if (found == NULL) return VR_CU_NOT_INITIALIZED;
@@ -116,16 +116,16 @@ static int newest_version(void) {
     return newest;
 }
 
-// What VRAM_SIM says; what it leaves out as a foreign program expects it. False: it cannot be read.
+// Reads options from VRAM_SIM, with defaults that suit foreign programs. Returns false if they are malformed.
 static bool read_sim_options(struct vram_sim_options *options) {
     const char *text = vr_os_getenv("VRAM_SIM");
     *options = (struct vram_sim_options){.backed = true, .host_thread = true, .driver_version = (uint32_t)newest_version()};
     return text == NULL || vr_sim_parse_into(text, options, NULL) == VRAM_OK;
 }
 
-// The version of CUDA that the driver says it is, before cuInit, too.
+// Returns the CUDA version that the driver reports, also before cuInit.
 static int libcuda_version(void) {
-    static _Atomic(int) known; // asked at each lookup of a name
+    static _Atomic(int) known; // cached, because every lookup of a name needs it
     const struct vr_sim *sim = vr_libcuda_sim();
     if (sim != NULL) return (int)sim->options.driver_version;
     int version = atomic_load_explicit(&known, memory_order_relaxed);
@@ -136,8 +136,7 @@ static int libcuda_version(void) {
     return version;
 }
 
-// Makes the simulator from the variable VRAM_SIM; with bytes=all unless it says otherwise. A variable that cannot be read is an invalid
-// value.
+// Creates the simulator from the variable VRAM_SIM, with bytes=all by default. A malformed variable is an invalid value.
 vr_cu_result cuInit(unsigned flags) {
     if (flags != 0) return VR_CU_INVALID_VALUE;
     if (vr_libcuda_sim() != NULL) return VR_CU_SUCCESS;
@@ -161,13 +160,13 @@ vr_cu_result cuInit(unsigned flags) {
     return VR_CU_SUCCESS;
 }
 
-// A copy between any two places that is over when the call is.
+// Copies between any two places and waits for the copy.
 static vr_cu_result copy_and_wait(uint64_t to, uint64_t from, uint64_t size_bytes, uint64_t stream) {
     vr_cu_result result = cuMemcpyAsync(to, from, size_bytes, stream);
     return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
 }
 
-// The same of the functions that say which sides are the device's.
+// Waits for a copy by a function that names the device side.
 static vr_cu_result end_of_copy(vr_cu_result result, uint64_t stream) {
     return result == VR_CU_SUCCESS ? cuStreamSynchronize(stream) : result;
 }
@@ -195,7 +194,7 @@ vr_cu_result cuMemcpy(uint64_t to, uint64_t from, uint64_t size_bytes) { return 
         if (vr_libcuda_logs()) vr_libcuda_log(#exported, result, ONLY arguments);                        \
         return result;                                                                                   \
     }
-// The version is told without cuInit, the current context without the lock: the rows' own functions have other names.
+// cuDriverGetVersion works without cuInit and cuCtxGetCurrent without the lock, so the functions of their rows get other names.
 static vr_cu_result version_of_instance(int *version);
 static vr_cu_result current_of_instance(uint64_t *context);
 #define cuDriverGetVersion version_of_instance
@@ -212,10 +211,10 @@ vr_cu_result cuDriverGetVersion(int *version) {
     return VR_CU_SUCCESS;
 }
 
-// What a thread is told again and again, at no cost of the device: NVIDIA's driver, too, has it in the thread.
+// Answers from the thread's cache at no cost on the clock, as NVIDIA's driver does.
 vr_cu_result cuCtxGetCurrent(uint64_t *context) {
     const struct vr_sim *sim = vr_libcuda_sim();
-    const bool counted = atomic_load_explicit(&calls_until_failure, memory_order_relaxed) != 0; // towards the one that fails
+    const bool counted = atomic_load_explicit(&calls_until_failure, memory_order_relaxed) != 0; // towards the call that fails
     if (sim != NULL && context != NULL && !counted && vr_sim_ctx_cached(sim, context)) return VR_CU_SUCCESS;
     return current_of_instance(context);
 }
@@ -227,8 +226,8 @@ vr_cu_result cuCtxGetCurrent(uint64_t *context) {
 #undef X
 // clang-format on
 
-// ---- CuGetProcAddress. A name has one row per binary interface; the newest that is not newer than the version asked for wins, of those
-// that this driver's version has. Twins (_ptsz, _ptds) are for who asks for the per-thread default stream.
+// ---- cuGetProcAddress. A name has one row per ABI version. The newest one wins that is not newer than the requested version or this
+// driver's. Variants (_ptsz, _ptds) are for programs that request the per-thread default stream.
 
 enum { FLAG_PER_THREAD = 2, FLAGS_KNOWN = 3 };
 enum { STATUS_FOUND, STATUS_NO_SYMBOL, STATUS_NO_VERSION };
@@ -238,7 +237,7 @@ static bool is_twin(const struct vr_libcuda_name *name) {
     return length > 5 && (strcmp(name->exported + length - 5, "_ptsz") == 0 || strcmp(name->exported + length - 5, "_ptds") == 0);
 }
 
-// The first row of the name, or the number of rows.
+// Returns the index of the first row of the name; if there is none, that where it would be.
 static size_t first_row(const char *symbol) {
     size_t low = 0, high = vr_libcuda_name_count;
     while (low < high) {
@@ -251,7 +250,7 @@ static size_t first_row(const char *symbol) {
     return low;
 }
 
-// The best row, or NULL. *known: this driver knows the name, in whatever version.
+// Returns the best row, or NULL. *known: this driver has the name in some version.
 static const struct vr_libcuda_name *find_name(const char *symbol, int version, bool per_thread, bool *known) {
     const struct vr_libcuda_name *best = NULL;
     const int newest = libcuda_version();
@@ -272,7 +271,7 @@ static const struct vr_libcuda_name *find_with_flags(const char *symbol, int ver
     return row;
 }
 
-// CUDA's documents: what is not found is success with a null pointer and the reason in *status.
+// As CUDA documents: a missing symbol is success with a NULL pointer and the reason in *status.
 vr_cu_result cuGetProcAddress_v2(const char *symbol, void **result, int version, uint64_t flags, int *status) {
     if (symbol == NULL || result == NULL || (flags & ~(uint64_t)FLAGS_KNOWN) != 0) return VR_CU_INVALID_VALUE;
     int found;
@@ -283,7 +282,7 @@ vr_cu_result cuGetProcAddress_v2(const char *symbol, void **result, int version,
     return VR_CU_SUCCESS;
 }
 
-// Before CUDA 12 the reason was the result.
+// Before CUDA 12, a missing symbol was an error.
 vr_cu_result cuGetProcAddress(const char *symbol, void **result, int version, uint64_t flags) {
     const vr_cu_result asked = cuGetProcAddress_v2(symbol, result, version, flags, NULL);
     return asked == VR_CU_SUCCESS && *result == NULL ? VR_CU_NOT_FOUND : asked;

@@ -1,4 +1,4 @@
-// names.h: the table of all names of the driver API.
+// names.h: table of all names of the driver API.
 #ifndef VR_STANDINS_LIBCUDA_NAMES_H
 #define VR_STANDINS_LIBCUDA_NAMES_H
 
@@ -6,11 +6,11 @@
 
 typedef void vr_libcuda_function(void);
 
-// One binary interface: the name that programs ask for, the name that is exported, where it is.
+// One ABI version: base name that programs look up, exported name, and entry point.
 struct vr_libcuda_name {
     const char *base, *exported;
     vr_libcuda_function *entry;
-    int first, last; // versions of CUDA that it is in
+    int first, last; // first and last version of CUDA that has it
 };
 
 // Sorted by base name.

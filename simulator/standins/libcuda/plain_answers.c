@@ -1,4 +1,4 @@
-// Answers that are the same whatever happened: names and texts of results, tables that are refused, what is not there.
+// Constant answers: names and texts of results, refused export tables, and unsupported features.
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -6,7 +6,7 @@
 #include "../common/own_runtime.h"
 #include "libcuda.h"
 
-// ---- Names and texts of all results, from the tables of facts. The texts are the runtime's, whose errors have the driver's numbers.
+// ---- Names and texts of all results, from the tables of facts. The texts are the runtime's, whose error numbers are the driver's.
 
 static const struct {
     const char *kind, *name;
@@ -38,7 +38,7 @@ vr_cu_result cuGetErrorName(vr_cu_result result, const char **name) {
     return *name == NULL ? VR_CU_INVALID_VALUE : VR_CU_SUCCESS;
 }
 
-// A result for which the runtime has no text is answered by its name.
+// If the runtime has no text for a result, its name is the text.
 vr_cu_result cuGetErrorString(vr_cu_result result, const char **text) {
     if (text == NULL) return VR_CU_INVALID_VALUE;
     *text = result_name(result);
@@ -48,11 +48,10 @@ vr_cu_result cuGetErrorString(vr_cu_result result, const char **text) {
     return VR_CU_SUCCESS;
 }
 
-// ---- CuGetExportTable. NVIDIA's own runtime and libraries ask it for tables that no document describes, and for a proof that the driver
-// is NVIDIA's. It has no tables and gives no proof. Under `vram sim` it says who asked: that part of the program does not reach the
-// simulator.
+// ---- cuGetExportTable. NVIDIA's runtime and libraries use it to get undocumented tables, and a proof that the driver is NVIDIA's. This
+// driver has neither. Under `vram sim` it reports the caller, whose part of the program does not reach the simulator.
 
-// libcudart.so.13, libcudart-faf08d9a.so.13 and the like.
+// Matches libcudart.so.13, libcudart-faf08d9a.so.13 and the like.
 static bool is_runtime(const char *module) {
     const char *slash = strrchr(module, '/');
     const char *name = slash == NULL ? module : slash + 1;
@@ -83,14 +82,14 @@ vr_cu_result cuGetExportTable(const void **table, const void *id) {
     return VR_CU_NOT_SUPPORTED;
 }
 
-// ---- Functions whose answer is the same whatever happened: there is no profiler, no network card and no other operating system.
+// ---- Functions with constant answers: there is no profiler, no network card and no other operating system.
 
 static vr_cu_result enter_driver(void) {
     struct vr_sim *sim;
     return vr_libcuda_enter(&sim);
 }
 
-// Of Windows only.
+// Exists only on Windows.
 vr_cu_result cuDeviceGetLuid(char *luid, unsigned *mask, int device) {
     (void)luid;
     (void)mask;
@@ -99,11 +98,11 @@ vr_cu_result cuDeviceGetLuid(char *luid, unsigned *mask, int device) {
     return result == VR_CU_SUCCESS ? VR_CU_NOT_SUPPORTED : result;
 }
 
-// Success where no profiler listens.
+// Succeeds, as without a profiler.
 vr_cu_result cuProfilerStart(void) { return enter_driver(); }
 vr_cu_result cuProfilerStop(void) { return enter_driver(); }
 
-// No network card writes to this memory.
+// Does nothing, because no network card writes to this memory.
 vr_cu_result cuFlushGPUDirectRDMAWrites(int target, int scope) {
     enum { CURRENT_CONTEXT = 0, TO_OWNER = 100, TO_ALL_DEVICES = 200 };
     const vr_cu_result result = enter_driver();
@@ -111,7 +110,7 @@ vr_cu_result cuFlushGPUDirectRDMAWrites(int target, int scope) {
     return target == CURRENT_CONTEXT && (scope == TO_OWNER || scope == TO_ALL_DEVICES) ? VR_CU_SUCCESS : VR_CU_INVALID_VALUE;
 }
 
-// --- the log of errors: this driver writes none ---------------------------------------------------------------------------
+// --- error logs: this driver writes none ----------------------------------------------------------------------------
 
 vr_cu_result cuLogsRegisterCallback(const void *callback, void *argument, uint64_t *handle) {
     (void)argument;

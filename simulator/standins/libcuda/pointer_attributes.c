@@ -1,4 +1,4 @@
-// pointer_attributes.c: cuPointerGetAttribute and its kin, for the attributes that say what and where an address is.
+// pointer_attributes.c: cuPointerGetAttribute and related calls.
 #include "libcuda.h"
 #include "sim/graphs/sim_graphs.h"
 #include "sim/memory/sim_pools.h"
@@ -24,16 +24,16 @@ enum attribute {
 };
 enum { TYPE_HOST = 1, TYPE_DEVICE = 2 };
 
-// All that is known of an address.
+// Everything known about an address.
 struct facts {
     const struct vr_sim_range *range;
-    uint64_t context; // 0: of none
+    uint64_t context; // 0: none
     uint32_t device;
     bool on_host, managed;
     bool legacy_ipc, rdma;
     int32_t handle_types;
     unsigned access; // CUmemAccess_flags of the current device
-    uint64_t pool;   // handle, 0: of none
+    uint64_t pool;   // handle, 0: none
 };
 
 static unsigned access_by(uint64_t read_mask, uint64_t write_mask, uint32_t device) {
@@ -73,7 +73,7 @@ static bool look_up_pooled(const struct vr_sim *sim, uint64_t address, uint32_t 
     return true;
 }
 
-// An allocation, or memory of the host.
+// Handles an allocation or host memory.
 static bool look_up_plain(const struct vr_sim *sim, uint64_t address, uint32_t current, struct facts *facts) {
     if (facts->range == NULL) {
         facts->range = vr_sim_ranges_holding(&sim->hosts, address);
@@ -104,10 +104,10 @@ static bool look_up(struct vr_sim *sim, uint64_t address, struct facts *facts) {
     return true;
 }
 
-// Unlike any other allocation's, also of one that lay at the same address: numbers of the host's memory are odd.
+// Returns an id that no other allocation has, even at the same address later. Ids of host memory are odd.
 static uint64_t buffer_of(const struct facts *facts) { return facts->range->serial << 2 | (facts->pool != 0) << 1 | facts->on_host; }
 
-// *width: bytes that the caller's variable has.
+// Gets an attribute. *width: size of the caller's variable in bytes.
 static bool answer_attribute(const struct facts *facts, uint64_t address, enum attribute attribute, uint64_t *value, size_t *width) {
     *width = sizeof(uint32_t);
     switch (attribute) {
@@ -136,7 +136,7 @@ static bool answer_attribute(const struct facts *facts, uint64_t address, enum a
     }
 }
 
-// An address that is of nobody has no value: zero.
+// Stores an attribute. If the address is unknown, stores zero if zero_unknown, otherwise fails.
 static vr_cu_result put_pointer_attribute(struct vr_sim *sim, uint64_t address, int attribute, void *data, bool zero_unknown) {
     struct facts facts;
     uint64_t value = 0;
@@ -164,7 +164,7 @@ vr_cu_result cuPointerGetAttribute(void *data, int attribute, uint64_t address) 
     return data == NULL ? VR_CU_INVALID_VALUE : put_pointer_attribute(sim, address, attribute, data, false);
 }
 
-// What this one cannot find is zero and no error.
+// Unlike cuPointerGetAttribute, returns zero for unknown attributes instead of an error.
 vr_cu_result cuPointerGetAttributes(unsigned count, const int *attributes, void **values, uint64_t address) {
     struct vr_sim *sim;
     const vr_cu_result entered = vr_libcuda_enter(&sim);
@@ -178,7 +178,7 @@ vr_cu_result cuPointerGetAttributes(unsigned count, const int *attributes, void 
     return VR_CU_SUCCESS;
 }
 
-// The one attribute that can be set: whether copies of this memory wait for each other. Here they do.
+// Accepts the only settable attribute, synchronous copies of this memory, which they always are here.
 vr_cu_result cuPointerSetAttribute(const void *value, int attribute, uint64_t address) {
     enum { SYNC_MEMOPS = 6 };
     struct vr_sim *sim;

@@ -1,5 +1,5 @@
-// reads.c: the counting half of simulator/standins/common/reads.h, and what reads give by simulator/standins/common/read_values.h. Frames
-// come from libvram where VRAM_SIM_STACKS names it, Python's too; else they are modules and offsets.
+// reads.c: counts reads (simulator/standins/common/reads.h) and answers them (simulator/standins/common/read_values.h). If VRAM_SIM_STACKS
+// names libvram, frames come from it and include Python's; otherwise they are modules and offsets.
 #define _GNU_SOURCE // dladdr()
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -18,20 +18,20 @@
 
 enum { FRAMES_MOST = 64, OPERATION_FRAMES = 128, LINES_MOST = 16, API_FRAMES = 24 };
 
-static struct vr_reads_file *file; // set before the simulator is known to anyone
+static struct vr_reads_file *file; // set before other threads know the simulator
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vr_read_values values; // as the file
-static struct vr_map rows;           // under the lock: a stack's number -> its row's + 1
-static struct vr_map rules;          // under the lock: a stack's number -> the rule that it is at + 1, or NO_RULE
+static struct vr_read_values values; // set at the same time as `file`
+static struct vr_map rows;           // guarded by `lock`: id of a stack -> index of its row + 1
+static struct vr_map rules;          // guarded by `lock`: ids of stacks -> index of the matching rule + 1, or NO_RULE
 enum { NO_RULE = 1 };
 
-// libvram, where it is there.
+// libvram's functions, if it is available.
 static struct vram_stacks *stacks;
 static uint32_t (*take)(struct vram_stacks *, enum vram_stack_kind, uint32_t);
 static size_t (*frames_of)(struct vram_stacks *, uint32_t, struct vram_frame *, size_t);
 static const char *(*module_of)(struct vram_stacks *, uint32_t, const char *const *, size_t);
 
-#define NOT_COUNTED UINT64_MAX // in place of a row
+#define NOT_COUNTED UINT64_MAX // as a row: not counted
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
@@ -58,19 +58,19 @@ static void add_line(struct place *place, const char *format, ...) {
     place->lines++;
 }
 
-// cuMemcpyDtoH_v2, cudaMemcpyAsync: a function of the driver or the runtime.
+// Is it a function of the driver or the runtime, such as cuMemcpyDtoH_v2 or cudaMemcpyAsync?
 static bool is_api(const char *name) {
     const char first = strncmp(name, "cuda", 4) == 0 ? name[4] : strncmp(name, "cu", 2) == 0 ? name[2] : '\0';
     return first >= 'A' && first <= 'Z';
 }
 
-// A frame of adapters/fit/vram_values.py, which is called in the place of PyTorch's kernels.
+// Is it a frame of adapters/fit/vram_values.py, which replaces PyTorch's kernels?
 static bool is_own(const struct vram_frame *frame) {
     const char *name = strrchr(frame->filename, '/');
     return name != NULL && strncmp(name, "/vram_values", sizeof "/vram_values" - 1) == 0;
 }
 
-// Machine code is told from the caller of the outermost function of the API on.
+// Describes a stack. Machine frames start at the caller of the outermost API function.
 static void describe_place(uint32_t stack, struct place *place) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = frames_of(stacks, stack, frames, FRAMES_MOST), first = 0;
@@ -87,7 +87,7 @@ static void describe_place(uint32_t stack, struct place *place) {
     }
 }
 
-// Without libvram: from the first frame that is not of this library on.
+// Describes the stack without libvram, starting at the first frame outside of this library.
 static void describe_plainly(struct place *place) {
     void *frames[FRAMES_MOST];
     Dl_info own, facts;
@@ -105,11 +105,11 @@ static void describe_plainly(struct place *place) {
 
 // --- operations -----------------------------------------------------------------------------------------------------
 
-// Of one stack of machine code; innermost first, a blank between.
+// Operations on one machine stack, innermost first, separated by blanks.
 struct operations {
     char text[400];
 };
-static struct vr_map operations_of_stack; // under the lock: a stack's number -> its row's + 1
+static struct vr_map operations_of_stack; // guarded by `lock`: id of a stack -> index of its row + 1
 static struct operations *operation_rows;
 static size_t operation_count, operation_capacity;
 
@@ -120,7 +120,7 @@ static void find_operations(uint32_t stack, struct operations *found) {
     for (size_t i = 0; i < count; i++) vr_read_operations_add(frames[i].name, found->text, sizeof found->text);
 }
 
-// What is found once is kept where there is memory for it. The stack's number; 0: there is none.
+// Gets the operations on the current stack, cached if memory allows. Returns the stack's id, 0 if there is none.
 static uint32_t take_operations(struct operations *found) {
     *found = (struct operations){.text = ""};
     const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
@@ -161,7 +161,7 @@ static uint64_t find_read_row(const char *place) {
     return used;
 }
 
-// Frames of Python say more than the machine's below them, which are the interpreter's.
+// Prefers Python frames, because the machine frames below them are the interpreter's.
 static uint32_t take_stack(void) {
     if (stacks == NULL) return 0;
     const uint32_t python = take(stacks, VRAM_STACK_PYTHON, 0);
@@ -175,7 +175,7 @@ static uint64_t known_row(uint32_t stack) {
     return row;
 }
 
-// What a collective sends to other ranks the program does not look at: the stand-in for NCCL reads it.
+// Is NCCL's stand-in reading? It reads what a collective sends, which the program itself does not see.
 static bool is_collective(void) {
     static const char *const below[] = {"libcuda.so", "libvram.so"};
     const uint32_t stack = stacks == NULL ? 0 : take(stacks, VRAM_STACK_C, 0);
@@ -196,7 +196,7 @@ static uint64_t new_row(uint32_t stack) {
         describe_plainly(&place);
     const uint64_t row = find_read_row(place.text) + 1;
     (void)pthread_mutex_lock(&lock);
-    // Without memory for it, it is described and found again the next time.
+    // If the host is out of memory, it is described and found again next time.
     if (stack != 0) (void)!vr_map_set(&rows, stack, row);
     (void)pthread_mutex_unlock(&lock);
     return row;
@@ -222,7 +222,7 @@ static bool is_at(const struct vr_read_rule *rule, const struct vram_frame *fram
     return false;
 }
 
-// The first rule that a frame of the stack is at, or that is for an operation that reads; NULL: none.
+// Returns the first rule that matches a frame of the stack or an operation, or NULL.
 static struct vr_read_rule *match_rule(uint32_t stack, const struct operations *operations) {
     struct vram_frame frames[FRAMES_MOST];
     size_t count = stack == 0 ? 0 : frames_of(stacks, stack, frames, FRAMES_MOST);
@@ -232,7 +232,7 @@ static struct vr_read_rule *match_rule(uint32_t stack, const struct operations *
     return NULL;
 }
 
-// The same, once for the two stacks of a place.
+// The same, cached by the two stacks of a place.
 static struct vr_read_rule *find_rule(uint32_t stack, uint32_t machine_stack, const struct operations *operations) {
     const uint64_t place = (uint64_t)machine_stack << 32 | stack;
     (void)pthread_mutex_lock(&lock);
@@ -258,12 +258,12 @@ static void come_to_read(struct vr_sim_reader *reader) {
     reader->counts = vr_read_operations_count(operations.text);
 }
 
-// All copies of a call are one read of its rule.
+// Fills the gaps of a read. All copies of one call count as one read of the rule.
 static void give_value(struct vr_sim_reader *reader, const struct vr_sim_read *read) {
     if (reader->rule == NULL) return;
     if (reader->value == NULL) reader->value = vr_read_rule_next(&values, reader->rule);
     const struct vr_read_value *value = reader->value;
-    // A part of what nobody counts is not known.
+    // A percentage needs a counting operation.
     if (value->part && !reader->counts) return;
     for (size_t i = 0; i < read->gap_count; i++) vr_read_value_fill(value, read->counted, read->gaps[i].bytes, read->gaps[i].size_bytes);
 }
@@ -301,7 +301,7 @@ static bool open_values(void) {
 }
 
 bool vr_libcuda_watch_reads(struct vr_sim *sim) {
-    static bool opened; // under the lock
+    static bool opened; // guarded by `lock`
     bool good = true;
     (void)pthread_mutex_lock(&lock);
     if (!opened) {

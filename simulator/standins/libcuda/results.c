@@ -1,5 +1,5 @@
-// results.c: what adapters/fit/vram_values.py asks of the simulated driver, by names that no driver of NVIDIA's has. Any thread may call
-// them. None takes time on the virtual clock, and none is counted as a call.
+// results.c: functions for adapters/fit/vram_values.py, with names that NVIDIA's driver does not have. Any thread may call them. They take
+// no time on the virtual clock and are not counted as calls.
 #include "sim/streams/sim_callbacks.h"
 #include "libcuda.h"
 #include "vram/sim.h"
@@ -14,7 +14,7 @@ EXPORT void vram_sim_results_end(unsigned shields);
 EXPORT unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most);
 EXPORT void vram_sim_results_pass(uint64_t address, uint64_t size_bytes);
 
-// May an operation's results be put behind the work of a stream of a device? 0, or the driver's error.
+// Checks that an operation's results can be stored after the work of a stream. Returns 0 or the driver's error.
 int vram_sim_results_begin(uint32_t device, uint64_t stream) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return VR_CU_NOT_INITIALIZED;
@@ -24,8 +24,8 @@ int vram_sim_results_begin(uint32_t device, uint64_t stream) {
     return (int)result;
 }
 
-// `bytes` and `levels` have room for elements * element_bytes each; the first `elements` levels are the elements'. Returns a bit for each
-// level that occurs (bit 0: known), or the driver's error, negative.
+// Reads elements. `bytes` and `levels` have room for elements * element_bytes each; the first `elements` levels are set. Returns a mask
+// with a bit for each level that occurs (bit 0: known), or the negated error of the driver.
 int vram_sim_results_look(uint64_t address, uint64_t elements, uint32_t element_bytes, void *bytes, uint8_t *levels) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return -VR_CU_NOT_INITIALIZED;
@@ -38,7 +38,7 @@ int vram_sim_results_look(uint64_t address, uint64_t elements, uint32_t element_
     return found;
 }
 
-// levels NULL: all are known; 3 among them: the element stays as it is. 0, or the driver's error.
+// Writes elements. levels == NULL: all are known; level 3: leave the element unchanged. Returns 0 or the driver's error.
 int vram_sim_results_put(uint64_t address, uint64_t elements, uint32_t element_bytes, const void *bytes, const uint8_t *levels) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return VR_CU_NOT_INITIALIZED;
@@ -48,7 +48,7 @@ int vram_sim_results_put(uint64_t address, uint64_t elements, uint32_t element_b
     return (int)result;
 }
 
-// A large result, which was not computed. 0, or the driver's error.
+// Marks a large result, which was not computed, as unknown. Returns 0 or the driver's error.
 int vram_sim_results_forget(uint64_t address, uint64_t size_bytes) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return VR_CU_NOT_INITIALIZED;
@@ -58,7 +58,7 @@ int vram_sim_results_forget(uint64_t address, uint64_t size_bytes) {
     return (int)result;
 }
 
-// What the next copies of one number to the host give, made by this thread before it ends the operation.
+// Sets the results of this thread's next copies of one number to the host, up to the end of the operation.
 void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return;
@@ -67,7 +67,8 @@ void vram_sim_results_answer(const int64_t *numbers, unsigned count, int level) 
     vr_mutex_unlock(&sim->lock);
 }
 
-// The thread's kernels leave what lies there as it is, until vram_sim_results_end() is given what this returns: operations call others.
+// Protects ranges from the thread's kernels. Returns the number of earlier shields, to be passed to vram_sim_results_end(): operations
+// nest.
 unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *sizes, unsigned count) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return 0;
@@ -79,7 +80,7 @@ unsigned vram_sim_results_shield(const uint64_t *addresses, const uint64_t *size
     return before;
 }
 
-// The operation is over: answers are forgotten, and so many shields stay.
+// Ends an operation: drops its answers, and all but the first `shields` shields.
 void vram_sim_results_end(unsigned shields) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return;
@@ -89,8 +90,8 @@ void vram_sim_results_end(unsigned shields) {
     vr_mutex_unlock(&sim->lock);
 }
 
-// What kernels without shields were captured to write since the last question: at most so many places are taken, and how many is returned.
-// A size of UINT64_MAX is not known. `most` 0: all are dropped. Nothing is noted before the first question.
+// Takes the outputs of kernels without shields that were captured since the last call, at most `most`, and returns their number. Size
+// UINT64_MAX: unknown. most == 0 drops all. Nothing is recorded before the first call.
 unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigned most) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return 0;
@@ -100,7 +101,7 @@ unsigned vram_sim_results_captured(uint64_t *addresses, uint64_t *sizes, unsigne
     return (unsigned)count;
 }
 
-// A kernel wrote there, and what it wrote is not known.
+// Marks a range as written by a kernel with unknown results.
 void vram_sim_results_pass(uint64_t address, uint64_t size_bytes) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return;

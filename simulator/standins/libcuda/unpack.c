@@ -1,5 +1,5 @@
-// unpack.c: Zstandard for compressed code. libzstd is part of this library where the system has it as an archive: the program may bring
-// another version of it under the same name.
+// unpack.c: decompresses Zstandard code. If the system has libzstd as an archive, it is linked statically, because the program may bring
+// another version under the same name.
 #include "libcuda.h"
 
 #include <zstd.h>

@@ -1,6 +1,6 @@
-// unsimulated.c: every name that libcuda ever exported, from simulator/standins/facts/cuda.def. Here each is a weak function that answers
-// "not supported" and is counted; a definition in another file takes its place, and that is all it takes to simulate one. This file
-// includes no header with the prototypes: arguments are taken as they come.
+// unsimulated.c: every name that libcuda ever exported, from simulator/standins/facts/cuda.def, as a weak function that is counted and
+// returns "not supported". To simulate a function, define it in another file; the definition replaces the weak one. This file must not
+// include headers with the prototypes, because its functions have no parameters.
 #include "../common/missing.h"
 #include "driver/abi.h"
 #include "names.h"
@@ -17,7 +17,7 @@
 #include "../facts/cuda.def"
 #undef X
 
-// Sorted by base name, as the table is.
+// Sorted by base name, like the table.
 const struct vr_libcuda_name vr_libcuda_names[] = {
 #define X(exported, base, first, last, result, parameters) {#base, #exported, (vr_libcuda_function *)exported, first, last},
 #include "../facts/cuda.def"

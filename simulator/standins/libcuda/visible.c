@@ -1,4 +1,4 @@
-// Which devices this process sees, and what other processes see of it.
+// Devices that this process sees, and its memory use as other processes see it.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -6,10 +6,10 @@
 #include "libcuda.h"
 #include "vram/sim.h"
 
-// ---- CUDA_VISIBLE_DEVICES, which NVIDIA's driver reads: numbers and beginnings of UUIDs with commas between them. What comes after the
-// first that names no device is not seen either; a device named twice hides all.
+// ---- CUDA_VISIBLE_DEVICES: numbers and prefixes of UUIDs, separated by commas. As in NVIDIA's driver, the first invalid entry ends the
+// list, and a repeated device hides all.
 
-// The device that [text, text + length) names, or UINT32_MAX.
+// Returns the device that [text, text + length) names, or UINT32_MAX.
 static uint32_t device_named(const char *text, size_t length, uint32_t count) {
     char uuid[41];
     if (length >= 4 && memcmp(text, "GPU-", 4) == 0 && length < sizeof uuid) {
@@ -17,7 +17,7 @@ static uint32_t device_named(const char *text, size_t length, uint32_t count) {
         for (uint32_t i = 0; i < count; i++) {
             vr_sim_card_uuid_text(i, uuid);
             if (memcmp(uuid, text, length) != 0) continue;
-            if (found != UINT32_MAX) return UINT32_MAX; // the beginning of more than one
+            if (found != UINT32_MAX) return UINT32_MAX; // the prefix is ambiguous
             found = i;
         }
         return found;
@@ -53,12 +53,12 @@ bool vr_libcuda_see(const char *text, struct vram_sim_options *options) {
     return count > 0;
 }
 
-// ---- What this process has on the devices, for the other processes of its `vram sim`, and what they have (common/session.h).
+// ---- Memory use of this process, for the other processes of its `vram sim`, and theirs (common/session.h).
 
 static struct vr_session_file *session;
 static const struct vr_session_row *own;
 
-// A row of a process that is gone costs a look into /proc to be found out, so that is done where it matters only.
+// Sums up the use of other processes. `sure` skips ended ones, which costs a look into /proc for each row.
 static uint64_t used_by_others(uint32_t ordinal, bool sure) {
     const uint64_t joined = atomic_load_explicit(&session->joined, memory_order_acquire);
     uint64_t used = 0;
@@ -70,7 +70,7 @@ static uint64_t used_by_others(uint32_t ordinal, bool sure) {
     return used;
 }
 
-// A child that was forked has its parent's row and its parent's memory in its own: it says nothing, and is alone with what it has.
+// In a forked child: stop publishing and ignore other processes, because the parent's row and memory are the child's too.
 static void forget_others(void) {
     struct vr_sim *sim = vr_libcuda_sim();
     if (sim == NULL) return;
